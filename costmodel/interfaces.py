@@ -1,0 +1,45 @@
+"""What a cost model is to those who use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from spaces.schedule import Schedule
+from spaces.space import Population, Space
+from spaces.target import Target
+from spaces.workload import Workload
+
+
+@dataclass(frozen=True)
+class Example:
+    """One measured schedule to learn from. ``latency`` in seconds; None if it failed."""
+
+    workload: Workload
+    target: Target
+    schedule: Schedule
+    latency: float | None
+
+
+class CostModel(Protocol):
+    """Predicts how good schedules are."""
+
+    def fit(self, examples: Sequence[Example]) -> None:
+        """Train from scratch on all of ``examples``."""
+        ...
+
+    def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
+        """``(score, uncertainty)``, float64 arrays of the population's length.
+
+        The score rises with quality: best latency over latency, as far as the model knows, so
+        1.0 is the best and 0.0 a failure. The uncertainty is a standard deviation of the score.
+        """
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write the model and its sidecar."""
+        ...

@@ -1,0 +1,61 @@
+"""Element types: their name, size, NumPy dtype and C spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from spaces.errors import InputError
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type.
+
+    ``accumulator`` names the dtype that sums of products of this type are kept in.
+    ``epsilon`` is the spacing of 1.0: the unit of the tolerance of a verification.
+    """
+
+    name: str
+    bytes: int
+    accumulator: str
+    epsilon: float
+
+    @cached_property
+    def numpy(self) -> np.dtype:
+        """The NumPy dtype; types that NumPy lacks come from ``ml_dtypes``."""
+        if self.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+            import ml_dtypes
+
+            return np.dtype(getattr(ml_dtypes, self.name))
+        return np.dtype(self.name)
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether values are whole numbers, so that results are compared exactly."""
+        return self.epsilon == 0.0
+
+
+DTYPES = {
+    d.name: d
+    for d in (
+        DType("float64", 8, "float64", 2.0**-52),
+        DType("float32", 4, "float32", 2.0**-23),
+        DType("float16", 2, "float32", 2.0**-10),
+        DType("bfloat16", 2, "float32", 2.0**-7),
+        DType("float8_e4m3fn", 1, "float32", 2.0**-3),
+        DType("float8_e5m2", 1, "float32", 2.0**-2),
+        DType("int8", 1, "int32", 0.0),
+        DType("int32", 4, "int32", 0.0),
+    )
+}
+
+
+def dtype(name: str) -> DType:
+    """The element type called ``name``; :class:`InputError` if there is none."""
+    try:
+        return DTYPES[name]
+    except (KeyError, TypeError):
+        raise InputError(f"unknown dtype {name!r}; known: {', '.join(DTYPES)}") from None

@@ -1,0 +1,123 @@
+"""The operators by name, and how a workload is made from a name and parameters.
+
+An operator is a function from validated parameters to a :class:`Workload`. Everything after
+this module (templates, search, cost model, database) sees axes, operands and an epilogue, and
+never an operator's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from spaces.dtypes import dtype as element_type
+from spaces.errors import InputError
+from spaces.expression import parse
+from spaces.workload import Axis, Operand, Workload
+
+MAX_EXTENT = 2**24
+ORDERS = {"row": (0, 1), "col": (1, 0)}
+
+
+def matmul(
+    m: int,
+    n: int,
+    k: int,
+    dtype: str = "float32",
+    out: str = "",
+    a: str = "row",
+    b: str = "row",
+    c: str = "row",
+    epilogue: str = "",
+) -> Workload:
+    """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``.
+
+    ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
+    input's, or the accumulator's for float8 and int8). ``a``, ``b``, ``c`` are ``row`` or ``col``
+    major. The epilogue is an expression over ``x`` (the accumulator), see ``spaces.expression``.
+    """
+    source = element_type(dtype)
+    output = out or (dtype if source.bytes > 1 else source.accumulator)
+    element_type(output)
+    extents = {name: _extent(name, value) for name, value in (("m", m), ("n", n), ("k", k))}
+    orders = {name: _order(name, value) for name, value in (("a", a), ("b", b), ("c", c))}
+
+    def operand(name: str, kind: str, axes: str, order: tuple[int, ...]) -> Operand:
+        return Operand(name, kind, tuple(axes), tuple(extents[x] for x in axes), order)
+
+    expression = parse(epilogue, axes=("m", "n")) if epilogue else None
+    references = expression.operands if expression else {}
+    clash = {"A", "B", "C"} & set(references)
+    if clash:
+        raise InputError(f"epilogue operand {clash.pop()!r} is a name of the product's own arrays")
+    parameters: dict[str, int | str] = {**extents, "dtype": dtype, "out": output}
+    parameters |= {"a": a, "b": b, "c": c, "epilogue": str(expression) if expression else ""}
+    return Workload(
+        operator="matmul",
+        parameters=tuple(parameters.items()),
+        axes=(Axis("m", m), Axis("n", n), Axis("k", k, reduction=True)),
+        inputs=(operand("A", dtype, "mk", orders["a"]), operand("B", dtype, "kn", orders["b"])),
+        epilogue=expression,
+        epilogue_inputs=tuple(
+            operand(name, output, "".join(axes), tuple(range(len(axes))))
+            for name, axes in references.items()
+        ),
+        output=operand("C", output, "mn", orders["c"]),
+        accumulator=source.accumulator,
+    )
+
+
+OPERATORS: dict[str, Callable[..., Workload]] = {"matmul": matmul}
+_INTEGERS = {"matmul": ("m", "n", "k")}
+_TEXTS = {"matmul": ("dtype", "out", "a", "b", "c", "epilogue")}
+
+
+def workload(operator: str, **parameters: Any) -> Workload:
+    """The workload of ``operator`` with ``parameters``, as Python values or their text.
+
+    Raises :class:`InputError` for an unknown operator or parameter, a missing dimension, a size
+    that is no positive integer, an unknown dtype or layout, or a malformed epilogue.
+    """
+    if operator not in OPERATORS:
+        raise InputError(f"unknown operator {operator!r}; known: {', '.join(OPERATORS)}")
+    integers, texts = _INTEGERS[operator], _TEXTS[operator]
+    unknown = set(parameters) - set(integers) - set(texts)
+    if unknown:
+        allowed = ", ".join((*integers, *texts))
+        raise InputError(f"{operator} has no parameter {sorted(unknown)[0]!r}; allowed: {allowed}")
+    missing = [name for name in integers if name not in parameters]
+    if missing:
+        raise InputError(f"{operator} needs {', '.join(integers)}; missing: {', '.join(missing)}")
+    values = {name: _integer(name, parameters[name]) for name in integers}
+    values |= {name: str(parameters[name]) for name in texts if name in parameters}
+    return OPERATORS[operator](**values)
+
+
+def workload_from_json(data: Mapping[str, Any]) -> Workload:
+    """The workload that :meth:`Workload.to_json` described; :class:`InputError` if malformed."""
+    operator, parameters = data.get("operator"), data.get("parameters")
+    if not isinstance(operator, str) or not isinstance(parameters, Mapping):
+        raise InputError(f"not a workload: {dict(data)!r}; needs 'operator' and 'parameters'")
+    return workload(operator, **parameters)
+
+
+def _integer(name: str, value: Any) -> int:
+    try:
+        if isinstance(value, bool | float):
+            raise ValueError
+        return int(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}={value!r} is not a whole number") from None
+
+
+def _extent(name: str, value: int) -> int:
+    if not 1 <= value <= MAX_EXTENT:
+        raise InputError(f"{name}={value} is out of range; allowed: 1 to {MAX_EXTENT}")
+    return value
+
+
+def _order(name: str, value: str) -> tuple[int, ...]:
+    if value not in ORDERS:
+        raise InputError(f"layout {name}={value!r} is unknown; allowed: {', '.join(ORDERS)}")
+    return ORDERS[value]
+

@@ -1,0 +1,61 @@
+"""A schedule: one point of a space, as plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.errors import InputError
+
+Value = int | str | bool
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """A template's name and the value of each of its decisions. Frozen, hashable, JSON-able.
+
+    Two schedules are equal when they say the same, in whatever order the decisions stand.
+    """
+
+    template: str
+    decisions: tuple[tuple[str, Value], ...]
+
+    @cached_property
+    def values(self) -> dict[str, Value]:
+        """Decision name to value."""
+        return dict(self.decisions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schedule) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __getitem__(self, name: str) -> Value:
+        return self.values[name]
+
+    def to_json(self) -> dict[str, object]:
+        """``{"template": ..., "decisions": {...}}``."""
+        return {"template": self.template, "decisions": self.values}
+
+    @cached_property
+    def key(self) -> str:
+        """Canonical text: equal schedules have equal keys, in every process."""
+        return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+
+    @staticmethod
+    def from_json(data: Mapping[str, object]) -> Schedule:
+        """The schedule in ``data``. Only its form is checked: a space validates its values."""
+        template, decisions = data.get("template"), data.get("decisions")
+        if not isinstance(template, str) or not isinstance(decisions, Mapping):
+            raise InputError(f"not a schedule: {dict(data)!r}; needs 'template' and 'decisions'")
+        for name, value in decisions.items():
+            if not isinstance(name, str) or not isinstance(value, int | str | bool):
+                raise InputError(f"decision {name!r} has value {value!r}; allowed: int, str, bool")
+        return Schedule(template, tuple(decisions.items()))
+
+    def __str__(self) -> str:
+        inner = " ".join(f"{name}={value}" for name, value in self.decisions)
+        return f"{self.template}: {inner}"

@@ -1,0 +1,400 @@
+"""The space of schedules of one workload on one target.
+
+A population is an integer matrix, one row a schedule, one column a decision, each entry the
+index of the decision's value. Column 0 chooses the template; a decision of another template than
+the chosen one is inactive and stays at index 0. Everything that makes schedules (sampling,
+mutation, crossover, neighbours) is one operation, :meth:`Space.complete`: fill in decisions one
+after the other, preferring given values, and never leave the rules. It works on whole
+populations, so that a hundred thousand schedules cost seconds, not hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from spaces.errors import InputError
+from spaces.kernel import Kernel
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule, Value
+from spaces.target import Target
+from spaces.template import Columns, Decision, Rule, Template
+from spaces.workload import Workload
+
+Population = np.ndarray
+"""Integer matrix [schedules, decisions] of value indices."""
+
+NO_PREFERENCE = -1
+
+
+class Space:
+    """All valid schedules of ``workload`` on ``target`` that ``templates`` can express."""
+
+    def __init__(self, workload: Workload, target: Target, templates: Sequence[Template]) -> None:
+        if not templates:
+            raise ValueError("a space needs at least one template")
+        self.workload = workload
+        self.target = target
+        self.templates = {template.name: template for template in templates}
+        self._names: list[tuple[str | None, str]] = [(None, "template")]
+        self._values: list[np.ndarray] = [np.array(list(self.templates))]
+        for template in templates:
+            for decision in template.decisions:
+                self._names.append((template.name, decision.name))
+                self._values.append(_column(decision))
+        self._position = {name: i for i, name in enumerate(self._names)}
+        self._sizes = np.array([len(values) for values in self._values])
+        self._index = [{v: i for i, v in enumerate(values.tolist())} for values in self._values]
+        self._template_names = list(self.templates)
+
+    # -- schedules and populations ---------------------------------------------------------
+
+    @property
+    def version(self) -> str:
+        """Names the templates and their versions: part of what makes measurements comparable."""
+        return ",".join(f"{name}.{t.version}" for name, t in sorted(self.templates.items()))
+
+    @property
+    def width(self) -> int:
+        """Number of columns of a population."""
+        return len(self._names)
+
+    def schedule(self, row: np.ndarray) -> Schedule:
+        """The schedule of one row of a population."""
+        template = self._template_names[int(row[0])]
+        decisions = tuple(
+            (name, self._values[i][row[i]].item())
+            for i, (owner, name) in enumerate(self._names)
+            if owner == template
+        )
+        return Schedule(template, decisions)
+
+    def row(self, schedule: Schedule) -> np.ndarray:
+        """The row of a schedule. :class:`InputError` if it has a value outside the decisions."""
+        reason = self._why_not_a_point(schedule)
+        if reason:
+            raise InputError(reason)
+        row = np.zeros(self.width, dtype=np.int32)
+        row[0] = self._template_names.index(schedule.template)
+        for name, value in schedule.decisions:
+            i = self._position[schedule.template, name]
+            row[i] = self._index[i][value]
+        return row
+
+    def rows(self, schedules: Sequence[Schedule]) -> Population:
+        """The population of many schedules."""
+        if not schedules:
+            return np.zeros((0, self.width), dtype=np.int32)
+        return np.stack([self.row(schedule) for schedule in schedules])
+
+    def why_not(self, schedule: Schedule) -> str | None:
+        """Why the schedule is no point of this space, in words; None if it is one."""
+        reason = self._why_not_a_point(schedule)
+        if reason:
+            return reason
+        values = schedule.values
+        reasons = [
+            f"{rule.name}: {rule.explain(values)}"
+            for rule in self.templates[schedule.template].rules
+            if not np.all(rule.holds({name: np.asarray(values[name]) for name in rule.reads}))
+        ]
+        return "; ".join(reasons) or None
+
+    def __contains__(self, schedule: Schedule) -> bool:
+        return self.why_not(schedule) is None
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel of ``schedule``; :class:`InputError` says why if it is not in the space."""
+        reason = self.why_not(schedule)
+        if reason:
+            raise InputError(f"schedule is not in the space: {reason}")
+        return self.templates[schedule.template].lower(schedule)
+
+    def quantities(self, population: Population) -> dict[str, np.ndarray]:
+        """Physical quantities (see ``spaces.quantities``) of each schedule, float64 arrays."""
+        result = {name: np.full(len(population), np.nan) for name in QUANTITIES}
+        for t, name in enumerate(self._template_names):
+            chosen = np.flatnonzero(population[:, 0] == t)
+            if not len(chosen):
+                continue
+            columns = self._columns(name, population[chosen])
+            for quantity, values in self.templates[name].quantities(columns).items():
+                result[quantity][chosen] = values
+        return result
+
+    def decision_columns(self, population: Population) -> dict[str, np.ndarray]:
+        """Numeric value of each decision, by ``template.decision``; NaN where inactive.
+
+        A decision over words gives the index of its value.
+        """
+        result = {"template": population[:, 0].astype(np.float64)}
+        for i, (owner, name) in enumerate(self._names[1:], start=1):
+            values = self._values[i]
+            numeric = values.dtype.kind in "iub"
+            column = (values[population[:, i]] if numeric else population[:, i]).astype(np.float64)
+            active = population[:, 0] == self._template_names.index(str(owner))
+            result[f"{owner}.{name}"] = np.where(active, column, np.nan)
+        return result
+
+    # -- making schedules ------------------------------------------------------------------
+
+    def sample(self, generator: np.random.Generator, count: int) -> Population:
+        """``count`` random valid schedules, built decision by decision; templates alike often.
+
+        Duplicates are possible; fewer rows come back only where dead ends are many.
+        """
+        preferences = np.full((count, self.width), NO_PREFERENCE, dtype=np.int32)
+        return self.complete(preferences, generator)
+
+    def mutate(
+        self, population: Population, generator: np.random.Generator, rate: float = 0.5
+    ) -> Population:
+        """One decision of each row changed (with probability ``rate`` to a neighbouring value),
+        and others only as far as the rules then demand. A row may come back unchanged."""
+        count = len(population)
+        active = self._active(population) & (self._sizes > 1)
+        column = _choose(active, generator)
+        current = population[np.arange(count), column]
+        size = self._sizes[column]
+        step = np.where(generator.random(count) < 0.5, 1, -1)
+        near = np.where((current + step >= 0) & (current + step < size), current + step, -1)
+        near = np.where(near < 0, np.clip(current - step, 0, size - 1), near)
+        far = (current + 1 + generator.integers(0, np.maximum(size - 1, 1))) % size
+        value = np.where(generator.random(count) < rate, near, far)
+        return self._change(population, column, value, generator)
+
+    def crossover(
+        self, first: Population, second: Population, generator: np.random.Generator
+    ) -> Population:
+        """Children that take each decision from one of two parents, as far as rules allow."""
+        take = generator.random(first.shape) < 0.5
+        take[:, 0] = True  # a child has its first parent's template
+        inactive = ~self._active(second)
+        return self.complete(np.where(take | inactive, first, second), generator)
+
+    def neighbours(self, row: np.ndarray, generator: np.random.Generator) -> Population:
+        """All distinct valid schedules one decision away from ``row``, repaired where rules ask."""
+        active = self._active(row[None])[0]
+        columns, values = [], []
+        for i in np.flatnonzero(active):
+            for value in range(self._sizes[i]):
+                if value != row[i]:
+                    columns.append(i)
+                    values.append(value)
+        if not columns:
+            return np.zeros((0, self.width), dtype=np.int32)
+        parents = np.repeat(row[None], len(columns), axis=0)
+        changed = self._change(parents, np.array(columns), np.array(values), generator)
+        changed = np.unique(changed, axis=0)
+        return changed[(changed != row).any(axis=1)]
+
+    def complete(
+        self,
+        preferences: Population,
+        generator: np.random.Generator,
+        first: int | None = None,
+        attempts: int = 8,
+    ) -> Population:
+        """Valid schedules that follow ``preferences`` as closely as the rules allow.
+
+        Decisions are made in order, column ``first`` before the others. Each takes the valid
+        value nearest to the preferred one, or a random valid value where the preference is
+        NO_PREFERENCE. A row that runs into a dead end starts again with fewer preferences, at
+        most ``attempts`` times, and is then left out.
+        """
+        done = []
+        pending = np.asarray(preferences, dtype=np.int32)
+        for attempt in range(attempts):
+            if not len(pending):
+                break
+            rows, alive = self._fill(pending, generator, first)
+            done.append(rows[alive])
+            pending = pending[~alive].copy()
+            forget = generator.random(pending.shape) < (attempt + 1) / attempts
+            pending[forget] = NO_PREFERENCE
+        return np.concatenate(done) if done else np.zeros((0, self.width), dtype=np.int32)
+
+    # -- counting --------------------------------------------------------------------------
+
+    @property
+    def raw_count(self) -> int:
+        """Number of points before any rule: the sum over templates of the products."""
+        total = 0
+        for template in self.templates.values():
+            product = 1
+            for decision in template.decisions:
+                product *= len(decision.values)
+            total += product
+        return total
+
+    def count(self) -> int:
+        """Number of valid schedules."""
+        return sum(len(block) for block in self.blocks())
+
+    def enumerate(self) -> Iterator[Schedule]:
+        """Every valid schedule once, in a fixed order."""
+        for block in self.blocks():
+            for row in block:
+                yield self.schedule(row)
+
+    def blocks(self, limit: int = 1 << 16) -> Iterator[Population]:
+        """Every valid row once, in populations of bounded size.
+
+        Partial rows grow one decision at a time and rules prune as soon as they can be judged;
+        a partial population that grows past ``limit`` is halved and its halves follow in turn.
+        """
+        for t in range(len(self._template_names)):
+            start = np.zeros((1, self.width), dtype=np.int32)
+            start[0, 0] = t
+            order = self._order(t, None)[1:]
+            yield from self._expand(start, t, order, 0, limit)
+
+    def _expand(
+        self, partial: Population, template: int, order: list[int], depth: int, limit: int
+    ) -> Iterator[Population]:
+        if not len(partial):
+            return
+        if depth == len(order):
+            yield partial
+            return
+        column = order[depth]
+        size = int(self._sizes[column])
+        if len(partial) * size > limit and len(partial) > 1:
+            middle = len(partial) // 2
+            yield from self._expand(partial[:middle], template, order, depth, limit)
+            yield from self._expand(partial[middle:], template, order, depth, limit)
+            return
+        valid = self._valid(partial, template, column, order[:depth])
+        rows, values = np.nonzero(valid)
+        grown = partial[rows]
+        grown[:, column] = values
+        yield from self._expand(grown, template, order, depth + 1, limit)
+
+    # -- internals -------------------------------------------------------------------------
+
+    def _why_not_a_point(self, schedule: Schedule) -> str | None:
+        template = self.templates.get(schedule.template)
+        if template is None:
+            known = ", ".join(self.templates)
+            return f"template {schedule.template!r} is not in this space; known: {known}"
+        allowed = {decision.name: decision.values for decision in template.decisions}
+        values = schedule.values
+        for name in (*allowed, *values):
+            if name not in values:
+                return f"decision {name!r} is missing"
+            if name not in allowed:
+                return f"decision {name!r} is not one of {template.name}: {', '.join(allowed)}"
+            if not any(_same(values[name], value) for value in allowed[name]):
+                some = ", ".join(map(str, allowed[name]))
+                return f"{name}={values[name]!r} is not a value of that decision; allowed: {some}"
+        return None
+
+    def _active(self, population: Population) -> np.ndarray:
+        owners = [-1 if o is None else self._template_names.index(o) for o, _ in self._names]
+        active = population[:, :1] == np.array(owners)[None]
+        active[:, 0] = True
+        return active
+
+    def _columns(self, template: str, population: Population) -> Columns:
+        return {
+            name: self._values[i][population[:, i]]
+            for i, (owner, name) in enumerate(self._names)
+            if owner == template
+        }
+
+    def _change(
+        self, population: Population, column: np.ndarray, value: np.ndarray, generator: Any
+    ) -> Population:
+        changed = population.copy()
+        changed[np.arange(len(population)), column] = value
+        groups = [
+            self.complete(changed[column == c], generator, first=int(c)) for c in np.unique(column)
+        ]
+        return np.concatenate(groups) if groups else changed
+
+    def _order(self, template: int, first: int | None) -> list[int]:
+        """Column 0, then ``first``, then the template's other decisions as they stand."""
+        name = self._template_names[template]
+        own = [i for i, (owner, _) in enumerate(self._names) if owner == name]
+        if first in own:
+            own.remove(first)
+            own.insert(0, first)
+        return [0, *own]
+
+    def _fill(
+        self, preferences: Population, generator: np.random.Generator, first: int | None
+    ) -> tuple[Population, np.ndarray]:
+        rows = np.zeros_like(preferences)
+        alive = np.ones(len(rows), dtype=bool)
+        free = preferences[:, 0] < 0
+        templates = len(self._template_names)
+        rows[:, 0] = np.where(free, generator.integers(0, templates, len(rows)), preferences[:, 0])
+        for t in range(templates):
+            chosen = np.flatnonzero(rows[:, 0] == t)
+            if not len(chosen):
+                continue
+            part, wanted = rows[chosen], preferences[chosen]
+            order = self._order(t, first)
+            for depth in range(1, len(order)):
+                column = order[depth]
+                valid = self._valid(part, t, column, order[1:depth])
+                part[:, column], found = _pick(valid, wanted[:, column], generator)
+                alive[chosen] &= found
+            rows[chosen] = part
+        return rows, alive
+
+    def _valid(
+        self, partial: Population, template: int, column: int, known: list[int]
+    ) -> np.ndarray:
+        """Boolean matrix [rows, values]: which values of ``column`` the rules allow, as far as
+        rules read only it and the columns in ``known``."""
+        owner = self._template_names[template]
+        name = self._names[column][1]
+        visible = {self._names[i][1]: i for i in known}
+        valid = np.ones((len(partial), int(self._sizes[column])), dtype=bool)
+        for rule in self._rules_of(owner, name):
+            if all(read == name or read in visible for read in rule.reads):
+                columns = {
+                    read: self._values[column][None, :]
+                    if read == name
+                    else self._values[visible[read]][partial[:, visible[read]]][:, None]
+                    for read in rule.reads
+                }
+                valid &= np.asarray(rule.holds(columns), dtype=bool)
+        return valid
+
+    def _rules_of(self, template: str, decision: str) -> list[Rule]:
+        return [rule for rule in self.templates[template].rules if decision in rule.reads]
+
+
+def _column(decision: Decision) -> np.ndarray:
+    kinds = {type(value) for value in decision.values}
+    if len(kinds) != 1:
+        raise ValueError(f"decision {decision.name}: values of more than one type: {kinds}")
+    return np.array(decision.values)
+
+
+def _same(value: Value, allowed: Value) -> bool:
+    return type(value) is type(allowed) and value == allowed
+
+
+def _choose(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """For each row of a boolean matrix, the position of a random true entry (0 if none)."""
+    return np.argmax(np.where(mask, generator.random(mask.shape), -1.0), axis=1)
+
+
+def _pick(
+    valid: np.ndarray, preferred: np.ndarray, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """For each row a valid value: nearest to the preferred one, at random without preference.
+
+    The second result tells which rows had any.
+    """
+    distance = np.abs(np.arange(valid.shape[1])[None, :] - preferred[:, None])
+    closeness = np.where(preferred[:, None] < 0, 0, -distance) + generator.random(valid.shape)
+    score = np.where(valid, closeness, -np.inf)
+    return np.argmax(score, axis=1), valid.any(axis=1)
+
+

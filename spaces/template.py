@@ -1,0 +1,76 @@
+"""The small interface behind which every family of kernels stands, a user's own included."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule, Value
+from spaces.target import Target
+from spaces.workload import Workload
+
+Columns = Mapping[str, np.ndarray]
+"""Decision name to an array of values; arrays broadcast against each other."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One named choice with its finite values, in an order in which neighbours are alike."""
+
+    name: str
+    values: tuple[Value, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values or len(set(self.values)) != len(self.values):
+            raise ValueError(f"decision {self.name}: values must be distinct: {self.values}")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One named constraint.
+
+    ``reads`` names the decisions that ``holds`` looks at; ``holds`` takes their columns and gives
+    a boolean array, so that whole populations are judged at once; ``explain`` takes one
+    schedule's values and says in words why it was refused.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    holds: Callable[[Any], Any]
+    explain: Callable[[Mapping[str, Any]], str]
+
+
+class Template(ABC):
+    """A family of kernels for one workload on one target.
+
+    ``decisions`` and ``rules`` span its space; ``version`` rises when the same schedule would
+    lower to another kernel, so that old measurements are told apart.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    decisions: tuple[Decision, ...]
+    rules: tuple[Rule, ...]
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        self.workload = workload
+        self.target = target
+
+    @classmethod
+    @abstractmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why this template cannot serve the workload on the target, in words; None if it can."""
+
+    @abstractmethod
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Physical quantities of many schedules, one array each, by the names of
+        ``spaces.quantities``. ``columns`` holds one-dimensional arrays of equal length."""
+
+    @abstractmethod
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel of a schedule that keeps all rules. Deterministic."""

@@ -1,0 +1,219 @@
+"""What is to be computed: one operator with everything about it fixed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.dtypes import DType, dtype
+from spaces.layout import Layout, strided
+
+if TYPE_CHECKING:
+    from spaces.expression import Expression
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One loop of the operator: its name, its extent, and whether it is summed over."""
+
+    name: str
+    extent: int
+    reduction: bool = False
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One array of the operator.
+
+    ``axes`` names the loop that indexes each dimension (its index map); ``shape`` gives their
+    extents; ``order`` lists the dimensions from the slowest in memory to the fastest, so
+    ``(0, 1)`` is row-major and ``(1, 0)`` column-major. A scalar has no axes.
+    """
+
+    name: str
+    dtype: str
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @property
+    def element(self) -> DType:
+        """The element type."""
+        return dtype(self.dtype)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the whole array; it is dense."""
+        return self.size * self.element.bytes
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Distance in elements between neighbours along each dimension."""
+        strides, step = [0] * len(self.shape), 1
+        for dimension in reversed(self.order):
+            strides[dimension] = step
+            step *= self.shape[dimension]
+        return tuple(strides)
+
+    @property
+    def layout(self) -> Layout:
+        """Where each element lives, in elements from the start."""
+        return strided(self.shape, self.strides)
+
+    def stride(self, axis: str) -> int:
+        """Elements between neighbours along the loop ``axis``; 0 if it does not index this."""
+        return self.strides[self.axes.index(axis)] if axis in self.axes else 0
+
+    def array(self, values: np.ndarray) -> np.ndarray:
+        """``values`` (of :attr:`shape`) converted to this operand's dtype and memory order."""
+        ordered = np.ascontiguousarray(values.transpose(self.order), dtype=self.element.numpy)
+        return ordered.transpose(np.argsort(self.order))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One operator with fixed shapes, dtypes, layouts and a fused epilogue. Hashable.
+
+    Made by :func:`spaces.operators.workload`; ``parameters`` are the ones it was made from, as
+    JSON values, and identify it. Templates read ``axes``, ``inputs`` (the contraction's own
+    operands), ``epilogue`` (an expression over the accumulator and ``epilogue_inputs``, or None)
+    and ``output``; they never ask which operator it is.
+    """
+
+    operator: str
+    parameters: tuple[tuple[str, int | str], ...]
+    axes: tuple[Axis, ...]
+    inputs: tuple[Operand, ...]
+    epilogue: Expression | None
+    epilogue_inputs: tuple[Operand, ...]
+    output: Operand
+    accumulator: str
+
+    @cached_property
+    def key(self) -> str:
+        """Canonical text, the same in every process and version of Python."""
+        words = [f"{name}={value}" for name, value in self.parameters if name != "epilogue"]
+        if self.epilogue is not None:
+            words.append(f'epilogue="{self.epilogue}"')
+        return " ".join([self.operator, *words])
+
+    @property
+    def digest(self) -> str:
+        """Short hexadecimal digest of :attr:`key`: names files and functions."""
+        return hashlib.sha256(self.key.encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"operator": ..., "parameters": {...}}``; read by ``workload_from_json``."""
+        return {"operator": self.operator, "parameters": dict(self.parameters)}
+
+    def __str__(self) -> str:
+        return self.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @cached_property
+    def extents(self) -> Mapping[str, int]:
+        """Axis name to extent."""
+        return {axis.name: axis.extent for axis in self.axes}
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """All arrays in the order a kernel takes them: inputs, epilogue inputs, output."""
+        return (*self.inputs, *self.epilogue_inputs, self.output)
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the contraction: 2 a term (multiply, add).
+
+        An epilogue's operations are left out, as the field does when it compares kernels.
+        """
+        return 2 * prod(axis.extent for axis in self.axes)
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes that must move if each input is read once and the output written once."""
+        return sum(operand.bytes for operand in self.operands)
+
+    def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
+        """Deterministic inputs by operand name, in each operand's dtype, shape and order.
+
+        Uniform in [-1, 1) for floating point, in [-8, 8) for integers: no zeros to hide behind.
+        """
+        generator = np.random.default_rng(seed)
+        return {
+            operand.name: operand.array(_random(generator, operand))
+            for operand in (*self.inputs, *self.epilogue_inputs)
+        }
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The exact result in float64 (int64 for integers), of the output's shape."""
+        wide = np.int64 if dtype(self.accumulator).is_integer else np.float64
+        terms = [np.asarray(inputs[o.name]).astype(wide) for o in self.inputs]
+        accumulator = _contract(self, terms)
+        if self.epilogue is None:
+            return accumulator
+        letters = {axis: i for i, axis in enumerate(self.output.axes)}
+        named = {}
+        for operand in self.epilogue_inputs:
+            array = np.asarray(inputs[operand.name]).astype(np.float64)
+            shape = [1] * len(letters)
+            for axis, extent in zip(operand.axes, operand.shape, strict=True):
+                shape[letters[axis]] = extent
+            source = sorted(range(array.ndim), key=lambda d: letters[operand.axes[d]])
+            named[operand.name] = array.transpose(source).reshape(shape)
+        return self.epilogue.evaluate(accumulator.astype(np.float64), named)
+
+    @property
+    def tolerance(self) -> tuple[float, float]:
+        """``(relative, absolute)`` error allowed of an output element against the reference.
+
+        Rounding errors of a sum of K products in [-1, 1) grow as sqrt(K) (Higham, Accuracy and
+        Stability of Numerical Algorithms, 2nd ed., section 4.2, probabilistic model); the factor
+        16 covers orders of summation and a vectorised epilogue's last bits. The output's own
+        rounding is relative. Integers compare exactly.
+        """
+        accumulator, output = dtype(self.accumulator), self.output.element
+        if accumulator.is_integer and self.epilogue is None:
+            return (0.0, 0.0)
+        unit = max(accumulator.epsilon, dtype("float32").epsilon * 2**-29)
+        terms = prod(axis.extent for axis in self.axes if axis.reduction)
+        return (2.0 * max(output.epsilon, unit), 16.0 * unit * terms**0.5 + output.epsilon * 1e-3)
+
+
+def _random(generator: np.random.Generator, operand: Operand) -> np.ndarray:
+    if operand.element.is_integer:
+        return generator.integers(-8, 8, size=operand.shape)
+    if operand.element.bytes > 4:
+        return generator.random(operand.shape) * 2 - 1
+    values = generator.random(operand.shape, dtype=np.float32)
+    values *= 2
+    values -= 1
+    return values
+
+
+def _contract(workload: Workload, terms: list[np.ndarray]) -> np.ndarray:
+    """Sum of products over the reduction axes, by matrix product where that is what it is."""
+    names = {axis.name: i for i, axis in enumerate(workload.axes)}
+    arguments: list[Any] = []
+    for operand, term in zip(workload.inputs, terms, strict=True):
+        arguments += [term, [names[axis] for axis in operand.axes]]
+    arguments.append([names[axis] for axis in workload.output.axes])
+    return np.einsum(*arguments, optimize=True)
+
+
+def canonical_json(data: object) -> str:
+    """JSON text with sorted keys and no spaces: equal data gives equal text."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
