@@ -88,7 +88,7 @@ def workload(operator: str, **parameters: Any) -> Workload:
     missing = [name for name in integers if name not in parameters]
     if missing:
         raise InputError(f"{operator} needs {', '.join(integers)}; missing: {', '.join(missing)}")
-    values = {name: _integer(name, parameters[name]) for name in integers}
+    values: dict[str, int | str] = {name: _integer(name, parameters[name]) for name in integers}
     values |= {name: str(parameters[name]) for name in texts if name in parameters}
     return OPERATORS[operator](**values)
 
@@ -120,4 +120,3 @@ def _order(name: str, value: str) -> tuple[int, ...]:
     if value not in ORDERS:
         raise InputError(f"layout {name}={value!r} is unknown; allowed: {', '.join(ORDERS)}")
     return ORDERS[value]
-

@@ -10,7 +10,7 @@ populations, so that a hundred thousand schedules cost seconds, not hours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -395,6 +395,4 @@ def _pick(
     distance = np.abs(np.arange(valid.shape[1])[None, :] - preferred[:, None])
     closeness = np.where(preferred[:, None] < 0, 0, -distance) + generator.random(valid.shape)
     score = np.where(valid, closeness, -np.inf)
-    return np.argmax(score, axis=1), valid.any(axis=1)
-
-
+    return np.argmax(score, axis=1), np.any(valid, axis=1)

@@ -1,0 +1,37 @@
+# Each target sets up all that it needs in a fresh clone: a virtual environment in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test slow check bench clean
+
+demo: .venv/demo.stamp
+	$(BIN)/python -m experiments.demo
+
+test: check
+	$(BIN)/python -m pytest
+
+slow: .venv/dev.stamp
+	$(BIN)/python -m pytest -m slow
+
+check: .venv/dev.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/dev.stamp
+	$(BIN)/python -m experiments.cpu_matmul
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/demo.stamp: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable .
+	@touch $@
+
+.venv/dev.stamp: pyproject.toml constraints.txt | .venv/bin/python
+	$(PIP) --editable '.[dev,torch,cuda,experiments]'
+	@touch $@ .venv/demo.stamp
+
+clean:
+	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,70 @@
+"""The system's C compiler: found, identified and asked what it makes of this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+
+from spaces.errors import InputError
+
+CANDIDATES = ("gcc", "clang", "cc")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler. ``macros`` are those it predefines when it compiles for this very machine;
+    ``native`` is the flag that makes it do so."""
+
+    path: str
+    name: str
+    version: str
+    native: str
+    macros: frozenset[str]
+
+
+def find_compiler() -> Compiler:
+    """The compiler named by the environment variable ``CC``, else gcc, clang or cc.
+
+    Raises :class:`InputError` where there is none, or where it does not work.
+    """
+    return _identify(os.environ.get("CC", ""))
+
+
+@cache
+def _identify(choice: str) -> Compiler:
+    names = (choice,) if choice else CANDIDATES
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        looked = f"CC={choice!r}" if choice else ", ".join(CANDIDATES)
+        raise InputError(f"no C compiler found (looked for {looked}); install gcc or clang")
+    for native in ("-march=native", "-mcpu=native", ""):
+        listing = _macros(path, native)
+        if listing is not None:
+            return Compiler(path, *_name_and_version(listing), native, frozenset(listing))
+    raise InputError(f"the C compiler {path} does not compile an empty file")
+
+
+def _macros(path: str, native: str) -> dict[str, str] | None:
+    command = [path, *filter(None, [native]), "-dM", "-E", "-x", "c", os.devnull]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"the C compiler {path} does not run: {error}") from None
+    if done.returncode:
+        return None
+    return dict(re.findall(r"^#define (\w+) ?(.*)$", done.stdout, flags=re.MULTILINE))
+
+
+_VERSION_MACROS = {
+    "clang": ("__clang_major__", "__clang_minor__", "__clang_patchlevel__"),
+    "gcc": ("__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__"),
+}
+
+
+def _name_and_version(macros: dict[str, str]) -> tuple[str, str]:
+    name = "clang" if "__clang__" in macros else "gcc"
+    return name, ".".join(macros.get(part, "0") for part in _VERSION_MACROS[name])

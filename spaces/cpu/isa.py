@@ -1,0 +1,47 @@
+"""Instruction sets: what a compiler's macros say of the machine's vector unit.
+
+The only module that knows one processor family from another. Kernels are written in portable
+vector types; what portable C cannot say (a bfloat16 dot product) is emitted from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Isa:
+    """A vector instruction set: its register width in bytes and number of registers."""
+
+    name: str
+    macros: frozenset[str]
+    vector_bytes: int
+    vector_registers: int
+
+
+# The first whose macros are all defined is the machine's.
+KNOWN = (
+    Isa("avx512", frozenset({"__AVX512F__", "__FMA__"}), 64, 32),
+    Isa("avx2", frozenset({"__AVX2__", "__FMA__"}), 32, 16),
+    Isa("sse2", frozenset({"__SSE2__"}), 16, 16),
+    Isa("neon", frozenset({"__ARM_NEON"}), 16, 32),
+    Isa("vsx", frozenset({"__VSX__"}), 16, 32),
+)
+GENERIC = Isa("generic", frozenset(), 16, 16)
+FMA_MACROS = frozenset({"__FP_FAST_FMAF", "__FMA__", "__ARM_FEATURE_FMA"})
+
+
+def detect_isa(macros: Set[str]) -> Isa:
+    """The widest instruction set that a compiler with these predefined macros uses."""
+    return next((isa for isa in KNOWN if isa.macros <= macros), GENERIC)
+
+
+def has_fma(macros: Set[str]) -> bool:
+    """Whether a multiply and an add contract into one instruction."""
+    return bool(FMA_MACROS & macros)
+
+
+def has_bf16_dot(macros: Set[str]) -> bool:
+    """Whether there is a dot product of bfloat16 pairs into float32 lanes (VDPBF16PS)."""
+    return "__AVX512BF16__" in macros

@@ -1,0 +1,92 @@
+"""A CPU as a target: detected from the machine and its compiler, never assumed."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from spaces.cpu.compiler import find_compiler
+from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
+from spaces.cpu.machine import cache_bytes, core_count, cpu_model
+from spaces.errors import InputError
+from spaces.target import Target
+
+# -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
+# vector instructions; none changes the value of a finite result.
+FLAGS = ("-O2", "-fno-math-errno", "-fno-trapping-math")
+
+
+@dataclass(frozen=True)
+class CpuTarget(Target):
+    """Sizes in bytes; L1 and L2 of one core, L3 as one core sees it.
+
+    ``threads`` is how many threads a kernel may use; ``vector_registers`` have ``vector_bytes``
+    each. ``flags`` are handed to the compiler, which is part of what is measured.
+    """
+
+    kind: ClassVar[str] = "cpu"
+
+    model: str
+    architecture: str
+    isa: str
+    vector_bytes: int
+    vector_registers: int
+    fma: bool
+    bf16_dot: bool
+    cores: int
+    threads: int
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    compiler: str
+    compiler_version: str
+    flags: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
+        compiler = f"{self.compiler} {self.compiler_version}"
+        return f"cpu {self.model}, {self.isa}, {threads}, {compiler}"
+
+    def lanes(self, element_bytes: int) -> int:
+        """Elements of that size in one vector register."""
+        return self.vector_bytes // element_bytes
+
+    @staticmethod
+    def from_fields(fields: Mapping[str, Any]) -> CpuTarget:
+        """The target with these fields, as read from JSON; TypeError if they are not its own."""
+        return CpuTarget(**{**fields, "flags": tuple(fields["flags"])})
+
+
+def detect_cpu(threads: int = 1) -> CpuTarget:
+    """This machine, for kernels of ``threads`` threads.
+
+    Raises :class:`InputError` if ``threads`` is not between 1 and the number of cores, or if no
+    C compiler is found.
+    """
+    cores = core_count()
+    if not 1 <= threads <= cores:
+        raise InputError(f"threads={threads} is out of range; allowed: 1 to {cores} (cores here)")
+    compiler = find_compiler()
+    isa = detect_isa(compiler.macros)
+    native = (compiler.native,) if compiler.native else ()
+    return CpuTarget(
+        model=cpu_model(),
+        architecture=platform.machine(),
+        isa=isa.name,
+        vector_bytes=isa.vector_bytes,
+        vector_registers=isa.vector_registers,
+        fma=has_fma(compiler.macros),
+        bf16_dot=has_bf16_dot(compiler.macros),
+        cores=cores,
+        threads=threads,
+        l1_bytes=cache_bytes(1),
+        l2_bytes=cache_bytes(2),
+        l3_bytes=cache_bytes(3),
+        compiler=compiler.name,
+        compiler_version=compiler.version,
+        flags=(*FLAGS, *native),
+    )
