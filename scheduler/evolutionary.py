@@ -1,0 +1,168 @@
+"""Evolutionary search under a cost model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from costmodel.interfaces import CostModel, Example
+from scheduler.history import History
+from spaces.schedule import Schedule
+from spaces.space import Population, Space
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """The settings of an :class:`EvolutionarySearch`.
+
+    ``immigrants`` random schedules enter each ask, ``parents`` of the best survive each of
+    ``generations``, with ``children`` each. Of the schedules asked for, the share
+    ``neighbours`` comes from those around the ``leaders`` best measured ones and the share
+    ``random`` is drawn blindly; the model's choice among the evolved fills the rest.
+    ``diversity`` is what likeness to a schedule already chosen costs, in units of the score;
+    ``opening_diversity`` the same as long as nothing is measured. After ``caution`` outcomes the
+    model weighs as much as the prior.
+    """
+
+    immigrants: int = 512
+    parents: int = 64
+    children: int = 128
+    generations: int = 3
+    leaders: int = 3
+    neighbours: float = 0.4
+    random: float = 1 / 16
+    diversity: float = 0.05
+    opening_diversity: float = 0.3
+    caution: float = 16.0
+
+
+class EvolutionarySearch:
+    """A population evolved under the predictions of a cost model; a ``scheduler.search.Search``.
+
+    Before anything is measured ``prior`` ranks the candidates, so the first batch is already
+    good; then ``model`` is trained from scratch on all outcomes whenever there are new ones, and
+    its predictions are mixed with the prior's, more and more its own as outcomes grow. What is
+    asked depends on nothing but the seed, the schedules taken and the outcomes told.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        model: CostModel,
+        prior: CostModel,
+        seed: int = 0,
+        evolution: Evolution | None = None,
+    ) -> None:
+        self._space = space
+        self._model = model
+        self._prior = prior
+        self._evolution = evolution or Evolution()
+        self._history = History(space, seed)
+        self._weights = _weights(space)
+        self._stale = False
+        self._trust = 0.0
+
+    def ask(self, count: int) -> list[Schedule]:
+        """At most ``count`` new schedules, the most promising first."""
+        generator = self._history.generator()
+        self._train()
+        choice = self._evolution
+        leaders = self._history.best(choice.leaders)
+        diversity = choice.diversity if len(leaders) else choice.opening_diversity
+        blind = _share(choice.random, count, generator)
+        asked: list[np.ndarray] = []
+        if len(leaders):
+            around = [self._space.neighbours(row, generator) for row in leaders]
+            near = min(_share(choice.neighbours, count, generator), count - blind)
+            asked += self._choose(np.concatenate(around), asked, near, diversity)
+        evolved = self._evolve(generator, leaders)
+        asked += self._choose(evolved, asked, count - blind - len(asked), diversity)
+        asked.extend(self._history.sample(generator, count - len(asked)))
+        return self._history.take(asked)
+
+    def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
+        """Outcomes, in any order; the model learns them at the next ask."""
+        self._stale |= self._history.tell(results)
+
+    def _train(self) -> None:
+        told = self._history.told()
+        if self._stale and any(latency is not None for _, latency in told):
+            workload, target = self._space.workload, self._space.target
+            self._model.fit([Example(workload, target, s, latency) for s, latency in told])
+            self._trust = len(told) / (len(told) + self._evolution.caution)
+            self._stale = False
+
+    def _score(self, population: Population) -> np.ndarray:
+        """Predicted quality: the prior's and the model's, weighted by how much was measured."""
+        score, _ = self._prior.predict(self._space, population)
+        if self._trust:
+            learnt, _ = self._model.predict(self._space, population)
+            score = (1.0 - self._trust) * score + self._trust * learnt
+        return score
+
+    def _evolve(self, generator: np.random.Generator, leaders: Population) -> Population:
+        """Promising rows: random ones and the leaders, then generations of their children."""
+        choice = self._evolution
+        immigrants = self._space.sample(generator, choice.immigrants)
+        population = np.unique(np.concatenate([leaders, immigrants]), axis=0)
+        score = self._score(population)
+        for _ in range(choice.generations):
+            best = population[np.argsort(-score, kind="stable")[: choice.parents]]
+            first, second = generator.integers(0, len(best), (2, choice.children))
+            children = self._space.crossover(best[first], best[second], generator)
+            children = self._space.mutate(children, generator)
+            both = np.concatenate([population, children])
+            population, kept = np.unique(both, axis=0, return_index=True)
+            score = np.concatenate([score, self._score(children)])[kept]
+        return population
+
+    def _choose(
+        self, pool: Population, before: Sequence[np.ndarray], count: int, diversity: float
+    ) -> list[np.ndarray]:
+        """At most ``count`` free rows of ``pool``, from now on taken.
+
+        Each is the best by score less ``diversity`` times its likeness to the nearest row chosen
+        before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998).
+        """
+        pool = self._history.fresh(pool)
+        if not len(pool):
+            return []
+        score = self._score(pool)
+        likeness = np.zeros(len(pool))
+        for row in before:
+            likeness = np.maximum(likeness, self._likeness(pool, row))
+        chosen: list[np.ndarray] = []
+        for _ in range(min(count, len(pool))):
+            best = int(np.argmax(score - diversity * likeness))
+            chosen.append(pool[best])
+            likeness = np.maximum(likeness, self._likeness(pool, pool[best]))
+            score[best] = -np.inf
+        self._history.take(chosen)
+        self._history.take(chosen)
+        return chosen
+
+    def _likeness(self, pool: Population, row: np.ndarray) -> np.ndarray:
+        """Weighted share of equal decisions: 1.0 for the same row, 0.0 for another template.
+
+        A template's first decisions weigh most: they shape the kernel, the last ones trim it.
+        """
+        return ((pool == row) @ self._weights[row[0]]) * (pool[:, 0] == row[0])
+
+
+def _share(fraction: float, count: int, generator: np.random.Generator) -> int:
+    """``fraction`` of ``count``, rounded up or down at random so that the mean is exact."""
+    return int(fraction * count + generator.random())
+
+
+def _weights(space: Space) -> np.ndarray:
+    """Matrix [templates, columns]: weight 1, 1/2, 1/3, ... of each template's own decisions,
+    scaled to a sum of one."""
+    weights = np.zeros((len(space.templates), space.width))
+    column = 1
+    for i, template in enumerate(space.templates.values()):
+        count = len(template.decisions)
+        weights[i, column : column + count] = 1.0 / np.arange(1, count + 1)
+        column += count
+    return weights / weights.sum(axis=1, keepdims=True)

@@ -1,0 +1,105 @@
+"""What every search must do. Inherit and say how to make one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import pytest
+
+from scheduler.search import Search
+from spaces.schedule import Schedule
+from spaces.space import Space
+from tests.scheduler.landscape import hills, hills_latency, knolls
+
+Results = list[tuple[Schedule, float | None]]
+
+
+def outcome(schedule: Schedule) -> float | None:
+    """The latency of a made-up machine on which packing nothing with long panels fails."""
+    if schedule["pack"] == "none" and schedule["kc"] == 256:
+        return None
+    return hills_latency(schedule.values)
+
+
+def drive(search: Search, rounds: int, count: int) -> list[Schedule]:
+    """Ask and tell some rounds; all schedules asked for."""
+    asked: list[Schedule] = []
+    for _ in range(rounds):
+        batch = search.ask(count)
+        asked += batch
+        search.tell([(schedule, outcome(schedule)) for schedule in batch])
+    return asked
+
+
+class SearchContract(ABC):
+    """Tests of ``scheduler.search.Search``."""
+
+    @abstractmethod
+    def make(self, space: Space, seed: int) -> Search:
+        """A fresh search."""
+
+    @pytest.fixture
+    def space(self) -> Space:
+        return hills()
+
+    def test_asks_for_valid_schedules_and_never_twice(self, space: Space) -> None:
+        asked = drive(self.make(space, 0), rounds=6, count=16)
+        assert len(asked) == 96
+        assert len(set(asked)) == 96
+        assert all(schedule in space for schedule in asked)
+
+    def test_never_asks_twice_before_results_are_told(self, space: Space) -> None:
+        search = self.make(space, 0)
+        asked = [schedule for _ in range(4) for schedule in search.ask(8)]
+        assert len(set(asked)) == 32
+
+    def test_same_seed_and_results_give_the_same_asks(self, space: Space) -> None:
+        first = drive(self.make(space, 7), rounds=4, count=16)
+        assert drive(self.make(space, 7), rounds=4, count=16) == first
+
+    def test_order_of_telling_does_not_matter(self, space: Space) -> None:
+        forwards, backwards = self.make(space, 3), self.make(space, 3)
+        for _ in range(4):
+            batch = forwards.ask(16)
+            assert backwards.ask(16) == batch
+            results: Results = [(schedule, outcome(schedule)) for schedule in batch]
+            forwards.tell(results)
+            for result in reversed(results):
+                backwards.tell([result])
+
+    def test_goes_on_from_a_log_as_if_never_stopped(self, space: Space) -> None:
+        whole = self.make(space, 5)
+        asked = drive(whole, rounds=3, count=16)
+        resumed = self.make(space, 5)
+        resumed.tell([(schedule, outcome(schedule)) for schedule in asked])
+        assert resumed.ask(16) == whole.ask(16)
+
+    def test_does_not_ask_for_what_it_was_told(self) -> None:
+        space = knolls()
+        told = list(space.enumerate())[::2]
+        search = self.make(space, 0)
+        search.tell([(schedule, outcome(schedule)) for schedule in told])
+        assert not set(search.ask(space.count())) & set(told)
+
+    @pytest.mark.parametrize("count", [3, 20, 1000])
+    def test_exhausts_the_space(self, count: int) -> None:
+        space = knolls()
+        search, asked = self.make(space, 1), list[Schedule]()
+        while batch := search.ask(count):
+            assert len(batch) <= count
+            search.tell([(schedule, outcome(schedule)) for schedule in batch])
+            asked += batch
+        assert len(asked) == space.count()
+        assert set(asked) == set(space.enumerate())
+
+    def test_goes_on_when_all_fail(self, space: Space) -> None:
+        search = self.make(space, 2)
+        for _ in range(3):
+            batch = search.ask(16)
+            assert len(batch) == 16
+            search.tell([(schedule, None) for schedule in batch])
+
+    def test_ignores_results_of_other_spaces(self, space: Space) -> None:
+        plain, told = self.make(space, 4), self.make(space, 4)
+        told.tell([(Schedule("unknown", (("rows", 1),)), 1e-9)])
+        assert told.ask(16) == plain.ask(16)

@@ -1,0 +1,106 @@
+"""Searches: the contract, and that evolution finds more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from scheduler.evolutionary import EvolutionarySearch
+from scheduler.exhaustive import ExhaustiveSearch
+from scheduler.random_search import RandomSearch
+from scheduler.search import Search
+from spaces.schedule import Schedule
+from spaces.space import Space
+from tests.contracts.search import SearchContract
+from tests.scheduler.landscape import Guess, Trees, hills, hills_latency
+
+SEEDS = range(6)
+
+
+def evolutionary(space: Space, seed: int) -> EvolutionarySearch:
+    return EvolutionarySearch(space, Trees(space), Guess(), seed)
+
+
+class TestRandomSearch(SearchContract):
+    def make(self, space: Space, seed: int) -> Search:
+        return RandomSearch(space, seed)
+
+
+class TestExhaustiveSearch(SearchContract):
+    def make(self, space: Space, seed: int) -> Search:
+        return ExhaustiveSearch(space)
+
+
+class TestEvolutionarySearch(SearchContract):
+    def make(self, space: Space, seed: int) -> Search:
+        return evolutionary(space, seed)
+
+
+@pytest.mark.parametrize("make", [RandomSearch, evolutionary])
+def test_another_seed_asks_for_others(make: Callable[[Space, int], Search]) -> None:
+    space = hills()
+    assert set(make(space, 0).ask(32)) != set(make(space, 1).ask(32))
+
+
+def best_of(search: Search, trials: int, batch: int = 16) -> float:
+    """The best latency found when each batch is asked for before the last one is known."""
+    best, ahead = np.inf, search.ask(batch)
+    for _ in range(trials // batch):
+        current, ahead = ahead, search.ask(batch)
+        results = [(schedule, hills_latency(schedule.values)) for schedule in current]
+        best = min(best, *(latency for _, latency in results))
+        search.tell(results)
+    return best
+
+
+def test_evolution_beats_chance() -> None:
+    space = hills()
+    chance = [best_of(RandomSearch(space, seed), 256) for seed in SEEDS]
+    evolved = [best_of(evolutionary(space, seed), 96) for seed in SEEDS]
+    assert max(evolved) < min(chance)
+
+
+def test_evolution_comes_near_the_optimum_in_128_trials() -> None:
+    space = hills()
+    rows = np.concatenate(list(space.blocks()))
+    sample = np.random.default_rng(0).choice(rows, 20_000, replace=False)
+    good = np.quantile([hills_latency(space.schedule(row).values) for row in sample], 0.001)
+    assert all(best_of(evolutionary(space, seed), 128) < good for seed in SEEDS)
+
+
+def test_the_first_batch_follows_the_prior_and_is_diverse() -> None:
+    space = hills()
+    for seed in SEEDS:
+        batch = evolutionary(space, seed).ask(16)
+        tiles = {(schedule["rows"], schedule["vectors"]) for schedule in batch}
+        assert len(tiles) >= 5
+        blind = RandomSearch(space, seed).ask(16)
+        assert prior_score(space, batch) > prior_score(space, blind) + 0.05
+
+
+def prior_score(space: Space, schedules: list[Schedule]) -> float:
+    score, _ = Guess().predict(space, space.rows(schedules))
+    return float(np.mean(score))
+
+
+def test_the_prior_orders_the_first_batch() -> None:
+    space = hills()
+    batch = evolutionary(space, 0).ask(16)
+    score, _ = Guess().predict(space, space.rows(batch))
+    assert score[0] == max(score)
+
+
+def test_one_of_each_batch_is_drawn_blindly() -> None:
+    """Evolution under a prior that forbids all but one register tile still looks elsewhere."""
+
+    class Narrow(Guess):
+        def predict(self, space: Space, population: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            score = (space.decision_columns(population)["hills.rows"] == 8).astype(float)
+            return score, np.zeros(len(population))
+
+    space = hills()
+    search = EvolutionarySearch(space, Trees(space), Narrow(), 0)
+    elsewhere = [s for _ in range(8) for s in search.ask(16) if s["rows"] != 8]
+    assert 4 <= len(elsewhere) <= 8
