@@ -1,0 +1,72 @@
+"""From examples to matrices: grouped by workload and target, placed in their spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from costmodel.interfaces import Example
+from spaces.schedule import Schedule
+from spaces.space import Population, Space
+from spaces.target import Target
+from spaces.workload import Workload
+
+SpaceFor = Callable[[Workload, Target], Space]
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was measured of one workload on one target.
+
+    ``population`` has one row a schedule, ``latency`` its seconds (NaN for a failure). Rows are
+    sorted by the schedules' keys, so that they do not depend on the order of arrival.
+    """
+
+    space: Space
+    population: Population
+    latency: np.ndarray
+
+    @property
+    def score(self) -> np.ndarray:
+        """Best latency over latency, failures 0: what a cost model learns."""
+        if np.isnan(self.latency).all():
+            return np.zeros(len(self.latency))
+        return np.nan_to_num(np.nanmin(self.latency) / self.latency, nan=0.0)
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Key of the workload and fingerprint of the target."""
+        return (self.space.workload.key, self.space.target.fingerprint)
+
+    def subset(self, keep: np.ndarray) -> Group:
+        """The group with the rows that the boolean array ``keep`` marks."""
+        return Group(self.space, self.population[keep], self.latency[keep])
+
+
+def group_examples(examples: Sequence[Example], space_for: SpaceFor) -> tuple[list[Group], int]:
+    """Groups in the order of their names, and the number of schedules skipped.
+
+    A schedule measured more than once counts once, with its lowest latency (noise only adds).
+    Skipped are schedules that are no point of the workload's space (any more).
+    """
+    found: dict[tuple[str, str], list[Example]] = {}
+    fingerprints = {target: target.fingerprint for target in {e.target for e in examples}}
+    for example in examples:
+        name = (example.workload.key, fingerprints[example.target])
+        found.setdefault(name, []).append(example)
+    groups, skipped = [], 0
+    for _, members in sorted(found.items()):
+        space = space_for(members[0].workload, members[0].target)
+        best: dict[Schedule, float] = {}
+        for example in members:
+            seconds = np.inf if example.latency is None else example.latency
+            best[example.schedule] = min(seconds, best.get(example.schedule, np.inf))
+        kept = [s for s in sorted(best, key=lambda s: s.key) if s in space]
+        skipped += len(best) - len(kept)
+        if kept:
+            latency = np.array([best[s] for s in kept])
+            latency[np.isinf(latency)] = np.nan
+            groups.append(Group(space, space.rows(kept), latency))
+    return groups, skipped

@@ -1,0 +1,142 @@
+"""Physical features of (workload, schedule, target), whole populations at a time.
+
+Names are stable and say what they are: ``schedule.*`` from the template's quantities,
+``roofline.*`` from the analytic estimate, ``workload.*``, ``target.*``, and the decisions
+themselves as ``<template>.<decision>``. Sizes come as base-2 logarithms, traffic per useful
+FLOP, so that one model can serve many shapes and devices. A model keeps the list of names it was
+trained on and asks for them; a name that a space does not have is NaN there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import log2, prod
+
+import numpy as np
+
+from costmodel.roofline import ideal_seconds, peaks_for, roofline_seconds
+from spaces.quantities import QUANTITIES
+from spaces.space import Population, Space
+from spaces.target import Target
+from spaces.workload import Workload
+
+FEATURE_VERSION = 1
+"""Rises when a name comes to mean something else: older models are then refused."""
+
+Column = np.ndarray | float
+"""Values of one feature: one a schedule, or one for all."""
+
+PER_FLOP = (
+    "flops",
+    "instructions",
+    "register_bytes",
+    "near_bytes",
+    "middle_bytes",
+    "main_bytes",
+    "packing_bytes",
+)
+PLAIN = tuple(name for name in QUANTITIES if name.endswith("_fraction"))
+SMALLEST = 2.0**-40  # stands for zero under a logarithm
+
+
+def features(space: Space, population: Population) -> dict[str, Column]:
+    """All features of each schedule of ``population``, by name."""
+    quantities = space.quantities(population)
+    columns: dict[str, Column] = {}
+    with np.errstate(all="ignore"):  # what a template does not report is NaN, and stays so
+        columns.update(_schedule_features(quantities, space.workload))
+        columns.update(_roofline_features(quantities, space))
+        columns.update(_decision_features(space, population))
+    columns.update(workload_features(space.workload))
+    columns.update(target_features(space.target))
+    return columns
+
+
+def feature_matrix(space: Space, population: Population, names: Sequence[str]) -> np.ndarray:
+    """The features called ``names``, float32 [schedules, names]; NaN where there is none."""
+    return as_matrix(features(space, population), names, len(population))
+
+
+def as_matrix(columns: Mapping[str, Column], names: Sequence[str], rows: int) -> np.ndarray:
+    """Columns side by side, float32 [rows, names]; NaN for unknown names and infinite values."""
+    matrix = np.empty((rows, len(names)), dtype=np.float32, order="F")
+    for i, name in enumerate(names):
+        matrix[:, i] = columns.get(name, np.nan)
+    matrix[~np.isfinite(matrix)] = np.nan
+    return matrix
+
+
+def workload_features(workload: Workload) -> dict[str, float]:
+    """What describes the workload alone: extents, traffic, types, memory order, epilogue."""
+    free = prod(axis.extent for axis in workload.axes if not axis.reduction)
+    summed = prod(axis.extent for axis in workload.axes if axis.reduction)
+    result = {f"workload.{axis.name}": log2(axis.extent) for axis in workload.axes}
+    result |= {
+        "workload.free": log2(free),
+        "workload.reduction": log2(summed),
+        "workload.intensity": log2(workload.flops / max(workload.least_bytes, 1)),
+        "workload.output_bytes": float(workload.output.element.bytes),
+        "workload.epilogue_bytes": sum(o.bytes for o in workload.epilogue_inputs) / free,
+        "workload.epilogue_functions": float(
+            len(workload.epilogue.functions) if workload.epilogue is not None else 0
+        ),
+    }
+    reductions = {axis.name for axis in workload.axes if axis.reduction}
+    for operand in workload.inputs:
+        contiguous = operand.axes[operand.order[-1]] if operand.order else ""
+        result[f"workload.{operand.name}.bytes"] = float(operand.element.bytes)
+        result[f"workload.{operand.name}.along_reduction"] = float(contiguous in reductions)
+    return result
+
+
+def target_features(target: Target) -> dict[str, float]:
+    """Every number in the target's description, compressed, by its field's name."""
+    return {
+        f"target.{name}": float(_compress(np.asarray(value, dtype=np.float64)))
+        for name, value in target.to_json().items()
+        if isinstance(value, int | float)
+    }
+
+
+def _schedule_features(
+    quantities: Mapping[str, np.ndarray], workload: Workload
+) -> dict[str, Column]:
+    columns: dict[str, Column] = {}
+    for name, values in quantities.items():
+        if name in PER_FLOP:
+            columns[f"schedule.{name}_per_flop"] = np.log2(
+                np.maximum(values / workload.flops, SMALLEST)
+            )
+        elif name in PLAIN:
+            columns[f"schedule.{name}"] = values
+        elif name == "epilogue_elements":
+            columns["schedule.epilogue_waste"] = values / max(workload.output.size, 1)
+        elif name != "useful_flops":
+            columns[f"schedule.{name}"] = _compress(values)
+    return columns
+
+
+def _roofline_features(quantities: Mapping[str, np.ndarray], space: Space) -> dict[str, Column]:
+    peaks = peaks_for(space.workload, space.target)
+    seconds = roofline_seconds(space.workload, quantities, peaks)
+    ideal = ideal_seconds(space.workload, peaks)
+    return {
+        "roofline.seconds": np.log2(seconds),
+        "roofline.slowdown": np.log2(seconds / ideal),
+    }
+
+
+def _decision_features(space: Space, population: Population) -> dict[str, Column]:
+    columns = space.decision_columns(population)
+    templates = columns.pop("template")
+    result: dict[str, Column] = {
+        f"template.{name}": (templates == i).astype(np.float64)
+        for i, name in enumerate(space.templates)
+    }
+    result.update({name: _compress(values) for name, values in columns.items()})
+    return result
+
+
+def _compress(values: np.ndarray) -> np.ndarray:
+    """``log2(1 + |v|)`` with the sign of v: the logarithm's order, and zero stays zero."""
+    return np.copysign(np.log2(1.0 + np.abs(values)), values)

@@ -1,0 +1,208 @@
+"""The learned cost model: gradient-boosted trees over physical features.
+
+Labels are best latency over latency within each workload and target, failures 0; the loss is the
+squared error weighted by the label, so that the fast schedules are told apart and the slow ones
+only known to be slow. A small ensemble gives the uncertainty: its members are boosted together
+as the outputs of one model, each blind to its own random share of the rows, and how far the
+members disagree is scaled to how far they were off on the rows they had not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from costmodel.analytic import AnalyticModel
+from costmodel.dataset import Group, SpaceFor, group_examples
+from costmodel.features import as_matrix, feature_matrix, features
+from costmodel.interfaces import Example
+from costmodel.storage import read_model, write_model
+from spaces.registry import space_for
+from spaces.space import Population, Space
+
+if TYPE_CHECKING:
+    import xgboost
+
+LEAST_ROWS = 8  # with fewer, the analytic model answers
+LEAST_UNCERTAINTY = 0.01
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the trees are grown; the defaults fit 256 rows in about 0.1 s of one core.
+
+    ``floor`` is added to a label to make its weight, so that failures count too. Each of
+    ``members`` sees a row with probability ``share``.
+    """
+
+    rounds: int = 40
+    depth: int = 5
+    learning_rate: float = 0.15
+    bins: int = 32
+    columns: float = 0.7
+    members: int = 4
+    share: float = 0.75
+    floor: float = 0.1
+    seed: int = 0
+    threads: int = 1
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training leaves: the trees, the features they ask for, and what they learned from.
+
+    ``error_scale`` turns the members' disagreement into a standard deviation. ``rows`` counts
+    the schedules by (workload key, target fingerprint).
+    """
+
+    booster: xgboost.Booster
+    names: list[str]
+    error_scale: float
+    rows: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+class XGBoostModel:
+    """Predicts best latency over latency; see :class:`costmodel.interfaces.CostModel`.
+
+    Before it has ``LEAST_ROWS`` rows to learn from, the analytic model answers for it.
+    Deterministic: the same examples in any order, and the same settings, give the same model.
+    ``skipped`` counts the examples of the last fit whose schedule is in its space no more.
+    """
+
+    def __init__(self, settings: Settings = Settings(), space_for: SpaceFor = space_for) -> None:
+        self.settings = settings
+        self.skipped = 0
+        self._space_for = cache(space_for)
+        self._analytic = AnalyticModel(space_for=self._space_for)
+        self._trained: Trained | None = None
+
+    @property
+    def trained_on(self) -> Mapping[tuple[str, str], int]:
+        """Rows by (workload key, target fingerprint) of the last fit; empty before it."""
+        return self._trained.rows if self._trained else {}
+
+    def fit(self, examples: Sequence[Example]) -> None:
+        """Train from scratch on all of ``examples``."""
+        groups, self.skipped = group_examples(examples, self._space_for)
+        self.fit_groups(groups)
+
+    def fit_groups(self, groups: Sequence[Group]) -> None:
+        """:meth:`fit` of examples that are grouped already."""
+        self._trained = None
+        if sum(len(group.latency) for group in groups) >= LEAST_ROWS:
+            self._trained = self._train(groups)
+
+    def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and their standard deviations, float64 arrays of the population's length."""
+        trained = self._trained
+        if trained is None:
+            return self._analytic.predict(space, population)
+        if not len(population):
+            return np.zeros(0), np.zeros(0)
+        members = _predict(trained.booster, feature_matrix(space, population, trained.names))
+        spread = trained.error_scale * members.std(axis=1)
+        return members.mean(axis=1), np.maximum(spread, LEAST_UNCERTAINTY)
+
+    def save(self, path: Path) -> None:
+        """Write the trees to ``path`` (UBJ) and what describes them to ``<path>.json``.
+
+        ValueError if there was too little to learn from, so that there are no trees.
+        """
+        if self._trained is None:
+            raise ValueError(f"the model has not seen {LEAST_ROWS} schedules yet: nothing to save")
+        t = self._trained
+        write_model(path, t.booster, t.names, t.error_scale, t.rows)
+
+    @classmethod
+    def load(
+        cls, path: Path, settings: Settings = Settings(), space_for: SpaceFor = space_for
+    ) -> XGBoostModel:
+        """The model that :meth:`save` wrote; InputError if ``path`` is anything else."""
+        model = cls(settings, space_for)
+        model._trained = Trained(*read_model(path, settings.threads))
+        return model
+
+    def _train(self, groups: Sequence[Group]) -> Trained:
+        columns = [features(group.space, group.population) for group in groups]
+        every = list(dict.fromkeys(name for named in columns for name in named))
+        matrix = np.concatenate(
+            [
+                as_matrix(named, every, len(group.latency))
+                for named, group in zip(columns, groups, strict=True)
+            ]
+        )
+        varied = _varied(matrix)
+        matrix = np.ascontiguousarray(matrix[:, varied])
+        score = np.concatenate([group.score for group in groups])
+        seen = self._seen(len(score))
+        booster = self._boost(matrix, score, seen)
+        return Trained(
+            booster=booster,
+            names=[name for name, keep in zip(every, varied, strict=True) if keep],
+            error_scale=_error_scale(_predict(booster, matrix), score, seen),
+            rows={group.name: len(group.latency) for group in groups},
+        )
+
+    def _seen(self, rows: int) -> np.ndarray:
+        """Which row each member learns from, bool [rows, members]."""
+        generator = np.random.default_rng(self.settings.seed)
+        return generator.random((rows, self.settings.members)) < self.settings.share
+
+    def _boost(self, matrix: np.ndarray, score: np.ndarray, seen: np.ndarray) -> xgboost.Booster:
+        import xgboost
+
+        s = self.settings
+        data = xgboost.QuantileDMatrix(
+            matrix, label=np.zeros(seen.shape), max_bin=s.bins, nthread=s.threads
+        )
+        weight = (score[:, None] + s.floor) * seen
+
+        def squared_error(margin: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
+            return weight * (margin.reshape(seen.shape) - score[:, None]), weight
+
+        parameters = {
+            "tree_method": "hist",
+            "max_bin": s.bins,
+            "max_depth": s.depth,
+            "eta": s.learning_rate,
+            "colsample_bynode": s.columns,
+            "min_child_weight": s.floor,
+            "num_target": s.members,
+            "base_score": float(np.average(score, weights=score + s.floor)),
+            "seed": s.seed,
+            "nthread": s.threads,
+        }
+        return xgboost.train(parameters, data, s.rounds, obj=squared_error)
+
+
+def _predict(booster: xgboost.Booster, matrix: np.ndarray) -> np.ndarray:
+    """Every member's scores, float64 [rows, members]."""
+    return booster.inplace_predict(matrix).reshape(len(matrix), -1).astype(np.float64)
+
+
+def _varied(matrix: np.ndarray) -> np.ndarray:
+    """Which columns differ among the rows; the others teach nothing and cost time."""
+    known = np.isfinite(matrix)
+    first = matrix[0]
+    same = (matrix == first) | (~known & ~known[0])
+    varied: np.ndarray = ~same.all(axis=0)
+    if not varied.any():
+        varied[0] = True  # trees need something to look at, if only in vain
+    return varied
+
+
+def _error_scale(members: np.ndarray, score: np.ndarray, seen: np.ndarray) -> float:
+    """Root mean square error on unseen rows over that of the members' disagreement."""
+    unseen = ~seen
+    rows = unseen.any(axis=1)
+    if not rows.any():
+        return 1.0
+    guess = np.average(members[rows], axis=1, weights=unseen[rows])
+    error = np.sqrt(np.mean((guess - score[rows]) ** 2))
+    spread = np.sqrt(np.mean(members[rows].var(axis=1)))
+    return float(np.clip(error / max(spread, 1e-9), 1.0, 20.0))

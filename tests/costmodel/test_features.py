@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import numpy as np
+
+from costmodel.features import feature_matrix, features, target_features, workload_features
+from spaces.space import Space
+from tests.costmodel.toys import TileTemplate, points, product, target, toy_space
+
+
+def test_every_feature_is_a_number_or_a_column():
+    space = toy_space(product(epilogue="gelu(x + bias[n])"), target())
+    rows = points(space, 40)
+    for name, values in features(space, rows).items():
+        assert np.shape(values) in ((), (len(rows),)), name
+        assert np.isfinite(values).all(), name
+
+
+def test_names_do_not_depend_on_the_population():
+    space = toy_space(product(), target())
+    assert list(features(space, points(space, 3))) == list(features(space, points(space, 99)))
+
+
+def test_features_say_what_they_are():
+    space = toy_space(product(m=384, n=512, k=256, b="col", epilogue="gelu(x + bias[n])"), target())
+    row = points(space, 1)
+    found = {k: float(np.ravel(v)[0]) for k, v in features(space, row).items()}
+    schedule = space.schedule(row[0])
+    assert found["workload.k"] == 8.0
+    assert found["workload.free"] == np.log2(384 * 512)
+    assert found["workload.epilogue_functions"] == 1.0
+    assert found["workload.A.along_reduction"] == 1.0
+    assert found["workload.B.along_reduction"] == 1.0
+    assert found["target.l2_bytes"] == np.log2(1 + 2**20)
+    assert found["target.threads"] == 1.0
+    assert found["tile.block"] == np.log2(1 + schedule["block"])
+    assert found["tile.order"] in (0.0, 1.0)
+    assert found["template.tile"] == 1.0
+    assert 1.0 <= 2 ** found["schedule.flops_per_flop"] < 2.5
+
+
+def test_traffic_is_per_unit_of_work():
+    small, large = (
+        feature_matrix(space, points(space, 1), ["schedule.middle_bytes_per_flop"])
+        for space in (toy_space(product(k=k), target()) for k in (512, 4096))
+    )
+    np.testing.assert_allclose(small, large)
+
+
+def test_a_matrix_has_the_names_asked_for_in_their_order():
+    space = toy_space(product(), target())
+    rows = points(space, 20)
+    names = ["tile.rows", "other_template.rows", "workload.m", "schedule.vector_fraction"]
+    matrix = feature_matrix(space, rows, names)
+    assert matrix.shape == (len(rows), 4)
+    assert matrix.dtype == np.float32
+    assert np.isnan(matrix[:, 1]).all()
+    assert (matrix[:, 2] == 9.0).all()
+    np.testing.assert_allclose(matrix[:, 0], np.log2(1 + space.decision_columns(rows)["tile.rows"]))
+
+
+def test_what_a_template_does_not_report_is_nan_and_not_infinite():
+    space = toy_space(product(), target())
+    rows = points(space, 20)
+    space.templates["tile"].quantities = lambda columns: {"near_bytes": 0.0 * columns["rows"]}
+    names = list(features(space, rows))
+    matrix = feature_matrix(space, rows, names)
+    assert not np.isinf(matrix).any()
+    assert np.isnan(matrix[:, names.index("roofline.seconds")]).all()
+    assert np.isfinite(matrix[:, names.index("schedule.near_bytes_per_flop")]).all()
+
+
+def test_decisions_of_another_template_are_nan():
+    class Other(TileTemplate):
+        name = "other"
+
+    work, machine = product(), target()
+    space = Space(work, machine, [TileTemplate(work, machine), Other(work, machine)])
+    rows = points(space, 60)
+    columns = features(space, rows)
+    tile = columns["template.tile"] == 1.0
+    assert 0 < tile.sum() < len(rows)
+    assert np.isnan(columns["tile.rows"][~tile]).all()
+    assert np.isfinite(columns["tile.rows"][tile]).all()
+    assert np.isnan(columns["other.rows"][tile]).all()
+
+
+def test_differences_of_workload_and_target_show():
+    assert workload_features(product(dtype="bfloat16")) != workload_features(product())
+    assert workload_features(product(a="col")) != workload_features(product())
+    assert target_features(target(threads=2)) != target_features(target())

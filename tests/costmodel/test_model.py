@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from costmodel.model import LEAST_ROWS, XGBoostModel
+from costmodel.storage import sidecar
+from spaces.errors import InputError
+from spaces.schedule import Schedule
+from tests.contracts.cost_model import CostModelContract
+from tests.costmodel.toys import examples, points, product, target, toy_space, true_latency
+
+
+def new_model() -> XGBoostModel:
+    return XGBoostModel(space_for=toy_space)
+
+
+class TestXGBoostModel(CostModelContract):
+    least_correlation = 0.9
+
+    def make(self):
+        return new_model()
+
+    def load(self, path):
+        return XGBoostModel.load(path, space_for=toy_space)
+
+
+@pytest.fixture
+def space():
+    return toy_space(product(), target())
+
+
+@pytest.fixture
+def saved(space, tmp_path):
+    model = new_model()
+    model.fit(examples(space, points(space, 100)))
+    path = tmp_path / "model.ubj"
+    model.save(path)
+    return path
+
+
+def test_failures_are_predicted_worse_than_any_success(space):
+    known = [
+        e if e.schedule["pack"] else type(e)(e.workload, e.target, e.schedule, None)
+        for e in examples(space, points(space, 200))
+    ]
+    model = new_model()
+    model.fit(known)
+    rows = points(space, 400, seed=1)
+    packed = space.decision_columns(rows)["tile.pack"] > 0
+    score, _ = model.predict(space, rows)
+    assert abs(score[~packed].mean()) < 0.05
+    assert score[packed].mean() > 0.2
+
+
+def test_uncertainty_is_of_the_size_of_the_error(space):
+    model = new_model()
+    model.fit(examples(space, points(space, 60)))
+    rows = points(space, 3000, seed=1)
+    latency = true_latency(space, rows)
+    score, uncertainty = model.predict(space, rows)
+    error = np.sqrt(np.mean((score - latency.min() / latency) ** 2))
+    assert 0.3 < np.sqrt(np.mean(uncertainty**2)) / error < 3.0
+
+
+def test_what_one_shape_taught_ranks_another():
+    here, there = (toy_space(product(m=m), target()) for m in (512, 384))
+    model = new_model()
+    model.fit(examples(here, points(here, 300)))
+    rows = points(there, 500, seed=1)
+    score, _ = model.predict(there, rows)
+    ranks = [np.argsort(np.argsort(v)) for v in (score, 1 / true_latency(there, rows))]
+    assert np.corrcoef(*ranks)[0, 1] > 0.85
+
+
+def test_labels_are_relative_to_the_best_of_each_workload():
+    spaces = [toy_space(product(m=m), target()) for m in (64, 2048)]
+    model = new_model()
+    model.fit([e for space in spaces for e in examples(space, points(space, 150))])
+    for space in spaces:
+        assert 0.8 < model.predict(space, points(space, 150))[0].max() < 1.2
+
+
+def test_schedules_no_longer_in_the_space_are_skipped_and_counted(space):
+    known = examples(space, points(space, 20))
+    foreign = [Schedule("gone", ()), Schedule("tile", (("rows", 16),))]
+    outside = dict(known[0].schedule.decisions) | {"rows": 16, "vectors": 4}
+    foreign.append(Schedule("tile", tuple(outside.items())))  # breaks a rule
+    model = new_model()
+    model.fit(known + [type(known[0])(space.workload, space.target, s, 1e-3) for s in foreign])
+    assert model.skipped == 3
+    assert model.trained_on == {(space.workload.key, space.target.fingerprint): len(known)}
+
+
+def test_the_roofline_answers_until_there_are_rows_enough(space):
+    few, enough = new_model(), new_model()
+    known = examples(space, points(space, 50))
+    few.fit(known[: LEAST_ROWS - 1])
+    enough.fit(known[:LEAST_ROWS])
+    rows = points(space, 30, seed=1)
+    unlearned = new_model().predict(space, rows)[0]
+    np.testing.assert_array_equal(few.predict(space, rows)[0], unlearned)
+    assert not np.array_equal(enough.predict(space, rows)[0], unlearned)
+
+
+def test_an_untrained_model_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="nothing to save"):
+        new_model().save(tmp_path / "model.ubj")
+
+
+def test_the_sidecar_describes_the_model(saved, space):
+    description = json.loads(sidecar(saved).read_text())
+    assert description["format"] == "tilewright-cost-model"
+    assert "roofline.slowdown" in description["features"]
+    assert "xgboost" in description["packages"]
+    assert description["training"] == [
+        {
+            "workload": space.workload.key,
+            "target": space.target.fingerprint,
+            "rows": len(points(space, 100)),
+        }
+    ]
+
+
+def test_a_changed_model_file_is_refused(saved):
+    data = bytearray(saved.read_bytes())
+    data[len(data) // 2] ^= 1
+    saved.write_bytes(data)
+    with pytest.raises(InputError, match="SHA-256"):
+        XGBoostModel.load(saved)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"format": "other"},
+        {"format_version": 99},
+        {"feature_version": 0},
+        {"features": ["one"]},
+        {"features": "names"},
+        {"features": None},
+        {"error_scale": "x"},
+        {"training": 3},
+        {"training": [{"workload": "w"}]},
+    ],
+)
+def test_a_changed_sidecar_is_refused(saved, change):
+    path = sidecar(saved)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match="not a Tilewright model"):
+        XGBoostModel.load(saved)
+
+
+def test_foreign_trees_are_refused_even_with_a_matching_digest(saved):
+    import hashlib
+
+    saved.write_bytes(b"{L" + b"\x00" * 40)
+    path = sidecar(saved)
+    digest = hashlib.sha256(saved.read_bytes()).hexdigest()
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"sha256": digest}))
+    with pytest.raises(InputError, match="not a Tilewright model"):
+        XGBoostModel.load(saved)
+
+
+def test_importing_the_package_loads_no_xgboost():
+    code = (
+        "import sys, costmodel.model, costmodel.evaluation;"
+        "sys.exit(bool({'xgboost', 'scipy', 'torch', 'pandas'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

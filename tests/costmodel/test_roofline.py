@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from costmodel.analytic import AnalyticModel
+from costmodel.roofline import (
+    MeasuredPeaks,
+    ideal_seconds,
+    nominal_peaks,
+    peaks_for,
+    roofline_seconds,
+)
+from spaces.quantities import QUANTITIES
+from tests.contracts.cost_model import CostModelContract
+from tests.costmodel.toys import examples, points, product, target, toy_space
+
+
+class TestAnalyticModel(CostModelContract):
+    def make(self):
+        return AnalyticModel(space_for=toy_space)
+
+    def load(self, path):
+        return AnalyticModel.load(path, space_for=toy_space)
+
+
+def quantities(work, **changes):
+    """A schedule that does exactly the work, from registers alone, on all workers."""
+    zero = {name: np.zeros(1) for name in QUANTITIES}
+    ideal = {
+        "flops": np.array([float(work.flops)]),
+        "useful_flops": np.array([float(work.flops)]),
+        "worker_fraction": np.ones(1),
+        "imbalance": np.ones(1),
+        "independent_chains": np.array([24.0]),
+    }
+    return zero | ideal | {name: np.array([float(v)]) for name, v in changes.items()}
+
+
+def seconds(work=None, machine=None, **changes):
+    work = work or product()
+    return float(
+        roofline_seconds(work, quantities(work, **changes), peaks_for(work, machine or target()))[0]
+    )
+
+
+def test_nothing_but_arithmetic_takes_the_time_of_the_arithmetic():
+    work = product()
+    assert seconds() == pytest.approx(work.flops / nominal_peaks(target()).flops, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "worse",
+    [
+        {"flops": 4e8},
+        {"instructions": 1e9},
+        {"register_bytes": 1e10},
+        {"near_bytes": 1e10},
+        {"middle_bytes": 1e10},
+        {"main_bytes": 1e10},
+        {"packing_bytes": 1e9},
+        {"epilogue_elements": 1e8},
+        {"worker_fraction": 0.5},
+        {"imbalance": 2.0},
+        {"independent_chains": 2.0},
+        {"register_fraction": 1.5},
+        {"synchronisations": 1e4},
+        {"register_bytes": 1e9, "near_fraction": 8.0},
+    ],
+)
+def test_each_burden_costs_time(worse):
+    assert seconds(**worse) > 1.05 * seconds()
+
+
+def test_a_bound_kernel_takes_little_longer_than_its_bound():
+    main = 64e9
+    alone = main / nominal_peaks(target()).main_bandwidth
+    assert alone < seconds(main_bytes=main) < 1.1 * alone
+
+
+def test_more_threads_and_wider_vectors_are_faster():
+    assert seconds(machine=target(threads=2)) < 0.6 * seconds()
+    assert seconds(machine=target(vector_bytes=32)) > 1.8 * seconds()
+
+
+def test_bfloat16_is_faster_only_with_its_instruction():
+    work = product(dtype="bfloat16")
+    assert seconds(work, target(bf16_dot=True)) < 0.6 * seconds(work, target())
+
+
+def test_measured_peaks_move_the_roofs():
+    work, machine = product(), target()
+    peaks = peaks_for(work, machine, MeasuredPeaks(flops=50e9, main_bandwidth=5e9))
+    assert peaks.flops == pytest.approx(50e9)
+    assert peaks.main_bandwidth == pytest.approx(5e9)
+    nominal = peaks_for(work, machine)
+    assert peaks.near_bandwidth / nominal.near_bandwidth == pytest.approx(50e9 / nominal.flops)
+    assert ideal_seconds(work, peaks) == pytest.approx(work.flops / 50e9)
+
+
+def test_calibration_brings_estimates_to_measured_seconds():
+    space = toy_space(product(), target())
+    known = examples(space, points(space, 200))
+    model = AnalyticModel(space_for=toy_space)
+    model.fit(known)
+    best = min(known, key=lambda e: e.latency)
+    found = model.latency(space, space.rows([best.schedule]))[0]
+    assert 0.5 < found / best.latency < 2.0
+
+
+def test_calibration_does_not_change_the_ranking():
+    space = toy_space(product(), target())
+    rows = points(space, 100, seed=1)
+    model = AnalyticModel(space_for=toy_space)
+    before = model.predict(space, rows)[0]
+    model.fit(examples(space, points(space, 50)))
+    np.testing.assert_array_equal(model.predict(space, rows)[0], before)
+
+
+def test_a_template_without_quantities_gets_one_answer_for_all():
+    space = toy_space(product(), target())
+    space.templates["tile"].quantities = lambda columns: {}
+    rows = points(space, 10)
+    score, uncertainty = AnalyticModel().predict(space, rows)
+    assert set(score) == {0.5}
+    assert set(uncertainty) == {0.5}
+
+
+def test_a_saved_factor_is_a_number(tmp_path):
+    path = tmp_path / "model.json"
+    AnalyticModel().save(path)
+    assert json.loads(path.read_text())["scale"] == 1.0
