@@ -1,0 +1,244 @@
+"""NVIDIA GPUs as data: detected through the driver, or named for compiling without a device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib import metadata
+from typing import Any, ClassVar
+
+from spaces.errors import InputError
+from spaces.target import Target
+
+_NO_DEVICE = (
+    "target 'cuda' needs an NVIDIA GPU with its driver and the packages of "
+    "`pip install 'tilewright[cuda]'` ({why}); without one, name the hardware, such as "
+    "cuda:sm_90a, to generate, verify and compile kernels"
+)
+
+
+@dataclass(frozen=True)
+class CudaTarget(Target):
+    """One kind of GPU and the compiler that serves it.
+
+    ``name`` is the architecture NVRTC compiles for. Bytes are bytes, ``bandwidth`` is bytes a
+    second of device memory, ``clock`` is the highest SM clock in hertz. The ``*_flops`` are
+    operations (a multiply-add is two) one SM does in one cycle: float32 and float64 by its
+    ordinary units, and dense 16-bit matrix instructions with float32 accumulation. ``features``
+    name what kernels may use: see :data:`FEATURES`.
+    """
+
+    kind: ClassVar[str] = "cuda"
+
+    name: str
+    model: str
+    multiprocessors: int
+    registers_per_multiprocessor: int
+    registers_per_thread: int
+    shared_per_multiprocessor: int
+    shared_per_block: int
+    threads_per_multiprocessor: int
+    threads_per_block: int
+    blocks_per_multiprocessor: int
+    l2_bytes: int
+    bandwidth: float
+    clock: float
+    float32_flops: int
+    float64_flops: int
+    tensor_flops: int
+    features: tuple[str, ...]
+    compiler: str
+    compiler_version: str
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> CudaTarget:
+        """The target of its JSON fields; raises TypeError or KeyError where they do not fit."""
+        return cls(**{**fields, "features": tuple(fields["features"])})
+
+    @property
+    def summary(self) -> str:
+        """One line for people."""
+        return (
+            f"{self.model} ({self.name}), {self.multiprocessors} SMs, "
+            f"{self.shared_per_block // 1024} KiB shared memory a block, "
+            f"{self.l2_bytes / 2**20:.0f} MiB L2, {self.bandwidth / 1e9:.0f} GB/s"
+        )
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """Compute capability, such as (9, 0) of sm_90a."""
+        digits = self.name.removeprefix("sm_").rstrip("af")
+        return int(digits[:-1]), int(digits[-1])
+
+    def has(self, feature: str) -> bool:
+        """Whether kernels may use ``feature``, one of :data:`FEATURES`."""
+        if feature not in FEATURES:
+            raise ValueError(f"unknown feature {feature!r}; known: {', '.join(FEATURES)}")
+        return feature in self.features
+
+    def peak(self, dtype: str, tensor: bool = True) -> float:
+        """Operations a second at ``clock`` on inputs of ``dtype``, by matrix instructions where
+        the hardware has them for it and ``tensor`` is true (float32 then means tf32)."""
+        per_cycle = self.float64_flops if dtype == "float64" else self.float32_flops
+        if tensor and dtype in _TENSOR_RATE:
+            per_cycle = int(self.tensor_flops * _TENSOR_RATE[dtype])
+        return per_cycle * self.multiprocessors * self.clock
+
+
+FEATURES = {
+    "cp_async": "asynchronous copies of 4 to 16 bytes into shared memory",
+    "mma": "mma.sync on float16, bfloat16, tf32 and int8, and ldmatrix",
+    "mma_fp8": "mma.sync and conversions of float8",
+    "tma": "tensor maps, mbarrier transactions, bulk stores and stmatrix",
+    "cluster": "thread block clusters, multicast and distributed shared memory",
+    "wgmma": "warpgroup matrix instructions and setmaxnreg",
+}
+"""What generated kernels may rely on, by name."""
+
+_TENSOR_RATE = {
+    "float16": 1.0,
+    "bfloat16": 1.0,
+    "float32": 0.5,
+    "int8": 2.0,
+    "float8_e4m3fn": 2.0,
+    "float8_e5m2": 2.0,
+}
+
+_AMPERE = ("cp_async", "mma")
+_ADA = (*_AMPERE, "mma_fp8")
+_HOPPER = (*_ADA, "tma", "cluster", "wgmma")
+
+_COMMON = {
+    "registers_per_multiprocessor": 65536,
+    "registers_per_thread": 255,
+    "threads_per_block": 1024,
+    "compiler": "nvrtc",
+}
+
+# Sizes: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability". Rates: the
+# vendor's white papers of each architecture and data sheet of each board.
+_KNOWN: dict[str, dict[str, Any]] = {
+    "sm_80": {
+        "model": "NVIDIA A100-SXM4-80GB",
+        "multiprocessors": 108,
+        "shared_per_multiprocessor": 164 * 1024,
+        "shared_per_block": 163 * 1024,
+        "threads_per_multiprocessor": 2048,
+        "blocks_per_multiprocessor": 32,
+        "l2_bytes": 40 * 2**20,
+        "bandwidth": 2039e9,
+        "clock": 1410e6,
+        "float32_flops": 128,
+        "float64_flops": 64,
+        "tensor_flops": 2048,
+        "features": _AMPERE,
+    },
+    "sm_86": {
+        "model": "NVIDIA A10",
+        "multiprocessors": 72,
+        "shared_per_multiprocessor": 100 * 1024,
+        "shared_per_block": 99 * 1024,
+        "threads_per_multiprocessor": 1536,
+        "blocks_per_multiprocessor": 16,
+        "l2_bytes": 6 * 2**20,
+        "bandwidth": 600e9,
+        "clock": 1695e6,
+        "float32_flops": 256,
+        "float64_flops": 4,
+        "tensor_flops": 1024,
+        "features": _AMPERE,
+    },
+    "sm_89": {
+        "model": "NVIDIA L40S",
+        "multiprocessors": 142,
+        "shared_per_multiprocessor": 100 * 1024,
+        "shared_per_block": 99 * 1024,
+        "threads_per_multiprocessor": 1536,
+        "blocks_per_multiprocessor": 24,
+        "l2_bytes": 96 * 2**20,
+        "bandwidth": 864e9,
+        "clock": 2520e6,
+        "float32_flops": 256,
+        "float64_flops": 4,
+        "tensor_flops": 1024,
+        "features": _ADA,
+    },
+    "sm_90a": {
+        "model": "NVIDIA H200",
+        "multiprocessors": 132,
+        "shared_per_multiprocessor": 228 * 1024,
+        "shared_per_block": 227 * 1024,
+        "threads_per_multiprocessor": 2048,
+        "blocks_per_multiprocessor": 32,
+        "l2_bytes": 60 * 2**20,
+        "bandwidth": 4800e9,
+        "clock": 1980e6,
+        "float32_flops": 256,
+        "float64_flops": 128,
+        "tensor_flops": 4096,
+        "features": _HOPPER,
+    },
+}
+
+
+def cuda_target(variant: str | None = None) -> CudaTarget:
+    """The target called ``cuda:variant``, or the first GPU of this machine for None.
+
+    Raises :class:`InputError` for an unknown variant, or where no usable GPU is found.
+    """
+    if variant is None:
+        return _detect()
+    if variant not in _KNOWN:
+        raise InputError(f"unknown GPU architecture {variant!r}; allowed: {', '.join(_KNOWN)}")
+    return CudaTarget(
+        name=variant, compiler_version=_compiler_version(), **{**_COMMON, **_KNOWN[variant]}
+    )
+
+
+def _compiler_version() -> str:
+    try:
+        return metadata.version("nvidia-cuda-nvrtc")
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _detect() -> CudaTarget:
+    try:
+        from cuda.core import Device
+    except ImportError:
+        raise InputError(_NO_DEVICE.format(why="cuda-core is not installed")) from None
+    try:
+        device = Device(0)
+        properties = device.properties
+        capability = device.compute_capability
+    except Exception as error:  # the driver's absence surfaces as many types
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(_NO_DEVICE.format(why=reason.rstrip("."))) from None
+    return replace(
+        cuda_target(_nearest(int(capability.major), int(capability.minor))),
+        model=str(device.name),
+        multiprocessors=properties.multiprocessor_count,
+        registers_per_multiprocessor=properties.max_registers_per_multiprocessor,
+        shared_per_multiprocessor=properties.max_shared_memory_per_multiprocessor,
+        shared_per_block=properties.max_shared_memory_per_block_optin,
+        threads_per_multiprocessor=properties.max_threads_per_multiprocessor,
+        threads_per_block=properties.max_threads_per_block,
+        blocks_per_multiprocessor=properties.max_blocks_per_multiprocessor,
+        l2_bytes=properties.l2_cache_size,
+        bandwidth=_bandwidth(properties),
+        clock=properties.clock_rate * 1e3,
+    )
+
+
+def _nearest(major: int, minor: int) -> str:
+    """The architecture to compile for a device of this compute capability."""
+    name = "sm_90a" if (major, minor) == (9, 0) else f"sm_{major}{minor}"
+    if name not in _KNOWN:
+        raise InputError(
+            f"the GPU here is {name}, which no template serves; allowed: {', '.join(_KNOWN)}"
+        )
+    return name
+
+
+def _bandwidth(properties: Any) -> float:
+    """Bytes a second of device memory: two transfers a clock over the whole bus."""
+    return 2 * properties.memory_clock_rate * 1e3 * properties.global_memory_bus_width / 8

@@ -1,0 +1,62 @@
+"""Tensor maps as data: what a runner encodes for the driver and the emulator decodes itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from spaces.dtypes import dtype
+
+SWIZZLES = (0, 32, 64, 128)
+"""Allowed bytes of the swizzled row; 0 for none."""
+
+
+@dataclass(frozen=True)
+class TensorMapSpec:
+    """How TMA sees one array: ``box`` elements are moved at a time, the rest of it is clipped.
+
+    ``operand`` names a :class:`~spaces.workload.Operand` of the kernel, or ``workspace``. All
+    tuples run from the fastest dimension to the slowest: ``dims`` and ``box`` in elements,
+    ``strides`` in bytes for all dimensions but the first, whose elements are neighbours. The
+    box lands in shared memory densely, its 16-byte pieces permuted within rows of ``swizzle``
+    bytes: address bits 4 and up are XORed with the 1, 2 or 3 bits from bit 7 up (for 32, 64 and
+    128 bytes). Limits are those of ``cuTensorMapEncodeTiled`` (CUDA driver API).
+    """
+
+    operand: str
+    dtype: str
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int = 0
+
+    def __post_init__(self) -> None:
+        row = self.box[0] * self.element_bytes
+        for broken, text in (
+            (not 1 <= self.rank <= 5, "1 to 5 dimensions"),
+            (len(self.strides) != self.rank - 1, "one stride per dimension after the first"),
+            (len(self.box) != self.rank, "one box extent per dimension"),
+            (any(not 1 <= extent <= 2**32 for extent in self.dims), "dimensions of 1 to 2**32"),
+            (any(not 1 <= extent <= 256 for extent in self.box), "box extents of 1 to 256"),
+            (any(s % 16 or s >= 2**40 for s in self.strides), "strides of multiples of 16 bytes"),
+            (row % 16 != 0, "a box row of a multiple of 16 bytes"),
+            (self.swizzle not in SWIZZLES, f"a swizzle of {SWIZZLES}"),
+            (self.swizzle and row > self.swizzle, "a box row no longer than the swizzle"),
+        ):
+            if broken:
+                raise ValueError(f"a tensor map takes {text}: {self}")
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of one element."""
+        return dtype(self.dtype).bytes
+
+    @property
+    def box_bytes(self) -> int:
+        """Bytes one load adds to the barrier's transaction count, clipped or not."""
+        return prod(self.box) * self.element_bytes
