@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from costmodel.interfaces import Example
+from costmodel.model import XGBoostModel
+from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
@@ -23,6 +25,24 @@ from spaces.template import Columns, Decision, Rule, Template
 from spaces.workload import Workload
 
 LANES, REGISTERS, NEAR, MIDDLE = 16, 32, 32 << 10, 1 << 20
+
+MACHINE = CpuTarget(
+    model="made up",
+    architecture="x86_64",
+    isa="avx512",
+    vector_bytes=4 * LANES,
+    vector_registers=REGISTERS,
+    fma=True,
+    bf16_dot=False,
+    cores=2,
+    threads=1,
+    l1_bytes=NEAR,
+    l2_bytes=MIDDLE,
+    l3_bytes=32 << 20,
+    compiler="gcc",
+    compiler_version="0.0",
+    flags=("-O2",),
+)
 
 
 class Hills(Template):
@@ -73,7 +93,7 @@ class Hills(Template):
         return None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """What little of physics a model needs here; the rest is zero."""
+        """What little of physics a model needs here; the rest is one."""
         rows, vectors = np.asarray(columns["rows"]), np.asarray(columns["vectors"])
         kc, mc = np.asarray(columns["kc"]), np.asarray(columns["mc"])
         known = {
@@ -83,8 +103,8 @@ class Hills(Template):
             "middle_fraction": mc * kc * 4 / MIDDLE,
             "flops": np.ceil(512 / rows) * rows,
         }
-        zero = np.zeros(len(rows))
-        return {name: np.asarray(known.get(name, zero), dtype=float) for name in QUANTITIES}
+        rest = np.ones(len(rows))
+        return {name: np.asarray(known.get(name, rest), dtype=float) for name in QUANTITIES}
 
     def lower(self, schedule: Schedule) -> Kernel:
         """A kernel in name only."""
@@ -116,14 +136,14 @@ class Mounds(Knolls):
 
 def knolls() -> Space:
     """A small space of two templates."""
-    problem, target = workload("matmul", m=512, n=512, k=512), Target()
-    return Space(problem, target, [Knolls(problem, target), Mounds(problem, target)])
+    problem = workload("matmul", m=512, n=512, k=512)
+    return Space(problem, MACHINE, [Knolls(problem, MACHINE), Mounds(problem, MACHINE)])
 
 
 def hills(size: int = 512) -> Space:
     """The space of a product of ``size`` cubed."""
-    problem, target = workload("matmul", m=size, n=size, k=size), Target()
-    return Space(problem, target, [Hills(problem, target)])
+    problem = workload("matmul", m=size, n=size, k=size)
+    return Space(problem, MACHINE, [Hills(problem, MACHINE)])
 
 
 def hills_latency(values: Mapping[str, Any]) -> float:
@@ -143,36 +163,9 @@ def hills_latency(values: Mapping[str, Any]) -> float:
     )
 
 
-class Trees:
-    """A cost model of boosted trees over decisions and quantities, for made-up spaces."""
-
-    def __init__(self, space: Space) -> None:
-        self._space = space
-        self._booster: Any = None
-
-    def fit(self, examples: Sequence[Example]) -> None:
-        """Train on best latency over latency, failures zero."""
-        import xgboost
-
-        best = min(e.latency for e in examples if e.latency is not None)
-        score = [best / e.latency if e.latency is not None else 0.0 for e in examples]
-        rows = self._space.rows([example.schedule for example in examples])
-        data = xgboost.DMatrix(self._features(rows), label=np.array(score))
-        options = {"max_depth": 5, "eta": 0.15, "nthread": 1, "min_child_weight": 1}
-        self._booster = xgboost.train(options, data, 60)
-
-    def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
-        """Scores, no uncertainty."""
-        score = self._booster.inplace_predict(self._features(population)).astype(float)
-        return score, np.zeros(len(population))
-
-    def save(self, path: object) -> None:
-        """Not needed here."""
-        raise NotImplementedError
-
-    def _features(self, population: Population) -> np.ndarray:
-        columns = self._space.decision_columns(population) | self._space.quantities(population)
-        return np.stack(list(columns.values()), axis=1)
+def trees(space: Space) -> XGBoostModel:
+    """The product's model, made to learn this space."""
+    return XGBoostModel(space_for=lambda workload, target: space)
 
 
 class Guess:

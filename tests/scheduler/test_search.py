@@ -14,13 +14,13 @@ from scheduler.search import Search
 from spaces.schedule import Schedule
 from spaces.space import Space
 from tests.contracts.search import SearchContract
-from tests.scheduler.landscape import Guess, Trees, hills, hills_latency
+from tests.scheduler.landscape import Guess, hills, hills_latency, trees
 
 SEEDS = range(6)
 
 
 def evolutionary(space: Space, seed: int) -> EvolutionarySearch:
-    return EvolutionarySearch(space, Trees(space), Guess(), seed)
+    return EvolutionarySearch(space, trees(space), Guess(), seed)
 
 
 class TestRandomSearch(SearchContract):
@@ -101,6 +101,6 @@ def test_one_of_each_batch_is_drawn_blindly() -> None:
             return score, np.zeros(len(population))
 
     space = hills()
-    search = EvolutionarySearch(space, Trees(space), Narrow(), 0)
+    search = EvolutionarySearch(space, trees(space), Narrow(), 0)
     elsewhere = [s for _ in range(8) for s in search.ask(16) if s["rows"] != 8]
     assert 4 <= len(elsewhere) <= 8

@@ -1,0 +1,98 @@
+"""What a tuning run says while it runs and when it is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from measure.measurement import Measurement
+from spaces.target import Target
+from spaces.workload import Workload
+
+
+class Stop(StrEnum):
+    """Why a run ended."""
+
+    TRIALS = "trials"
+    SECONDS = "seconds"
+    PATIENCE = "patience"
+    EXHAUSTED = "exhausted"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands after ``latest`` became known (None at the start of a phase).
+
+    ``phase`` is ``search`` or ``final``. ``trials`` of ``trials_allowed`` are measured in this
+    run, failures included; ``resumed`` schedules were known from the database. ``failures``
+    counts by kind of error; ``best`` is the fastest right kernel so far. Times in seconds.
+    """
+
+    phase: str
+    trials: int
+    trials_allowed: int
+    resumed: int
+    failures: Mapping[str, int]
+    best: Measurement | None
+    latest: Measurement | None
+    elapsed: float
+    seconds_allowed: float
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """What a run found and where its time went.
+
+    ``best`` is None if no kernel was right. ``history`` lists the trial, elapsed seconds and
+    latency of each improvement. ``waiting_seconds`` were spent waiting for candidates to be
+    built and run; search, lowering and database are the tuner's own work.
+    """
+
+    workload: Workload
+    target: Target
+    best: Measurement | None
+    stopped: Stop
+    trials: int
+    resumed: int
+    failures: Mapping[str, int]
+    history: tuple[tuple[int, float, float], ...]
+    wall_seconds: float
+    waiting_seconds: float
+    search_seconds: float
+    lowering_seconds: float
+    database_seconds: float
+
+    @property
+    def overhead(self) -> float:
+        """Share of the wall time in which the tuner did not wait for candidates."""
+        return 1.0 - self.waiting_seconds / self.wall_seconds
+
+
+class Ledger:
+    """Where the time of a run goes, by name, in seconds of wall time."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._spent: dict[str, float] = {}
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._start
+
+    def spent(self, name: str) -> float:
+        """Seconds on account ``name``."""
+        return self._spent.get(name, 0.0)
+
+    @contextmanager
+    def on(self, name: str) -> Iterator[None]:
+        """Book the time of the block on account ``name``."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent[name] = self.spent(name) + time.monotonic() - start

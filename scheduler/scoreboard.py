@@ -1,0 +1,72 @@
+"""The tally of a tuning run: what is known, what is best, what failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from measure.measurement import Measurement
+from spaces.schedule import Schedule
+
+
+class Scoreboard:
+    """Counts measurements as they come and keeps the right ones by schedule.
+
+    A final measurement replaces what was known of its schedule; a final failure withdraws it.
+    """
+
+    def __init__(self) -> None:
+        self.trials = 0
+        self.resumed = 0
+        self.failures: Counter[str] = Counter()
+        self.history: list[tuple[int, float, float]] = []
+        self._known: dict[Schedule, Measurement] = {}
+        self._finals: dict[Schedule, Measurement] = {}
+        self._last_gain = 0
+
+    @property
+    def best(self) -> Measurement | None:
+        """The fastest right measurement: of the final comparison once there is one."""
+        return next(iter(_ranked(self._finals or self._known)), None)
+
+    @property
+    def since_gain(self) -> int:
+        """Trials of this run since the best became better."""
+        return self.trials - self._last_gain
+
+    def resume(self, measurements: list[Measurement]) -> None:
+        """What earlier runs measured, oldest first."""
+        for measurement in measurements:
+            self._keep(measurement)
+        self.resumed = len({measurement.schedule for measurement in measurements})
+
+    def add(self, measurement: Measurement, elapsed: float) -> None:
+        """One result of this run's search, ``elapsed`` seconds after its start."""
+        before = self.best
+        self.trials += 1
+        if measurement.error_kind is not None:
+            self.failures[str(measurement.error_kind)] += 1
+        self._keep(measurement)
+        if self.best is not before and measurement.score is not None:
+            self._last_gain = self.trials
+            self.history.append((self.trials, elapsed, measurement.score))
+
+    def add_final(self, measurement: Measurement) -> None:
+        """One result of this run's final comparison."""
+        self._keep(measurement)
+        if measurement.ok:
+            self._finals[measurement.schedule] = measurement
+
+    def leaders(self, count: int) -> list[Schedule]:
+        """The schedules of the ``count`` fastest right kernels, fastest first."""
+        return [measurement.schedule for measurement in _ranked(self._known)[:count]]
+
+    def _keep(self, measurement: Measurement) -> None:
+        known = self._known.get(measurement.schedule)
+        if measurement.round == "final" or known is None or known.round != "final":
+            self._known.pop(measurement.schedule, None)
+            if measurement.ok:
+                self._known[measurement.schedule] = measurement
+
+
+def _ranked(measurements: dict[Schedule, Measurement]) -> list[Measurement]:
+    return sorted(measurements.values(), key=lambda m: (m.score or 0.0, m.schedule.key))

@@ -1,0 +1,282 @@
+"""Tuning: search proposes, an executor builds and runs, the database keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from measure.database import Database
+from measure.interfaces import Executor
+from measure.measurement import Candidate, Measurement
+from scheduler.progress import Ledger, Progress, Stop, TuningResult
+from scheduler.scoreboard import Scoreboard
+from scheduler.search import Search
+from spaces.errors import InputError
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.target import Target, detect_target
+from spaces.workload import Workload
+
+POLL = 0.5  # seconds after which a wait for results looks at the clock again
+RESERVE = 0.15  # share of the time that the final comparison may take at most
+FINALIST_SECONDS = 0.25  # expected for one finalist, and FINALIST_CALLS of its kernel besides
+FINALIST_CALLS = 30
+
+OnProgress = Callable[[Progress], None]
+
+
+class Tuner:
+    """Tunes one workload on one target.
+
+    What the database knows of this space is told to the search first and never measured again,
+    so a killed run goes on where it was. Every result is recorded before anything else is done
+    with it. While one batch is timed the next is asked for and built. The executor stays open;
+    whoever made it closes it.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        target: Target,
+        database: Database,
+        executor: Executor,
+        search: Search | None = None,
+        seed: int = 0,
+        space: Space | None = None,
+        batch: int = 16,
+        finalists: int = 8,
+        session: str = "",
+    ) -> None:
+        self.workload = workload
+        self.target = target
+        self.space = space or space_for(workload, target)
+        self._database = database
+        self._executor = executor
+        self._search = search or default_search(self.space, seed)
+        self._batch = batch
+        self._finalists = finalists
+        self._session = session
+
+    def run(
+        self,
+        trials: int = 128,
+        seconds: float = 60.0,
+        patience: int | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> TuningResult:
+        """Measure at most ``trials`` new schedules in at most ``seconds`` of wall time.
+
+        The final comparison of the best is part of the time. Stops early when ``patience``
+        trials brought nothing better, when the space is exhausted, or by Ctrl-C: then the result
+        is the best so far.
+        """
+        _check(trials, seconds, patience)
+        self._trials, self._seconds, self._patience = trials, seconds, patience
+        self._on_progress = on_progress
+        self._ledger, self._board = Ledger(), Scoreboard()
+        self._submitted = 0
+        self._stop: Stop | None = None
+        try:
+            self._resume()
+            self._explore()
+            self._compare()
+        except KeyboardInterrupt:
+            self._stop = Stop.INTERRUPTED
+        return self._result()
+
+    # -- phases ----------------------------------------------------------------------------
+
+    def _resume(self) -> None:
+        with self._ledger.on("database"):
+            measured = [
+                record.measurement
+                for record in self._database.records(self.workload, self.target)
+                if record.space_version == self.space.version
+            ]
+        self._board.resume(measured)
+        self._tell(measured)
+        self._announce_best()
+        self._report("search", None)
+
+    def _explore(self) -> None:
+        """Keep the executor busy until a reason to stop, and its last results are in."""
+        while self._ledger.elapsed < self._seconds:
+            if self._executor.pending() < self._batch:
+                self._submit_more()
+            if not self._executor.pending():
+                return
+            measurements = self._collect()
+            for measurement in measurements:
+                self._board.add(measurement, self._ledger.elapsed)
+                self._report("search", measurement)
+            self._tell(measurements)
+            self._announce_best()
+        self._stop = self._stop or Stop.SECONDS
+
+    def _compare(self) -> None:
+        """Measure the best few again, interleaved: a single measurement's winner is partly
+        lucky (the winner's curse)."""
+        affordable = int(self._time_left() / self._finalist_seconds())
+        count = min(self._finalists, max(2, affordable))
+        leaders = self._board.leaders(count)
+        if len(leaders) < 2 or self._executor.pending():
+            return
+        self._report("final", None)
+        self._executor.submit([self._candidate(schedule) for schedule in leaders], final=True)
+        while self._executor.pending() and self._time_left() > 0:
+            for measurement in self._collect():
+                self._board.add_final(measurement)
+                self._report("final", measurement)
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def _submit_more(self) -> None:
+        self._stop = self._stop or self._reason_to_stop()
+        room = min(self._batch, self._trials - self._submitted, self._affordable())
+        if self._stop or room <= 0:
+            return
+        with self._ledger.on("search"):
+            schedules = self._search.ask(room)
+        if not schedules:
+            self._stop = Stop.EXHAUSTED
+            return
+        self._submitted += len(schedules)
+        self._executor.submit([self._candidate(schedule) for schedule in schedules])
+
+    def _reason_to_stop(self) -> Stop | None:
+        if self._submitted >= self._trials:
+            return Stop.TRIALS
+        if self._patience is not None and self._board.since_gain >= self._patience:
+            return Stop.PATIENCE
+        if not self._executor.pending() and self._affordable() <= 0:
+            return Stop.SECONDS
+        return None
+
+    def _collect(self) -> list[Measurement]:
+        """New results, already recorded."""
+        with self._ledger.on("waiting"):
+            measurements = self._executor.results(max(0.0, min(POLL, self._time_left())))
+        with self._ledger.on("database"):
+            for measurement in measurements:
+                self._database.record(
+                    self.workload, self.target, self.space.version, measurement, self._session
+                )
+        return measurements
+
+    def _candidate(self, schedule: Schedule) -> Candidate:
+        with self._ledger.on("lowering"):
+            kernel = self.space.lower(schedule)
+        return Candidate(self.workload, self.target, schedule, kernel)
+
+    def _tell(self, measurements: Sequence[Measurement]) -> None:
+        with self._ledger.on("search"):
+            self._search.tell([(m.schedule, m.score) for m in measurements])
+
+    def _announce_best(self) -> None:
+        best = self._board.best
+        if best is not None and best.score is not None:
+            self._executor.set_best(best.score)
+
+    # -- time ------------------------------------------------------------------------------
+
+    def _time_left(self) -> float:
+        return self._seconds - self._ledger.elapsed
+
+    def _finalist_seconds(self) -> float:
+        best = self._board.best
+        latency = best.score if best is not None and best.score is not None else 0.0
+        return FINALIST_SECONDS + FINALIST_CALLS * latency
+
+    def _affordable(self) -> int:
+        """How many more candidates can be built and run before the final comparison is due."""
+        reserve = min(RESERVE * self._seconds, self._finalists * self._finalist_seconds())
+        free = self._time_left() - reserve
+        pace = self._ledger.elapsed / max(self._board.trials, self._batch)
+        return max(0, int(free / pace) - self._executor.pending())
+
+    # -- reporting -------------------------------------------------------------------------
+
+    def _report(self, phase: str, latest: Measurement | None) -> None:
+        if self._on_progress is not None:
+            board = self._board
+            self._on_progress(
+                Progress(
+                    phase=phase,
+                    trials=board.trials,
+                    trials_allowed=self._trials,
+                    resumed=board.resumed,
+                    failures=dict(board.failures),
+                    best=board.best,
+                    latest=latest,
+                    elapsed=self._ledger.elapsed,
+                    seconds_allowed=self._seconds,
+                )
+            )
+
+    def _result(self) -> TuningResult:
+        board, ledger = self._board, self._ledger
+        return TuningResult(
+            workload=self.workload,
+            target=self.target,
+            best=board.best,
+            stopped=self._stop or Stop.TRIALS,
+            trials=board.trials,
+            resumed=board.resumed,
+            failures=dict(board.failures),
+            history=tuple(board.history),
+            wall_seconds=ledger.elapsed,
+            waiting_seconds=ledger.spent("waiting"),
+            search_seconds=ledger.spent("search"),
+            lowering_seconds=ledger.spent("lowering"),
+            database_seconds=ledger.spent("database"),
+        )
+
+
+def default_search(space: Space, seed: int) -> Search:
+    """Evolution under the learned model, with the roofline as its prior."""
+    from costmodel.analytic import AnalyticModel
+    from costmodel.model import XGBoostModel
+    from scheduler.evolutionary import EvolutionarySearch
+
+    def this_space(workload: Workload, target: Target) -> Space:
+        return space
+
+    model = XGBoostModel(space_for=this_space)
+    return EvolutionarySearch(space, model, AnalyticModel(space_for=this_space), seed)
+
+
+def tune(
+    workload: Workload,
+    target: Target | str = "cpu",
+    database: Database | str | Path = "tuning.db",
+    trials: int = 128,
+    seconds: float = 60.0,
+    patience: int | None = None,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> TuningResult:
+    """Tune ``workload`` on this machine and keep every result in ``database``.
+
+    ``target`` may be a name (``spaces.target.detect_target``), ``database`` a path or URL. See
+    :meth:`Tuner.run` for the budgets.
+    """
+    from measure.executor import LocalExecutor
+
+    if isinstance(target, str):
+        target = detect_target(target)
+    opened = database if isinstance(database, Database) else Database(database)
+    executor = LocalExecutor(target)
+    try:
+        tuner = Tuner(workload, target, opened, executor, seed=seed)
+        return tuner.run(trials, seconds, patience, on_progress)
+    finally:
+        executor.close()
+        if opened is not database:
+            opened.close()
+
+
+def _check(trials: int, seconds: float, patience: int | None) -> None:
+    for name, value in (("trials", trials), ("seconds", seconds), ("patience", patience)):
+        if value is not None and not value > 0:
+            raise InputError(f"{name}={value} is not allowed; allowed: more than zero")

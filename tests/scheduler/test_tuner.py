@@ -1,0 +1,268 @@
+"""The tuner's logic, on a made-up machine that is quick and never noisy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from measure.database import Database
+from measure.measurement import Candidate, ErrorKind, Measurement, Status
+from scheduler.evolutionary import EvolutionarySearch
+from scheduler.progress import Progress, Stop, TuningResult
+from scheduler.random_search import RandomSearch
+from scheduler.search import Search
+from scheduler.tuner import Tuner
+from spaces.errors import InputError
+from spaces.schedule import Schedule
+from spaces.space import Space
+from tests.scheduler.landscape import Guess, hills, hills_latency, knolls, trees
+
+
+class MadeUpMachine:
+    """An executor that times candidates by formula, a few results at a time.
+
+    Long unpacked panels crash. Candidates named in ``lucky`` look ten times faster in the
+    search than they are. ``seconds`` is what each candidate takes.
+    """
+
+    def __init__(self, pause: float = 0.0, lucky: Sequence[Schedule] = ()) -> None:
+        self.submitted: list[tuple[list[Schedule], bool]] = []
+        self.best: float | None = None
+        self.most_pending = 0
+        self._lucky = frozenset(lucky)
+        self._pause = pause
+        self._queue: list[tuple[Candidate, bool]] = []
+
+    def submit(self, candidates: Sequence[Candidate], final: bool = False) -> None:
+        self.submitted.append(([c.schedule for c in candidates], final))
+        self._queue += [(candidate, final) for candidate in candidates]
+        self.most_pending = max(self.most_pending, len(self._queue))
+
+    def results(self, timeout: float | None = None) -> list[Measurement]:
+        done, self._queue = self._queue[:5], self._queue[5:]
+        time.sleep(self._pause * len(done))
+        return [self._measure(candidate, final) for candidate, final in done]
+
+    def pending(self) -> int:
+        return len(self._queue)
+
+    def set_best(self, latency: float) -> None:
+        self.best = latency
+
+    def close(self) -> None:
+        self._queue.clear()
+
+    @property
+    def searched(self) -> list[Schedule]:
+        return [s for schedules, final in self.submitted if not final for s in schedules]
+
+    def _measure(self, candidate: Candidate, final: bool) -> Measurement:
+        schedule, now = candidate.schedule, time.time()
+        name = "final" if final else "search"
+        if schedule["pack"] == "none" and schedule["kc"] == 256:
+            crash = ErrorKind.CRASH
+            return Measurement(schedule, Status.ERROR, error_kind=crash, started_at=now)
+        latency = hills_latency(schedule.values)
+        if schedule in self._lucky and not final:
+            latency /= 10
+        return Measurement(schedule, Status.OK, latency, (latency,), round=name, started_at=now)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database(tmp_path / "tuning.db") as opened:
+        yield opened
+
+
+def tuner(
+    space: Space, database: Database, machine: MadeUpMachine, search: Search | None = None
+) -> Tuner:
+    search = search or EvolutionarySearch(space, trees(space), Guess())
+    return Tuner(space.workload, space.target, database, machine, search, space=space)
+
+
+def rows(space: Space, database: Database, name: str = "search") -> list[Schedule]:
+    every = database.records(space.workload, space.target)
+    return [record.schedule for record in every if record.measurement.round == name]
+
+
+def test_a_run_measures_what_was_allowed_and_records_all(database: Database) -> None:
+    space, machine = hills(), MadeUpMachine()
+    result = tuner(space, database, machine).run(trials=64, seconds=60)
+    assert result.stopped is Stop.TRIALS
+    assert result.trials == 64
+    assert rows(space, database) == machine.searched
+    assert len(set(machine.searched)) == 64
+    assert result.failures.get("crash", 0) == sum(
+        s["pack"] == "none" and s["kc"] == 256 for s in machine.searched
+    )
+
+
+def test_the_best_is_measured_again_before_it_is_declared(database: Database) -> None:
+    space, machine = hills(), MadeUpMachine()
+    result = tuner(space, database, machine).run(trials=48, seconds=60)
+    *_, (finalists, final) = machine.submitted
+    assert final
+    assert len(finalists) == 8
+    assert rows(space, database, "final") == finalists
+    assert result.best is not None
+    assert result.best.round == "final"
+    assert result.best.score == min(hills_latency(s.values) for s in finalists)
+
+
+def test_luck_in_the_search_does_not_win(database: Database) -> None:
+    space = knolls()
+    slow = max(space.enumerate(), key=lambda s: hills_latency(s.values))
+    machine = MadeUpMachine(lucky=[slow])
+    result = tuner(space, database, machine).run(trials=1000, seconds=60)
+    assert slow in machine.submitted[-1][0]
+    assert result.best is not None
+    assert result.best.schedule != slow
+
+
+def test_the_next_batch_is_queued_before_the_last_is_done(database: Database) -> None:
+    machine = MadeUpMachine()
+    tuner(hills(), database, machine).run(trials=64, seconds=60)
+    assert machine.most_pending > 16
+
+
+def test_the_runners_know_the_latency_to_beat(database: Database) -> None:
+    machine = MadeUpMachine()
+    result = tuner(hills(), database, machine).run(trials=32, seconds=60)
+    assert machine.best == min(latency for _, _, latency in result.history)
+
+
+def test_stops_when_nothing_gets_better(database: Database) -> None:
+    space = hills()
+    machine = MadeUpMachine()
+    search = RandomSearch(space, 0)
+    result = tuner(space, database, machine, search).run(trials=5000, seconds=60, patience=40)
+    assert result.stopped is Stop.PATIENCE
+    last_gain = result.history[-1][0]
+    assert 40 <= result.trials - last_gain <= 40 + 2 * 16 + 5
+
+
+def test_stops_in_time_with_the_final_comparison_done(database: Database) -> None:
+    space, machine = hills(), MadeUpMachine(pause=0.01)
+    start = time.monotonic()
+    result = tuner(space, database, machine).run(trials=10_000, seconds=4)
+    assert time.monotonic() - start < 4.5
+    assert result.stopped is Stop.SECONDS
+    assert result.best is not None
+    assert result.best.round == "final"
+
+
+def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database) -> None:
+    class Hanging(MadeUpMachine):
+        def results(self, timeout: float | None = None) -> list[Measurement]:
+            time.sleep(timeout or 0.0)
+            return []
+
+    start = time.monotonic()
+    result = tuner(hills(), database, Hanging()).run(trials=64, seconds=1)
+    assert time.monotonic() - start < 2
+    assert result.stopped is Stop.SECONDS
+    assert result.best is None
+
+
+def test_an_exhausted_space_ends_the_run(database: Database) -> None:
+    space, machine = knolls(), MadeUpMachine()
+    result = tuner(space, database, machine).run(trials=1000, seconds=60)
+    assert result.stopped is Stop.EXHAUSTED
+    assert set(machine.searched) == set(space.enumerate())
+
+
+def test_a_second_run_goes_on_and_repeats_nothing(database: Database) -> None:
+    space, first, second = hills(), MadeUpMachine(), MadeUpMachine()
+    before = tuner(space, database, first).run(trials=48, seconds=60)
+    after = tuner(space, database, second).run(trials=48, seconds=60)
+    assert after.resumed == 48
+    assert after.trials == 48
+    assert not set(first.searched) & set(second.searched)
+    assert before.best is not None
+    assert after.best is not None
+    assert (after.best.score or 9) <= (before.best.score or 0)
+
+
+def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
+    """With nothing in flight at the interruption, the asks after it are the very same."""
+    space = hills()
+
+    def run(name: str, *trials: int) -> list[Schedule]:
+        with Database(tmp_path / name) as database:
+            for count in trials:
+                tuner(space, database, MadeUpMachine()).run(count, 60)
+            return rows(space, database)
+
+    assert run("one", 16, 16) == run("another", 16, 16)
+
+
+def test_rows_of_another_space_version_are_passed_over(database: Database) -> None:
+    space, machine = hills(), MadeUpMachine()
+    schedule = next(space.enumerate())
+    old = Measurement(schedule, Status.OK, 1e-9, (1e-9,), started_at=1.0)
+    database.record(space.workload, space.target, "hills.0", old)
+    result = tuner(space, database, machine).run(trials=16, seconds=60)
+    assert result.resumed == 0
+    assert result.best is not None
+    assert result.best.schedule != schedule
+
+
+def test_a_failure_in_the_final_comparison_withdraws_a_schedule(database: Database) -> None:
+    class Treacherous(MadeUpMachine):
+        def _measure(self, candidate: Candidate, final: bool) -> Measurement:
+            measured = super()._measure(candidate, final)
+            if not final or candidate.schedule != self.submitted[-1][0][0]:
+                return measured
+            kind = ErrorKind.WRONG
+            return Measurement(
+                candidate.schedule, Status.ERROR, error_kind=kind, round="final", started_at=2.0
+            )
+
+    machine = Treacherous()
+    result = tuner(hills(), database, machine).run(trials=32, seconds=60)
+    assert result.best is not None
+    assert result.best.schedule == machine.submitted[-1][0][1]
+
+
+def test_a_keyboard_interrupt_gives_the_best_so_far(database: Database) -> None:
+    class Interrupted(MadeUpMachine):
+        def results(self, timeout: float | None = None) -> list[Measurement]:
+            if len(self.submitted) > 2:
+                raise KeyboardInterrupt
+            return super().results(timeout)
+
+    space = hills()
+    result = tuner(space, database, Interrupted()).run(trials=64, seconds=60)
+    assert result.stopped is Stop.INTERRUPTED
+    assert result.trials == len(rows(space, database)) > 0
+    assert result.best is not None
+
+
+def test_progress_is_reported_for_every_trial(database: Database) -> None:
+    events: list[Progress] = []
+    result = tuner(hills(), database, MadeUpMachine()).run(32, 60, on_progress=events.append)
+    searched = [e for e in events if e.phase == "search" and e.latest is not None]
+    assert [e.trials for e in searched] == list(range(1, 33))
+    assert [e.elapsed for e in events] == sorted(e.elapsed for e in events)
+    assert {e.phase for e in events} == {"search", "final"}
+    best = [e.best.score for e in searched if e.best is not None and e.best.score is not None]
+    assert best == sorted(best, reverse=True)
+    assert result.wall_seconds >= result.waiting_seconds + result.search_seconds
+
+
+def test_time_is_accounted_for(database: Database) -> None:
+    result: TuningResult = tuner(hills(), database, MadeUpMachine(pause=0.005)).run(48, 60)
+    own = result.search_seconds + result.lowering_seconds + result.database_seconds
+    assert result.waiting_seconds >= 48 * 0.005
+    assert own + result.waiting_seconds <= result.wall_seconds
+    assert 0 < result.overhead < 1
+
+
+@pytest.mark.parametrize("budget", [{"trials": 0}, {"seconds": -1.0}, {"patience": 0}])
+def test_a_budget_of_nothing_is_refused(database: Database, budget: dict[str, int]) -> None:
+    with pytest.raises(InputError, match="more than zero"):
+        tuner(hills(), database, MadeUpMachine()).run(**budget)
