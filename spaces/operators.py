@@ -72,7 +72,7 @@ _INTEGERS = {"matmul": ("m", "n", "k")}
 _TEXTS = {"matmul": ("dtype", "out", "a", "b", "c", "epilogue")}
 
 
-def workload(operator: str, **parameters: Any) -> Workload:
+def workload(operator: str, /, **parameters: Any) -> Workload:
     """The workload of ``operator`` with ``parameters``, as Python values or their text.
 
     Raises :class:`InputError` for an unknown operator or parameter, a missing dimension, a size

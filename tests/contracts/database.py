@@ -1,0 +1,427 @@
+"""What every backend of the tuning database must do.
+
+Inherit from :class:`DatabaseContract` and give ``location``: an empty database's path or URL.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from measure.database import Database
+from measure.measurement import ErrorKind, Measurement, Status
+from spaces.cpu.target import CpuTarget
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.schedule import Schedule
+
+TARGET = CpuTarget(
+    model="Example CPU",
+    architecture="x86_64",
+    isa="avx2",
+    vector_bytes=32,
+    vector_registers=16,
+    fma=True,
+    bf16_dot=False,
+    cores=4,
+    threads=1,
+    l1_bytes=32768,
+    l2_bytes=524288,
+    l3_bytes=16777216,
+    compiler="gcc",
+    compiler_version="12.2.0",
+    flags=("-O2", "-march=native"),
+)
+WORKLOAD = workload("matmul", m=64, n=96, k=128, epilogue="relu(x + bias[n])")
+VERSION = "contraction.1"
+
+
+def schedule(number: int) -> Schedule:
+    return Schedule("contraction", (("mc", number), ("order", "mnk"), ("packed", True)))
+
+
+def measured(number: int, score: float, round: str = "search", at: float = 0.0) -> Measurement:
+    return Measurement(
+        schedule(number),
+        Status.OK,
+        score,
+        samples=(score, score * 1.1),
+        reference_samples=(1e-3,),
+        clock="cpu",
+        round=round,
+        started_at=at,
+        info={"registers": 30},
+    )
+
+
+def failed(number: int, kind: ErrorKind = ErrorKind.CRASH) -> Measurement:
+    return Measurement(schedule(number), Status.ERROR, error_kind=kind, error_text="signal 11")
+
+
+FEW = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+attempts = st.builds(
+    Measurement,
+    schedule=st.integers(0, 10**6).map(schedule),
+    status=st.sampled_from([Status.OK, Status.SLOW]),
+    score=st.floats(min_value=0, exclude_min=True, allow_infinity=False),
+    samples=st.lists(finite).map(tuple),
+    reference_samples=st.lists(finite).map(tuple),
+    clock=st.sampled_from(["cpu", "wall", "device"]),
+    round=st.sampled_from(["search", "final"]),
+    error_kind=st.none() | st.sampled_from(ErrorKind),
+    error_text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    build_seconds=finite,
+    run_seconds=finite,
+    started_at=finite,
+    info=st.dictionaries(st.text(), st.integers() | finite | st.text() | st.none()),
+)
+
+
+class DatabaseContract:
+    @pytest.fixture
+    def location(self, tmp_path: Path) -> str:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def database(self, location):
+        with Database(location) as database:
+            yield database
+
+    def put(self, database, *attempts, workload=WORKLOAD, target=TARGET):
+        return [database.record(workload, target, VERSION, m) for m in attempts]
+
+    # -- what is written is read -----------------------------------------------------------
+
+    def test_empty(self, database):
+        assert database.best(WORKLOAD, TARGET) is None
+        assert database.best_few(WORKLOAD, TARGET, 3) == []
+        assert list(database.records()) == []
+        assert database.nearest(WORKLOAD, TARGET) == []
+        assert database.summaries() == []
+        assert database.trials(WORKLOAD, TARGET) == 0
+
+    def test_a_record_says_all_of_its_measurement(self, database):
+        before = time.time()
+        database.record(WORKLOAD, TARGET, VERSION, measured(1, 0.1 + 0.2, at=1.7e9), "monday")
+        (record,) = database.records()
+        assert record.workload == WORKLOAD
+        assert record.target == TARGET
+        assert record.measurement == measured(1, 0.1 + 0.2, at=1.7e9)
+        assert (record.space_version, record.session) == (VERSION, "monday")
+        assert before <= record.recorded_at <= time.time()
+
+    @FEW
+    @given(measurement=attempts)
+    def test_any_measurement_survives(self, database, measurement):
+        known = {record.id for record in database.records()}
+        assume(database.record(WORKLOAD, TARGET, VERSION, measurement))
+        (new,) = (record for record in database.records() if record.id not in known)
+        assert new.measurement == measurement
+
+    def test_failures_are_rows_too(self, database):
+        self.put(database, *(failed(i, kind) for i, kind in enumerate(ErrorKind)))
+        kinds = [record.measurement.error_kind for record in database.records()]
+        assert kinds == list(ErrorKind)
+        assert database.best(WORKLOAD, TARGET) is None
+        assert database.trials(WORKLOAD, TARGET) == len(ErrorKind)
+
+    def test_records_of_one_workload_or_target(self, database):
+        other = workload("matmul", m=1, n=2, k=3)
+        slower = replace(TARGET, threads=2)
+        self.put(database, measured(1, 1.0))
+        self.put(database, measured(2, 1.0), workload=other)
+        self.put(database, measured(3, 1.0), target=slower)
+
+        def seen(**choice):
+            return [record.schedule["mc"] for record in database.records(**choice)]
+
+        assert seen() == [1, 2, 3]
+        assert seen(workload=WORKLOAD) == [1, 3]
+        assert seen(target=TARGET) == [1, 2]
+        assert seen(workload=WORKLOAD, target=slower) == [3]
+
+    def test_more_records_than_a_page(self, database, monkeypatch):
+        monkeypatch.setattr("measure.database._PAGE", 3)
+        self.put(database, *(measured(i, 1.0) for i in range(7)))
+        assert [record.schedule["mc"] for record in database.records()] == list(range(7))
+
+    def test_text_no_database_can_hold_is_spelled_out(self, database):
+        self.put(database, replace(failed(1), error_text="\0 \udcff bad"))
+        (record,) = database.records()
+        assert record.measurement.error_text == "\\0 \\udcff bad"
+
+    @pytest.mark.parametrize(
+        ("change", "says"),
+        [
+            ({"score": float("nan")}, "NaN"),
+            ({"score": -1.0}, "score=-1.0"),
+            ({"score": None}, "needs a score"),
+            ({"samples": (float("inf"),)}, "Infinity"),
+            ({"round": "third"}, "search, final"),
+            ({"info": {"path": Path("x")}}, "must be JSON"),
+        ],
+    )
+    def test_what_could_not_be_read_back_is_not_written(self, database, change, says):
+        with pytest.raises(InputError, match=says):
+            self.put(database, replace(measured(1, 1.0), **change))
+        assert list(database.records()) == []
+
+    # -- one attempt is one row ------------------------------------------------------------
+
+    def test_the_same_attempt_twice_is_one_row(self, database):
+        attempt = measured(1, 1.0, at=5.0)
+        assert self.put(database, attempt, attempt) == [True, False]
+        assert len(list(database.records())) == 1
+
+    def test_measuring_again_is_another_row(self, database):
+        again = [measured(1, 1.0, at=5.0), measured(1, 1.0, at=6.0), measured(1, 1.0, "final", 5.0)]
+        assert self.put(database, *again) == [True, True, True]
+        assert database.trials(WORKLOAD, TARGET) == 1
+
+    # -- what ranks as best ----------------------------------------------------------------
+
+    def test_the_fastest_wins(self, database):
+        self.put(database, measured(1, 3.0), measured(2, 1.0), failed(3), measured(4, 2.0))
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(2)
+        found = database.best_few(WORKLOAD, TARGET, 2)
+        assert [record.schedule["mc"] for record in found] == [2, 4]
+
+    def test_of_equals_the_first_wins(self, database):
+        self.put(database, measured(7, 1.0), measured(3, 1.0))
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(7)
+
+    def test_slow_and_failed_never_win(self, database):
+        self.put(database, replace(measured(1, 1.0), status=Status.SLOW), failed(2))
+        assert database.best(WORKLOAD, TARGET) is None
+
+    def test_other_workloads_and_targets_do_not_count(self, database):
+        self.put(database, measured(1, 0.1), target=replace(TARGET, threads=2))
+        self.put(database, measured(2, 0.1), workload=workload("matmul", m=64, n=96, k=128))
+        self.put(database, measured(3, 1.0))
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(3)
+
+    def test_a_final_score_replaces_the_search_score_of_its_schedule(self, database):
+        self.put(database, measured(1, 0.5), measured(2, 0.9))
+        self.put(database, measured(1, 1.0, "final"), measured(2, 0.95, "final"))
+        best = database.best(WORKLOAD, TARGET)
+        assert (best.schedule, best.measurement.score) == (schedule(2), 0.95)
+        assert len(database.best_few(WORKLOAD, TARGET, 9)) == 2
+
+    def test_luck_in_the_search_does_not_beat_a_final_winner(self, database):
+        self.put(database, measured(1, 1.0), measured(2, 0.98), measured(1, 1.02, "final"))
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(1)
+
+    def test_a_search_score_far_ahead_wins_without_a_final_round(self, database):
+        self.put(database, measured(1, 1.0, "final"), measured(2, 0.5))
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(2)
+
+    def test_a_schedule_found_wrong_in_the_final_round_is_out(self, database):
+        wrong = replace(failed(1, ErrorKind.WRONG), round="final")
+        self.put(database, measured(1, 0.5), measured(2, 1.0), wrong)
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(2)
+
+    # -- what is known of others -----------------------------------------------------------
+
+    def test_nearest_shapes_first(self, database):
+        for m in (1024, 128, 2048):
+            self.put(database, measured(m, 1.0), workload=_shape(m))
+        self.put(database, failed(1), workload=_shape(60))
+        self.put(database, measured(64, 1.0), workload=_shape(64))
+        self.put(database, measured(1, 1.0), workload=_shape(100), target=replace(TARGET, cores=8))
+        found = database.nearest(_shape(64), TARGET)
+        assert [record.workload.extents["m"] for record in found] == [128, 1024, 2048]
+        assert len(database.nearest(_shape(64), TARGET, 1)) == 1
+
+    def test_the_same_types_are_nearer_than_the_same_shape(self, database):
+        self.put(database, measured(1, 1.0), workload=_shape(64, dtype="bfloat16"))
+        self.put(database, measured(2, 1.0), workload=_shape(4096))
+        found = database.nearest(_shape(64), TARGET)
+        assert [record.schedule["mc"] for record in found] == [2, 1]
+
+    def test_summaries(self, database):
+        self.put(database, measured(1, 2.0), measured(1, 1.5, "final"), failed(2))
+        self.put(database, failed(1), target=replace(TARGET, threads=2))
+        one, two = database.summaries()
+        assert (one.workload, one.target, one.trials, one.failures) == (WORKLOAD, TARGET, 2, 1)
+        assert one.best.measurement.score == 1.5
+        assert (two.target.threads, two.trials, two.failures, two.best) == (2, 1, 1, None)
+
+    # -- many at once ----------------------------------------------------------------------
+
+    def test_threads_record_and_query_at_once(self, database):
+        errors = []
+
+        def write(first):
+            try:
+                self.put(database, *(measured(first + i, 1.0 + i) for i in range(20)))
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=write, args=(100 * t,)) for t in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            best = database.best(WORKLOAD, TARGET)
+            assert best is None or best.measurement.score == 1.0 or best.schedule["mc"] % 100
+        assert not errors
+        assert database.trials(WORKLOAD, TARGET) == 80
+
+    def test_two_processes_make_and_fill_one_database(self, location):
+        context = multiprocessing.get_context("spawn")
+        writers = [context.Process(target=write_many, args=(location, 1000 * i)) for i in range(2)]
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            writer.join()
+            assert writer.exitcode == 0
+        with Database(location) as database:
+            assert database.trials(WORKLOAD, TARGET) == 100
+            assert len(list(database.records())) == 100
+
+    def test_a_killed_writer_loses_nothing_it_was_told_is_kept(self, location):
+        Database(location).close()
+        chance = random.Random(0)
+        kept = 0
+        for attempt in range(5):
+            command = [sys.executable, "-m", __name__, location, str(1000 * attempt)]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+                told = [int(writer.stdout.readline())]
+                time.sleep(chance.random() * 0.1)
+                writer.kill()
+                told += [int(line) for line in writer.stdout if line.endswith("\n")]
+            with Database(location, create=False) as database:
+                known = {record.schedule["mc"] for record in database.records()}
+            assert known >= set(told)
+            kept += len(told)
+            assert kept <= len(known) <= kept + attempt + 1  # one may be unsaid at each kill
+
+    # -- export and import -----------------------------------------------------------------
+
+    @FEW
+    @given(some=st.lists(attempts, max_size=3))
+    def test_export_and_import_lose_nothing(self, database, tmp_path, some):
+        self.put(database, *some)
+        everything = list(database.records())
+        assert database.export_jsonl(tmp_path / "all.jsonl") == len(everything)
+        with Database(tmp_path / "other.db") as other:
+            other.import_jsonl(tmp_path / "all.jsonl")
+            assert other.import_jsonl(tmp_path / "all.jsonl") == 0
+            assert list(other.records()) == everything
+            other.export_jsonl(tmp_path / "again.jsonl")
+        assert (tmp_path / "again.jsonl").read_bytes() == (tmp_path / "all.jsonl").read_bytes()
+
+    def test_import_adds_to_what_is_there(self, database, tmp_path):
+        self.put(database, measured(1, 1.0, at=1.0), measured(2, 1.0, at=2.0))
+        database.export_jsonl(tmp_path / "two.jsonl")
+        self.put(database, measured(3, 0.5, at=3.0))
+        with Database(tmp_path / "other.db") as other:
+            self.put(other, measured(2, 1.0, at=2.0), measured(4, 0.4, at=4.0))
+            assert other.import_jsonl(tmp_path / "two.jsonl") == 1
+            assert {record.schedule["mc"] for record in other.records()} == {1, 2, 4}
+
+    def test_a_torn_last_line_is_reported_and_left_out(self, database, tmp_path):
+        path = tmp_path / "torn.jsonl"
+        self.put(database, measured(1, 1.0), measured(2, 1.0))
+        database.export_jsonl(path)
+        whole = path.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        cuts = random.Random(1).sample(range(1, len(lines[-1]) - 1), 10)
+        for cut in cuts:
+            path.write_bytes(whole[: -len(lines[-1]) + cut])
+            reports = []
+            with Database(tmp_path / f"{cut}.db") as other:
+                assert other.import_jsonl(path, reports.append) == 1
+            (report,) = reports
+            assert "line 3" in report
+
+    def test_a_last_line_without_its_newline_counts(self, database, tmp_path):
+        path = tmp_path / "cut.jsonl"
+        self.put(database, measured(1, 1.0), measured(2, 1.0))
+        database.export_jsonl(path)
+        path.write_bytes(path.read_bytes()[:-1])
+        with Database(tmp_path / "other.db") as other:
+            assert other.import_jsonl(path, pytest.fail) == 2
+
+    @pytest.mark.parametrize(
+        ("spoil", "says"),
+        [
+            (lambda line: "{", "line 2 of .* is malformed: not JSON"),
+            (lambda line: "[]", "expected a JSON object"),
+            (lambda line: line.replace('"ok"', '"great"'), "allowed: ok, slow, error"),
+            (lambda line: line.replace('"m":64', '"m":-64'), "m=-64"),
+            (lambda line: line.replace('"clock"', '"watch"'), "'clock' is missing"),
+            (lambda line: line.replace('"clock"', '"more":1,"clock"'), "'more' is unknown"),
+            (lambda line: line.replace('"isa"', '"usa"'), "malformed description of a cpu target"),
+            (lambda line: line.replace('"mc":1', '"mc":[1]'), r"decision 'mc' has value \[1\]"),
+            (lambda line: line.replace('"score":1.0', '"score":1e999'), "score=inf"),
+            (lambda line: line.replace('"score":1.0', '"score":NaN'), "NaN"),
+            (lambda line: line.replace('"m":64', '"operator":1'), "no parameter 'operator'"),
+            (lambda line: "[" * 100_000, "not JSON"),
+        ],
+    )
+    def test_a_malformed_line_is_named(self, database, tmp_path, spoil, says):
+        path = tmp_path / "bad.jsonl"
+        self.put(database, measured(1, 1.0), measured(2, 1.0))
+        database.export_jsonl(path)
+        header, first, second = path.read_text().splitlines()
+        path.write_text("\n".join((header, spoil(first), second, "")))
+        with Database(tmp_path / "other.db") as other, pytest.raises(InputError, match=says):
+            other.import_jsonl(path)
+
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("", "not an export"),
+            ('{"a": 1}\n', "not an export"),
+            ("\x00\x01", "not an export"),
+            ('{"format":"tilewright-measurements","version":2}\n', "version 2; allowed: up to 1"),
+        ],
+    )
+    def test_foreign_files_are_refused(self, database, tmp_path, text, says):
+        (tmp_path / "foreign").write_text(text)
+        with pytest.raises(InputError, match=says):
+            database.import_jsonl(tmp_path / "foreign")
+
+    def test_unreadable_and_unwritable_files(self, database, tmp_path):
+        with pytest.raises(InputError, match="cannot read"):
+            database.import_jsonl(tmp_path / "missing")
+        with pytest.raises(InputError, match="cannot write"):
+            database.export_jsonl(tmp_path / "no" / "folder")
+
+
+def _shape(m: int, **parameters):
+    return workload("matmul", m=m, n=64, k=64, **parameters)
+
+
+def write_many(location: str, first: int) -> None:
+    """Record fifty attempts; run in processes of their own."""
+    with Database(location) as database:
+        for number in range(first, first + 50):
+            assert database.record(WORKLOAD, TARGET, VERSION, measured(number, 1.0))
+
+
+def write_for_ever(location: str, first: int) -> None:
+    """Record attempts and say each on standard output once it is kept."""
+    with Database(location) as database:
+        while database.record(WORKLOAD, TARGET, VERSION, measured(first, 1.0)):
+            print(first, flush=True)
+            first += 1
+
+
+if __name__ == "__main__":
+    write_for_ever(sys.argv[1], int(sys.argv[2]))

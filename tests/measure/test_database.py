@@ -1,0 +1,210 @@
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+from measure.database import Database, ranking
+from measure.record import record_from_json
+from measure.schema import HEAD, metadata
+from spaces.errors import InputError
+from tests.contracts.database import (
+    TARGET,
+    VERSION,
+    WORKLOAD,
+    DatabaseContract,
+    failed,
+    measured,
+    schedule,
+)
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+class TestSqlite(DatabaseContract):
+    @pytest.fixture
+    def location(self, tmp_path):
+        return str(tmp_path / "tuning.db")
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A database of two records."""
+    with Database(tmp_path / "tuning.db") as database:
+        database.record(WORKLOAD, TARGET, VERSION, measured(1, 1.0))
+        database.record(WORKLOAD, TARGET, VERSION, failed(2))
+    return tmp_path / "tuning.db"
+
+
+def test_best_known_is_one_indexed_query(path):
+    compiled = (
+        ranking(WORKLOAD, TARGET)
+        .limit(1)
+        .compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
+    )
+    with sqlite3.connect(path) as connection:
+        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {compiled}")]
+    assert any("measurements USING INDEX best_known" in step for step in plan), plan
+    assert not any(step.startswith("SCAN") for step in plan), plan
+    assert not any("TEMP B-TREE" in step for step in plan), plan
+
+
+def test_commits_reach_the_disk(path):
+    with Database(path) as database, database._transaction(writes=True) as connection:
+        pragmas = {
+            name: connection.execute(text(f"PRAGMA {name}")).scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+    assert pragmas["journal_mode"] == "wal"
+    assert pragmas["synchronous"] == 2  # FULL
+    assert pragmas["foreign_keys"] == 1
+    assert pragmas["busy_timeout"] >= 10_000
+
+
+def test_a_url_is_a_location_too(path):
+    with Database(f"sqlite:///{path}") as database:
+        assert database.trials(WORKLOAD, TARGET) == 2
+
+
+def test_migrations_make_the_tables_of_the_schema(path):
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    with create_engine(f"sqlite:///{path}").connect() as connection:
+        options = {"version_table": "tilewright_schema"}
+        context = MigrationContext.configure(connection, opts=options)
+        assert context.get_current_revision() == HEAD
+        assert compare_metadata(context, metadata) == []
+
+
+def test_the_schema_is_valid_for_postgresql():
+    for table in metadata.sorted_tables:
+        assert "BIGSERIAL" in str(CreateTable(table).compile(dialect=postgresql.dialect()))
+        for index in table.indexes:
+            assert str(CreateIndex(index).compile(dialect=postgresql.dialect()))
+
+
+def test_migrations_are_loaded_only_when_needed(path):
+    program = (
+        "import sys; from measure.database import Database; Database(sys.argv[1]).close(); "
+        "sys.exit(any(name.startswith('alembic') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(path)], check=False).returncode == 0
+
+
+# -- foreign and damaged databases ---------------------------------------------------------
+
+
+def test_a_foreign_database_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "foreign.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE recipes (name TEXT)")
+    before = path.read_bytes()
+    with pytest.raises(InputError, match="not a tuning database"):
+        Database(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_database_is_refused_and_left_alone(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE tilewright_schema SET version_num = '9999'")
+    with pytest.raises(InputError, match=r"'9999'.*newer"):
+        Database(path)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM measurements").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 99, b"SQLite format 3\0" * 99])
+def test_a_file_that_is_no_database(tmp_path, content):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"notes\.txt cannot be used"):
+        Database(path)
+    assert path.read_bytes() == content
+
+
+def test_a_database_cut_short(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path.write_bytes(path.read_bytes()[:9000])
+    with pytest.raises(InputError, match="cannot be used"), Database(path) as database:
+        list(database.records())
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("missing/folder/x.db", "cannot be used: unable to open"),
+        (".", "cannot be used: unable to open"),
+        ("://", "no database URL"),
+        ("mysql://host/x", "no support for database 'mysql'"),
+        ("sqlite://", "would be lost"),
+        (":memory:", "would be lost"),
+    ],
+)
+def test_locations_that_cannot_be(location, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=says):
+        Database(location)
+
+
+def test_nothing_is_made_where_that_was_not_asked_for(tmp_path):
+    with pytest.raises(InputError, match="there is no database at"):
+        Database(tmp_path / "missing.db", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "says"),
+    [
+        ("schedule", '{"template": 1}', "not a schedule"),
+        ("schedule", schedule(9).key, "keys are not those of its contents"),
+        ("samples", "[1, null]", "samples="),
+        ("samples", "__import__('os').abort()", "not JSON"),
+        ("status", "great", "allowed: ok, slow, error"),
+        ("score", -2.0, "score=-2.0"),
+        ("score", None, "needs a score"),
+        ("error_kind", "bad luck", "error_kind='bad luck'"),
+        ("info", "[]", "info="),
+        ("info", b"\xff", "not JSON"),
+        ("started_at", "yesterday", "started_at='yesterday'"),
+    ],
+)
+def test_a_malformed_row_is_named(path, column, value, says):
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE measurements SET {column} = ? WHERE id = 1", (value,))
+    with Database(path) as database, pytest.raises(InputError, match=f"record 1 of .*{says}"):
+        list(database.records())
+
+
+@pytest.mark.parametrize(
+    ("table", "says"), [("workloads", "not a workload"), ("targets", "unknown kind of target")]
+)
+def test_a_malformed_description_is_named(path, table, says):
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE {table} SET description = '{{}}'")
+    with Database(path) as database, pytest.raises(InputError, match=f"record 1 of .*{says}"):
+        database.best(WORKLOAD, TARGET)
+
+
+# -- the format of exports -----------------------------------------------------------------
+
+
+def test_exports_of_version_1_are_read_for_ever(tmp_path):
+    with Database(tmp_path / "new.db") as database:
+        assert database.import_jsonl(GOLDEN / "measurements_v1.jsonl") == 3
+        again = tmp_path / "again.jsonl"
+        database.export_jsonl(again)
+        assert again.read_text() == (GOLDEN / "measurements_v1.jsonl").read_text()
+        assert database.best(WORKLOAD, TARGET).measurement.score == 0.00125
+
+
+def test_keys_are_the_same_in_every_version():
+    lines = (GOLDEN / "measurements_v1.jsonl").read_text().splitlines()[1:]
+    keys = [record_from_json(json.loads(line)).key[:16] for line in lines]
+    assert keys == ["48c0e69b2f16e074", "2879ae784ed9d9d6", "4166977d741f8384"]
