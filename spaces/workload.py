@@ -78,7 +78,7 @@ class Operand:
 
     def array(self, values: np.ndarray) -> np.ndarray:
         """``values`` (of :attr:`shape`) converted to this operand's dtype and memory order."""
-        ordered = np.ascontiguousarray(values.transpose(self.order), dtype=self.element.numpy)
+        ordered = np.asarray(values.transpose(self.order), self.element.numpy, order="C")
         return ordered.transpose(np.argsort(self.order))
 
 

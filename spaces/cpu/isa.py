@@ -45,3 +45,29 @@ def has_fma(macros: Set[str]) -> bool:
 def has_bf16_dot(macros: Set[str]) -> bool:
     """Whether there is a dot product of bfloat16 pairs into float32 lanes (VDPBF16PS)."""
     return "__AVX512BF16__" in macros
+
+
+def partial_access(isa: str) -> str:
+    """C definitions of ``tw_load_first_float32`` and ``tw_store_first_float32`` (see
+    ``spaces.cpu.simd``) by masked instructions; empty where the instruction set has none."""
+    return _PARTIAL_ACCESS.get(isa, "")
+
+
+_PARTIAL_ACCESS = {
+    "avx512": """\
+static inline vf tw_load_first_float32(const float *p, long n) {
+  return __builtin_ia32_loadups512_mask((const void *)p, (vf){0}, (1u << n) - 1);
+}
+static inline void tw_store_first_float32(float *p, vf x, long n) {
+  __builtin_ia32_storeups512_mask((void *)p, x, (1u << n) - 1);
+}
+""",
+    "avx2": """\
+static inline vf tw_load_first_float32(const float *p, long n) {
+  return __builtin_ia32_maskloadps256((const void *)p, (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int)n);
+}
+static inline void tw_store_first_float32(float *p, vf x, long n) {
+  __builtin_ia32_maskstoreps256((void *)p, (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int)n, x);
+}
+""",
+}

@@ -1,0 +1,21 @@
+"""How a CPU kernel is called: the C declarations that kernels and their callers share."""
+
+ABI_PRELUDE = """\
+typedef struct tw_pool tw_pool;
+typedef struct {
+  void (*parallel)(tw_pool *pool, int workers, void (*task)(void *context, int worker),
+                   void *context);
+  tw_pool *pool;
+} tw_runtime;
+typedef struct { void *const *buffers; void *workspace; } tw_call;
+static inline long tw_least(long a, long b) { return a < b ? a : b; }
+"""
+"""C text every kernel starts with. A kernel is
+
+    void ENTRY(void *const *buffers, void *workspace, const tw_runtime *runtime);
+
+``buffers`` are in the order of ``Kernel.arguments`` and aligned to their element at least;
+``workspace`` is aligned to 64 bytes. ``runtime->parallel(runtime->pool, workers, task, context)``
+calls ``task(context, w)`` for every ``w < workers``, at once, and returns when all have. A kernel
+of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its own workers.
+"""

@@ -1,0 +1,293 @@
+"""The C of one contraction: workers, cache blocks, packed panels, register tiles.
+
+The loops are those of Goto and van de Geijn (ACM TOMS 2008), written as task mappings that nest:
+
+    spatial(workers) * repeat(column blocks, depth blocks) * repeat(row blocks)
+                     * repeat(row tiles, column tiles) * repeat(tile rows, vectors) * lanes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.cpu.blocking import Blocking, blocking, ceil_div, round_up
+from spaces.cpu.epilogue import finish_function, operand_name
+from spaces.cpu.packing import LeftBlock, RightBlock
+from spaces.cpu.product import Product
+from spaces.cpu.register_tile import RegisterTile
+from spaces.cpu.simd import C_TYPES
+from spaces.index import Index, index
+from spaces.layout import Layout, row_major
+from spaces.mapping import repeat, spatial
+from spaces.schedule import Value
+from spaces.workload import Operand
+
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class ContractionCode:
+    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+
+    product: Product
+    values: Mapping[str, Value]
+    lanes: int
+    entry: str
+
+    @cached_property
+    def blocks(self) -> Blocking:
+        """All extents."""
+        return blocking(self.product, self.lanes, self.values)
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        lines = [
+            *self._packing_functions(),
+            *(line for tile in self._tiles for line in tile.source()),
+            *self._tile_choice(),
+            *self._finish(),
+            *self._worker(),
+            *self._entry(),
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Scratch memory of all workers."""
+        workers = self.blocks.row_workers * self.blocks.column_workers
+        return workers * self._worker_floats * 4
+
+    # -- what lies where -----------------------------------------------------------------------
+
+    @cached_property
+    def _left_block(self) -> LeftBlock | None:
+        if not self.values["pack_left"]:
+            return None
+        b = self.blocks
+        panels = b.block_rows // b.tile_rows
+        deep = self.product.left_runs_deep
+        return LeftBlock(panels, b.tile_rows, b.block_depth, self.lanes, deep)
+
+    @cached_property
+    def _right_block(self) -> RightBlock | None:
+        if not self.values["pack_right"]:
+            return None
+        b = self.blocks
+        panels = b.block_columns // b.tile_columns
+        deep = self.product.right_runs_deep
+        return RightBlock(panels, b.tile_columns, b.block_depth, self.lanes, deep)
+
+    @cached_property
+    def _sums(self) -> Layout | None:
+        """Layout of a worker's partial sums, where the output cannot hold them itself."""
+        if self.product.output.dtype == "float32":
+            return None
+        if self.blocks.depth_blocks > 1:
+            return row_major(self.blocks.chunk_rows, self.blocks.chunk_columns)
+        return row_major(self.blocks.tile_rows, self.blocks.tile_columns)
+
+    @property
+    def _block_sizes(self) -> list[int]:
+        """Floats of a worker's left block, right block and sums, each in whole cache lines."""
+        blocks = (self._left_block, self._right_block)
+        sizes = [block.layout.size + self.lanes if block else 0 for block in blocks]
+        return [round_up(size, 16) for size in (*sizes, self._sums.size if self._sums else 0)]
+
+    @property
+    def _worker_floats(self) -> int:
+        return round_up(sum(self._block_sizes), PAGE // 4)
+
+    # -- functions -----------------------------------------------------------------------------
+
+    def _packing_functions(self) -> list[str]:
+        lines = []
+        left, right = self.product.left, self.product.right
+        if self._left_block:
+            source = self.product.layout(left)
+            lines += self._left_block.function(f"{self.entry}_left", left.dtype, source)
+        if self._right_block:
+            source = self.product.layout(right)
+            lines += self._right_block.function(f"{self.entry}_right", right.dtype, source)
+        return lines
+
+    @cached_property
+    def _tiles(self) -> list[RegisterTile]:
+        """Micro-kernels by shape: the full tile, and those of the last row and column."""
+        product, b = self.product, self.blocks
+        left, right = self._left_block, self._right_block
+        return [
+            RegisterTile(
+                name=f"{self.entry}_{rows}x{columns}",
+                rows=rows,
+                columns=columns,
+                lanes=self.lanes,
+                unroll=int(self.values["unroll"]),
+                prefetch=int(self.values["prefetch"]),
+                left=left.panel if left else product.layout(product.left),
+                right=right.panel if right else product.layout(product.right),
+                sums=self._sums or product.layout(product.output),
+                left_dtype="float32" if left else product.left.dtype,
+                right_dtype="float32" if right else product.right.dtype,
+                right_is_padded=right is not None,
+            )
+            for rows in _extents(product.rows, b.tile_rows)
+            for columns in _extents(product.columns, b.tile_columns)
+        ]
+
+    def _tile_choice(self) -> list[str]:
+        """The function that runs the micro-kernel for what is left of a tile."""
+        b, lines = self.blocks, []
+        for tile in self._tiles:
+            tests = []
+            if tile.rows < b.tile_rows < self.product.rows:
+                tests.append(f"rows < {b.tile_rows}")
+            if tile.columns < b.tile_columns < self.product.columns:
+                tests.append(f"columns < {b.tile_columns}")
+            condition = " && ".join(tests)
+            call = f"{tile.name}(a, b, s, depth, accumulate);"
+            lines.append((condition, f"{call}"))
+        lines.sort(key=lambda line: -line[0].count("<"))
+        chosen = [f"if ({test}) {call}" if test else call for test, call in lines]
+        a, b_type = self._tiles[0].left_dtype, self._tiles[0].right_dtype
+        return [
+            f"static inline void {self.entry}_tile(",
+            f"    const {C_TYPES[a]} *a, const {C_TYPES[b_type]} *b, float *s,",
+            "    long rows, long columns, long depth, int accumulate) {",
+            "  " + "\n  else ".join(chosen),
+            "}",
+        ]
+
+    @property
+    def _needs_finish(self) -> bool:
+        return self.product.workload.epilogue is not None or self._sums is not None
+
+    def _finish(self) -> list[str]:
+        if not self._needs_finish:
+            return []
+        b = self.blocks
+        sums = self._sums or self.product.layout(self.product.output)
+        vectors = b.tile_columns // self.lanes
+        return finish_function(
+            f"{self.entry}_finish", self.product, b.tile_rows, vectors, self.lanes, sums
+        )
+
+    def _worker(self) -> list[str]:
+        """The function that does one worker's chunk of the output."""
+        b, product = self.blocks, self.product
+        left_floats, right_floats, _ = self._block_sizes
+        worker = index("worker", b.row_workers * b.column_workers)
+        chunks = (ceil_div(product.rows, b.chunk_rows), ceil_div(product.columns, b.chunk_columns))
+        return [
+            f"static void {self.entry}_work(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            *self._pointers(),
+            f"  float *pl = (float *)call->workspace + {worker * self._worker_floats};",
+            f"  float *pr = pl + {left_floats}, *sums = pr + {right_floats};",
+            *spatial(b.row_workers, b.column_workers).emit(worker, self._chunk, extents=chunks),
+            "}",
+        ]
+
+    def _pointers(self) -> list[str]:
+        lines = []
+        for i, operand in enumerate(self.product.workload.operands):
+            constant = "" if operand is self.product.output else "const "
+            c_type = f"{constant}{C_TYPES[operand.dtype]}"
+            lines.append(f"  {c_type} *{self._pointer(operand)} = call->buffers[{i}];")
+        return lines
+
+    def _pointer(self, operand: Operand) -> str:
+        own = {"l": self.product.left, "r": self.product.right, "c": self.product.output}
+        return next((name for name, o in own.items() if o is operand), operand_name(operand.name))
+
+    def _chunk(self, chunk: Sequence[Index]) -> list[str]:
+        """A worker's part of the output: its blocks of columns and depth."""
+        b, product = self.blocks, self.product
+        blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(b.block_columns, b.block_depth)
+        row, column = chunk[0] * b.chunk_rows, chunk[1] * b.chunk_columns
+        extents = ("chunk_columns", product.terms)
+        return [
+            f"const long row0 = {row}, column0 = {column};",
+            f"const long chunk_rows = tw_least({product.rows} - row0, {b.chunk_rows});",
+            f"const long chunk_columns = tw_least({product.columns} - column0, {b.chunk_columns});",
+            *blocks.emit(0, self._right_part, extents=extents, prefix="b"),
+        ]
+
+    def _right_part(self, start: Sequence[Index]) -> list[str]:
+        """A block of the right operand: packed once, then met by all blocks of rows."""
+        b, product = self.blocks, self.product
+        lines = [
+            f"const long j = {start[0]}, k = {start[1]};",
+            f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
+            f"const long depth = tw_least({product.terms} - k, {b.block_depth});",
+        ]
+        if self._right_block:
+            place = product.layout(product.right).emit(K, COLUMN)
+            lines.append(f"{self.entry}_right(r + {place}, pr, depth, columns);")
+        blocks = repeat(b.row_blocks) * spatial(b.block_rows)
+        return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")
+
+    def _left_part(self, start: Sequence[Index]) -> list[str]:
+        """A block of the left operand, packed where that is decided, and its tiles."""
+        b, product = self.blocks, self.product
+        lines = [
+            f"const long i = {start[0]};",
+            f"const long rows = tw_least(chunk_rows - i, {b.block_rows});",
+        ]
+        if self._left_block:
+            place = product.layout(product.left).emit(ROW, K)
+            lines.append(f"{self.entry}_left(l + {place}, pl, rows, depth);")
+        counts = (b.block_rows // b.tile_rows, b.block_columns // b.tile_columns)
+        order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
+        tiles = repeat(*counts, order=order) * spatial(b.tile_rows, b.tile_columns)
+        return lines + tiles.emit(0, self._tile, extents=("rows", "columns"), prefix="t")
+
+    def _tile(self, start: Sequence[Index]) -> list[str]:
+        """One call of a micro-kernel, and the epilogue after the last block of depth."""
+        b, product = self.blocks, self.product
+        ti, tj = start
+        output = product.layout(product.output).emit(ROW + ti, COLUMN + tj)
+        a = f"l + {product.layout(product.left).emit(ROW + ti, K)}"
+        if self._left_block:
+            a = f"pl + {self._left_block.layout.emit(ti, 0)}"
+        r = f"r + {product.layout(product.right).emit(K, COLUMN + tj)}"
+        if self._right_block:
+            r = f"pr + {self._right_block.layout.emit(0, tj)}"
+        s = f"c + {output}"
+        if self._sums:
+            whole = b.depth_blocks > 1
+            s = f"sums + {self._sums.emit(I + ti, J + tj)}" if whole else "sums"
+        sizes = f"rows - {ti}, columns - {tj}"
+        lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0);"]
+        if self._needs_finish:
+            operands = [
+                f"{self._pointer(o)} + {product.layout(o).emit(ROW + ti, COLUMN + tj)}"
+                for o in product.workload.epilogue_inputs
+            ]
+            arguments = ", ".join([s, f"c + {output}", *operands, sizes])
+            lines.append(f"if (k + depth == {product.terms}) {self.entry}_finish({arguments});")
+        return lines
+
+    def _entry(self) -> list[str]:
+        workers = self.blocks.row_workers * self.blocks.column_workers
+        run = f"{self.entry}_work(&call, 0);"
+        if workers > 1:
+            run = f"runtime->parallel(runtime->pool, {workers}, {self.entry}_work, &call);"
+        return [
+            f"void {self.entry}(void *const *buffers, void *workspace, const tw_runtime *runtime) {{",
+            "  tw_call call = {buffers, workspace};",
+            f"  {run}",
+            "}",
+        ]
+
+
+I, J, K = index("i"), index("j"), index("k")
+ROW, COLUMN = index("row0") + I, index("column0") + J
+
+
+def _extents(total: int, tile: int) -> list[int]:
+    """The distinct extents of tiles along an axis."""
+    rest = total % tile
+    return [tile] * (total >= tile) + [rest] * (rest > 0)

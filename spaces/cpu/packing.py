@@ -1,0 +1,135 @@
+"""Packed blocks: parts of an operand copied to where the register tile reads them best.
+
+A left block keeps the order of its source: contiguous depth is copied row by row, the rows a
+little apart so that they do not compete for the same cache sets; an operand contiguous along rows
+becomes panels of tile height. A right block is always panels of tile width, transposed on the way
+where the source is contiguous along the depth. Why panels: Goto and van de Geijn, "Anatomy of
+High-Performance Matrix Multiplication", ACM TOMS 2008, section 4. Elements become float32.
+
+Every function writes whole vectors at ascending addresses. What a vector writes past its panel is
+overwritten by the next one, and a block needs ``lanes`` elements to spare after its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.cpu.simd import C_TYPES
+from spaces.index import Index
+from spaces.layout import Layout, Strided, column_major, row_major
+from spaces.mapping import repeat, spatial
+
+
+@dataclass(frozen=True)
+class LeftBlock:
+    """A block of ``panels`` times ``height`` rows by ``depth``, a multiple of ``lanes``."""
+
+    panels: int
+    height: int
+    depth: int
+    lanes: int
+    deep: bool
+    """Whether the source is contiguous along the depth."""
+
+    @property
+    def panel(self) -> Strided:
+        """Where a panel keeps (row, depth)."""
+        if self.deep:
+            return row_major(self.height, self.depth).padded(1, self.lanes)
+        return column_major(self.height, self.depth)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the block keeps (row, depth)."""
+        return row_major(self.panels, 1) * self.panel
+
+    def function(self, name: str, dtype: str, source: Layout) -> list[str]:
+        """C function ``name(p, q, rows, depth)``: from p, laid out as ``source``, to q."""
+        if self.deep:
+            grid = repeat(self.panels * self.height, self.depth // self.lanes)
+            tiles = grid * spatial(1, self.lanes)
+        else:
+            tiles = repeat(self.panels, self.depth) * spatial(self.height, 1)
+
+        def deep_row(indices: Sequence[Index]) -> list[str]:
+            i, k = indices
+            return [self._copy(dtype, source, i, k, f"depth - {k}")]
+
+        def panel_column(indices: Sequence[Index]) -> list[str]:
+            i, k = indices
+            pieces = repeat(-(-self.height // self.lanes)) * spatial(self.lanes)
+            return [
+                f"const long left = rows - {i} < {self.height} ? rows - {i} : {self.height};",
+                *pieces.emit(
+                    0,
+                    lambda v: [self._copy(dtype, source, i + v[0], k, f"left - {v[0]}")],
+                    extents=("left",),
+                    unroll=True,
+                ),
+            ]
+
+        body = deep_row if self.deep else panel_column
+        return _function(
+            f"{name}(const {C_TYPES[dtype]} *restrict p, float *restrict q, long rows, long depth)",
+            tiles.emit(0, body, extents=("rows", "depth")),
+        )
+
+    def _copy(self, dtype: str, source: Layout, i: Index, k: Index, count: str) -> str:
+        load = f"tw_load_most_{dtype}(p + {source.emit(i, k)}, {count})"
+        return f"tw_store_float32(q + {self.layout.emit(i, k)}, {load});"
+
+
+@dataclass(frozen=True)
+class RightBlock:
+    """A block of ``depth``, a multiple of ``lanes``, by ``panels`` times ``width`` columns."""
+
+    panels: int
+    width: int
+    depth: int
+    lanes: int
+    deep: bool
+    """Whether the source is contiguous along the depth."""
+
+    @property
+    def panel(self) -> Strided:
+        """Where a panel keeps (depth, column)."""
+        return row_major(self.depth, self.width)
+
+    @property
+    def layout(self) -> Layout:
+        """Where the block keeps (depth, column)."""
+        return row_major(1, self.panels) * self.panel
+
+    def function(self, name: str, dtype: str, source: Strided) -> list[str]:
+        """C function ``name(p, q, depth, columns)``: from p, laid out as ``source``, to q."""
+        step = self.lanes if self.deep else 1
+        tiles = repeat(self.depth // step, self.panels, order=(1, 0)) * spatial(step, self.width)
+        vectors = repeat(self.width // self.lanes) * spatial(self.lanes)
+
+        def copy(k: Index, j: Index, v: Index) -> list[str]:
+            p, q = f"p + {source.emit(k, j + v)}", f"q + {self.layout.emit(k, j + v)}"
+            if not self.deep:
+                return [f"tw_store_float32({q}, tw_load_most_{dtype}({p}, left - {v}));"]
+            stride, ld = source.strides[1], self.width
+            sizes = f"left - {v}, depth - {k}"
+            return [f"tw_transpose_{dtype}({p}, {stride}, {sizes}, {q}, {ld});"]
+
+        def row(indices: Sequence[Index]) -> list[str]:
+            k, j = indices
+            pieces = vectors.emit(0, lambda v: copy(k, j, v[0]), extents=("left",), unroll=True)
+            return [f"const long left = columns - {j};", *pieces]
+
+        signature = (
+            f"{name}(const {C_TYPES[dtype]} *restrict p, float *restrict q, "
+            "long depth, long columns)"
+        )
+        return _function(signature, tiles.emit(0, row, extents=("depth", "columns")))
+
+
+def _function(signature: str, body: Sequence[str]) -> list[str]:
+    return [
+        f"static __attribute__((noinline)) void {signature} {{",
+        *(f"  {line}" for line in body),
+        "}",
+    ]

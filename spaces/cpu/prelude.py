@@ -1,0 +1,21 @@
+"""What all kernels of one workload share, whatever template they come from.
+
+A builder puts many kernels into one translation unit and writes a prelude once: two kernels of a
+workload must not come with different ones.
+"""
+
+from __future__ import annotations
+
+from spaces.cpu import simd, vector_math
+from spaces.cpu.abi import ABI_PRELUDE
+from spaces.cpu.target import CpuTarget
+from spaces.workload import Workload
+
+
+def prelude(workload: Workload, target: CpuTarget) -> str:
+    """The declarations of the calling convention, vector types and epilogue functions."""
+    lanes = target.lanes(4)
+    text = ABI_PRELUDE + simd.prelude(target.isa, lanes)
+    if workload.epilogue is not None:
+        text += vector_math.prelude(workload.epilogue.functions, lanes)
+    return text

@@ -1,0 +1,119 @@
+"""The micro-kernel: a tile of the output held in vector registers over a loop along the depth.
+
+``s[i, j] (+)= sum_k a[i, k] * b[k, j]`` for one tile of ``rows`` times ``vectors`` vectors. Each
+accumulator is a variable with a name of its own: an array of them would live in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spaces.cpu.simd import C_TYPES
+from spaces.index import Index
+from spaces.layout import Layout
+from spaces.mapping import repeat, spatial
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """A tile and what it reads and writes.
+
+    ``columns`` need not fill the last vector. ``left`` (row, depth), ``right`` (depth, column) and
+    ``sums`` (row, column) lay out what the arguments a, b and s point to; ``right_is_padded`` says
+    that whole vectors of b may be read. ``prefetch`` is a distance in steps of depth, 0 for none.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    lanes: int
+    unroll: int
+    prefetch: int
+    left: Layout
+    right: Layout
+    sums: Layout
+    left_dtype: str = "float32"
+    right_dtype: str = "float32"
+    right_is_padded: bool = True
+
+    @property
+    def vectors(self) -> int:
+        """Vectors in a row of the tile."""
+        return -(-self.columns // self.lanes)
+
+    def source(self) -> list[str]:
+        """The C function ``name(a, b, s, depth, accumulate)``."""
+        a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
+        depth = self.left.shape[1]
+        whole = repeat(max(depth // self.unroll, 1)) * spatial(self.unroll)
+        return [
+            f"static __attribute__((noinline)) void {self.name}(",
+            f"    const {a} *restrict a, const {b} *restrict b, float *restrict s,",
+            "    long depth, int accumulate) {",
+            *(f"  vf {c} = {{0}};" for c in self._accumulators()),
+            "  if (accumulate) {",
+            *(f"    __builtin_prefetch(s + {self.sums.offset(i, 0)});" for i in range(self.rows)),
+            "  }",
+            f"  const long whole = depth - depth % {self.unroll};",
+            *whole.emit(0, self._steps, extents=("whole",), prefix="k"),
+            *(
+                repeat(self.unroll - 1).emit(
+                    0, self._step, extents=("depth",), base=("whole",), prefix="t"
+                )
+                if self.unroll > 1
+                else ()
+            ),
+            "  if (accumulate) {",
+            *(f"    {c} += {self._access('load', i, j)};" for c, i, j in self._tasks()),
+            "  }",
+            *(f"  {self._access('store', i, j, c)};" for c, i, j in self._tasks()),
+            "}",
+        ]
+
+    def _tasks(self) -> Iterator[tuple[str, int, int]]:
+        """Accumulator, row and first column of each vector of the tile."""
+        for i, j in repeat(self.rows, self.vectors).tasks(0):
+            yield f"c{i}_{j}", i, j * self.lanes
+
+    def _accumulators(self) -> list[str]:
+        return [c for c, _, _ in self._tasks()]
+
+    def _steps(self, indices: Sequence[Index]) -> list[str]:
+        (start,) = indices
+        lines = []
+        for u in range(self.unroll):
+            lines += ["{", *self._step((start + u,)), "}"]
+        return lines
+
+    def _step(self, indices: Sequence[Index]) -> list[str]:
+        """One step of depth: load the vectors of b, then one row of the tile after the other."""
+        (k,) = indices
+        lines = [
+            f"const {C_TYPES[self.left_dtype]} *ak = a + {self.left.emit(0, k)};",
+            f"const {C_TYPES[self.right_dtype]} *bk = b + {self.right.emit(k, 0)};",
+        ]
+        for j in range(self.vectors):
+            lines.append(f"const vf b{j} = {self._right_vector(j * self.lanes)};")
+            if self.prefetch:
+                ahead = self.right.emit(self.prefetch, j * self.lanes)
+                lines.append(f"__builtin_prefetch(bk + {ahead});")
+        for i in range(self.rows):
+            place = f"ak + {self.left.offset(i, 0)}"
+            lines.append(f"const vf a{i} = tw_splat_{self.left_dtype}({place});")
+            lines += [f"c{i}_{j} += a{i} * b{j};" for j in range(self.vectors)]
+        return lines
+
+    def _right_vector(self, column: int) -> str:
+        place, left = f"bk + {self.right.offset(0, column)}", self.columns - column
+        if left < self.lanes and not self.right_is_padded:
+            return f"tw_load_first_{self.right_dtype}({place}, {left})"
+        return f"tw_load_{self.right_dtype}({place})"
+
+    def _access(self, verb: str, row: int, column: int, value: str = "") -> str:
+        """A load from or store to the sums, of as many lanes as there are."""
+        left = self.columns - column
+        arguments = [f"s + {self.sums.offset(row, column)}", *filter(None, [value])]
+        if left < self.lanes:
+            return f"tw_{verb}_first_float32({', '.join([*arguments, str(left)])})"
+        return f"tw_{verb}_float32({', '.join(arguments)})"

@@ -1,0 +1,141 @@
+"""The vector types that generated C is written in: GCC's ``vector_size``, no headers.
+
+``vf`` holds ``lanes`` float32 values, ``vi``, ``vu`` and ``vh`` as many int, unsigned and unsigned
+short. In memory, elements are of a dtype and need that element's alignment only; in registers they
+are float32. For each dtype D of :data:`C_TYPES`:
+
+- ``tw_load_D(p)``, ``tw_store_D(p, x)``: a whole vector; a store rounds to nearest even.
+- ``tw_load_first_D(p, n)``, ``tw_store_first_D(p, x, n)``: its first ``n`` lanes, ``0 < n <
+  lanes``, and not one byte more; lanes that are not loaded are zero.
+- ``tw_load_most_D(p, n)``, ``tw_store_most_D(p, x, n)``: all lanes, or the first ``n`` if fewer.
+- ``tw_splat_D(p)``: one element in all lanes; ``tw_gather_D(p, stride, n)``: ``n`` elements that
+  are ``stride`` apart, or as many as there are lanes.
+
+- ``tw_transpose_D(p, stride, rows, columns, q, ld)``: reads up to ``lanes`` rows of ``lanes``
+  elements, ``stride`` apart, and writes ``lanes`` whole vectors of their columns, ``ld`` apart;
+  what lies past ``rows`` and ``columns`` counts as zero.
+"""
+
+from __future__ import annotations
+
+from spaces.cpu.isa import partial_access
+
+C_TYPES = {"float32": "float", "bfloat16": "unsigned short"}
+
+
+def prelude(isa: str, lanes: int) -> str:
+    """C definitions of the vector types of ``lanes`` floats and of all access to memory."""
+    low = [lane // 2 + lane % 2 * lanes for lane in range(lanes)]
+    high = [lane + lanes // 2 for lane in low]
+    values = {"LANES": lanes, "BYTES": 4 * lanes}
+    values |= {"LOW": ", ".join(map(str, low)), "HIGH": ", ".join(map(str, high))}
+    text = _TYPES + _FLOAT32 + (partial_access(isa) or _FIRST_FLOAT32) + _BFLOAT16
+    for name, c_type in C_TYPES.items():
+        typed = _MOST + _transposition(lanes)
+        text += typed.replace("@D@", name).replace("@T@", c_type)
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", str(value))
+    return text
+
+
+_TYPES = """\
+typedef float vf __attribute__((vector_size(@BYTES@)));
+typedef int vi __attribute__((vector_size(@BYTES@)));
+typedef unsigned vu __attribute__((vector_size(@BYTES@)));
+typedef unsigned short vh __attribute__((vector_size(@BYTES@ / 2)));
+typedef vf vf_any __attribute__((aligned(4), may_alias));
+typedef vh vh_any __attribute__((aligned(2), may_alias));
+static inline vf tw_broadcast(float x) { return x - (vf){0}; }
+"""
+
+_FLOAT32 = """\
+static inline vf tw_load_float32(const float *p) { return *(const vf_any *)p; }
+static inline void tw_store_float32(float *p, vf x) { *(vf_any *)p = x; }
+static inline vf tw_splat_float32(const float *p) { return tw_broadcast(*p); }
+"""
+
+_FIRST_FLOAT32 = """\
+static inline vf tw_load_first_float32(const float *p, long n) {
+  vf x = {0};
+  for (long i = 0; i < n; i++) x[i] = p[i];
+  return x;
+}
+static inline void tw_store_first_float32(float *p, vf x, long n) {
+  for (long i = 0; i < n; i++) p[i] = x[i];
+}
+"""
+
+# Rounding to nearest even adds half a unit in the last place, less one where that place is even;
+# a NaN must not be carried into infinity.
+_BFLOAT16 = """\
+static inline vf tw_widen(vh x) { return (vf)(__builtin_convertvector(x, vu) << 16); }
+static inline vh tw_narrow(vf x) {
+  vu bits = (vu)x, rounded = bits + 0x7fff + (bits >> 16 & 1), nan = (vu)(x != x);
+  return __builtin_convertvector((((bits | 0x400000) & nan) | (rounded & ~nan)) >> 16, vh);
+}
+static inline vf tw_load_bfloat16(const unsigned short *p) {
+  return tw_widen(*(const vh_any *)p);
+}
+static inline void tw_store_bfloat16(unsigned short *p, vf x) { *(vh_any *)p = tw_narrow(x); }
+static inline vf tw_load_first_bfloat16(const unsigned short *p, long n) {
+  vh x = {0};
+  for (long i = 0; i < n; i++) x[i] = p[i];
+  return tw_widen(x);
+}
+static inline void tw_store_first_bfloat16(unsigned short *p, vf x, long n) {
+  vh narrow = tw_narrow(x);
+  for (long i = 0; i < n; i++) p[i] = narrow[i];
+}
+static inline vf tw_splat_bfloat16(const unsigned short *p) {
+  return (vf)((unsigned)*p << 16 | (vu){0});
+}
+"""
+
+_MOST = """\
+static inline vf tw_load_most_@D@(const @T@ *p, long n) {
+  return n < @LANES@ ? tw_load_first_@D@(p, n) : tw_load_@D@(p);
+}
+static inline void tw_store_most_@D@(@T@ *p, vf x, long n) {
+  if (n < @LANES@) tw_store_first_@D@(p, x, n); else tw_store_@D@(p, x);
+}
+static inline vf tw_gather_@D@(const @T@ *p, long stride, long n) {
+  @T@ x[@LANES@] = {0};
+  for (long i = 0; i < n && i < @LANES@; i++) x[i] = p[i * stride];
+  return tw_load_@D@(x);
+}
+"""
+
+
+def _transposition(lanes: int) -> str:
+    """C text of ``tw_transpose_D``. Every stage interleaves vector i with vector i + lanes / 2;
+    log2(lanes) stages turn rows into columns. Named variables stay in registers, arrays do not."""
+    names = [f"x{i}" for i in range(lanes)]
+    whole = [f"    {x} = tw_load_@D@(p + {i} * stride);" for i, x in enumerate(names)]
+    part = [f"    {x} = x[{i}];" for i, x in enumerate(names)]
+    stages: list[str] = []
+    current = names
+    for stage in range(lanes.bit_length() - 1):
+        following = [f"y{stage}_{i}" for i in range(lanes)]
+        for i, (a, b) in enumerate(zip(current[: lanes // 2], current[lanes // 2 :], strict=True)):
+            for name, mask in ((following[2 * i], "LOW"), (following[2 * i + 1], "HIGH")):
+                stages.append(f"  const vf {name} = __builtin_shuffle({a}, {b}, (vi){{@{mask}@}});")
+        current = following
+    stores = [f"  tw_store_float32(q + {i} * ld, {x});" for i, x in enumerate(current)]
+    return "\n".join(
+        [
+            "static __attribute__((noinline)) void tw_transpose_@D@(",
+            "    const @T@ *p, long stride, long rows, long columns, float *q, long ld) {",
+            f"  vf {', '.join(names)};",
+            "  if (rows >= @LANES@ && columns >= @LANES@) {",
+            *whole,
+            "  } else {",
+            "    vf x[@LANES@] = {0};",
+            "    for (long i = 0; i < rows && i < @LANES@; i++)",
+            "      x[i] = tw_load_most_@D@(p + i * stride, columns);",
+            *part,
+            "  }",
+            *stages,
+            *stores,
+            "}\n",
+        ]
+    )
