@@ -1,0 +1,106 @@
+"""C kernels to shared objects: many to a translation unit, units in parallel."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from measure.cpu.cache import RunDirectory
+from measure.cpu.compilation import SHARED, Compilation, Compilations
+from measure.interfaces import Built
+from measure.measurement import Candidate, ErrorKind
+from spaces.cpu.compiler import find_compiler
+from spaces.cpu.target import CpuTarget
+from spaces.kernel import Kernel
+
+UNIT_SIZE = 16
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """Kernels that are compiled together, and what came of it."""
+
+    kernels: tuple[Kernel, ...]
+    path: Path
+    outcome: Compilation
+
+
+class CBuilder:
+    """Builds for one CPU target with the system's compiler.
+
+    ``jobs`` units of at most ``unit_size`` kernels compile at a time; a kernel may take
+    ``time_limit`` seconds. Where a unit of several fails, each of its kernels is compiled alone,
+    so that only the culprits carry the error. Binaries live until :meth:`close`, which may come
+    from another thread and cuts short what is under way.
+    """
+
+    def __init__(
+        self,
+        target: CpuTarget,
+        jobs: int = 1,
+        unit_size: int = UNIT_SIZE,
+        time_limit: float = 20.0,
+    ) -> None:
+        self._command = (find_compiler().path, *target.flags, *SHARED)
+        self._jobs, self._unit_size, self._time_limit = jobs, unit_size, time_limit
+        self._compilations = Compilations()
+        self._directory = RunDirectory()
+        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="compile")
+        self._numbers = itertools.count()
+
+    def build(self, candidates: Sequence[Candidate]) -> list[Built]:
+        """Binaries in the order of ``candidates``; equal kernels are built once."""
+        kernels = {c.kernel.text: c.kernel for c in candidates}
+        units = list(self._threads.map(self._build_unit, self._divide(list(kernels.values()))))
+        failed = [[k] for u in units if not u.outcome.ok and len(u.kernels) > 1 for k in u.kernels]
+        units += self._threads.map(self._build_unit, failed)
+        home = {kernel.text: unit for unit in units for kernel in unit.kernels}
+        return [_built(candidate, home[candidate.kernel.text]) for candidate in candidates]
+
+    def close(self) -> None:
+        """Kill running compilers and remove the binaries. Idempotent."""
+        self._compilations.close()
+        self._threads.shutdown()
+        self._directory.close()
+
+    def _divide(self, kernels: list[Kernel]) -> list[list[Kernel]]:
+        """Groups of about equal size, enough of them to keep all jobs busy. An entry occurs
+        once in a group."""
+        size = min(self._unit_size, max(1, -(-len(kernels) // self._jobs)))
+        groups: list[list[Kernel]] = []
+        for kernel in kernels:
+            for group in groups:
+                if len(group) < size and all(kernel.entry != other.entry for other in group):
+                    group.append(kernel)
+                    break
+            else:
+                groups.append([kernel])
+        return groups
+
+    def _build_unit(self, kernels: list[Kernel]) -> _Unit:
+        path = self._directory.path / f"unit{next(self._numbers)}.so"
+        outcome = self._compile(unit_text(kernels), path, self._time_limit * len(kernels) ** 0.5)
+        return _Unit(tuple(kernels), path, outcome)
+
+    def _compile(self, text: str, path: Path, limit: float) -> Compilation:
+        source = path.with_suffix(".c")
+        source.write_text(text)
+        command = (*self._command, str(source), "-o", str(path), "-lm")
+        return self._compilations.run(command, path.parent, limit)
+
+
+def unit_text(kernels: Sequence[Kernel]) -> str:
+    """One translation unit of many kernels: each distinct prelude once, then all sources."""
+    preludes = dict.fromkeys(kernel.prelude for kernel in kernels)
+    return "\n".join([*preludes, *(kernel.source for kernel in kernels)])
+
+
+def _built(candidate: Candidate, unit: _Unit) -> Built:
+    outcome, share = unit.outcome, unit.outcome.seconds / len(unit.kernels)
+    if outcome.ok:
+        return Built(candidate, unit.path, share)
+    kind = ErrorKind.COMPILE_TIMEOUT if outcome.timed_out else ErrorKind.COMPILE
+    return Built(candidate, None, share, kind, outcome.text or "compiled for too long")

@@ -1,0 +1,205 @@
+/* The process in which one candidate runs: it loads the object, calls the kernel on poisoned
+   output between guards, checks every element, and then times calls as ordered. Whatever the
+   kernel does to this process, the server sees an answer, a closed channel or a timeout. */
+#define _GNU_SOURCE
+#include "child.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "pool.h"
+#include "timer.h"
+
+typedef void (*kernel)(void *const *buffers, void *workspace, const tw_runtime *runtime);
+
+static struct {
+  const plan *p;
+  const candidate *c;
+  int channel;
+  zone output, workspace;
+  void *buffers[MAX_INPUTS + 1];
+  kernel call;
+  const tw_runtime *runtime;
+  reply answer; /* too large for the stack a broken kernel leaves */
+} own;
+
+static void send_answer(void) {
+  if (write(own.channel, &own.answer, sizeof own.answer) != sizeof own.answer) _exit(1);
+}
+
+static void __attribute__((noreturn, format(printf, 2, 3))) fail(const char *error,
+                                                                 const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  own.answer.kind = REPLY_ERROR;
+  snprintf(own.answer.error, sizeof own.answer.error, "%s", error);
+  vsnprintf(own.answer.text, sizeof own.answer.text, format, arguments);
+  va_end(arguments);
+  send_answer();
+  _exit(0);
+}
+
+/* -- faults ------------------------------------------------------------------------------- */
+
+static void report_zone(const zone *z, const char *address) {
+  if (!z->reserved || !zone_holds(z, address)) return;
+  if (address < z->data)
+    fail("out_of_bounds", "touched %s %ld bytes before its start", z->name,
+         (long)(z->data - address));
+  if (address >= z->data + z->bytes)
+    fail("out_of_bounds", "touched %s %ld bytes past its end", z->name,
+         (long)(address - (z->data + z->bytes)) + 1);
+  fail("out_of_bounds", "wrote to %s, which is read-only, at byte %ld", z->name,
+       (long)(address - z->data));
+}
+
+/* Names the zone that was hit, or the exhausted memory behind a null pointer. Otherwise the fault
+   happens again, with the default action. */
+static void on_fault(int number, siginfo_t *info, void *context) {
+  (void)number;
+  (void)context;
+  const char *address = info->si_addr;
+  for (int i = 0; i < own.p->inputs; i++) report_zone(&own.p->input[i], address);
+  report_zone(&own.output, address);
+  report_zone(&own.workspace, address);
+  if (mmap(NULL, own.p->memory / 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+    fail("out_of_memory", "allocated more than the limit of %zu MiB", own.p->memory >> 20);
+}
+
+static void catch_faults(void) {
+  static char stack[64 << 10];
+  stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
+  sigaltstack(&alternate, NULL);
+  struct sigaction action = {.sa_sigaction = on_fault,
+                             .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESETHAND};
+  sigaction(SIGSEGV, &action, NULL);
+  sigaction(SIGBUS, &action, NULL);
+}
+
+/* -- set-up ------------------------------------------------------------------------------- */
+
+static void silence(void) {
+  int null = open("/dev/null", O_RDWR);
+  for (int stream = 0; stream <= 2; stream++) dup2(null, stream);
+}
+
+/* Address space of this process now, plus what the candidate may add. */
+static void limit_memory(void) {
+  long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (!file || fscanf(file, "%ld", &pages) != 1) fail("device_error", "cannot read own size");
+  fclose(file);
+  rlim_t bytes = (rlim_t)pages * sysconf(_SC_PAGESIZE) + own.p->memory;
+  setrlimit(RLIMIT_AS, &(struct rlimit){bytes, bytes});
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
+
+static void create_zones(void) {
+  const plan *p = own.p;
+  if (zone_create(&own.output, p->output_name, p->output_bytes) ||
+      zone_create(&own.workspace, "the workspace", own.c->workspace_bytes))
+    fail("out_of_memory", "no memory for output and workspace (%zu bytes)",
+         p->output_bytes + own.c->workspace_bytes);
+  zone_paint(&own.output);
+  zone_paint(&own.workspace);
+  memset(own.workspace.data, own.c->workspace_zeroed ? 0 : 0xff, own.workspace.bytes);
+  for (int i = 0; i < p->inputs; i++) own.buffers[i] = p->input[i].data;
+  own.buffers[p->inputs] = own.output.data;
+}
+
+static void load(void) {
+  void *object = dlopen(own.c->path, RTLD_NOW | RTLD_LOCAL);
+  if (!object) fail("compile_error", "cannot load the object: %s", dlerror());
+  own.call = (kernel)dlsym(object, own.c->entry);
+  if (!own.call) fail("compile_error", "the object has no entry %s", own.c->entry);
+  own.runtime = tw_runtime_create(own.p->threads);
+  if (!own.runtime) fail("out_of_memory", "no memory for the thread pool");
+}
+
+/* -- checking and timing ------------------------------------------------------------------ */
+
+static double time_calls(int calls) {
+  double start = clock_seconds(own.p->wall);
+  for (int i = 0; i < calls; i++) own.call(own.buffers, own.workspace.data, own.runtime);
+  return (clock_seconds(own.p->wall) - start) / calls;
+}
+
+static void check_guards(const zone *z) {
+  long distance = zone_damage(z);
+  if (distance < 0)
+    fail("out_of_bounds", "wrote to %s %ld bytes before its start", z->name, -distance);
+  if (distance > 0)
+    fail("out_of_bounds", "wrote to %s %ld bytes past its end", z->name, distance);
+}
+
+static int is_poison(long element) {
+  size_t width = own.output.bytes / own.p->comparison.count;
+  const unsigned char *byte = (const unsigned char *)own.output.data + element * width;
+  for (size_t i = 0; i < width; i++)
+    if (byte[i] != own.p->poison) return 0;
+  return 1;
+}
+
+/* The index in the message is that in memory; the runner puts the element's in its place. */
+static void check_output(int call) {
+  const comparison *c = &own.p->comparison;
+  discrepancy worst = compare(c, own.output.data);
+  if (!worst.wrong) return;
+  if (is_poison(worst.index))
+    fail("wrong_result", "@%ld left unwritten (%ld of %ld elements wrong, call %d)", worst.index,
+         worst.wrong, c->count, call);
+  fail("wrong_result", "@%ld is %.9g, expected %.9g (%ld of %ld elements wrong, call %d)",
+       worst.index, worst.got, c->expected[worst.index], worst.wrong, c->count, call);
+}
+
+static double checked_call(int number) {
+  memset(own.output.data, own.p->poison, own.output.bytes);
+  double seconds = time_calls(1);
+  check_guards(&own.output);
+  check_guards(&own.workspace);
+  check_output(number);
+  return seconds;
+}
+
+static void verify(void) {
+  const plan *p = own.p;
+  reply *answer = &own.answer;
+  double slow = p->slow_factor * p->best;
+  answer->seconds[0] = checked_call(1);
+  answer->calls = 1;
+  answer->kind = answer->seconds[0] > slow + p->cold_seconds ? REPLY_SLOW : REPLY_OK;
+  if (answer->kind == REPLY_OK && answer->seconds[0] <= p->recheck_seconds) {
+    answer->seconds[1] = checked_call(2);
+    answer->calls = 2;
+    if (answer->seconds[1] > slow) answer->kind = REPLY_SLOW;
+  }
+  send_answer();
+  if (answer->kind == REPLY_SLOW) _exit(0);
+}
+
+void child_main(const plan *p, const candidate *c, int channel) {
+  own.p = p;
+  own.c = c;
+  own.channel = channel;
+  silence();
+  create_zones();
+  load();
+  limit_memory();
+  catch_faults();
+  verify();
+  order next;
+  while (read(channel, &next, sizeof next) == sizeof next) {
+    if (next.warm) time_calls(next.warm);
+    own.answer.seconds[0] = time_calls(next.calls);
+    send_answer();
+  }
+  _exit(0);
+}

@@ -1,0 +1,24 @@
+/* The process in which one candidate runs. See child.c. */
+#ifndef TW_CHILD_H
+#define TW_CHILD_H
+
+#include "plan.h"
+
+typedef enum { REPLY_OK, REPLY_SLOW, REPLY_ERROR } reply_kind;
+
+typedef struct {
+  reply_kind kind;
+  int calls;             /* checked calls made: 1 or 2 */
+  double seconds[2];     /* their times, or that of one call of a sample */
+  char error[24];        /* kind of error, as measure.measurement.ErrorKind spells it */
+  char text[512];
+} reply;
+
+typedef struct {
+  int warm, calls; /* untimed calls, then timed ones */
+} order;
+
+/* Checks the candidate, then takes orders for samples until the channel closes. Does not return. */
+void child_main(const plan *p, const candidate *c, int channel);
+
+#endif

@@ -1,0 +1,70 @@
+/* The plan's text, in order: its numbers as declared; data descriptor and its bytes; inputs
+   (offset, bytes, name); output (offsets of expected values and table, kind, count, bytes,
+   tolerances, poison, name); candidates (workspace, zeroed, entry; path on its own line).
+   Arrays lie in the file of the data descriptor: inputs in their own dtype, the rest float64. */
+#include "plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static int read_numbers(plan *p) {
+  return scanf("%d %d %lf %zu %lf %lf %lf %lf %lf %lf %d %lf %d %lf %lu", &p->threads, &p->wall,
+               &p->limit, &p->memory, &p->best, &p->slow_factor, &p->cold_seconds,
+               &p->recheck_seconds, &p->sample_seconds, &p->budget, &p->samples,
+               &p->contender_factor, &p->contender_samples, &p->drift, &p->seed) == 15;
+}
+
+static const char *read_inputs(plan *p, const char *data) {
+  if (scanf("%d", &p->inputs) != 1 || p->inputs < 0 || p->inputs > MAX_INPUTS)
+    return "malformed number of inputs";
+  for (int i = 0; i < p->inputs; i++) {
+    size_t offset, bytes;
+    if (scanf("%zu %zu %63s", &offset, &bytes, p->input_name[i]) != 3) return "malformed input";
+    if (zone_create(&p->input[i], p->input_name[i], bytes)) return "no memory for the inputs";
+    memset(p->input[i].open, 0xff, p->input[i].open_bytes);
+    memcpy(p->input[i].data, data + offset, bytes);
+    zone_seal(&p->input[i]);
+  }
+  return NULL;
+}
+
+static const char *read_output(plan *p, const char *data) {
+  size_t expected, table;
+  int kind;
+  if (scanf("%zu %zu %d %ld %zu %lf %lf %d %63s", &expected, &table, &kind, &p->comparison.count,
+            &p->output_bytes, &p->comparison.relative, &p->comparison.absolute, &p->poison,
+            p->output_name) != 9)
+    return "malformed output";
+  p->comparison.kind = kind;
+  p->comparison.expected = (const double *)(data + expected);
+  p->comparison.table = (const double *)(data + table);
+  return NULL;
+}
+
+static const char *read_candidates(plan *p) {
+  if (scanf("%d", &p->candidates) != 1 || p->candidates < 1 || p->candidates > MAX_CANDIDATES)
+    return "malformed number of candidates";
+  p->candidate = calloc(p->candidates, sizeof *p->candidate);
+  if (!p->candidate) return "no memory for the plan";
+  for (int i = 0; i < p->candidates; i++) {
+    candidate *c = &p->candidate[i];
+    if (scanf("%zu %d %255s\n", &c->workspace_bytes, &c->workspace_zeroed, c->entry) != 3 ||
+        !fgets(c->path, sizeof c->path, stdin))
+      return "malformed candidate";
+    c->path[strcspn(c->path, "\n")] = 0;
+  }
+  return NULL;
+}
+
+const char *plan_read(plan *p) {
+  int descriptor;
+  size_t bytes;
+  if (!read_numbers(p) || scanf("%d %zu", &descriptor, &bytes) != 2) return "malformed plan";
+  const char *data = mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
+  if (data == MAP_FAILED) return "no access to the data";
+  const char *problem = read_inputs(p, data);
+  if (!problem) problem = read_output(p, data);
+  return problem ? problem : read_candidates(p);
+}

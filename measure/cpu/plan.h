@@ -1,0 +1,47 @@
+/* What a server is asked to measure. Read from standard input, see plan.c. */
+#ifndef TW_PLAN_H
+#define TW_PLAN_H
+
+#include "compare.h"
+#include "zone.h"
+
+enum { MAX_INPUTS = 16, MAX_CANDIDATES = 256, MAX_TEXT = 4096 };
+
+typedef struct {
+  char path[MAX_TEXT]; /* of the shared object */
+  char entry[256];
+  size_t workspace_bytes;
+  int workspace_zeroed;
+} candidate;
+
+typedef struct {
+  int threads, wall;      /* threads of a kernel; whether time is wall time or thread CPU time */
+  double limit;           /* seconds a call may take before its process is killed */
+  size_t memory;          /* bytes a candidate may allocate beyond its buffers */
+  double best;            /* latency to beat, infinity if unknown */
+  double slow_factor, cold_seconds; /* cut short beyond slow_factor * best (+ when cold) */
+  double recheck_seconds; /* a call up to this long is made and checked twice */
+  double sample_seconds;  /* least time a sample spans */
+  double budget;          /* seconds of sampling a candidate gets ... */
+  int samples;            /* ... for at most so many samples */
+  double contender_factor; /* within this of the best ... */
+  int contender_samples;  /* ... it gets so many in any case */
+  double drift;           /* a round whose reference is this much over the median is repeated */
+  unsigned long seed;
+
+  int inputs;
+  zone input[MAX_INPUTS];
+  char input_name[MAX_INPUTS][64];
+  char output_name[64];
+  size_t output_bytes;
+  int poison; /* byte the output is filled with before a checked call */
+  comparison comparison;
+
+  int candidates;
+  candidate *candidate;
+} plan;
+
+/* Reads the plan; inputs are copied into sealed zones. NULL, or what is wrong. */
+const char *plan_read(plan *p);
+
+#endif

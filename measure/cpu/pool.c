@@ -1,0 +1,161 @@
+/* A pool of threads that outlives the calls it serves.
+
+   A launch hands the workers' numbers to the caller and the pool's threads in turn and returns
+   when all have run. Waiting threads spin for some microseconds, so that back-to-back launches
+   are cheap, and then sleep, so that other libraries' threads have the cores to themselves.
+
+   A launch that finds the pool taken (by another thread, or by the launch it is part of) runs all
+   workers on its own thread. After fork() the child has none of the threads: it starts its own. */
+#include "pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { SPINS = 2000, STACK_BYTES = 1 << 20 };
+
+struct tw_pool {
+  tw_pool *next;       /* in the list of all pools of this process */
+  int threads;         /* wanted, the caller's included */
+  int started;         /* there are, the caller's included; 0 before the first launch */
+  pthread_mutex_t taken; /* held from the start of a launch to its end */
+  pthread_mutex_t mutex; /* guards the sleeping: launch and running change under it */
+  pthread_cond_t launched, joined;
+  atomic_uint launch;  /* rises with each launch */
+  atomic_int running;  /* pool threads that have not finished the launch */
+  int workers;
+  void (*task)(void *context, int worker);
+  void *context;
+};
+
+typedef struct {
+  tw_pool *pool;
+  int index;
+} thread_argument;
+
+static _Atomic(tw_pool *) pools;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Runs in the child of a fork, whose only thread is this one. */
+static void forget_threads(void) {
+  for (tw_pool *pool = atomic_load(&pools); pool; pool = pool->next) {
+    pool->started = 0;
+    pthread_mutex_init(&pool->taken, NULL);
+  }
+}
+
+static void watch_forks(void) { pthread_atfork(NULL, NULL, forget_threads); }
+
+static inline void relax(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static void run_share(tw_pool *pool, int index) {
+  for (int worker = index; worker < pool->workers; worker += pool->started)
+    pool->task(pool->context, worker);
+}
+
+static unsigned await_launch(tw_pool *pool, unsigned seen) {
+  for (int i = 0; i < SPINS; i++) {
+    if (atomic_load(&pool->launch) != seen) return atomic_load(&pool->launch);
+    relax();
+  }
+  pthread_mutex_lock(&pool->mutex);
+  while (atomic_load(&pool->launch) == seen) pthread_cond_wait(&pool->launched, &pool->mutex);
+  pthread_mutex_unlock(&pool->mutex);
+  return atomic_load(&pool->launch);
+}
+
+static void *serve(void *argument) {
+  thread_argument own = *(thread_argument *)argument;
+  free(argument);
+  for (unsigned seen = 0;;) {
+    seen = await_launch(own.pool, seen);
+    run_share(own.pool, own.index);
+    if (atomic_fetch_sub(&own.pool->running, 1) == 1) {
+      pthread_mutex_lock(&own.pool->mutex);
+      pthread_cond_signal(&own.pool->joined);
+      pthread_mutex_unlock(&own.pool->mutex);
+    }
+  }
+  return NULL;
+}
+
+static void await_join(tw_pool *pool) {
+  for (int i = 0; i < SPINS; i++) {
+    if (!atomic_load(&pool->running)) return;
+    relax();
+  }
+  pthread_mutex_lock(&pool->mutex);
+  while (atomic_load(&pool->running)) pthread_cond_wait(&pool->joined, &pool->mutex);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+/* Starts what threads the system gives; a launch works with fewer than wanted. */
+static void start(tw_pool *pool) {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  pthread_mutex_init(&pool->mutex, NULL);
+  pthread_cond_init(&pool->launched, NULL);
+  pthread_cond_init(&pool->joined, NULL);
+  atomic_store(&pool->launch, 0);
+  pool->started = 1;
+  while (pool->started < pool->threads) {
+    thread_argument *argument = malloc(sizeof *argument);
+    pthread_t thread;
+    if (!argument) break;
+    *argument = (thread_argument){pool, pool->started};
+    if (pthread_create(&thread, &attributes, serve, argument)) {
+      free(argument);
+      break;
+    }
+    pool->started++;
+  }
+  pthread_attr_destroy(&attributes);
+}
+
+static void launch(tw_pool *pool) {
+  pthread_mutex_lock(&pool->mutex);
+  atomic_store(&pool->running, pool->started - 1);
+  atomic_fetch_add(&pool->launch, 1);
+  pthread_cond_broadcast(&pool->launched);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+static void parallel(tw_pool *pool, int workers, void (*task)(void *, int), void *context) {
+  if (workers < 2 || pool->threads < 2 || pthread_mutex_trylock(&pool->taken)) {
+    for (int worker = 0; worker < workers; worker++) task(context, worker);
+    return;
+  }
+  if (!pool->started) start(pool);
+  pool->workers = workers;
+  pool->task = task;
+  pool->context = context;
+  launch(pool);
+  run_share(pool, 0);
+  await_join(pool);
+  pthread_mutex_unlock(&pool->taken);
+}
+
+tw_runtime *tw_runtime_create(int threads) {
+  tw_runtime *runtime = malloc(sizeof *runtime);
+  tw_pool *pool = calloc(1, sizeof *pool);
+  if (!runtime || !pool) {
+    free(runtime);
+    free(pool);
+    return NULL;
+  }
+  pthread_once(&once, watch_forks);
+  pthread_mutex_init(&pool->taken, NULL);
+  pool->threads = threads;
+  pool->next = atomic_load(&pools);
+  while (!atomic_compare_exchange_weak(&pools, &pool->next, pool)) continue;
+  *runtime = (tw_runtime){parallel, pool};
+  return runtime;
+}

@@ -1,0 +1,253 @@
+"""Verifies and times built kernels in a supervised child: see server.c for what it does."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from measure.cpu.binaries import server_binary
+from measure.cpu.problem import Problem, index_of
+from measure.interfaces import Built
+from measure.measurement import ErrorKind, Measurement, Status
+from measure.timing import FINAL, SEARCH, TimingProtocol, call_limit, score
+from spaces.cpu.target import CpuTarget
+from spaces.workload import Workload
+
+MEMORY_BYTES = 512 << 20  # that a candidate may allocate beside its buffers
+BUFFER_BYTES = 2 << 30  # of outputs and workspaces of the candidates of one server
+GRACE_SECONDS = 30.0  # that a line of the server may come late
+
+
+class CRunner:
+    """Measures candidates of one CPU target.
+
+    Every call of :meth:`run` starts a server (some milliseconds) on fresh random inputs. With
+    one thread time is the CPU time of the calling thread, which other processes disturb little;
+    with more it is wall time. :meth:`close` may come from another thread and ends a run.
+    """
+
+    def __init__(self, target: CpuTarget, memory_bytes: int = MEMORY_BYTES) -> None:
+        self._target = target
+        self._memory_bytes = memory_bytes
+        self._clock = "cpu" if target.threads == 1 else "wall"
+        self._process: subprocess.Popen[str] | None = None
+        self._closed = False
+        self._lock = threading.Lock()
+
+    def run(
+        self, built: Sequence[Built], best: float | None = None, final: bool = False
+    ) -> list[Measurement]:
+        """Measurements in the order of ``built``; what failed to build fails here too."""
+        measurements: dict[int, Measurement] = {}
+        for i, b in enumerate(built):
+            if b.path is None:
+                measurements[i] = _failed_build(b)
+        ready = [i for i in range(len(built)) if i not in measurements]
+        for group in _groups(built, ready):
+            records = self._serve([built[i] for i in group], best, final)
+            for i, record in zip(group, records, strict=True):
+                measurements[i] = self._measurement(built[i], record, final)
+        return [measurements[i] for i in range(len(built))]
+
+    def close(self) -> None:
+        """Kill the child and all candidates. Idempotent."""
+        with self._lock:
+            self._closed = True
+            if self._process is not None:
+                _kill_group(self._process)
+
+    # -- the child -------------------------------------------------------------------------
+
+    def _serve(self, group: Sequence[Built], best: float | None, final: bool) -> list[_Record]:
+        workload = group[0].candidate.workload
+        limit = call_limit(workload.flops, best)
+        records = [_Record(time.time()) for _ in group]
+        with Problem(workload, secrets.randbits(63)) as problem:
+            process = self._start(problem.descriptor)
+            try:
+                assert process.stdin is not None
+                with suppress(BrokenPipeError):
+                    process.stdin.write(self._plan(problem, group, limit, best, final))
+                    process.stdin.flush()
+                for words in _lines(process, 2 * limit + GRACE_SECONDS):
+                    _take_event(records, words)
+            finally:
+                _kill_group(process)
+                process.communicate()
+                with self._lock:
+                    self._process = None
+        return records
+
+    def _start(self, descriptor: int) -> subprocess.Popen[str]:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the runner is closed")
+            self._process = subprocess.Popen(
+                [server_binary(), str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                pass_fds=(descriptor,),
+                start_new_session=True,
+            )
+            return self._process
+
+    def _plan(
+        self,
+        problem: Problem,
+        group: Sequence[Built],
+        limit: float,
+        best: float | None,
+        final: bool,
+    ) -> str:
+        """The text that plan.c reads."""
+        protocol = FINAL if final else SEARCH
+        lines = [
+            f"{self._target.threads} {int(self._clock == 'wall')} {limit} {self._memory_bytes}",
+            f"{float('inf') if best is None else best}",
+            _numbers(protocol),
+            str(secrets.randbits(63)),
+            problem.text,
+            str(len(group)),
+        ]
+        for built in group:
+            kernel = built.candidate.kernel
+            lines.append(f"{kernel.workspace_bytes} {int(kernel.workspace_zeroed)} {kernel.entry}")
+            lines.append(str(built.path))
+        return "\n".join(lines) + "\n"
+
+    def _measurement(self, built: Built, record: _Record, final: bool) -> Measurement:
+        workload = built.candidate.workload
+        if not record.samples and not record.error_kind:
+            record.error_kind = ErrorKind.DEVICE
+            record.error_text = "the measuring process ended early"
+        failed = record.error_kind is not None
+        status = Status.ERROR if failed else Status.SLOW if record.slow else Status.OK
+        info = dict(built.info or {})
+        if record.disturbed:
+            info["disturbed_rounds"] = record.disturbed
+        return Measurement(
+            schedule=built.candidate.schedule,
+            status=status,
+            score=None if failed else score(record.samples),
+            samples=tuple(record.samples),
+            reference_samples=tuple(record.references),
+            clock=self._clock,
+            round="final" if final else "search",
+            error_kind=record.error_kind,
+            error_text=_readable(record.error_text, workload),
+            build_seconds=built.seconds,
+            run_seconds=record.took,
+            started_at=record.started_at,
+            info=info,
+        )
+
+
+@dataclass
+class _Record:
+    """What the server has said of one candidate."""
+
+    started_at: float
+    samples: list[float] = field(default_factory=list)
+    references: list[float] = field(default_factory=list)
+    disturbed: int = 0
+    slow: bool = False
+    took: float = 0.0
+    error_kind: ErrorKind | None = None
+    error_text: str = ""
+
+
+def _take_event(records: list[_Record], words: list[str]) -> None:
+    match words:
+        case ["error", i, kind, *text]:
+            records[int(i)].error_kind = ErrorKind(kind)
+            records[int(i)].error_text = " ".join(text)
+        case ["slow", i, seconds]:
+            records[int(i)].slow = True
+            records[int(i)].samples = [float(seconds)]
+        case ["sample", i, seconds]:
+            records[int(i)].samples.append(float(seconds))
+        case ["took", i, seconds]:
+            records[int(i)].took = float(seconds)
+        case ["reference", seconds]:
+            for record in records:
+                record.references.append(float(seconds))
+        case ["disturbed"]:
+            for record in records:
+                record.disturbed += 1
+
+
+def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str]]:
+    """The server's lines as words, up to ``done`` or its end, or until none comes in time."""
+    assert process.stdout is not None
+    descriptor, rest = process.stdout.fileno(), b""
+    while select.select([descriptor], [], [], patience)[0]:
+        block = os.read(descriptor, 1 << 16)
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            words = line.decode(errors="replace").split()
+            if words == ["done"]:
+                return
+            yield words
+        if not block:
+            return
+
+
+def _groups(built: Sequence[Built], ready: Sequence[int]) -> Iterator[list[int]]:
+    """Cuts a batch into parts whose outputs and workspaces fit in memory together."""
+    group: list[int] = []
+    total = 0
+    for i in ready:
+        candidate = built[i].candidate
+        size = candidate.workload.output.bytes + candidate.kernel.workspace_bytes
+        if group and total + size > BUFFER_BYTES:
+            yield group
+            group, total = [], 0
+        group.append(i)
+        total += size
+    if group:
+        yield group
+
+
+def _numbers(protocol: TimingProtocol) -> str:
+    """The protocol in the order in which plan.h declares it."""
+    p = protocol
+    return (
+        f"{p.slow_factor} {p.cold_seconds} {p.recheck_seconds} {p.sample_seconds} {p.budget} "
+        f"{p.samples} {p.contender_factor} {p.contender_samples} {p.drift}"
+    )
+
+
+def _readable(text: str, workload: Workload) -> str:
+    """Signal numbers to names, positions in the output to indices."""
+    text = re.sub(r"^signal (\d+)$", lambda match: signal.Signals(int(match[1])).name, text)
+    output = workload.output
+    return re.sub(
+        r"^@(\d+)", lambda match: f"{output.name}{list(index_of(int(match[1]), output))}", text
+    )
+
+
+def _failed_build(built: Built) -> Measurement:
+    return Measurement(
+        schedule=built.candidate.schedule,
+        status=Status.ERROR,
+        error_kind=built.error_kind,
+        error_text=built.error_text,
+        build_seconds=built.seconds,
+        started_at=time.time(),
+        info=dict(built.info or {}),
+    )
+
+
+def _kill_group(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,9 @@
+/* The clocks, and the reference kernel that tells whether the machine itself has slowed. */
+#ifndef TW_TIMER_H
+#define TW_TIMER_H
+
+double wall_seconds(void);
+double clock_seconds(int wall); /* wall clock, or CPU time of the calling thread */
+double reference_seconds(int wall); /* time of one run of the reference kernel */
+
+#endif

@@ -1,0 +1,29 @@
+"""Which builder and which runner serve a target."""
+
+from __future__ import annotations
+
+from measure.interfaces import Builder, Runner
+from spaces.errors import InputError
+from spaces.target import Target
+
+
+def builder_for(target: Target, jobs: int) -> Builder:
+    """A builder for the target that runs ``jobs`` compilations at a time."""
+    if target.kind == "cpu":
+        from measure.cpu.builder import CBuilder
+        from spaces.cpu.target import CpuTarget
+
+        assert isinstance(target, CpuTarget)
+        return CBuilder(target, jobs)
+    raise InputError(f"no builder for target {target.kind!r}; allowed: cpu")
+
+
+def runner_for(target: Target) -> Runner:
+    """A runner for the target, which must be this machine."""
+    if target.kind == "cpu":
+        from measure.cpu.runner import CRunner
+        from spaces.cpu.target import CpuTarget
+
+        assert isinstance(target, CpuTarget)
+        return CRunner(target)
+    raise InputError(f"no runner for target {target.kind!r}; allowed: cpu")

@@ -1,0 +1,72 @@
+"""How candidates are timed on noisy machines: the numbers of the protocol, and the score.
+
+A candidate's first call is timed while it is checked. If it is far slower than the best so far
+it is cut short. The others are timed in shuffled rounds, so that a slow second of the machine
+meets all of them alike; a sample spans at least ``sample_seconds`` of calls; how many samples a
+candidate gets depends on its time and on whether it can still win. A reference kernel is timed
+in every round as a drift alarm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TimingProtocol:
+    """The numbers of the protocol. Times in seconds.
+
+    ``slow_factor``: slower than this many times the best is cut short; ``cold_seconds`` are
+    allowed on top for a first call. Calls of up to ``recheck_seconds`` are checked twice. Checked
+    calls of 10 * ``sample_seconds`` and more count as samples: a cold start does not show in them.
+    A candidate is sampled ``samples`` times at most, as long as it stays within ``budget``; one
+    within ``contender_factor`` of the best is sampled ``contender_samples`` times in any case.
+    A round whose reference kernel is ``drift`` slower than its median is repeated.
+    """
+
+    slow_factor: float = 3.0
+    cold_seconds: float = 0.5e-3
+    recheck_seconds: float = 10e-3
+    sample_seconds: float = 1e-3
+    budget: float = 12e-3
+    samples: int = 5
+    contender_factor: float = 1.2
+    contender_samples: int = 3
+    drift: float = 0.1
+
+
+SEARCH = TimingProtocol()
+"""While searching: a dozen milliseconds of timing a candidate."""
+
+FINAL = TimingProtocol(
+    slow_factor=math.inf,
+    recheck_seconds=math.inf,
+    budget=0.6,
+    samples=25,
+    contender_factor=1.1,
+    contender_samples=5,
+)
+"""Before one is declared best: 25 interleaved rounds; fewer, but at least 5 of the contenders,
+where one call takes longer than 24 milliseconds."""
+
+
+def score(samples: Sequence[float]) -> float:
+    """The latency that ranks: the least sample, in seconds.
+
+    Disturbance only ever adds time, so the least of a few interleaved samples is nearest to the
+    kernel's own; ``experiments/timing_noise`` compares it with the other statistics.
+    """
+    return min(samples)
+
+
+def call_limit(flops: int, best: float | None) -> float:
+    """Seconds a call may take before it counts as hung.
+
+    Ten times the best there is, but half a second for a busy machine; without a best, the time
+    of plain scalar code at 1 GFLOP/s.
+    """
+    if best is not None and math.isfinite(best):
+        return max(0.5, 10 * best)
+    return max(1.0, flops / 1e9)
