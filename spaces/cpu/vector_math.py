@@ -1,0 +1,241 @@
+"""The functions of epilogues as C on vectors of float, for any compiler with ``vector_size``.
+
+Each is branch-free, so that a register tile goes through it at full vector width. The fitted
+coefficients are minimax (Lawson's iteratively reweighted least squares on 600 Chebyshev nodes in
+float64, then rounded to float32); each states its interval and its error before rounding. Tests
+hold every function to the bounds of :data:`ERRORS`. Code relies on ``-fno-math-errno`` and
+``-fno-trapping-math`` for speed, and on nothing of one architecture; multiply-adds are contracted
+by the compiler where the machine has them, and the bounds hold without.
+
+NaN comes out where NaN goes in. Three places fall short of IEEE: ``exp`` gives zero where the
+result is below 2**-125.5, ``sigmoid`` and ``silu`` follow it, and signed zeros are not kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spaces.errors import InputError
+
+# exp(f) for |f| <= log(2)/2 with the first two coefficients exact: relative error 3.1e-9.
+_EXP = (1.0, 1.0, 0.49999994, 0.166665196, 0.0416683927, 0.00836878084, 0.00138144672)
+
+# erf(a) / a in t = a*a - 7.41125 for a <= 3.85: relative error 8.4e-8. About the middle
+# of its interval it is well conditioned; in powers of a*a it would lose half its digits.
+_ERF = (
+    *(0.367284805, -0.0247329213, 0.00247988896, -2.71131139e-4, 3.01002856e-5),
+    *(-3.28056012e-6, 3.40785277e-7, -3.27854259e-8, 3.08724402e-9, -3.03370967e-10),
+    *(2.29579099e-11, -8.54693649e-13, 8.3929581e-14, -1.67090954e-14, 9.27456396e-16),
+)
+
+# tanh(a) / a in t = a*a for a <= 9.02, numerator and denominator: relative error 2.1e-8.
+_TANH_TOP = (1.0, 0.133797124, 0.00349402847, 2.05833821e-5, 1.33189371e-8)
+_TANH_BOTTOM = (1.0, 0.467130274, 0.0258710496, 3.28308292e-4, 7.76196373e-7)
+
+# gelu(x) = max(x, 0) - a Phi(-a) with a = |x|. The fourth root of Phi(-a) is so smooth that one
+# short polynomial serves, and its error all but vanishes in the tail, where the power is small.
+# Phi(-a)**(1/4) for a <= 5.8, zero at 5.8: error of a Phi(-a) 7.4e-8.
+_GELU = (
+    *(0.840895712, -0.167722076, -0.0502608754, 0.00480319373, 0.00359537429),
+    *(1.15465737e-4, -3.74424591e-4, 7.57021189e-5, -5.78113713e-6, 1.3481862e-7),
+)
+# The same with the tanh approximation in the place of Phi, zero at 5.5: error 1.1e-7.
+_GELU_TANH = (
+    *(0.840893507, -0.167678893, -0.0505443178, 0.0058414326, 0.00208094297, 0.00177016808),
+    *(-0.00149096677, 4.78075293e-4, -8.30969439e-5, 7.6849974e-6, -2.96080572e-7),
+)
+
+ERRORS = {
+    "exp": (2.4e-7, 2e-38),
+    "tanh": (4e-7, 0.0),
+    "erf": (4e-7, 0.0),
+    "sigmoid": (4e-7, 2e-38),
+    "relu": (0.0, 0.0),
+    "gelu": (1.2e-7, 2.4e-7),
+    "gelu_tanh": (1.2e-7, 2.4e-7),
+    "silu": (4e-7, 2e-36),
+    "min": (0.0, 0.0),
+    "max": (0.0, 0.0),
+    "sqrt": (6e-8, 0.0),
+    "rsqrt": (1.2e-7, 0.0),
+    "abs": (0.0, 0.0),
+    "bfloat16": (0.0, 0.0),
+    "float16": (0.0, 0.0),
+    "float32": (0.0, 0.0),
+}
+"""Function to (relative, absolute) bound on its error; the two add up."""
+
+
+def _horner(coefficients: Iterable[float], variable: str) -> str:
+    highest, *others = reversed(tuple(coefficients))
+    text = f"{highest!r}f"
+    for coefficient in others:
+        sign = "-" if coefficient < 0 else "+"
+        text = f"({text} * {variable} {sign} {abs(coefficient)!r}f)"
+    return text
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """C text of one function, and the functions it calls."""
+
+    text: str
+    calls: tuple[str, ...] = ()
+
+
+def _odd(name: str, bound: float, t: str, value: str) -> _Definition:
+    """``a * value(t)`` of a = |x|, at most one, with the sign of x; one beyond ``bound``."""
+    return _Definition(
+        f"""\
+TW_INLINE vf tw_{name}(vf x) {{
+  vf a = tw_lesser(tw_set({bound}f), tw_abs(x));
+  vf t = {t};
+  vf y = tw_lesser(tw_set(1.0f), a * {value});
+  return (vf)((vi)y | ((vi)x & (int)0x80000000));
+}}""",
+        ("lesser", "abs"),
+    )
+
+
+def _gelu(name: str, bound: float, root: tuple[float, ...]) -> _Definition:
+    return _Definition(
+        f"""\
+TW_INLINE vf tw_{name}(vf x) {{
+  vf a = tw_lesser(tw_abs(x), tw_set({bound}f));
+  vf p = {_horner(root, "a")};
+  p *= p;
+  return tw_relu(x) - a * (p * p);
+}}""",
+        ("lesser", "abs", "relu"),
+    )
+
+
+def _extreme(name: str, bare: str) -> _Definition:
+    return _Definition(
+        f"TW_INLINE vf tw_{name}(vf a, vf b) {{ return tw_select(b != b, b, tw_{bare}(b, a)); }}",
+        (bare, "select"),
+    )
+
+
+def _lanewise(signature: str, value: str) -> _Definition:
+    """A loop over the lanes, which compilers turn into one instruction."""
+    return _Definition(
+        f"""\
+TW_INLINE vf tw_{signature} {{
+  vf r;
+  for (int i = 0; i < TW_LANES; i++) r[i] = {value};
+  return r;
+}}"""
+    )
+
+
+_DEFINITIONS = {
+    "select": _Definition(
+        "TW_INLINE vf tw_select(vi mask, vf a, vf b) "
+        "{ return (vf)((mask & (vi)a) | (~mask & (vi)b)); }"
+    ),
+    # Both give b if either is NaN.
+    "lesser": _lanewise("lesser(vf a, vf b)", "a[i] < b[i] ? a[i] : b[i]"),
+    "greater": _lanewise("greater(vf a, vf b)", "a[i] > b[i] ? a[i] : b[i]"),
+    "min": _extreme("min", "lesser"),
+    "max": _extreme("max", "greater"),
+    "relu": _Definition(
+        "TW_INLINE vf tw_relu(vf x) { return tw_greater(tw_set(0.0f), x); }", ("greater",)
+    ),
+    "abs": _Definition("TW_INLINE vf tw_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }"),
+    "sqrt": _lanewise("sqrt(vf x)", "__builtin_sqrtf(x[i])"),
+    "rsqrt": _Definition("TW_INLINE vf tw_rsqrt(vf x) { return 1.0f / tw_sqrt(x); }", ("sqrt",)),
+    # x = n log(2) + f. Adding 1.5 * 2**23 rounds to the whole number n and leaves it in the low
+    # bits. The result is 2 exp(f) * 2**(n-1), so that it overflows no sooner than it must.
+    "exp": _Definition(
+        f"""\
+TW_INLINE vf tw_exp(vf x) {{
+  vf y = tw_lesser(tw_set(89.0f), tw_greater(tw_set(-87.5f), x));
+  vf shifted = y * 1.44269504f + 12582912.0f;
+  vf n = shifted - 12582912.0f;
+  vf f = y - n * 0.693359375f + n * 2.12194440e-4f;
+  vf p = {_horner([2 * c for c in _EXP], "f")};
+  return p * (vf)(((vu)shifted << 23) + 0x3f000000u);
+}}""",
+        ("lesser", "greater"),
+    ),
+    "sigmoid": _Definition(
+        "TW_INLINE vf tw_sigmoid(vf x) { return 1.0f / (1.0f + tw_exp(-x)); }", ("exp",)
+    ),
+    "silu": _Definition(
+        """\
+TW_INLINE vf tw_silu(vf x) {
+  vf y = tw_greater(tw_set(-100.0f), x);
+  return y / (1.0f + tw_exp(-y));
+}""",
+        ("greater", "exp"),
+    ),
+    "erf": _odd("erf", 3.85, "a * a - 7.41125f", _horner(_ERF, "t")),
+    "tanh": _odd(
+        "tanh", 9.02, "a * a", f"{_horner(_TANH_TOP, 't')} / {_horner(_TANH_BOTTOM, 't')}"
+    ),
+    "gelu": _gelu("gelu", 5.8, _GELU),
+    "gelu_tanh": _gelu("gelu_tanh", 5.5, _GELU_TANH),
+    "float32": _Definition("TW_INLINE vf tw_float32(vf x) { return x; }"),
+    # To nearest, ties to even, on the upper half of the bits; NaN stays NaN.
+    "bfloat16": _Definition(
+        """\
+TW_INLINE vf tw_bfloat16(vf x) {
+  vu bits = (vu)x;
+  vu rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return tw_select(x == x, (vf)(rounded & 0xffff0000u), x);
+}""",
+        ("select",),
+    ),
+    # Three ranges: subnormal halves are multiples of 2**-24, which are the floats' own spacing
+    # just above 1/2; normal ones lose 13 bits; from 65520 on all is infinite.
+    "float16": _Definition(
+        """\
+TW_INLINE vf tw_float16(vf x) {
+  vu bits = (vu)x;
+  vi sign = (vi)x & (int)0x80000000;
+  vf a = tw_abs(x);
+  vf normal = (vf)((((vu)a) + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u);
+  vf r = tw_select(a < 0x1p-14f, (a + 0.5f) - 0.5f, normal);
+  r = tw_select(a >= 65520.0f, tw_set(__builtin_inff()), r);
+  return tw_select(x == x, (vf)((vi)r | sign), x);
+}""",
+        ("select", "abs"),
+    ),
+}
+
+
+def prelude(functions: Iterable[str], lanes: int) -> str:
+    """C text that defines ``tw_<name>`` for each of ``functions`` and all they need.
+
+    The functions take and return ``vf``, a vector of ``lanes`` floats; ``vi`` and ``vu`` are its
+    companions of int and unsigned; ``tw_set(float)`` fills a vector. Nothing is included.
+    Raises :class:`InputError` for a function that is not known.
+    """
+    needed: dict[str, None] = {}
+    for name in sorted(functions):
+        if name not in ERRORS:
+            raise InputError(f"unknown function {name!r}; known: {', '.join(ERRORS)}")
+        _require(name, needed)
+    size = 4 * lanes
+    head = f"""\
+#define TW_LANES {lanes}
+#define TW_INLINE static inline __attribute__((always_inline, unused))
+typedef float vf __attribute__((vector_size({size})));
+typedef int vi __attribute__((vector_size({size})));
+typedef unsigned vu __attribute__((vector_size({size})));
+TW_INLINE vf tw_set(float value) {{ return value - (vf){{0}}; }}"""
+    return "\n".join([head, *(_DEFINITIONS[name].text for name in needed)]) + "\n"
+
+
+def literal(value: float) -> str:
+    """A constant as a vector, for ``Expression.emit``."""
+    return f"tw_set({value!r}f)"
+
+
+def _require(name: str, needed: dict[str, None]) -> None:
+    """Adds ``name`` after the functions it calls."""
+    for other in _DEFINITIONS[name].calls:
+        _require(other, needed)
+    needed.setdefault(name)
