@@ -1,9 +1,7 @@
 """The functions of epilogues as C on vectors of float, for any compiler with ``vector_size``.
 
-Each is branch-free, so that a register tile goes through it at full vector width. The fitted
-coefficients are minimax (Lawson's iteratively reweighted least squares on 600 Chebyshev nodes in
-float64, then rounded to float32); each states its interval and its error before rounding. Tests
-hold every function to the bounds of :data:`ERRORS`. Code relies on ``-fno-math-errno`` and
+Each is branch-free, so that a register tile goes through it at full vector width. Tests hold
+every function to the bounds of :data:`ERRORS`. Code relies on ``-fno-math-errno`` and
 ``-fno-trapping-math`` for speed, and on nothing of one architecture; multiply-adds are contracted
 by the compiler where the machine has them, and the bounds hold without.
 
@@ -17,33 +15,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spaces.errors import InputError
-
-# exp(f) for |f| <= log(2)/2 with the first two coefficients exact: relative error 3.1e-9.
-_EXP = (1.0, 1.0, 0.49999994, 0.166665196, 0.0416683927, 0.00836878084, 0.00138144672)
-
-# erf(a) / a in t = a*a - 7.41125 for a <= 3.85: relative error 8.4e-8. About the middle
-# of its interval it is well conditioned; in powers of a*a it would lose half its digits.
-_ERF = (
-    *(0.367284805, -0.0247329213, 0.00247988896, -2.71131139e-4, 3.01002856e-5),
-    *(-3.28056012e-6, 3.40785277e-7, -3.27854259e-8, 3.08724402e-9, -3.03370967e-10),
-    *(2.29579099e-11, -8.54693649e-13, 8.3929581e-14, -1.67090954e-14, 9.27456396e-16),
-)
-
-# tanh(a) / a in t = a*a for a <= 9.02, numerator and denominator: relative error 2.1e-8.
-_TANH_TOP = (1.0, 0.133797124, 0.00349402847, 2.05833821e-5, 1.33189371e-8)
-_TANH_BOTTOM = (1.0, 0.467130274, 0.0258710496, 3.28308292e-4, 7.76196373e-7)
-
-# gelu(x) = max(x, 0) - a Phi(-a) with a = |x|. The fourth root of Phi(-a) is so smooth that one
-# short polynomial serves, and its error all but vanishes in the tail, where the power is small.
-# Phi(-a)**(1/4) for a <= 5.8, zero at 5.8: error of a Phi(-a) 7.4e-8.
-_GELU = (
-    *(0.840895712, -0.167722076, -0.0502608754, 0.00480319373, 0.00359537429),
-    *(1.15465737e-4, -3.74424591e-4, 7.57021189e-5, -5.78113713e-6, 1.3481862e-7),
-)
-# The same with the tanh approximation in the place of Phi, zero at 5.5: error 1.1e-7.
-_GELU_TANH = (
-    *(0.840893507, -0.167678893, -0.0505443178, 0.0058414326, 0.00208094297, 0.00177016808),
-    *(-0.00149096677, 4.78075293e-4, -8.30969439e-5, 7.6849974e-6, -2.96080572e-7),
+from spaces.polynomials import (
+    ERF,
+    EXP,
+    GELU,
+    GELU_END,
+    GELU_TANH,
+    GELU_TANH_END,
+    TANH_BOTTOM,
+    TANH_TOP,
+    horner,
 )
 
 ERRORS = {
@@ -65,15 +46,6 @@ ERRORS = {
     "float32": (0.0, 0.0),
 }
 """Function to (relative, absolute) bound on its error; the two add up."""
-
-
-def _horner(coefficients: Iterable[float], variable: str) -> str:
-    highest, *others = reversed(tuple(coefficients))
-    text = f"{highest!r}f"
-    for coefficient in others:
-        sign = "-" if coefficient < 0 else "+"
-        text = f"({text} * {variable} {sign} {abs(coefficient)!r}f)"
-    return text
 
 
 @dataclass(frozen=True)
@@ -98,12 +70,12 @@ TW_INLINE vf tw_{name}(vf x) {{
     )
 
 
-def _gelu(name: str, bound: float, root: tuple[float, ...]) -> _Definition:
+def _gelu(name: str, end: float, root: tuple[float, ...]) -> _Definition:
     return _Definition(
         f"""\
 TW_INLINE vf tw_{name}(vf x) {{
-  vf a = tw_lesser(tw_abs(x), tw_set({bound}f));
-  vf p = {_horner(root, "a")};
+  vf a = tw_lesser(tw_abs(x), tw_set({end}f));
+  vf p = {horner(root, "a")};
   p *= p;
   return tw_relu(x) - a * (p * p);
 }}""",
@@ -155,7 +127,7 @@ TW_INLINE vf tw_exp(vf x) {{
   vf shifted = y * 1.44269504f + 12582912.0f;
   vf n = shifted - 12582912.0f;
   vf f = y - n * 0.693359375f + n * 2.12194440e-4f;
-  vf p = {_horner([2 * c for c in _EXP], "f")};
+  vf p = {horner([2 * c for c in EXP], "f")};
   return p * (vf)(((vu)shifted << 23) + 0x3f000000u);
 }}""",
         ("lesser", "greater"),
@@ -171,12 +143,10 @@ TW_INLINE vf tw_silu(vf x) {
 }""",
         ("greater", "exp"),
     ),
-    "erf": _odd("erf", 3.85, "a * a - 7.41125f", _horner(_ERF, "t")),
-    "tanh": _odd(
-        "tanh", 9.02, "a * a", f"{_horner(_TANH_TOP, 't')} / {_horner(_TANH_BOTTOM, 't')}"
-    ),
-    "gelu": _gelu("gelu", 5.8, _GELU),
-    "gelu_tanh": _gelu("gelu_tanh", 5.5, _GELU_TANH),
+    "erf": _odd("erf", 3.85, "a * a - 7.41125f", horner(ERF, "t")),
+    "tanh": _odd("tanh", 9.02, "a * a", f"{horner(TANH_TOP, 't')} / {horner(TANH_BOTTOM, 't')}"),
+    "gelu": _gelu("gelu", GELU_END, GELU),
+    "gelu_tanh": _gelu("gelu_tanh", GELU_TANH_END, GELU_TANH),
     "float32": _Definition("TW_INLINE vf tw_float32(vf x) { return x; }"),
     # To nearest, ties to even, on the upper half of the bits; NaN stays NaN.
     "bfloat16": _Definition(

@@ -1,0 +1,50 @@
+"""Polynomials that stand in for transcendental functions, in float32.
+
+All are minimax fits of our own: Lawson's iteratively reweighted least squares (C. L. Lawson 1961)
+on 600 Chebyshev nodes in float64, rounded to float32. Each states its interval and its error
+before rounding. Coefficients stand from the lowest power to the highest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# exp(f) for |f| <= log(2)/2 with the first two coefficients exact: relative error 3.1e-9.
+EXP = (1.0, 1.0, 0.49999994, 0.166665196, 0.0416683927, 0.00836878084, 0.00138144672)
+
+# erf(a) / a in t = a*a - 7.41125 for a <= 3.85: relative error 8.4e-8. About the middle
+# of its interval it is well conditioned; in powers of a*a it would lose half its digits.
+ERF = (
+    *(0.367284805, -0.0247329213, 0.00247988896, -2.71131139e-4, 3.01002856e-5),
+    *(-3.28056012e-6, 3.40785277e-7, -3.27854259e-8, 3.08724402e-9, -3.03370967e-10),
+    *(2.29579099e-11, -8.54693649e-13, 8.3929581e-14, -1.67090954e-14, 9.27456396e-16),
+)
+
+# tanh(a) / a in t = a*a for a <= 9.02, numerator and denominator: relative error 2.1e-8.
+TANH_TOP = (1.0, 0.133797124, 0.00349402847, 2.05833821e-5, 1.33189371e-8)
+TANH_BOTTOM = (1.0, 0.467130274, 0.0258710496, 3.28308292e-4, 7.76196373e-7)
+
+# gelu(x) = max(x, 0) - a Phi(-a) with a = |x|. The fourth root of Phi(-a) is so smooth that one
+# short polynomial serves, and its error all but vanishes in the tail, where the power is small.
+# Phi(-a)**(1/4), zero at the end of its interval: error of a Phi(-a) 7.4e-8.
+GELU_END = 5.8
+GELU = (
+    *(0.840895712, -0.167722076, -0.0502608754, 0.00480319373, 0.00359537429),
+    *(1.15465737e-4, -3.74424591e-4, 7.57021189e-5, -5.78113713e-6, 1.3481862e-7),
+)
+# The same with the tanh approximation in the place of Phi: error 1.1e-7.
+GELU_TANH_END = 5.5
+GELU_TANH = (
+    *(0.840893507, -0.167678893, -0.0505443178, 0.0058414326, 0.00208094297, 0.00177016808),
+    *(-0.00149096677, 4.78075293e-4, -8.30969439e-5, 7.6849974e-6, -2.96080572e-7),
+)
+
+
+def horner(coefficients: Iterable[float], variable: str) -> str:
+    """C text of the polynomial in the primary expression ``variable``, by Horner's rule."""
+    highest, *others = reversed(tuple(coefficients))
+    text = f"{highest!r}f"
+    for coefficient in others:
+        sign = "-" if coefficient < 0 else "+"
+        text = f"({text} * {variable} {sign} {abs(coefficient)!r}f)"
+    return text
