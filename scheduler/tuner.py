@@ -20,8 +20,8 @@ from spaces.workload import Workload
 
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
 RESERVE = 0.15  # share of the time that the final comparison may take at most
-FINALIST_SECONDS = 0.25  # expected for one finalist, and FINALIST_CALLS of its kernel besides
-FINALIST_CALLS = 30
+FINALIST_SECONDS = 0.7  # expected for one finalist, and FINALIST_CALLS of its kernel besides
+FINALIST_CALLS = 10
 
 OnProgress = Callable[[Progress], None]
 
@@ -31,8 +31,8 @@ class Tuner:
 
     What the database knows of this space is told to the search first and never measured again,
     so a killed run goes on where it was. Every result is recorded before anything else is done
-    with it. While one batch is timed the next is asked for and built. The executor stays open;
-    whoever made it closes it.
+    with it. The first batch is awaited, since all that follow profit from it; from then on one
+    is built while another is timed. The executor stays open; whoever made it closes it.
     """
 
     def __init__(
@@ -96,22 +96,22 @@ class Tuner:
             ]
         self._board.resume(measured)
         self._tell(measured)
-        self._announce_best()
         self._report("search", None)
 
     def _explore(self) -> None:
         """Keep the executor busy until a reason to stop, and its last results are in."""
         while self._ledger.elapsed < self._seconds:
-            if self._executor.pending() < self._batch:
-                self._submit_more()
+            ahead = self._batch if self._board.trials else 0
+            while self._executor.pending() <= ahead and self._submit_more():
+                pass
             if not self._executor.pending():
                 return
+            self._announce_best()
             measurements = self._collect()
             for measurement in measurements:
                 self._board.add(measurement, self._ledger.elapsed)
                 self._report("search", measurement)
             self._tell(measurements)
-            self._announce_best()
         self._stop = self._stop or Stop.SECONDS
 
     def _compare(self) -> None:
@@ -131,18 +131,20 @@ class Tuner:
 
     # -- steps -----------------------------------------------------------------------------
 
-    def _submit_more(self) -> None:
+    def _submit_more(self) -> bool:
+        """Ask for a batch and queue it; false if there is none, or no time for one now."""
         self._stop = self._stop or self._reason_to_stop()
         room = min(self._batch, self._trials - self._submitted, self._affordable())
         if self._stop or room <= 0:
-            return
+            return False
         with self._ledger.on("search"):
             schedules = self._search.ask(room)
         if not schedules:
             self._stop = Stop.EXHAUSTED
-            return
+            return False
         self._submitted += len(schedules)
         self._executor.submit([self._candidate(schedule) for schedule in schedules])
+        return True
 
     def _reason_to_stop(self) -> Stop | None:
         if self._submitted >= self._trials:

@@ -1,0 +1,113 @@
+"""Arrays of others at the border of a kernel: checked, and taken by address."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+import numpy as np
+
+from spaces.errors import InputError
+from spaces.workload import Operand
+
+_address_at = ctypes.c_void_p.from_address
+_PROBE = np.zeros(1)
+
+
+class Port:
+    """What a kernel demands of one of its arrays.
+
+    A NumPy array or a CPU torch tensor passes as it is, or not at all: nothing is copied. It has
+    the operand's shape and element type and is dense in the operand's memory order; a
+    column-major operand is an array of the logical shape with Fortran strides.
+    """
+
+    def __init__(self, operand: Operand, output: bool = False) -> None:
+        self.name = operand.name
+        self.bytes = operand.bytes
+        self._operand = operand
+        self._output = output
+        self._shape = operand.shape
+        self._dtype = operand.element.numpy
+        self._size = operand.element.bytes
+        self._steps = operand.strides
+        self._byte_steps = tuple(self._size * step for step in operand.strides)
+
+    def address(self, array: Any) -> int:
+        """Address of the first element; :class:`InputError` if the array will not do."""
+        if isinstance(array, np.ndarray):
+            if array.dtype != self._dtype or array.shape != self._shape:
+                raise self._mismatch(array.dtype, array.shape)
+            if array.strides != self._byte_steps:
+                self._check_order(array.strides, self._byte_steps)
+            if self._output and not array.flags.writeable:
+                raise InputError(f"{self.name} is read-only; it is written to")
+            address = address_of(array)
+        else:
+            address = self._tensor_address(array)
+        if address % self._size:
+            raise InputError(f"{self.name} is not aligned to its elements of {self._size} bytes")
+        return address
+
+    def empty_array(self) -> np.ndarray:
+        """A new NumPy array that passes."""
+        order = self._operand.order
+        array: np.ndarray = np.empty([self._shape[d] for d in order], self._dtype)
+        return array.transpose(np.argsort(order)) if order != tuple(sorted(order)) else array
+
+    def empty_tensor(self) -> Any:
+        """A new torch tensor that passes."""
+        torch = sys.modules["torch"]
+        kind = getattr(torch, self._operand.dtype)
+        return torch.empty_strided(self._shape, self._steps, dtype=kind)
+
+    def _tensor_address(self, tensor: Any) -> int:
+        if not is_tensor(tensor):
+            kind = type(tensor).__name__
+            raise InputError(f"{self.name} is a {kind}; allowed: a NumPy array or a torch tensor")
+        if not tensor.is_cpu:
+            raise InputError(f"{self.name} is on {tensor.device}; allowed: cpu")
+        if tensor.requires_grad:
+            raise InputError(f"{self.name} requires gradients, kernels have none; detach() it")
+        kind = getattr(sys.modules["torch"], self._operand.dtype)
+        if tensor.dtype is not kind or tensor.shape != self._shape:
+            raise self._mismatch(tensor.dtype, tuple(tensor.shape))
+        if tensor.stride() != self._steps:
+            self._check_order(tensor.stride(), self._steps)
+        return int(tensor.data_ptr())
+
+    def _mismatch(self, dtype: object, shape: tuple[int, ...]) -> InputError:
+        return InputError(
+            f"{self.name} is {dtype} of shape {shape}; "
+            f"allowed: {self._operand.dtype} of shape {self._shape}"
+        )
+
+    def _check_order(self, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+        """The step along a dimension of one element means nothing."""
+        for extent, step, right in zip(self._shape, found, wanted, strict=True):
+            if extent > 1 and step != right:
+                raise InputError(f"{self.name} has strides {found}; allowed: {wanted}")
+
+
+def address_of(array: np.ndarray) -> int:
+    """Address of an array's first element.
+
+    NumPy's C API lays an array object out as the object's head and then the address of its data
+    (PyArrayObject_fields). Reading that takes a tenth of the time of ``array.ctypes.data``.
+    """
+    return _address_at(id(array) + object.__basicsize__).value or 0
+
+
+def _slow_address_of(array: np.ndarray) -> int:
+    return int(array.ctypes.data)
+
+
+if sys.implementation.name != "cpython" or address_of(_PROBE) != _slow_address_of(_PROBE):
+    address_of = _slow_address_of
+
+
+def is_tensor(array: object) -> bool:
+    """Whether this is a torch tensor; does not import torch."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, torch.Tensor)

@@ -1,0 +1,93 @@
+"""A kernel of a CPU as a Python function."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from measure.cpu.binaries import kernel_binary
+from measure.cpu.pool import load_pool
+from scheduler.arrays import Port, address_of, is_tensor
+from spaces.cpu.target import CpuTarget
+from spaces.errors import InputError
+from spaces.schedule import Schedule
+from spaces.space import Space
+
+ALIGNMENT = 64
+
+
+class CpuFunction:
+    """A schedule's kernel, built and loaded, called on NumPy arrays and CPU torch tensors.
+
+    Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
+    name; the result goes to ``out`` or to a new array of the first input's kind. Any number of
+    threads may call at once: each call has a workspace of its own, kept for the next one.
+
+    ``source`` is the kernel's C text, ``provenance`` where the schedule is from.
+    """
+
+    def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
+        self.workload = space.workload
+        self.target = space.target
+        self.schedule = schedule
+        self.provenance = provenance
+        kernel = space.lower(schedule)
+        self.source = kernel.text
+        assert isinstance(self.target, CpuTarget)
+        library = ctypes.CDLL(str(kernel_binary(kernel, self.target)))
+        prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        self._entry = prototype((kernel.entry, library))
+        self._runtime = load_pool(self.target.threads)
+        *inputs, output = kernel.arguments
+        self._inputs = tuple(Port(operand) for operand in inputs)
+        self._output = Port(output, output=True)
+        self._buffers = ctypes.c_void_p * len(kernel.arguments)
+        self._workspace_bytes = kernel.workspace_bytes
+        self._idle: list[_Frame] = []
+
+    def __repr__(self) -> str:
+        return f"<{self.workload} on {self.target.summary}, {self.provenance}: {self.schedule}>"
+
+    def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """The result, in ``out`` if that is given. :class:`InputError` for unfit arrays."""
+        if named or len(arrays) != len(self._inputs):
+            arrays = self._in_order(arrays, named)
+        if out is None:
+            like = self._output
+            out = like.empty_tensor() if is_tensor(arrays[0]) else like.empty_array()
+        target = self._output.address(out)
+        beyond = target + self._output.bytes
+        addresses = []
+        for port, array in zip(self._inputs, arrays):  # noqa: B905
+            address = port.address(array)
+            if address < beyond and target < address + port.bytes:
+                raise InputError(f"out shares memory with {port.name}")
+            addresses.append(address)
+        addresses.append(target)
+        try:
+            frame = self._idle.pop()
+        except IndexError:
+            frame = _Frame(self._buffers(), self._workspace_bytes)
+        frame.buffers[:] = addresses
+        self._entry(frame.buffers, frame.workspace, self._runtime)
+        self._idle.append(frame)
+        return out
+
+    def _in_order(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        names = [port.name for port in self._inputs]
+        given = dict(zip(names, arrays, strict=False)) | named
+        if len(given) != len(arrays) + len(named) or set(given) != set(names):
+            got = ", ".join([f"{len(arrays)} by position", *named])
+            raise InputError(f"the kernel takes {', '.join(names)}, each once; got {got}")
+        return tuple(given[name] for name in names)
+
+
+class _Frame:
+    """What one call at a time may use: the array of addresses and zeroed, aligned scratch."""
+
+    def __init__(self, buffers: Any, workspace_bytes: int) -> None:
+        self.buffers = buffers
+        self._memory = np.zeros(workspace_bytes + ALIGNMENT, np.uint8)
+        self.workspace = -(-address_of(self._memory) // ALIGNMENT) * ALIGNMENT
