@@ -224,7 +224,7 @@ class ContractionCode:
             f"const long depth = tw_least({product.terms} - k, {b.block_depth});",
         ]
         if self._right_block:
-            place = product.layout(product.right).emit(K, COLUMN)
+            place = product.layout(product.right).emit(DEPTH, COLUMN)
             lines.append(f"{self.entry}_right(r + {place}, pr, depth, columns);")
         blocks = repeat(b.row_blocks) * spatial(b.block_rows)
         return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")
@@ -237,7 +237,7 @@ class ContractionCode:
             f"const long rows = tw_least(chunk_rows - i, {b.block_rows});",
         ]
         if self._left_block:
-            place = product.layout(product.left).emit(ROW, K)
+            place = product.layout(product.left).emit(ROW, DEPTH)
             lines.append(f"{self.entry}_left(l + {place}, pl, rows, depth);")
         counts = (b.block_rows // b.tile_rows, b.block_columns // b.tile_columns)
         order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
@@ -249,16 +249,16 @@ class ContractionCode:
         b, product = self.blocks, self.product
         ti, tj = start
         output = product.layout(product.output).emit(ROW + ti, COLUMN + tj)
-        a = f"l + {product.layout(product.left).emit(ROW + ti, K)}"
+        a = f"l + {product.layout(product.left).emit(ROW + ti, DEPTH)}"
         if self._left_block:
             a = f"pl + {self._left_block.layout.emit(ti, 0)}"
-        r = f"r + {product.layout(product.right).emit(K, COLUMN + tj)}"
+        r = f"r + {product.layout(product.right).emit(DEPTH, COLUMN + tj)}"
         if self._right_block:
             r = f"pr + {self._right_block.layout.emit(0, tj)}"
         s = f"c + {output}"
         if self._sums:
             whole = b.depth_blocks > 1
-            s = f"sums + {self._sums.emit(I + ti, J + tj)}" if whole else "sums"
+            s = f"sums + {self._sums.emit(BLOCK_ROW + ti, BLOCK_COLUMN + tj)}" if whole else "sums"
         sizes = f"rows - {ti}, columns - {tj}"
         lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0);"]
         if self._needs_finish:
@@ -276,15 +276,17 @@ class ContractionCode:
         if workers > 1:
             run = f"runtime->parallel(runtime->pool, {workers}, {self.entry}_work, &call);"
         return [
-            f"void {self.entry}(void *const *buffers, void *workspace, const tw_runtime *runtime) {{",
+            f"void {self.entry}(",
+            "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
             "  tw_call call = {buffers, workspace};",
             f"  {run}",
             "}",
         ]
 
 
-I, J, K = index("i"), index("j"), index("k")
-ROW, COLUMN = index("row0") + I, index("column0") + J
+# Variables of the generated code: a block's place in its worker's chunk, and in the product.
+BLOCK_ROW, BLOCK_COLUMN, DEPTH = index("i"), index("j"), index("k")
+ROW, COLUMN = index("row0") + BLOCK_ROW, index("column0") + BLOCK_COLUMN
 
 
 def _extents(total: int, tile: int) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.layout import Layout, strided
+from spaces.layout import Strided, strided
 from spaces.workload import Operand, Workload
 
 
@@ -53,7 +53,7 @@ class Product:
         """Whether the right operand is contiguous along the depth (else along columns)."""
         return self.right.stride(self.column) != 1
 
-    def layout(self, operand: Operand) -> Layout:
+    def layout(self, operand: Operand) -> Strided:
         """Where ``operand`` keeps the element of (row, column), or of (row, depth) or (depth,
         column) for the left and right operand. Axes that do not index it have stride 0."""
         first = self.depth if operand is self.right else self.row

@@ -27,14 +27,14 @@ def prelude(isa: str, lanes: int) -> str:
     """C definitions of the vector types of ``lanes`` floats and of all access to memory."""
     low = [lane // 2 + lane % 2 * lanes for lane in range(lanes)]
     high = [lane + lanes // 2 for lane in low]
-    values = {"LANES": lanes, "BYTES": 4 * lanes}
+    values = {"LANES": str(lanes), "BYTES": str(4 * lanes)}
     values |= {"LOW": ", ".join(map(str, low)), "HIGH": ", ".join(map(str, high))}
     text = _TYPES + _FLOAT32 + (partial_access(isa) or _FIRST_FLOAT32) + _BFLOAT16
     for name, c_type in C_TYPES.items():
         typed = _MOST + _transposition(lanes)
         text += typed.replace("@D@", name).replace("@T@", c_type)
     for name, value in values.items():
-        text = text.replace(f"@{name}@", str(value))
+        text = text.replace(f"@{name}@", value)
     return text
 
 

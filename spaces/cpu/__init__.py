@@ -1,0 +1,6 @@
+"""CPU kernels in C: the target, its compiler, and the templates."""
+
+from spaces.cpu.contraction import Contraction
+from spaces.template import Template
+
+TEMPLATES: tuple[type[Template], ...] = (Contraction,)

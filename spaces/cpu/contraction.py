@@ -1,0 +1,104 @@
+"""The CPU template for contractions: what can be decided.
+
+Block shapes are bounds taken from the machine's caches, not divisors of the input; see
+``spaces.cpu.blocking`` for what a bound makes of a given size, ``spaces.cpu.contraction_rules``
+for what may go together, and ``spaces.cpu.contraction_code`` for the kernel.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.cpu.contraction_code import ContractionCode
+from spaces.cpu.contraction_rules import contraction_rules
+from spaces.cpu.prelude import prelude
+from spaces.cpu.product import orient, why_no_product
+from spaces.cpu.simd import C_TYPES
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.traffic import contraction_quantities
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+FLOAT = 4
+TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
+TILE_VECTORS = (1, 2, 3, 4)
+
+
+class Contraction(Template):
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` by packed, blocked panels."""
+
+    name: ClassVar[str] = "contraction"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        super().__init__(workload, target)
+        self.cpu = target
+        self.product = orient(workload)
+        self.lanes = target.lanes(4)
+        self.decisions = self._decisions()
+        self.rules = contraction_rules(self.product, target, self.decisions)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no product of matrices, or a dtype that kernels here do not load or store."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        for operand in workload.operands:
+            if operand.dtype not in C_TYPES:
+                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(C_TYPES)}"
+        return why_no_product(workload)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.traffic``."""
+        return contraction_quantities(self.product, self.cpu, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        name = hashlib.sha256(f"{self.workload.key} {schedule.key}".encode()).hexdigest()[:16]
+        code = ContractionCode(self.product, schedule.values, self.lanes, f"tw_{name}")
+        return Kernel(
+            language="c",
+            entry=code.entry,
+            prelude=prelude(self.workload, self.cpu),
+            source=code.source,
+            arguments=self.workload.operands,
+            workspace_bytes=code.workspace_bytes,
+        )
+
+    # -- the space -----------------------------------------------------------------------------
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        cpu = self.cpu
+        least_depth = cpu.l1_bytes // (8 * cpu.vector_bytes)
+        depths = _geometric(least_depth, cpu.l2_bytes // (4 * cpu.vector_bytes), halves=True)
+        workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)
+        return (
+            Decision("tile_rows", TILE_ROWS),
+            Decision("tile_vectors", TILE_VECTORS),
+            Decision("row_workers", workers),
+            Decision("column_workers", workers),
+            Decision("order", ("columns_outer", "rows_outer")),
+            Decision("pack_left", (False, True)),
+            Decision("pack_right", (False, True)),
+            Decision("block_depth", depths),
+            Decision("block_rows", _geometric(32, cpu.l2_bytes // (FLOAT * least_depth))),
+            Decision("block_columns", _geometric(64, cpu.l3_bytes // (4 * 1024))),
+            Decision("unroll", (1, 2, 4)),
+            Decision("prefetch", (0, 8)),
+        )
+
+
+def _geometric(least: int, most: int, halves: bool = False) -> tuple[int, ...]:
+    """Powers of two times ``least`` up to ``most``, with the points half-way if asked."""
+    values = []
+    while least <= most:
+        values += [least, least * 3 // 2] if halves else [least]
+        least *= 2
+    return tuple(value for value in values if value <= most)

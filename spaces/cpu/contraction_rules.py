@@ -1,0 +1,270 @@
+"""What rules out a schedule of a contraction, and the sentence that says so.
+
+Three kinds. Resources: accumulators must fit in registers, and what a loop order keeps must fit
+in its cache (Low et al., "Analytical Modeling Is Enough for High-Performance BLIS", ACM TOMS 2016,
+section 4). Merit: tiles that cannot hide the latency of an FMA, or that load more than they
+compute, are left out where the product allows better ones. Identity: bounds that lead to the same
+blocks as a smaller bound are the same schedule, and only the smallest one stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product as pairs
+from typing import Any
+
+import numpy as np
+
+from spaces.cpu.blocking import blocks_of, ceil_div
+from spaces.cpu.product import Product
+from spaces.cpu.target import CpuTarget
+from spaces.template import Decision, Rule
+
+FLOAT = 4
+LEAST_CHAINS = 10
+"""Independent accumulations that keep two FMA pipes of latency 4 to 5 busy."""
+LEAST_INTENSITY = 1.5
+"""FMAs per load, for cores that start as many loads as FMAs a cycle, with room for misses."""
+LEAST_WORK = 2.0**20
+"""Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
+
+
+def contraction_rules(
+    product: Product, target: CpuTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the contraction template, cheapest first."""
+    values = {decision.name: np.array(decision.values) for decision in decisions}
+    makers = (_tile_rules, _worker_rules, _layout_rules, _cache_rules, _identity_rules)
+    context = _Context(product, target, values)
+    return tuple(rule for make in makers for rule in make(context))
+
+
+@dataclass(frozen=True)
+class _Context:
+    product: Product
+    target: CpuTarget
+    values: Mapping[str, np.ndarray]
+
+    @property
+    def lanes(self) -> int:
+        return self.target.lanes(FLOAT)
+
+    @cached_property
+    def tiles(self) -> list[tuple[int, int]]:
+        """Tiles (rows, vectors) that fit the registers and the product."""
+        tiles = pairs(self.values["tile_rows"].tolist(), self.values["tile_vectors"].tolist())
+        inside = [(r, v) for r, v in tiles if r <= self.product.rows and v <= self.widest]
+        return [(r, v) for r, v in inside if self.fits(r, v)]
+
+    def fits(self, rows: Any, vectors: Any) -> Any:
+        return registers(rows, vectors) <= self.target.vector_registers
+
+    @property
+    def widest(self) -> int:
+        """Vectors in a row of the product."""
+        return int(ceil_div(self.product.columns, self.lanes))
+
+    def before(self, name: str, value: Any) -> Any:
+        """The next smaller value of a decision; 0 below the smallest."""
+        known = np.concatenate([[0], self.values[name]])
+        return known[np.searchsorted(self.values[name], value)]
+
+
+def registers(rows: Any, vectors: Any) -> Any:
+    """Vector registers a tile takes: accumulators, a row of the right operand, a broadcast."""
+    return rows * vectors + vectors + 1
+
+
+def _tile_rules(context: _Context) -> list[Rule]:
+    product, target = context.product, context.target
+    reads = ("tile_rows", "tile_vectors")
+    chains = min(LEAST_CHAINS, max(r * v for r, v in context.tiles))
+    best = max(r * v / (r + v) for r, v in context.tiles)
+    intensity = min(LEAST_INTENSITY, 0.9 * best)
+    return [
+        Rule(
+            "registers",
+            reads,
+            lambda c: context.fits(c["tile_rows"], c["tile_vectors"]),
+            lambda c: (
+                f"a tile of {c['tile_rows']} rows of {c['tile_vectors']} vectors takes "
+                f"{registers(c['tile_rows'], c['tile_vectors'])} vector registers; "
+                f"there are {target.vector_registers}"
+            ),
+        ),
+        Rule(
+            "tile_height",
+            ("tile_rows",),
+            lambda c: c["tile_rows"] <= product.rows,
+            lambda c: (
+                f"a tile of {c['tile_rows']} rows is higher than the product's {product.rows}"
+            ),
+        ),
+        Rule(
+            "tile_width",
+            ("tile_vectors",),
+            lambda c: c["tile_vectors"] <= context.widest,
+            lambda c: (
+                f"a tile of {c['tile_vectors']} vectors is wider than the product's "
+                f"{product.columns} columns, which are {context.widest}"
+            ),
+        ),
+        Rule(
+            "latency",
+            reads,
+            lambda c: c["tile_rows"] * c["tile_vectors"] >= chains,
+            lambda c: (
+                f"{c['tile_rows'] * c['tile_vectors']} accumulators do not hide the latency of "
+                f"an FMA; at least {chains} are needed"
+            ),
+        ),
+        Rule(
+            "intensity",
+            reads,
+            lambda c: (
+                c["tile_rows"] * c["tile_vectors"]
+                >= intensity * (c["tile_rows"] + c["tile_vectors"])
+            ),
+            lambda c: (
+                f"a tile of {c['tile_rows']} rows of {c['tile_vectors']} vectors does "
+                f"{c['tile_rows'] * c['tile_vectors']} FMAs for "
+                f"{c['tile_rows'] + c['tile_vectors']} loads; at least {intensity:.2f} a load "
+                "are needed"
+            ),
+        ),
+    ]
+
+
+def _worker_rules(context: _Context) -> list[Rule]:
+    product, threads = context.product, context.target.threads
+    work = float(product.rows) * product.columns * product.terms
+    wanted = int(min(threads, max(1.0, work // LEAST_WORK)))
+    row_tiles = ceil_div(product.rows, context.values["tile_rows"][0])
+    column_tiles = ceil_div(product.columns, context.lanes)
+    grid = [
+        r * c
+        for r, c in pairs(context.values["row_workers"].tolist(), repeat=2)
+        if r * c <= threads and r <= row_tiles and c <= column_tiles
+    ]
+    least = max(n for n in grid if n <= wanted)
+    reads = ("row_workers", "column_workers")
+    return [
+        Rule(
+            "threads",
+            reads,
+            lambda c: c["row_workers"] * c["column_workers"] <= threads,
+            lambda c: (
+                f"{c['row_workers']} times {c['column_workers']} workers are more than the "
+                f"target's {threads} threads"
+            ),
+        ),
+        Rule(
+            "idle_threads",
+            reads,
+            lambda c: c["row_workers"] * c["column_workers"] >= least,
+            lambda c: (
+                f"{c['row_workers'] * c['column_workers']} of {threads} threads would work; "
+                f"there is work enough for {least}"
+            ),
+        ),
+    ]
+
+
+def _layout_rules(context: _Context) -> list[Rule]:
+    strided = context.product.right_runs_deep
+    operand = context.product.right.name
+    return [
+        Rule(
+            "vector_loads",
+            ("pack_right",),
+            lambda c: c["pack_right"] | (not strided),
+            lambda c: f"{operand} is not contiguous along the vectors, so it must be packed",
+        )
+    ]
+
+
+def _cache_rules(context: _Context) -> list[Rule]:
+    target, lanes = context.target, context.lanes
+
+    def panels(c: Any) -> Any:
+        return FLOAT * c["block_depth"] * (c["tile_rows"] + c["tile_vectors"] * lanes)
+
+    def left_block(c: Any) -> Any:
+        return FLOAT * c["block_depth"] * c["block_rows"]
+
+    def right_block(c: Any) -> Any:
+        return FLOAT * c["block_depth"] * c["block_columns"]
+
+    smallest = int(context.values["block_depth"][0])
+    return [
+        Rule(
+            "l2_panels",
+            ("tile_rows", "tile_vectors", "block_depth"),
+            lambda c: (panels(c) <= target.l2_bytes // 2) | (c["block_depth"] == smallest),
+            lambda c: (
+                f"the two panels of a tile take {panels(c)} bytes; they must fit in half of L2 "
+                f"({target.l2_bytes // 2})"
+            ),
+        ),
+        Rule(
+            "l2_block",
+            ("pack_left", "block_depth", "block_rows"),
+            lambda c: (
+                np.logical_not(c["pack_left"])
+                | (left_block(c) <= target.l2_bytes)
+                | (c["block_rows"] == context.values["block_rows"][0])
+            ),
+            lambda c: (
+                f"the packed left block takes {left_block(c)} bytes; it must fit in L2 "
+                f"({target.l2_bytes})"
+            ),
+        ),
+        Rule(
+            "l3_block",
+            ("pack_right", "block_depth", "block_columns"),
+            lambda c: (
+                np.logical_not(c["pack_right"])
+                | (right_block(c) <= target.l3_bytes)
+                | (c["block_columns"] == context.values["block_columns"][0])
+            ),
+            lambda c: (
+                f"the packed right block takes {right_block(c)} bytes; it must fit in L3 "
+                f"({target.l3_bytes})"
+            ),
+        ),
+    ]
+
+
+def _identity_rules(context: _Context) -> list[Rule]:
+    product, lanes = context.product, context.lanes
+
+    def depth_blocks(bound: Any) -> Any:
+        return ceil_div(product.terms, np.maximum(bound, 1))
+
+    def row_blocks(c: Any, bound: Any) -> Any:
+        tiles = ceil_div(ceil_div(product.rows, c["tile_rows"]), c["row_workers"])
+        return blocks_of(tiles, bound, c["tile_rows"])
+
+    def column_blocks(c: Any, bound: Any) -> Any:
+        width = c["tile_vectors"] * lanes
+        tiles = ceil_div(ceil_div(product.columns, width), c["column_workers"])
+        return blocks_of(tiles, bound, width)
+
+    def distinct(name: str, reads: tuple[str, ...], count: Any) -> Rule:
+        def holds(c: Any) -> Any:
+            before = context.before(name, c[name])
+            return (before == 0) | (count(c, c[name]) != count(c, before))
+
+        def explain(c: Mapping[str, Any]) -> str:
+            before = int(context.before(name, c[name]))
+            return f"{name}={c[name]} makes the same blocks as {name}={before}"
+
+        return Rule(f"distinct_{name}", (*reads, name), holds, explain)
+
+    return [
+        distinct("block_depth", (), lambda c, bound: depth_blocks(bound)),
+        distinct("block_rows", ("tile_rows", "row_workers"), row_blocks),
+        distinct("block_columns", ("tile_vectors", "column_workers"), column_blocks),
+    ]
