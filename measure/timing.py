@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,9 @@ class TimingProtocol:
 SEARCH = TimingProtocol()
 """While searching: a dozen milliseconds of timing a candidate."""
 
+SEARCH_BY_WALL_CLOCK = replace(SEARCH, cold_seconds=8e-3)
+"""The same where the clock runs on while another process has the core, for a time slice or two."""
+
 FINAL = TimingProtocol(
     slow_factor=math.inf,
     recheck_seconds=math.inf,
@@ -50,6 +53,13 @@ FINAL = TimingProtocol(
 )
 """Before one is declared best: 25 interleaved rounds; fewer, but at least 5 of the contenders,
 where one call takes longer than 24 milliseconds."""
+
+
+def protocol(clock: str, final: bool) -> TimingProtocol:
+    """The protocol for a clock (``cpu`` or ``wall``), while searching or before the end."""
+    if final:
+        return FINAL
+    return SEARCH_BY_WALL_CLOCK if clock == "wall" else SEARCH
 
 
 def score(samples: Sequence[float]) -> float:

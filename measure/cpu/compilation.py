@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MEMORY_BYTES = 4 << 30
-SHARED = ("-shared", "-fPIC", "-w")
+SHARED = ("-shared", "-fPIC", "-w", "-Wl,-z,defs")
 ERROR_LINES = 5
 ERROR_CHARACTERS = 1000
 

@@ -33,7 +33,7 @@ static const char *read_inputs(plan *p, const char *data) {
 static const char *read_output(plan *p, const char *data) {
   size_t expected, table;
   int kind;
-  if (scanf("%zu %zu %d %ld %zu %lf %lf %d %63s", &expected, &table, &kind, &p->comparison.count,
+  if (scanf("%zu %zu %d %ld %zu %lf %lf %u %63s", &expected, &table, &kind, &p->comparison.count,
             &p->output_bytes, &p->comparison.relative, &p->comparison.absolute, &p->poison,
             p->output_name) != 9)
     return "malformed output";

@@ -34,7 +34,7 @@ typedef struct {
   char input_name[MAX_INPUTS][64];
   char output_name[64];
   size_t output_bytes;
-  int poison; /* byte the output is filled with before a checked call */
+  unsigned poison; /* 16 bits the output is filled with before a checked call */
   comparison comparison;
 
   int candidates;

@@ -14,6 +14,9 @@ from spaces.workload import Operand, Workload
 KINDS = {"float64": 0, "float32": 1, "int32": 2}
 TABLE_KINDS = {2: 3, 1: 4}
 ALIGNMENT = 4096
+# These 16 bits, repeated, are not a number in every floating-point type of 2 bytes and more.
+# Guards and workspaces are filled with another such pattern, 0xffff.
+NOT_A_NUMBER = 0xFFF5
 
 
 class Problem:
@@ -33,7 +36,7 @@ class Problem:
         self._file = os.fdopen(os.memfd_create("tilewright"), "w+b")
         offsets, size = _store(arrays, self.descriptor)
         relative, absolute = workload.tolerance
-        poison = 0x7F if output.element.is_integer else 0xFF  # floats: not a number
+        poison = 0x7F7F if output.element.is_integer else NOT_A_NUMBER
         kind = KINDS.get(output.dtype, TABLE_KINDS.get(output.element.bytes, -1))
         lines = [f"{self.descriptor} {size}", str(len(operands))]
         for operand, offset in zip(operands, offsets, strict=False):

@@ -18,7 +18,7 @@ from measure.cpu.binaries import server_binary
 from measure.cpu.problem import Problem, index_of
 from measure.interfaces import Built
 from measure.measurement import ErrorKind, Measurement, Status
-from measure.timing import FINAL, SEARCH, TimingProtocol, call_limit, score
+from measure.timing import TimingProtocol, call_limit, protocol, score
 from spaces.cpu.target import CpuTarget
 from spaces.workload import Workload
 
@@ -110,11 +110,10 @@ class CRunner:
         final: bool,
     ) -> str:
         """The text that plan.c reads."""
-        protocol = FINAL if final else SEARCH
         lines = [
             f"{self._target.threads} {int(self._clock == 'wall')} {limit} {self._memory_bytes}",
             f"{float('inf') if best is None else best}",
-            _numbers(protocol),
+            _numbers(protocol(self._clock, final)),
             str(secrets.randbits(63)),
             problem.text,
             str(len(group)),
@@ -218,9 +217,8 @@ def _groups(built: Sequence[Built], ready: Sequence[int]) -> Iterator[list[int]]
         yield group
 
 
-def _numbers(protocol: TimingProtocol) -> str:
+def _numbers(p: TimingProtocol) -> str:
     """The protocol in the order in which plan.h declares it."""
-    p = protocol
     return (
         f"{p.slow_factor} {p.cold_seconds} {p.recheck_seconds} {p.sample_seconds} {p.budget} "
         f"{p.samples} {p.contender_factor} {p.contender_samples} {p.drift}"

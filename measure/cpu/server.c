@@ -148,7 +148,8 @@ static void verify(int i) {
   if (answer.kind == REPLY_ERROR) {
     report_error(i, answer.error, answer.text);
   } else if (answer.kind == REPLY_SLOW) {
-    printf("slow %d %.9e\n", i, answer.seconds[answer.calls - 1]);
+    double again = answer.calls > 1 ? answer.seconds[1] : INFINITY;
+    printf("slow %d %.9e\n", i, fmin(answer.seconds[0], again));
   } else {
     take_checked_calls(i);
     return;

@@ -1,0 +1,86 @@
+import threading
+import time
+from dataclasses import replace
+
+from measure.cpu.builder import CBuilder, unit_text
+from measure.measurement import ErrorKind
+from tests.contracts.builder import BuilderContract
+from tests.measure.cpu.c_kernels import PRELUDE, broken, candidate, good, target
+
+# Takes gcc minutes: a tree of macros that expands to 10^8 additions.
+ENDLESS = "\n".join(
+    [
+        "#define e0(x) x+x+x+x+x+x+x+x+x+x",
+        *(f"#define e{i}(x) e{i - 1}(e{i - 1}(x))" for i in range(1, 4)),
+    ]
+)
+
+
+class TestCBuilder(BuilderContract):
+    def make(self):
+        return CBuilder(target(), jobs=2)
+
+    def good(self, name):
+        return good(name)
+
+    def broken(self, name):
+        return broken(name)
+
+
+def test_a_unit_holds_each_prelude_once():
+    text = unit_text([good(f"g{i}").kernel for i in range(3)])
+    assert text.count(PRELUDE) == 1
+    assert all(f"void g{i}(" in text for i in range(3))
+
+
+def test_candidates_share_units_of_limited_size():
+    builder = CBuilder(target(), jobs=1, unit_size=4)
+    built = builder.build([good(f"g{i}") for i in range(10)])
+    assert len({b.path for b in built}) == 3
+    builder.close()
+
+
+def test_two_kernels_of_one_entry_are_kept_apart():
+    builder = CBuilder(target())
+    one = good("same")
+    other = candidate("same", lambda product: f"{product} C[0] += 0;")
+    built = builder.build([one, other])
+    assert built[0].path != built[1].path
+    builder.close()
+
+
+def test_a_compile_that_takes_too_long_is_stopped_and_costs_one_record():
+    builder = CBuilder(target(), time_limit=1.0)
+    endless = candidate("endless", "volatile long x = e3(1L);", outside=ENDLESS)
+    start = time.monotonic()
+    built = builder.build([good("a"), endless, good("b")])
+    assert time.monotonic() - start < 20
+    assert [b.error_kind for b in built] == [None, ErrorKind.COMPILE_TIMEOUT, None]
+    builder.close()
+
+
+def test_messages_name_the_fault_and_no_temporary_folder():
+    builder = CBuilder(target())
+    [built] = builder.build([broken()])
+    assert "error" in built.error_text
+    assert "/runs/" not in built.error_text
+    builder.close()
+
+
+def test_flags_of_the_target_reach_the_compiler():
+    flagged = replace(target(), flags=(*target().flags, "-DANSWER=42"))
+    builder = CBuilder(flagged)
+    body = "typedef char known[ANSWER == 42 ? 1 : -1];"
+    [built] = builder.build([candidate("uses", body, on=flagged)])
+    assert built.error_text == ""
+    builder.close()
+
+
+def test_close_from_another_thread_ends_a_build():
+    builder = CBuilder(target(), time_limit=60.0)
+    endless = candidate("endless", "volatile long x = e3(1L);", outside=ENDLESS)
+    threading.Timer(0.5, builder.close).start()
+    start = time.monotonic()
+    [built] = builder.build([endless])
+    assert built.path is None
+    assert time.monotonic() - start < 20

@@ -1,0 +1,140 @@
+"""However a run ends, nothing is left: no process, no file."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from measure.cpu.cache import RunDirectory, cache_directory
+from measure.executor import LocalExecutor
+from tests.measure.cpu.c_kernels import good, hanging, target
+
+TUNER = """
+    import sys
+    from measure.executor import LocalExecutor
+    from tests.measure.cpu.c_kernels import good, hanging, slow, target
+    executor = LocalExecutor(target())
+    executor.submit([good("a"), hanging("b")])
+    print("up", flush=True)
+    executor.results()
+"""
+
+
+def run_directories() -> set[Path]:
+    return set(cache_directory("runs").glob("run-*"))
+
+
+def descendants(process: int) -> list[psutil.Process]:
+    return psutil.Process(process).children(recursive=True)
+
+
+def wait_until(condition, seconds: float = 10.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.fixture
+def tuner():
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(TUNER)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "up\n"
+    # The server, and the two candidates' processes: one waits for its rounds, one hangs.
+    assert wait_until(lambda: len(descendants(process.pid)) == 3)
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_children_die_with_their_parent(tuner, number):
+    children = descendants(tuner.pid)
+    tuner.send_signal(number)
+    tuner.wait()
+    assert wait_until(lambda: not alive(children)), alive(children)
+
+
+def test_candidates_die_with_their_server(tuner):
+    server = psutil.Process(tuner.pid).children()[0]
+    children = server.children()
+    server.kill()
+    assert wait_until(lambda: not alive(children)), alive(children)
+
+
+def test_the_next_run_removes_the_files_of_a_killed_one(tuner):
+    left = run_directories()
+    tuner.kill()
+    tuner.wait()
+    assert left <= run_directories()
+    RunDirectory().close()
+    killed = [path for path in left if path.exists() and not _is_locked(path)]
+    assert killed == []
+
+
+def _is_locked(path: Path) -> bool:
+    import fcntl
+
+    with open(path / "lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_closing_leaves_no_process_and_no_file():
+    own = psutil.Process()
+    shared = set(os.listdir("/dev/shm"))
+    before, children = run_directories(), own.children(recursive=True)
+    descriptors = own.num_fds()
+    executor = LocalExecutor(target())
+    executor.submit([good("a"), hanging("b")])
+    assert wait_until(lambda: len(own.children(recursive=True)) >= len(children) + 3)
+    executor.close()
+    assert wait_until(lambda: len(own.children(recursive=True)) == len(children))
+    assert not {p for p in run_directories() - before if not _is_locked(p)}
+    assert set(os.listdir("/dev/shm")) <= shared | set(os.listdir("/dev/shm")) & shared
+    assert own.num_fds() == descriptors
+
+
+def test_an_interrupt_reaches_the_caller_and_closing_still_works():
+    script = textwrap.dedent(
+        """
+        from measure.executor import LocalExecutor
+        from tests.measure.cpu.c_kernels import hanging, target
+        executor = LocalExecutor(target())
+        executor.submit([hanging("a")])
+        print("up", flush=True)
+        try:
+            executor.results()
+        except KeyboardInterrupt:
+            executor.close()
+            print("closed", flush=True)
+        """
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout.readline() == "up\n"
+    wait_until(lambda: len(descendants(process.pid)) >= 2)
+    children = descendants(process.pid)
+    os.killpg(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=20)
+    assert output == "closed\n"
+    assert process.returncode == 0
+    assert wait_until(lambda: not alive(children)), alive(children)

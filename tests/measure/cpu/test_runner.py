@@ -1,0 +1,141 @@
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from measure.cpu.builder import CBuilder
+from measure.cpu.problem import in_memory_order, index_of
+from measure.cpu.runner import CRunner
+from measure.measurement import ErrorKind, Status
+from spaces.workload import Operand
+from tests.contracts.runner import RunnerContract
+from tests.measure.cpu import c_kernels
+from tests.measure.cpu.c_kernels import candidate, product, target
+
+
+class TestCRunner(RunnerContract):
+    clock = "cpu"
+    threads = 1
+
+    def make(self):
+        return CRunner(target(self.threads))
+
+    def make_builder(self):
+        return CBuilder(target(self.threads))
+
+    def good(self, name):
+        return c_kernels.good(name)
+
+    def wrong(self, name):
+        return c_kernels.wrong(name)
+
+    def crashing(self, name):
+        return c_kernels.crashing(name)
+
+    def broken(self, name):
+        return c_kernels.broken(name)
+
+    def slow(self, name):
+        return c_kernels.slow(name)
+
+
+@pytest.mark.skipif(c_kernels.target().cores < 2, reason="needs two cores")
+class TestCRunnerOfTwoThreads(TestCRunner):
+    clock = "wall"
+    threads = 2
+
+
+def measure(candidates, threads=1, **options):
+    builder, runner = CBuilder(target(threads)), CRunner(target(threads))
+    try:
+        return runner.run(builder.build(candidates), **options)
+    finally:
+        runner.close()
+        builder.close()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "int8"])
+@pytest.mark.parametrize("layout", [{}, {"a": "col", "b": "col", "c": "col"}])
+def test_every_dtype_and_layout_is_compared(dtype, layout):
+    work = product(33, 17, 21, dtype=dtype, **layout)
+    off = {"int8": "1"}.get(dtype, "0.25")
+    right, wrong = measure(
+        [
+            c_kernels.good("right", work),
+            candidate("wrong", lambda product: f"{product} C[19] += {off};", work),
+        ]
+    )
+    assert right.ok, right.error_text
+    assert wrong.error_kind is ErrorKind.WRONG
+    row, column = (19, 0) if layout else (1, 2)
+    assert f"C[{row}, {column}]" in wrong.error_text
+    assert "(1 of 561 elements wrong, call 1)" in wrong.error_text
+
+
+def test_a_position_in_memory_is_turned_into_the_index():
+    operand = Operand("T", "float32", ("a", "b", "c"), (2, 3, 5), (2, 0, 1))
+    values = np.arange(30.0).reshape(2, 3, 5)
+    flat = in_memory_order(values, operand)
+    for position, value in enumerate(flat):
+        assert values[index_of(position, operand)] == value
+
+
+def test_threads_of_the_pool_share_the_work():
+    rows = c_kernels.naive(product()).replace("m = 0; m < 48;", "m = w * 12; m < w * 12 + 12;")
+    unpack = "void *const *buffers = c;"
+    task = f"static void task(void *c, int w) {{ {unpack} {rows} }}"
+    call = "runtime->parallel(runtime->pool, 4, task, (void *)buffers);"
+    on = target(min(2, target().cores))
+    [measured] = measure([candidate("threaded", call, on=on, outside=task)], on.threads)
+    assert measured.ok, measured.error_text
+
+
+def test_workspace_is_aligned_and_zeroed_if_asked_for():
+    check = """
+  if ((unsigned long)workspace & 63) abort();
+  for (int i = 0; i < 1000; i++) if (((signed char *)workspace)[i] != (EXPECTED)) abort();
+"""
+    zeroed, dirty = measure(
+        [
+            candidate(
+                "zeroed",
+                lambda p: check.replace("EXPECTED", "0") + p,
+                workspace_bytes=1000,
+                workspace_zeroed=True,
+            ),
+            candidate("dirty", lambda p: check.replace("EXPECTED", "-1") + p, workspace_bytes=1000),
+        ]
+    )
+    assert zeroed.ok, zeroed.error_text
+    assert dirty.ok, dirty.error_text
+
+
+def test_inputs_are_fresh_in_every_run():
+    """A kernel that remembers one batch's answer in a file cannot pass the next."""
+    answers = {m.error_text for _ in range(2) for m in measure([c_kernels.wrong()])}
+    assert len(answers) == 2
+
+
+def test_the_best_of_the_batch_cuts_the_slow_ones_short():
+    measured = measure([c_kernels.good("a"), c_kernels.slow("b"), c_kernels.good("c")])
+    assert [m.status for m in measured] == [Status.OK, Status.SLOW, Status.OK]
+
+
+def test_a_hang_ends_at_ten_times_the_best():
+    start = time.monotonic()
+    [hung] = measure([c_kernels.hanging()], best=1e-5)
+    assert hung.error_kind is ErrorKind.TIMEOUT
+    assert "no end within" in hung.error_text
+    assert time.monotonic() - start < 10
+
+
+def test_close_from_another_thread_ends_a_run():
+    builder, runner = CBuilder(target()), CRunner(target())
+    built = builder.build([c_kernels.hanging()])
+    threading.Timer(0.2, runner.close).start()
+    start = time.monotonic()
+    [measured] = runner.run(built)
+    assert measured.status is Status.ERROR
+    assert time.monotonic() - start < 1.9
+    builder.close()
