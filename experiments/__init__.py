@@ -1,0 +1,1 @@
+"""One folder per table or figure; each is a command: ``python -m experiments.NAME``."""

@@ -1,0 +1,1 @@
+"""Our best schedules against NumPy and torch, interleaved in one process."""

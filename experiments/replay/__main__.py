@@ -1,0 +1,150 @@
+"""Replay recorded GPU spaces: ``python -m experiments.replay --data DIR``; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from costmodel.analytic import AnalyticModel
+from costmodel.interfaces import Example
+from costmodel.metrics import pairwise_accuracy, recall, top
+from experiments.replay.objectives import OBJECTIVES
+from experiments.replay.recording import read_recording
+from experiments.replay.simulated import SimulatedDevice
+from scheduler.evolutionary import EvolutionarySearch
+from scheduler.random_search import RandomSearch
+from scheduler.search import Search
+
+HERE = Path(__file__).parent
+DATA = HERE.parents[2] / "shared" / "data" / "gpu-spaces"
+TRIALS = (32, 64, 128, 256)
+BATCH = 16
+TRAINED_ON = (64, 256)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="folder of recorded spaces")
+    parser.add_argument("--only", default="", help="part of a file's name: replay only these")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=HERE / "results.json")
+    arguments = parser.parse_args()
+    paths = [p for p in sorted(arguments.data.glob("*.json*")) if arguments.only in p.name]
+    if not paths:
+        parser.error(f"no recorded spaces in {arguments.data}")
+    searches, models = [], []
+    for path in paths:
+        if path.name.endswith("_T4.json.gz"):
+            continue  # the same space as its namesake, in another format
+        device = SimulatedDevice(read_recording(path))
+        for result in search_all(device, arguments.seeds):
+            searches.append(result)
+            print(json.dumps(result), flush=True)
+        for result in predict_all(device, arguments.seeds):
+            models.append(result)
+            print(json.dumps(result), flush=True)
+    report = {
+        "seeds": arguments.seeds,
+        "batch": BATCH,
+        "summary": {
+            "regret": summarise(searches, "strategy", [f"regret_{n}" for n in TRIALS]),
+            "models": {
+                str(n): summarise(
+                    [m for m in models if m["rows"] == n],
+                    "objective",
+                    ["pairwise", "top1", "top5", "recall1"],
+                )
+                for n in TRAINED_ON
+            },
+        },
+        "searches": searches,
+        "models": models,
+    }
+    arguments.out.write_text(json.dumps(report, indent=1) + "\n")
+    print(json.dumps(report["summary"], indent=1))
+
+
+def search_all(device: SimulatedDevice, seeds: int) -> Iterator[dict[str, Any]]:
+    """Regret of every strategy after ``TRIALS`` trials, mean over seeds."""
+    for strategy in ("random", *OBJECTIVES):
+        curves = np.array([replay(device, make_search(strategy, device, s)) for s in range(seeds)])
+        regret = curves / device.recording.best - 1.0
+        result = {"space": device.recording.name, "strategy": strategy}
+        for trials in TRIALS:
+            result[f"regret_{trials}"] = round(float(regret[:, trials - 1].mean()), 4)
+            result[f"worst_{trials}"] = round(float(regret[:, trials - 1].max()), 4)
+        yield result
+
+
+def make_search(strategy: str, device: SimulatedDevice, seed: int) -> Search:
+    """The product's own search, over a recorded space."""
+    if strategy == "random":
+        return RandomSearch(device.space, seed)
+    model = OBJECTIVES[strategy](space_for=device.space_for)
+    prior = AnalyticModel(space_for=device.space_for)
+    return EvolutionarySearch(device.space, model, prior, seed)
+
+
+def replay(device: SimulatedDevice, search: Search) -> list[float]:
+    """Best seconds so far after each trial; infinite until one ran."""
+    curve, best = [], float("inf")
+    while len(curve) < TRIALS[-1]:
+        results = [(schedule, device.run(schedule)) for schedule in search.ask(BATCH)]
+        search.tell(results)
+        for _, seconds in results:
+            best = best if seconds is None else min(best, seconds)
+            curve.append(best)
+    return curve
+
+
+def predict_all(device: SimulatedDevice, seeds: int) -> Iterator[dict[str, Any]]:
+    """How well models that saw a few random schedules rank all others, mean over seeds."""
+    space = device.space
+    population = np.concatenate(list(space.blocks()))
+    schedules = [space.schedule(row) for row in population]
+    seconds = [device.run(schedule) for schedule in schedules]
+    score = np.array([0.0 if s is None else device.recording.best / s for s in seconds])
+    for rows in TRAINED_ON:
+        for name, kind in OBJECTIVES.items():
+            found = []
+            for seed in range(seeds):
+                order = np.random.default_rng(seed).permutation(len(population))
+                model = kind(space_for=device.space_for)
+                known = order[:rows]
+                model.fit(
+                    [Example(space.workload, space.target, schedules[i], seconds[i]) for i in known]
+                )
+                rest = order[rows:]
+                truth = score[rest] / score[rest].max()
+                found.append(quality(model.predict(space, population[rest])[0], truth))
+            mean = {key: round(float(np.mean([f[key] for f in found])), 4) for key in found[0]}
+            yield {"space": device.recording.name, "objective": name, "rows": rows, **mean}
+
+
+def quality(predicted: np.ndarray, score: np.ndarray) -> dict[str, float]:
+    return {
+        "pairwise": pairwise_accuracy(predicted, score),
+        "top1": top(predicted, score, 1),
+        "top5": top(predicted, score, 5),
+        "recall1": recall(predicted, score, 0.01),
+    }
+
+
+def summarise(results: list[dict[str, Any]], by: str, keys: list[str]) -> dict[str, Any]:
+    """Mean of each key over all spaces, for each value of ``by``."""
+    return {
+        name: {
+            key: round(float(np.mean([r[key] for r in results if r[by] == name])), 4)
+            for key in keys
+        }
+        for name in dict.fromkeys(r[by] for r in results)
+    }
+
+
+if __name__ == "__main__":
+    main()
