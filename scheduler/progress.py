@@ -49,7 +49,8 @@ class TuningResult:
 
     ``best`` is None if no kernel was right. ``history`` lists the trial, elapsed seconds and
     latency of each improvement. ``waiting_seconds`` were spent waiting for candidates to be
-    built and run; search, lowering and database are the tuner's own work.
+    built and run; search, lowering and database are the tuner's own work. Most of that is done
+    while candidates are built and run; during ``idle_seconds`` of it there were none.
     """
 
     workload: Workload
@@ -65,11 +66,17 @@ class TuningResult:
     search_seconds: float
     lowering_seconds: float
     database_seconds: float
+    idle_seconds: float
+
+    @property
+    def own_seconds(self) -> float:
+        """The tuner's own work, overlapped or not: all but waiting."""
+        return self.wall_seconds - self.waiting_seconds
 
     @property
     def overhead(self) -> float:
-        """Share of the wall time in which the tuner did not wait for candidates."""
-        return 1.0 - self.waiting_seconds / self.wall_seconds
+        """Share of the wall time in which no candidate was built or run."""
+        return self.idle_seconds / self.wall_seconds
 
 
 class Ledger:
@@ -89,10 +96,11 @@ class Ledger:
         return self._spent.get(name, 0.0)
 
     @contextmanager
-    def on(self, name: str) -> Iterator[None]:
-        """Book the time of the block on account ``name``."""
+    def on(self, *names: str) -> Iterator[None]:
+        """Book the time of the block on the accounts ``names``."""
         start = time.monotonic()
         try:
             yield
         finally:
-            self._spent[name] = self.spent(name) + time.monotonic() - start
+            for name in names:
+                self._spent[name] = self.spent(name) + time.monotonic() - start

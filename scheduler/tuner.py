@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from importlib import import_module
 from pathlib import Path
 
 from measure.database import Database
@@ -88,7 +91,7 @@ class Tuner:
     # -- phases ----------------------------------------------------------------------------
 
     def _resume(self) -> None:
-        with self._ledger.on("database"):
+        with self._work("database"):
             measured = [
                 record.measurement
                 for record in self._database.records(self.workload, self.target)
@@ -137,7 +140,7 @@ class Tuner:
         room = min(self._batch, self._trials - self._submitted, self._affordable())
         if self._stop or room <= 0:
             return False
-        with self._ledger.on("search"):
+        with self._work("search"):
             schedules = self._search.ask(room)
         if not schedules:
             self._stop = Stop.EXHAUSTED
@@ -159,7 +162,7 @@ class Tuner:
         """New results, already recorded."""
         with self._ledger.on("waiting"):
             measurements = self._executor.results(max(0.0, min(POLL, self._time_left())))
-        with self._ledger.on("database"):
+        with self._work("database"):
             for measurement in measurements:
                 self._database.record(
                     self.workload, self.target, self.space.version, measurement, self._session
@@ -167,12 +170,12 @@ class Tuner:
         return measurements
 
     def _candidate(self, schedule: Schedule) -> Candidate:
-        with self._ledger.on("lowering"):
+        with self._work("lowering"):
             kernel = self.space.lower(schedule)
         return Candidate(self.workload, self.target, schedule, kernel)
 
     def _tell(self, measurements: Sequence[Measurement]) -> None:
-        with self._ledger.on("search"):
+        with self._work("search"):
             self._search.tell([(m.schedule, m.score) for m in measurements])
 
     def _announce_best(self) -> None:
@@ -181,6 +184,11 @@ class Tuner:
             self._executor.set_best(best.score)
 
     # -- time ------------------------------------------------------------------------------
+
+    def _work(self, account: str) -> AbstractContextManager[None]:
+        """Book own work; also as idle if the executor has nothing to do meanwhile."""
+        idle = () if self._executor.pending() else ("idle",)
+        return self._ledger.on(account, *idle)
 
     def _time_left(self) -> float:
         return self._seconds - self._ledger.elapsed
@@ -232,6 +240,7 @@ class Tuner:
             search_seconds=ledger.spent("search"),
             lowering_seconds=ledger.spent("lowering"),
             database_seconds=ledger.spent("database"),
+            idle_seconds=ledger.spent("idle"),
         )
 
 
@@ -240,6 +249,9 @@ def default_search(space: Space, seed: int) -> Search:
     from costmodel.analytic import AnalyticModel
     from costmodel.model import XGBoostModel
     from scheduler.evolutionary import EvolutionarySearch
+
+    # Half a second of imports, needed only once the first batch is measured.
+    threading.Thread(target=import_module, args=("xgboost",), daemon=True).start()
 
     def this_space(workload: Workload, target: Target) -> Space:
         return space
