@@ -1,0 +1,213 @@
+// Where threads meet: warp collectives, named barriers, mbarriers, clusters, flags in global memory.
+#include <cstring>
+
+#include "machine.h"
+
+namespace tw::emulator {
+
+namespace {
+
+Mbarrier &find_mbarrier(const char *what, Block &block, u32 address) {
+  const u32 offset = offset_of(what, block, address, 8, 8);
+  const auto found = block.mbarriers.find(offset);
+  if (found == block.mbarriers.end())
+    fault("wrong_result", "%s of an mbarrier at byte %u that is not initialised", what, offset);
+  return found->second;
+}
+
+void perhaps_complete(Mbarrier &barrier) {
+  if (barrier.pending || barrier.bytes) return;
+  barrier.pending = barrier.arrivals;
+  barrier.phase ^= 1;
+  wake(barrier.waiters);
+}
+
+void arrive(u32 offset, Mbarrier &barrier) {
+  if (--barrier.pending < 0)
+    fault("wrong_result", "one arrival too many at the mbarrier at byte %u: %d a phase", offset,
+          barrier.arrivals);
+  perhaps_complete(barrier);
+}
+
+}  // namespace
+
+void collective(const char *name, void *argument, const std::function<void(void **)> &operation) {
+  Fiber &fiber = *machine.current;
+  Warp &warp = *fiber.warp;
+  if (warp.arrived && strcmp(warp.collective, name) != 0)
+    fault("wrong_result", "lanes of one warp meet in %s and in %s", warp.collective, name);
+  warp.collective = name;
+  warp.arguments[fiber.lane] = argument;
+  if (++warp.arrived == 32) {
+    operation(warp.arguments);
+    warp.arrived = 0;
+    warp.generation++;
+    wake(warp.waiters);
+    return;
+  }
+  const u32 generation = warp.generation;
+  while (warp.generation == generation)
+    suspend(warp.waiters, [&warp, name] {
+      return text("the other %u lanes of warp %u in %s", 32 - warp.arrived, warp.index, name);
+    });
+}
+
+void sync_warp() {
+  collective("sync_warp", nullptr, [](void **) {});
+  perhaps_preempt();
+}
+
+void shuffle(void *value, u32 bytes, u32 from_lane) {
+  struct Argument { void *value; u32 from; } mine{value, from_lane};
+  collective("a shuffle", &mine, [bytes](void **arguments) {
+    char values[32][8];
+    for (int i = 0; i < 32; i++) memcpy(values[i], ((Argument *)arguments[i])->value, bytes);
+    for (int i = 0; i < 32; i++) {
+      auto *a = (Argument *)arguments[i];
+      memcpy(a->value, values[a->from], bytes);
+    }
+  });
+}
+
+void barrier(u32 id, u32 threads, bool wait) {
+  Block &block = *machine.current->block;
+  if (id > 15) fault("crash", "there is no named barrier %u", id);
+  if (!threads) threads = block.fibers.size();
+  if (threads % 32 || threads > block.fibers.size())
+    fault("crash", "named barrier %u cannot wait for %u threads", id, threads);
+  NamedBarrier &barrier = block.named[id];
+  if (barrier.arrived && barrier.threads != threads)
+    fault("wrong_result", "named barrier %u is used for %u and for %u threads", id, barrier.threads, threads);
+  barrier.threads = threads;
+  const u32 generation = barrier.generation;
+  if (++barrier.arrived == threads) {
+    barrier.arrived = 0;
+    barrier.generation++;
+    wake(barrier.waiters);
+  }
+  while (wait && barrier.generation == generation)
+    suspend(barrier.waiters, [&barrier, id] {
+      return text("barrier %u: %u of %u threads are there", id, barrier.arrived, barrier.threads);
+    });
+  perhaps_preempt();
+}
+
+void mbarrier_init(u32 address, u32 arrivals) {
+  Block &block = owner("mbarrier_init", address, false);
+  const u32 offset = offset_of("mbarrier_init", block, address, 8, 8);
+  if (arrivals == 0 || arrivals >= 1 << 20) fault("crash", "mbarrier_init for %u arrivals", arrivals);
+  if (block.mbarriers.count(offset))
+    fault("wrong_result", "the mbarrier at byte %u is initialised a second time", offset);
+  memset(&block.states[offset], barrier_word, 8);
+  Mbarrier &barrier = block.mbarriers[offset];
+  barrier.pending = barrier.arrivals = arrivals;
+}
+
+void fence_barrier_init() {
+  for (auto &entry : machine.current->block->mbarriers) entry.second.visible = true;
+}
+
+void mbarrier_arrive(u32 address, u32 expected_bytes, bool remote) {
+  const char *what = remote ? "mbarrier_arrive_remote" : "mbarrier_arrive";
+  Block &block = owner(what, address, remote);
+  Mbarrier &barrier = find_mbarrier(what, block, address);
+  if (remote && !barrier.visible) fault("wrong_result", "%s before fence_barrier_init", what);
+  barrier.bytes += expected_bytes;
+  arrive(offset_of(what, block, address, 8, 8), barrier);
+  perhaps_preempt();
+}
+
+void mbarrier_expect(u32 address, u32 bytes) {
+  find_mbarrier("mbarrier_expect", owner("mbarrier_expect", address, false), address).bytes += bytes;
+}
+
+void mbarrier_wait(u32 address, u32 parity) {
+  if (parity > 1) fault("crash", "mbarrier_wait for parity %u", parity);
+  Block &block = owner("mbarrier_wait", address, false);
+  Mbarrier &barrier = find_mbarrier("mbarrier_wait", block, address);
+  const u32 offset = offset_of("mbarrier_wait", block, address, 8, 8);
+  perhaps_preempt();
+  while (barrier.phase == parity)
+    suspend(barrier.waiters, [&barrier, offset, parity] {
+      return text("mbarrier at byte %u, parity %u: in phase parity %u, %d of %d arrivals and %d bytes to come",
+                  offset, parity, barrier.phase, barrier.pending, barrier.arrivals, barrier.bytes);
+    });
+}
+
+void complete_bytes(Block &block, u32 address, u32 bytes) {
+  Mbarrier &barrier = find_mbarrier("a TMA load", block, address);
+  if (!barrier.visible)
+    fault("wrong_result", "a TMA load completes on the mbarrier at byte %u before fence_barrier_init",
+          offset_of("a TMA load", block, address, 8, 8));
+  barrier.bytes -= bytes;
+  perhaps_complete(barrier);
+}
+
+void cluster_arrive() {
+  Fiber &fiber = *machine.current;
+  Cluster &cluster = *fiber.block->cluster;
+  if (fiber.cluster_arrived) fault("wrong_result", "cluster_arrive twice without cluster_wait");
+  fiber.cluster_arrived = true;
+  fiber.cluster_phase = cluster.phase;
+  if (++cluster.arrived == fiber.block->fibers.size() * cluster.blocks.size()) {
+    cluster.arrived = 0;
+    cluster.phase++;
+    wake(cluster.waiters);
+  }
+}
+
+void cluster_wait() {
+  Fiber &fiber = *machine.current;
+  Cluster &cluster = *fiber.block->cluster;
+  if (!fiber.cluster_arrived) fault("wrong_result", "cluster_wait without cluster_arrive");
+  while (cluster.phase == fiber.cluster_phase)
+    suspend(cluster.waiters, [&cluster] {
+      return text("the cluster barrier: %u of %zu threads are there", cluster.arrived,
+                  cluster.blocks.size() * cluster.blocks[0]->fibers.size());
+    });
+  fiber.cluster_arrived = false;
+  perhaps_preempt();
+}
+
+void set_registers(u32 count, bool up) {
+  if (count < 24 || count > 256 || count % 8)
+    fault("crash", "setmaxnreg to %u: 24 to 256 by 8 are allowed", count);
+  collective("setmaxnreg", nullptr, [](void **) {});
+  if (lane()) return;
+  Warp &warp = *machine.current->warp;
+  Block &block = *warp.block;
+  if (up != (count >= warp.registers)) fault("crash", "setmaxnreg %s from %u to %u", up ? "up" : "down", warp.registers, count);
+  const u32 needed = up ? (count - warp.registers) * 32 : 0;
+  while (needed > block.spare_registers)
+    suspend(block.register_waiters, [&block, needed] {
+      return text("setmaxnreg: %u of %u registers are free", block.spare_registers, needed);
+    });
+  block.spare_registers += (warp.registers - count) * 32;  // wraps to the right sum
+  warp.registers = count;
+  wake(block.register_waiters);
+}
+
+u32 take_ticket(u32 *counter) {
+  global_atomic(counter, 4);
+  const u32 old = (*counter)++;
+  perhaps_preempt();
+  return old;
+}
+
+void signal_global(u32 *flag, u32 value) {
+  perhaps_preempt();
+  check_global("signal_global", flag, 4, 4, true);
+  *flag = value;
+  if (const auto found = machine.flags.find(flag); found != machine.flags.end()) wake(found->second);
+}
+
+void wait_global(const u32 *flag, u32 value) {
+  check_global("wait_global", flag, 4, 4, false);
+  perhaps_preempt();
+  while (*flag != value)
+    suspend(machine.flags[flag], [flag, value] {
+      return text("a flag in global memory to become %u; it is %u", value, *flag);
+    });
+}
+
+}  // namespace tw::emulator

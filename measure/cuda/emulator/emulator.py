@@ -1,0 +1,194 @@
+"""One kernel, one launch, one process: what came out, or what went wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from measure.cuda.emulator.memory import Memory
+from measure.cuda.emulator.toolchain import compile_library, process
+from measure.measurement import ErrorKind
+from spaces.cuda.abi import tensor_maps
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.kernel import Kernel, Launch
+
+_FAULT = 3  # exit status of a reported fault
+_ORDER = ("float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+_KINDS = {name: i for i, name in enumerate((*_ORDER, "int32", "int8"))}  # runtime.h: enum Kind
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """When asynchronous effects land and which thread goes next: ``eager``, ``lazy``, ``random``."""
+
+    mode: str
+    seed: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.mode} {self.seed}" if self.mode == "random" else self.mode
+
+
+INTERLEAVINGS = (
+    Interleaving("eager"),
+    Interleaving("lazy"),
+    Interleaving("random", 1),
+    Interleaving("random", 2),
+)
+"""The ones that together find the usual mistakes."""
+
+
+@dataclass(frozen=True)
+class Emulated:
+    """The outcome of a run: the output operand's array, or a fault in words."""
+
+    output: np.ndarray | None = None
+    error_kind: ErrorKind | None = None
+    error_text: str = ""
+
+
+class Emulator:
+    """Compiles and runs kernels; a context manager that owns a folder of libraries.
+
+    ``batch`` kernels go into one library when :meth:`build` is given many, which costs far less
+    than one each. ``resident`` clusters are in flight at once.
+    """
+
+    def __init__(self, batch: int = 8, resident: int = 4) -> None:
+        self._batch = batch
+        self._resident = resident
+        self._folder = tempfile.TemporaryDirectory(prefix="tilewright-emulator-")
+        self._libraries: dict[tuple[str, str], Path] = {}
+        self._errors: dict[tuple[str, str], str] = {}
+
+    def __enter__(self) -> Emulator:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the libraries. Idempotent."""
+        self._folder.cleanup()
+
+    def build(self, kernels: Sequence[Kernel]) -> None:
+        """Compile ``kernels`` ahead of :meth:`run`; a faulty one shows when it is run."""
+        new = {_key(k): k for k in kernels if not self._known(_key(k))}
+        missing = list(new.values())
+        for start in range(0, len(missing), self._batch):
+            self._compile(missing[start : start + self._batch])
+
+    def run(
+        self,
+        kernel: Kernel,
+        inputs: Mapping[str, np.ndarray],
+        interleaving: Interleaving = INTERLEAVINGS[0],
+        timeout: float = 120.0,
+    ) -> Emulated:
+        """Launch ``kernel`` once on ``inputs`` (by operand name, in the operands' memory order).
+
+        The output and, unless it is to be zeroed, the workspace are poisoned with NaN first.
+        ``timeout`` is in seconds of wall time.
+        """
+        self.build([kernel])
+        if error := self._errors.get(_key(kernel)):
+            return Emulated(error_kind=ErrorKind.COMPILE, error_text=error)
+        with Memory(kernel, inputs) as memory:
+            request = [
+                f"library {self._libraries[_key(kernel)]}",
+                f"entry {kernel.entry}",
+                *_launch_lines(kernel.launch),
+                f"mode {interleaving.mode}",
+                f"seed {interleaving.seed}",
+                f"resident {self._resident}",
+                *memory.lines(),
+                *(_tensor_line(memory.index(s.operand), s) for s in tensor_maps(kernel)),
+            ]
+            fault = _supervise("\n".join(request) + "\n", memory.file, timeout)
+            if fault is not None:
+                return fault
+            if kernel.workspace_zeroed and not memory.workspace_is_zero:
+                text = "the kernel leaves its workspace non-zero"
+                return Emulated(error_kind=ErrorKind.WRONG, error_text=text)
+            return Emulated(output=memory.output)
+
+    def _known(self, key: tuple[str, str]) -> bool:
+        return key in self._libraries or key in self._errors
+
+    def _compile(self, kernels: Sequence[Kernel]) -> None:
+        try:
+            library = compile_library(kernels, Path(self._folder.name))
+        except subprocess.CalledProcessError as error:
+            if len(kernels) == 1:
+                self._errors[_key(kernels[0])] = error.stderr[-4000:]
+                return
+            for kernel in kernels:
+                self._compile([kernel])
+        else:
+            self._libraries.update({_key(kernel): library for kernel in kernels})
+
+
+def _key(kernel: Kernel) -> tuple[str, str]:
+    return kernel.entry, kernel.digest
+
+
+def _launch_lines(launch: Launch | None) -> Iterator[str]:
+    if launch is None:
+        raise ValueError("a CUDA kernel needs launch dimensions")
+    for name, extents in (
+        ("grid", launch.grid),
+        ("block", launch.block),
+        ("cluster", launch.cluster),
+    ):
+        yield f"{name} {' '.join(map(str, extents))}"
+    yield f"shared {launch.shared_bytes}"
+
+
+def _tensor_line(buffer: int, spec: TensorMapSpec) -> str:
+    numbers = (
+        buffer,
+        spec.rank,
+        spec.element_bytes,
+        _KINDS[spec.dtype],
+        spec.swizzle,
+        *spec.dims,
+        *spec.strides,
+        *spec.box,
+    )
+    return f"tensor {' '.join(map(str, numbers))}"
+
+
+def _supervise(request: str, file: int, timeout: float) -> Emulated | None:
+    """Run the emulator's process; None if it ended well, else what it reported."""
+    try:
+        done = subprocess.run(
+            [process()],
+            input=request,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            pass_fds=(file,),
+            start_new_session=True,
+        )
+    except subprocess.TimeoutExpired:
+        text = f"the emulated kernel ran longer than {timeout:g} s"
+        return Emulated(error_kind=ErrorKind.TIMEOUT, error_text=text)
+    if done.returncode == 0:
+        return None
+    if done.returncode == _FAULT:
+        kind, _, text = done.stdout.partition("\n")
+        return Emulated(error_kind=ErrorKind(kind), error_text=text.strip())
+    if done.returncode > 0:
+        raise RuntimeError(f"the emulator refused a launch: {done.stderr.strip()}")
+    text = f"the emulated kernel ended by signal {-done.returncode}"
+    return Emulated(error_kind=ErrorKind.CRASH, error_text=text)

@@ -1,0 +1,150 @@
+// The emulated machine: fibers for threads, and what warps, blocks, clusters and the device hold.
+#pragma once
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime.h"
+
+namespace tw::emulator {
+
+struct Fiber;
+struct Block;
+struct Cluster;
+
+enum class Mode { eager, lazy, random };
+// What may be known of a byte of shared memory. `fresh`: written by an ordinary store that no
+// fence_async has yet made visible to TMA and wgmma.
+enum State : u8 { unwritten = 0, written = 1, fresh = 2, barrier_word = 3 };
+
+constexpr u32 shared_start = 1024;  // the first bytes belong to the system, as on the device
+constexpr u32 rank_shift = 24;      // bits of an address above it: rank of the block in its cluster
+
+using Waiters = std::vector<Fiber *>;
+using Effect = std::function<void()>;
+
+// Groups of effects that land late: cp.async, TMA stores, wgmma.
+struct Groups {
+  std::vector<Effect> open;
+  std::deque<std::vector<Effect>> closed;
+  void commit() { closed.push_back(std::move(open)); open.clear(); }
+  void land(size_t keep);  // all but the newest `keep` groups
+  bool empty() const { return open.empty() && closed.empty(); }
+};
+
+struct Mbarrier {
+  i32 pending = 0, arrivals = 0, bytes = 0;
+  u32 phase = 0;
+  bool visible = false;  // fence_barrier_init has followed its initialisation
+  Waiters waiters;
+};
+
+struct NamedBarrier {
+  u32 arrived = 0, threads = 0, generation = 0;
+  Waiters waiters;
+};
+
+struct Warp {
+  Block *block = nullptr;
+  u32 index = 0, arrived = 0, generation = 0, registers = 0, priority = 0;
+  const char *collective = nullptr;
+  void *arguments[32] = {};
+  Waiters waiters;
+  Groups wgmma;
+  bool fenced = false;
+};
+
+struct Fiber {
+  void *stack_pointer = nullptr;
+  char *stack = nullptr;
+  Index thread{};
+  u32 linear = 0, lane = 0;
+  bool ended = false, cluster_arrived = false;
+  u32 cluster_phase = 0;
+  Warp *warp = nullptr;
+  Block *block = nullptr;
+  std::function<std::string()> waits_for;
+  Groups copies, stores;
+  std::vector<std::pair<u32, u32>> fresh;  // (offset, bytes) this thread wrote since its last fence
+};
+
+struct Block {
+  Cluster *cluster = nullptr;
+  u32 rank = 0, alive = 0, spare_registers = 0;
+  Index index{};
+  std::vector<u8> memory;
+  std::vector<State> states;
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  NamedBarrier named[16];
+  std::unordered_map<u32, Mbarrier> mbarriers;  // by offset
+  Waiters register_waiters;
+};
+
+struct Cluster {
+  std::vector<std::unique_ptr<Block>> blocks;
+  u32 alive = 0, arrived = 0, phase = 0;
+  Waiters waiters;
+  std::deque<std::pair<Effect, Block *>> loads;  // TMA loads in flight, and the block that issued each
+};
+
+struct Buffer {
+  std::string name;
+  char *base;
+  u64 bytes;
+  bool writable;
+};
+
+struct Launch {
+  Index grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
+  u32 shared_bytes = 0, resident = 1;
+  void (*entry)(void **) = nullptr;
+  std::vector<void *> arguments;
+};
+
+struct Machine {
+  Mode mode = Mode::eager;
+  u32 random_state = 1;
+  Launch launch;
+  std::vector<Buffer> buffers;
+  std::list<Cluster> clusters;
+  std::deque<Fiber *> ready;
+  std::vector<char *> stacks;
+  std::unordered_map<const u32 *, Waiters> flags;  // wait_global
+  void *main_stack_pointer = nullptr;
+  Fiber *current = nullptr;
+  u64 switches = 0, next_cluster = 0;
+};
+extern Machine machine;
+
+u32 random_below(u32 bound);
+void run();                // the whole launch
+void suspend(Waiters &waiters, std::function<std::string()> waits_for);
+void wake(Waiters &waiters);
+void perhaps_preempt();    // random mode: let another thread go first
+bool now();                // whether an asynchronous effect lands as it is issued
+
+// Ends the process with a report: `kind` is an ErrorKind's value, the place is appended.
+[[noreturn, gnu::format(printf, 2, 3)]] void fault(const char *kind, const char *format, ...);
+std::string place(const Fiber &fiber);
+std::string text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// Runs `operation` once all 32 lanes of the current warp have called with the same name.
+void collective(const char *name, void *argument, const std::function<void(void **)> &operation);
+
+// Shared memory of `block` at `address`, checked; `fault`s name `what`.
+u32 offset_of(const char *what, Block &block, u32 address, u32 bytes, u32 alignment);
+Block &owner(const char *what, u32 address, bool remote);
+const u8 *readable(const char *what, Block &block, u32 address, u32 bytes, bool asynchronous);
+u8 *writable(const char *what, Block &block, u32 address, u32 bytes, State state);
+void check_global(const char *what, const void *at, u32 bytes, u32 alignment, bool write);
+
+void complete_bytes(Block &block, u32 barrier, u32 bytes);
+
+}  // namespace tw::emulator

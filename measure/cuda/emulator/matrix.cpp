@@ -1,0 +1,232 @@
+// Matrix instructions: ldmatrix, stmatrix, mma.sync and wgmma, by the fragment layouts of the PTX ISA.
+#include <cstring>
+
+#include "machine.h"
+
+#if defined(__x86_64__)
+#define TW_FAST __attribute__((target_clones("avx2", "default"), optimize("O3")))
+#else
+#define TW_FAST
+#endif
+
+namespace tw::emulator {
+
+namespace {
+
+u32 bytes_of(Kind kind) {
+  switch (kind) {
+    case Kind::f16: case Kind::bf16: return 2;
+    case Kind::e4m3: case Kind::e5m2: case Kind::s8: return 1;
+    default: return 4;
+  }
+}
+
+float decoded(Kind kind, const void *at) {
+  u32 x = 0;
+  memcpy(&x, at, bytes_of(kind));
+  switch (kind) {
+    case Kind::f16: return f16_to_float(x);
+    case Kind::bf16: return __builtin_bit_cast(float, x << 16);
+    case Kind::tf32: return __builtin_bit_cast(float, x & ~0x1fffu);  // the low bits are ignored
+    case Kind::e4m3: return e4m3_to_float(x);
+    case Kind::e5m2: return f16_to_float(x << 8);
+    case Kind::s8: return (i8)x;
+    default: return __builtin_bit_cast(float, x);
+  }
+}
+
+// d[16][n] += a[16][k] b[k][n]; whole numbers below 2^24 stay exact, so that it serves s8 too
+TW_FAST void multiply(float *d, const float *a, const float *b, u32 n, u32 k) {
+  for (u32 row = 0; row < 16; row++)
+    for (u32 i = 0; i < k; i++) {
+      const float x = a[row * k + i];
+      for (u32 column = 0; column < n; column++) d[row * n + column] += x * b[i * n + column];
+    }
+}
+
+struct Operand { Kind kind; u32 per, bytes; };
+Operand operand(Kind kind) { return {kind, 4 / bytes_of(kind), bytes_of(kind)}; }
+
+// A fragment of A: 16 rows of k columns, spread over the registers of 32 lanes.
+void gather_a(float *a, Kind kind, u32 k, const u32 *const *registers) {
+  const Operand o = operand(kind);
+  const u32 count = 2 * k / (4 * o.per);
+  for (u32 lane = 0; lane < 32; lane++)
+    for (u32 i = 0; i < count; i++)
+      for (u32 e = 0; e < o.per; e++)
+        a[(lane / 4 + i % 2 * 8) * k + lane % 4 * o.per + e + i / 2 * 4 * o.per] =
+            decoded(kind, (const char *)&registers[lane][i] + e * o.bytes);
+}
+
+void gather_b(float *b, Kind kind, u32 k, const u32 *const *registers) {
+  const Operand o = operand(kind);
+  for (u32 lane = 0; lane < 32; lane++)
+    for (u32 i = 0; i < k / (4 * o.per); i++)
+      for (u32 e = 0; e < o.per; e++)
+        b[(lane % 4 * o.per + e + i * 4 * o.per) * 8 + lane / 4] =
+            decoded(kind, (const char *)&registers[lane][i] + e * o.bytes);
+}
+
+// Adds the product (16 rows of n) to the accumulators of 32 lanes, or sets them to it.
+void scatter_d(const float *product, Kind kind, u32 n, void *const *d, bool accumulate) {
+  for (u32 lane = 0; lane < 32; lane++)
+    for (u32 i = 0; i < n / 2; i++) {
+      const u32 row = lane / 4 + i / 2 % 2 * 8, column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      const float value = product[row * n + column];
+      if (kind == Kind::s32) {
+        i32 &x = ((i32 *)d[lane])[i];
+        x = (accumulate ? x : 0) + (i32)value;
+      } else if (kind == Kind::f32) {
+        float &x = ((float *)d[lane])[i];
+        x = (accumulate ? x : 0) + value;
+      } else {
+        u16 &x = ((u16 *)d[lane])[i];
+        x = float_to_f16((accumulate ? f16_to_float(x) : 0) + value);
+      }
+    }
+}
+
+// Address of element (row, column of K) of an operand behind a wgmma descriptor.
+u32 described(u64 descriptor, u32 row, u32 k, u32 element, bool transposed) {
+  const u32 start = (descriptor & 0x3fff) << 4, leading = (descriptor >> 16 & 0x3fff) << 4;
+  const u32 stride = (descriptor >> 32 & 0x3fff) << 4, mode = descriptor >> 62;
+  const u32 swizzle = mode == 0 ? 16 : 256 >> mode;  // bytes of a row; 16 is none
+  u32 address;
+  if (transposed) {
+    const u32 per = swizzle / element;
+    address = mode ? row / per * leading + k / 8 * stride : row / per * stride + k / 8 * leading;
+    address += start + k % 8 * swizzle + row % per * element;
+  } else {
+    const u32 byte = k * element;
+    address = start + row / 8 * stride + row % 8 * swizzle;
+    address += mode ? byte : byte / 16 * leading + byte % 16;
+  }
+  const u32 mask = swizzle / 16 - 1;
+  return address ^ ((address >> 7) & mask) << 4;
+}
+
+void check_descriptor(u64 descriptor) {
+  const u32 mode = descriptor >> 62, start = (descriptor & 0x3fff) << 4;
+  const u32 swizzle = mode == 0 ? 16 : 256 >> mode;
+  if (mode && start % (8 * swizzle) >= swizzle)
+    fault("crash", "a wgmma descriptor starts at byte %d of shared memory, within a group of 8 rows of %u bytes",
+          (i32)(start - shared_start), swizzle);
+}
+
+float shared_element(Block &block, u64 descriptor, u32 row, u32 k, Kind kind, bool transposed) {
+  const u32 bytes = bytes_of(kind);
+  return decoded(kind, readable("wgmma", block, described(descriptor, row, k, bytes, transposed), bytes, true));
+}
+
+}  // namespace
+
+void ldmatrix(u32 *registers, u32 count, u32 from, bool transposed) {
+  struct Argument { u32 *registers; u32 from; } mine{registers, from};
+  collective("ldmatrix", &mine, [count, transposed](void **arguments) {
+    for (u32 matrix = 0; matrix < count; matrix++) {
+      u16 values[8][8];
+      for (u32 row = 0; row < 8; row++) {
+        const u32 address = ((Argument *)arguments[matrix * 8 + row])->from;
+        memcpy(values[row], readable("ldmatrix", owner("ldmatrix", address, false), address, 16, false), 16);
+      }
+      for (u32 lane = 0; lane < 32; lane++) {
+        const u32 row = lane / 4, column = lane % 4 * 2;
+        const u32 low = transposed ? values[column][row] : values[row][column];
+        const u32 high = transposed ? values[column + 1][row] : values[row][column + 1];
+        ((Argument *)arguments[lane])->registers[matrix] = low | high << 16;
+      }
+    }
+  });
+  perhaps_preempt();
+}
+
+void stmatrix(u32 to, const u32 *registers, u32 count, bool transposed) {
+  struct Argument { const u32 *registers; u32 to; u16 rows[8]; } mine{registers, to, {}};
+  collective("stmatrix", &mine, [count, transposed](void **arguments) {
+    for (u32 matrix = 0; matrix < count; matrix++)
+      for (u32 lane = 0; lane < 32; lane++)
+        for (u32 e = 0; e < 2; e++) {
+          const u32 major = lane / 4, minor = lane % 4 * 2 + e;
+          const u32 row = transposed ? minor : major, column = transposed ? major : minor;
+          const u32 value = ((Argument *)arguments[lane])->registers[matrix];
+          ((Argument *)arguments[matrix * 8 + row])->rows[column] = value >> 16 * e;
+        }
+  });
+  if (machine.current->lane < count * 8) shared_store(to, mine.rows, 16, false);
+  sync_warp();
+}
+
+void mma(Kind d_kind, Kind a_kind, Kind b_kind, u32 k, void *d, const u32 *a, const u32 *b) {
+  struct Argument { void *d; const u32 *a, *b; } mine{d, a, b};
+  collective("mma", &mine, [=](void **arguments) {
+    float left[16 * 32], right[32 * 8], product[16 * 8] = {};
+    const u32 *as[32], *bs[32];
+    void *ds[32];
+    for (u32 lane = 0; lane < 32; lane++) {
+      const auto &argument = *(Argument *)arguments[lane];
+      as[lane] = argument.a;
+      bs[lane] = argument.b;
+      ds[lane] = argument.d;
+    }
+    gather_a(left, a_kind, k, as);
+    gather_b(right, b_kind, k, bs);
+    multiply(product, left, right, 8, k);
+    scatter_d(product, d_kind, 8, ds, true);
+  });
+}
+
+void wgmma(Kind d_kind, Kind a_kind, Kind b_kind, u32 n, u32 k, void *d, u64 a, const u32 *a_registers,
+           u64 b, int accumulate, bool a_transposed, bool b_transposed) {
+  struct Argument { void *d; const u32 *a; } mine{d, a_registers};
+  Warp *warp = machine.current->warp;
+  const bool from_shared = !a_registers;
+  if (!warp->fenced) fault("wrong_result", "wgmma before wgmma_fence()");
+  if (from_shared) check_descriptor(a);
+  check_descriptor(b);
+  collective("wgmma", &mine, [=](void **arguments) {
+    std::vector<void *> ds(32);
+    std::vector<const u32 *> as(32);
+    for (u32 lane = 0; lane < 32; lane++) {
+      ds[lane] = ((Argument *)arguments[lane])->d;
+      as[lane] = ((Argument *)arguments[lane])->a;
+    }
+    // each warp of the group does its own 16 rows: no data flows between them
+    Effect effect = [=, ds = std::move(ds), as = std::move(as)] {
+      static float left[16 * 32], right[32 * 256], product[16 * 256];
+      Block &block = *warp->block;
+      if (from_shared)
+        for (u32 row = 0; row < 16; row++)
+          for (u32 i = 0; i < k; i++)
+            left[row * k + i] = shared_element(block, a, warp->index % 4 * 16 + row, i, a_kind, a_transposed);
+      else gather_a(left, a_kind, k, as.data());
+      for (u32 column = 0; column < n; column++)
+        for (u32 i = 0; i < k; i++)
+          right[i * n + column] = shared_element(block, b, column, i, b_kind, b_transposed);
+      memset(product, 0, 16 * n * sizeof(float));
+      multiply(product, left, right, n, k);
+      scatter_d(product, d_kind, n, ds.data(), accumulate);
+    };
+    // in order, since one may add to another's result
+    if (warp->wgmma.empty() && now()) effect();
+    else warp->wgmma.open.push_back(std::move(effect));
+  });
+  perhaps_preempt();
+}
+
+void wgmma_fence() {
+  Warp *warp = machine.current->warp;
+  collective("wgmma_fence", nullptr, [warp](void **) { warp->fenced = true; });
+}
+
+void wgmma_commit() {
+  Warp *warp = machine.current->warp;
+  collective("wgmma_commit", nullptr, [warp](void **) { warp->wgmma.commit(); });
+}
+
+void wgmma_wait(u32 pending) {
+  Warp *warp = machine.current->warp;
+  collective("wgmma_wait", nullptr, [warp, pending](void **) { warp->wgmma.land(pending); });
+  perhaps_preempt();
+}
+
+}  // namespace tw::emulator

@@ -1,0 +1,182 @@
+// Global and shared memory: every access is checked for its bounds, alignment and history.
+#include <cstring>
+
+#include "machine.h"
+
+namespace tw::emulator {
+
+namespace {
+
+const Buffer &nearest(const char *at) {
+  const Buffer *best = nullptr;
+  u64 distance = ~0ull;
+  for (const Buffer &buffer : machine.buffers) {
+    u64 d = at < buffer.base ? buffer.base - at
+                             : at < buffer.base + buffer.bytes ? 0 : at - (buffer.base + buffer.bytes) + 1;
+    if (d < distance) { distance = d; best = &buffer; }
+  }
+  return *best;
+}
+
+u32 natural_alignment(u32 bytes) { return bytes < 16 ? bytes : 16; }
+
+void touch(Block &block, u32 offset, u32 bytes, State state) {
+  memset(&block.states[offset], state, bytes);
+}
+
+// An ordinary store: not yet visible to TMA and wgmma, until the writer's fence_async.
+u8 *store_target(const char *what, Block &block, u32 address, u32 bytes) {
+  u8 *to = writable(what, block, address, bytes, fresh);
+  auto &ranges = machine.current->fresh;
+  const u32 offset = to - block.memory.data();
+  if (&block != machine.current->block) return to;
+  if (!ranges.empty() && ranges.back().first + ranges.back().second == offset) ranges.back().second += bytes;
+  else ranges.emplace_back(offset, bytes);
+  if (ranges.size() > 4096) ranges.clear();  // a kernel without async reads never fences
+  return to;
+}
+
+}  // namespace
+
+void check_global(const char *what, const void *at, u32 bytes, u32 alignment, bool write) {
+  static size_t last = 0;
+  const char *p = (const char *)at;
+  for (size_t i = 0; i < machine.buffers.size(); i++) {
+    const size_t j = (last + i) % machine.buffers.size();
+    const Buffer &buffer = machine.buffers[j];
+    if (p < buffer.base || p + bytes > buffer.base + buffer.bytes) continue;
+    last = j;
+    if (write && !buffer.writable) fault("wrong_result", "%s writes to input %s", what, buffer.name.c_str());
+    if ((u64)p % alignment)
+      fault("crash", "%s of %u bytes is misaligned at byte %lld of %s", what, bytes,
+            (i64)(p - buffer.base), buffer.name.c_str());
+    return;
+  }
+  const Buffer &buffer = nearest(p);
+  fault("out_of_bounds", "%s of %u bytes at byte %lld of %s, which has %llu", what, bytes,
+        (i64)(p - buffer.base), buffer.name.c_str(), buffer.bytes);
+}
+
+void global_load(void *to, const void *from, u32 bytes) {
+  const u32 piece = bytes < 16 ? bytes : 16;
+  perhaps_preempt();
+  for (u32 i = 0; i < bytes; i += piece) check_global("load_global", (const char *)from + i, piece, piece, false);
+  memcpy(to, from, bytes);
+}
+
+void global_store(void *to, const void *from, u32 bytes) {
+  const u32 piece = bytes < 16 ? bytes : 16;
+  perhaps_preempt();
+  for (u32 i = 0; i < bytes; i += piece) check_global("store_global", (char *)to + i, piece, piece, true);
+  memcpy(to, from, bytes);
+}
+
+void global_atomic(const void *at, u32 bytes) {
+  perhaps_preempt();
+  check_global("atomic_add", at, bytes, bytes, true);
+}
+
+u32 offset_of(const char *what, Block &block, u32 address, u32 bytes, u32 alignment) {
+  const u32 offset = (address & ((1u << rank_shift) - 1)) - shared_start;
+  if (offset > block.memory.size() || bytes > block.memory.size() - offset)
+    fault("out_of_bounds", "%s of %u bytes at byte %d of shared memory, which has %zu", what, bytes,
+          (i32)offset, block.memory.size());
+  if (address % alignment)
+    fault("crash", "%s at byte %u of shared memory is not aligned to %u bytes", what, offset, alignment);
+  return offset;
+}
+
+Block &owner(const char *what, u32 address, bool remote) {
+  Block &mine = *machine.current->block;
+  const u32 rank = address >> rank_shift;
+  if (rank == mine.rank) return mine;
+  if (!remote) fault("crash", "%s of an address in another block's shared memory", what);
+  if (rank >= mine.cluster->blocks.size()) fault("crash", "%s of an address of no block", what);
+  Block &block = *mine.cluster->blocks[rank];
+  if (!block.alive) fault("crash", "%s of the shared memory of a block that has ended", what);
+  return block;
+}
+
+const u8 *readable(const char *what, Block &block, u32 address, u32 bytes, bool asynchronous) {
+  const u32 offset = offset_of(what, block, address, bytes, natural_alignment(bytes));
+  const State *states = &block.states[offset];
+  for (u32 i = 0; i < bytes; i++) {
+    if (states[i] == written) continue;
+    if (states[i] == unwritten)
+      fault("wrong_result", "%s reads uninitialised shared memory at byte %u", what, offset + i);
+    if (states[i] == barrier_word)
+      fault("wrong_result", "%s reads an mbarrier at byte %u of shared memory", what, offset + i);
+    if (asynchronous)
+      fault("wrong_result", "%s reads byte %u of shared memory, stored without a fence_async() since",
+            what, offset + i);
+  }
+  return &block.memory[offset];
+}
+
+u8 *writable(const char *what, Block &block, u32 address, u32 bytes, State state) {
+  const u32 offset = offset_of(what, block, address, bytes, natural_alignment(bytes));
+  if (memchr(&block.states[offset], barrier_word, bytes))
+    fault("wrong_result", "%s overwrites an mbarrier near byte %u of shared memory", what, offset);
+  touch(block, offset, bytes, state);
+  return &block.memory[offset];
+}
+
+u32 shared_base() { return machine.current->block->rank << rank_shift | shared_start; }
+
+void shared_load(void *to, u32 from, u32 bytes, bool remote) {
+  perhaps_preempt();
+  const char *what = remote ? "load_remote" : "load_shared";
+  const u32 piece = bytes < 16 ? bytes : 16;
+  Block &block = owner(what, from, remote);
+  for (u32 i = 0; i < bytes; i += piece)
+    memcpy((char *)to + i, readable(what, block, from + i, piece, false), piece);
+}
+
+void shared_store(u32 to, const void *from, u32 bytes, bool remote) {
+  perhaps_preempt();
+  const char *what = remote ? "store_remote" : "store_shared";
+  const u32 piece = bytes < 16 ? bytes : 16;
+  Block &block = owner(what, to, remote);
+  for (u32 i = 0; i < bytes; i += piece)
+    memcpy(store_target(what, block, to + i, piece), (const char *)from + i, piece);
+}
+
+u32 map_shared(u32 address, u32 rank) {
+  const Block &mine = *machine.current->block;
+  if (rank >= mine.cluster->blocks.size())
+    fault("crash", "map_shared to rank %u of a cluster of %zu blocks", rank, mine.cluster->blocks.size());
+  return (address & ((1u << rank_shift) - 1)) | rank << rank_shift;
+}
+
+void fence_async() {
+  Fiber &fiber = *machine.current;
+  for (auto [offset, bytes] : fiber.fresh)
+    for (u32 i = offset; i < offset + bytes; i++)
+      if (fiber.block->states[i] == fresh) fiber.block->states[i] = written;
+  fiber.fresh.clear();
+}
+
+void cp_async(u32 to, const void *from, u32 bytes, u32 valid) {
+  perhaps_preempt();
+  Block &block = owner("cp_async", to, false);
+  if (valid > bytes) fault("crash", "cp_async of %u valid bytes of %u", valid, bytes);
+  offset_of("cp_async", block, to, bytes, bytes);
+  if (valid) check_global("cp_async", from, valid, bytes, false);
+  Block *target = &block;
+  Effect effect = [=] {
+    u8 *p = store_target("cp_async", *target, to, bytes);
+    memcpy(p, from, valid);
+    memset(p + valid, 0, bytes - valid);
+  };
+  if (now()) effect();
+  else machine.current->copies.open.push_back(std::move(effect));
+}
+
+void cp_async_commit() { machine.current->copies.commit(); }
+
+void cp_async_wait(u32 pending) {
+  machine.current->copies.land(pending);
+  perhaps_preempt();
+}
+
+}  // namespace tw::emulator

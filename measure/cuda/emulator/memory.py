@@ -1,0 +1,99 @@
+"""The buffers of one emulated launch, shared with its process through an anonymous file."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaces.kernel import Kernel
+from spaces.workload import Operand
+
+_PAGE, _ALIGNMENT = 4096, 256
+_POISON = 0xFF  # NaN in every floating-point type
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Pages of the file with one buffer at their end, so that an overrun leaves them."""
+
+    name: str
+    offset: int
+    bytes: int
+    start: int
+    used: int
+    writable: bool
+
+
+class Memory:
+    """Inputs filled in, output poisoned with NaN, workspace poisoned or zeroed as the kernel asks.
+
+    A context manager: the file lives within it; arrays handed out are copies.
+    """
+
+    def __init__(self, kernel: Kernel, inputs: Mapping[str, np.ndarray]) -> None:
+        self._kernel = kernel
+        *operands, output = kernel.arguments
+        sizes = [(operand.name, operand.bytes, False) for operand in operands]
+        sizes.append((output.name, output.bytes, True))
+        if kernel.workspace_bytes:
+            sizes.append(("workspace", kernel.workspace_bytes, True))
+        self._regions = {region.name: region for region in _regions(sizes)}
+        self.file = os.memfd_create("tilewright-emulator")
+        total = sum(region.bytes for region in self._regions.values())
+        os.ftruncate(self.file, total)
+        self._bytes = np.frombuffer(mmap.mmap(self.file, total), dtype=np.uint8)
+        self._bytes[:] = _POISON
+        for operand in operands:
+            self._view(operand)[...] = np.asarray(inputs[operand.name])
+        if kernel.workspace_zeroed:
+            self._place("workspace")[:] = 0
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.file)
+
+    def lines(self) -> Iterator[str]:
+        """How the request of a launch describes the memory; see ``main.cpp``."""
+        yield f"memory {self.file}"
+        for r in self._regions.values():
+            yield f"buffer {r.name} {r.offset} {r.bytes} {r.start} {r.used} {int(r.writable)}"
+
+    def index(self, name: str) -> int:
+        """Position of the buffer called ``name`` among those of :meth:`lines`."""
+        return list(self._regions).index(name)
+
+    @property
+    def output(self) -> np.ndarray:
+        """A copy of the output operand."""
+        return self._view(self._kernel.arguments[-1]).copy()
+
+    @property
+    def workspace_is_zero(self) -> bool:
+        """Whether the workspace holds nothing but zeros."""
+        return not self._place("workspace").any()
+
+    def _place(self, name: str) -> np.ndarray:
+        region = self._regions[name]
+        first = region.offset + region.start
+        return self._bytes[first : first + region.used]
+
+    def _view(self, operand: Operand) -> np.ndarray:
+        """The operand's bytes as an array of its shape."""
+        ordered = self._place(operand.name).view(operand.element.numpy)
+        shape = [operand.shape[dimension] for dimension in operand.order]
+        return ordered.reshape(shape).transpose(np.argsort(operand.order))
+
+
+def _regions(sizes: list[tuple[str, int, bool]]) -> Iterator[_Region]:
+    offset = 0
+    for name, used, writable in sizes:
+        aligned = -(-used // _ALIGNMENT) * _ALIGNMENT
+        length = -(-aligned // _PAGE) * _PAGE
+        yield _Region(name, offset, length, length - aligned, used, writable)
+        offset += length

@@ -1,0 +1,302 @@
+// Fibers and their order: who runs next, when asynchronous effects land, and what a deadlock is.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+#include "machine.h"
+
+namespace tw::emulator {
+
+Machine machine;
+
+namespace {
+
+constexpr size_t stack_bytes = 128 << 10, page = 4096;
+
+#if defined(__x86_64__)
+extern "C" void tw_switch(void **save, void *load);
+asm(R"(
+.text
+.globl tw_switch
+tw_switch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+#else
+#error "the emulator's fibers are written for x86-64"
+#endif
+
+void fiber_main();
+
+// A stack on which the first switch "returns" into fiber_main.
+void *first_frame(char *stack) {
+  void **top = (void **)(stack + stack_bytes - 64);
+  *--top = nullptr;
+  *--top = (void *)fiber_main;
+  for (int i = 0; i < 6; i++) *--top = nullptr;
+  return top;
+}
+
+char *take_stack() {
+  if (!machine.stacks.empty()) {
+    char *stack = machine.stacks.back();
+    machine.stacks.pop_back();
+    return stack;
+  }
+  void *stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) fault("out_of_memory", "no memory for the stack of another thread");
+  mprotect(stack, page, PROT_NONE);
+  return (char *)stack;
+}
+
+void leave() { tw_switch(&machine.current->stack_pointer, machine.main_stack_pointer); }
+
+void end_thread(Fiber &fiber) {
+  if (!fiber.stores.empty())
+    fault("wrong_result", "a thread ends before tma_wait_read<0>() for its TMA stores");
+  fiber.copies.commit();
+  fiber.copies.land(0);
+  fiber.ended = true;
+  Block &block = *fiber.block;
+  block.cluster->alive--;
+  if (--block.alive) return;
+  for (auto &load : block.cluster->loads)
+    if (load.second == &block) fault("wrong_result", "a block ends while its TMA load is in flight");
+  for (Warp &warp : block.warps)
+    if (!warp.wgmma.empty()) fault("wrong_result", "a block ends before wgmma_wait<0>()");
+}
+
+void fiber_main() {
+  machine.launch.entry(machine.launch.arguments.data());
+  end_thread(*machine.current);
+  leave();
+  abort();
+}
+
+void start_block(Cluster &cluster, u32 rank, Index index) {
+  const Launch &launch = machine.launch;
+  auto &block = *cluster.blocks.emplace_back(std::make_unique<Block>());
+  const u32 threads = launch.block.x * launch.block.y * launch.block.z;
+  block.cluster = &cluster;
+  block.rank = rank;
+  block.index = index;
+  block.alive = threads;
+  block.memory.assign(launch.shared_bytes, 0xff);  // NaN in every floating-point type
+  block.states.assign(launch.shared_bytes, unwritten);
+  block.fibers.resize(threads);
+  block.warps.resize(threads / 32);
+  const u32 registers = 65536 / threads / 8 * 8 > 255 ? 255 : 65536 / threads / 8 * 8;
+  block.spare_registers = 65536 - registers * threads;
+  for (u32 i = 0; i < block.warps.size(); i++) {
+    block.warps[i].block = &block;
+    block.warps[i].index = i;
+    block.warps[i].registers = registers;
+    block.warps[i].priority = random_below(1 << 16);
+  }
+  for (u32 i = 0; i < threads; i++) {
+    Fiber &fiber = block.fibers[i];
+    fiber.linear = i;
+    fiber.lane = i % 32;
+    fiber.thread = {i % launch.block.x, i / launch.block.x % launch.block.y,
+                    i / launch.block.x / launch.block.y};
+    fiber.warp = &block.warps[i / 32];
+    fiber.block = &block;
+    fiber.stack = take_stack();
+    fiber.stack_pointer = first_frame(fiber.stack);
+    machine.ready.push_back(&fiber);
+  }
+  cluster.alive += threads;
+}
+
+bool start_cluster() {
+  const Launch &launch = machine.launch;
+  const Index &grid = launch.grid, &size = launch.cluster;
+  const u64 across = grid.x / size.x, down = grid.y / size.y, deep = grid.z / size.z;
+  if (machine.next_cluster == across * down * deep) return false;
+  const u64 i = machine.next_cluster++;
+  const Index first{u32(i % across) * size.x, u32(i / across % down) * size.y,
+                    u32(i / across / down) * size.z};
+  Cluster &cluster = machine.clusters.emplace_back();
+  for (u32 rank = 0; rank < size.x * size.y * size.z; rank++)
+    start_block(cluster, rank, {first.x + rank % size.x, first.y + rank / size.x % size.y,
+                                first.z + rank / size.x / size.y});
+  return true;
+}
+
+void retire_clusters() {
+  for (auto cluster = machine.clusters.begin(); cluster != machine.clusters.end();) {
+    if (cluster->alive) { ++cluster; continue; }
+    for (auto &block : cluster->blocks)
+      for (Fiber &fiber : block->fibers) machine.stacks.push_back(fiber.stack);
+    cluster = machine.clusters.erase(cluster);
+  }
+}
+
+// The oldest, or in random mode the best of a few by the priority of their warps: some warps
+// then run far ahead of others, which is what shows a missing barrier.
+Fiber *pick() {
+  if (machine.ready.empty()) return nullptr;
+  if (machine.mode == Mode::random) {
+    size_t best = random_below(machine.ready.size());
+    for (int i = 0; i < 3; i++) {
+      size_t other = random_below(machine.ready.size());
+      if (machine.ready[other]->warp->priority > machine.ready[best]->warp->priority) best = other;
+    }
+    std::swap(machine.ready[best], machine.ready.front());
+    if (random_below(512) == 0) machine.ready.front()->warp->priority = random_below(1 << 16);
+  }
+  Fiber *fiber = machine.ready.front();
+  machine.ready.pop_front();
+  return fiber;
+}
+
+// Lets one TMA load land: the oldest, or any in random mode, where loads are unordered.
+bool land_one() {
+  std::vector<Cluster *> pending;
+  for (Cluster &cluster : machine.clusters)
+    if (!cluster.loads.empty()) pending.push_back(&cluster);
+  if (pending.empty()) return false;
+  const bool random = machine.mode == Mode::random;
+  auto &loads = pending[random ? random_below(pending.size()) : 0]->loads;
+  const auto chosen = loads.begin() + (random ? random_below(loads.size()) : 0);
+  Effect effect = std::move(chosen->first);
+  loads.erase(chosen);
+  effect();
+  return true;
+}
+
+[[noreturn]] void deadlock() {
+  // threads that wait for the same thing are one entry: ranges of thread numbers
+  std::map<std::string, std::vector<u32>> groups;
+  for (Cluster &cluster : machine.clusters)
+    for (auto &block : cluster.blocks)
+      for (Fiber &fiber : block->fibers)
+        if (!fiber.ended)
+          groups[text("in block (%u, %u, %u) wait for ", block->index.x, block->index.y, block->index.z)
+                 + fiber.waits_for()].push_back(fiber.linear);
+  std::string report;
+  for (auto &[what, threads] : groups) {
+    std::string ranges;
+    for (size_t i = 0; i < threads.size();) {
+      size_t end = i;
+      while (end + 1 < threads.size() && threads[end + 1] == threads[end] + 1) end++;
+      ranges += text(end > i ? "%s%u-%u" : "%s%u", i ? ", " : "", threads[i], threads[end]);
+      i = end + 1;
+    }
+    report += text("%sthreads %s ", report.empty() ? "" : "; ", ranges.c_str()) + what;
+  }
+  machine.current = nullptr;
+  fault("deadlock", "deadlock: %s", report.c_str());
+}
+
+}  // namespace
+
+u32 random_below(u32 bound) {
+  u32 &x = machine.random_state;
+  x ^= x << 13;
+  x ^= x >> 17;
+  x ^= x << 5;
+  return u32((u64)x * bound >> 32);
+}
+
+void run() {
+  for (;;) {
+    while (machine.clusters.size() < machine.launch.resident && start_cluster()) {}
+    if (machine.clusters.empty()) return;
+    if (machine.mode == Mode::random && random_below(8) == 0) land_one();
+    Fiber *fiber = pick();
+    if (!fiber) {
+      if (!land_one()) deadlock();
+      continue;
+    }
+    machine.current = fiber;
+    machine.switches++;
+    tw_switch(&machine.main_stack_pointer, fiber->stack_pointer);
+    machine.current = nullptr;
+    if (fiber->ended && fiber->block->cluster->alive == 0) retire_clusters();
+  }
+}
+
+void suspend(Waiters &waiters, std::function<std::string()> waits_for) {
+  Fiber *fiber = machine.current;
+  fiber->waits_for = std::move(waits_for);
+  waiters.push_back(fiber);
+  leave();
+}
+
+void wake(Waiters &waiters) {
+  machine.ready.insert(machine.ready.end(), waiters.begin(), waiters.end());
+  waiters.clear();
+}
+
+void perhaps_preempt() {
+  if (machine.mode != Mode::random || random_below(32)) return;
+  machine.ready.push_back(machine.current);
+  leave();
+}
+
+bool now() {
+  return machine.mode == Mode::eager || (machine.mode == Mode::random && random_below(3) == 0);
+}
+
+void Groups::land(size_t keep) {
+  while (closed.size() > keep) {
+    std::vector<Effect> group = std::move(closed.front());
+    closed.pop_front();
+    for (Effect &effect : group) effect();
+  }
+}
+
+std::string text(const char *format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  return line;
+}
+
+std::string place(const Fiber &fiber) {
+  const Index &block = fiber.block->index;
+  return text("thread %u of block (%u, %u, %u)", fiber.linear, block.x, block.y, block.z);
+}
+
+void fault(const char *kind, const char *format, ...) {
+  char line[4096];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  printf("%s\n%s", kind, line);
+  if (machine.current) printf(", by %s", place(*machine.current).c_str());
+  printf("\n");
+  fflush(stdout);
+  _exit(3);
+}
+
+const Index &thread_index() { return machine.current->thread; }
+const Index &block_index() { return machine.current->block->index; }
+const Index &block_size() { return machine.launch.block; }
+const Index &grid_size() { return machine.launch.grid; }
+u32 lane() { return machine.current->lane; }
+u32 cluster_rank() { return machine.current->block->rank; }
+
+}  // namespace tw::emulator
