@@ -32,7 +32,7 @@ class TimingProtocol:
     sample_seconds: float = 1e-3
     budget: float = 12e-3
     samples: int = 5
-    contender_factor: float = 1.2
+    contender_factor: float = 1.1
     contender_samples: int = 3
     drift: float = 0.1
 
@@ -48,7 +48,6 @@ FINAL = TimingProtocol(
     recheck_seconds=math.inf,
     budget=0.6,
     samples=25,
-    contender_factor=1.1,
     contender_samples=5,
 )
 """Before one is declared best: 25 interleaved rounds; fewer, but at least 5 of the contenders,
