@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,8 +37,10 @@ LEAST_UNCERTAINTY = 0.01
 class Settings:
     """How the trees are grown; the defaults fit 256 rows in about 0.1 s of one core.
 
-    ``floor`` is added to a label to make its weight, so that failures count too. Each of
-    ``members`` sees a row with probability ``share``.
+    ``rounds`` and ``depth`` are for up to 256 rows; with more the rounds grow as the square root
+    of the rows and the depth by one for each four times as many, both within bounds. ``floor``
+    is added to a label to make its weight, so that failures count too. Each of ``members`` sees
+    a row with probability ``share``.
     """
 
     rounds: int = 40
@@ -45,11 +48,16 @@ class Settings:
     learning_rate: float = 0.15
     bins: int = 32
     columns: float = 0.7
-    members: int = 4
-    share: float = 0.75
+    members: int = 5
+    share: float = 0.85
     floor: float = 0.1
     seed: int = 0
     threads: int = 1
+
+    def grown(self, rows: int) -> tuple[int, int]:
+        """Rounds and depth for so many rows."""
+        ratio = max(rows / 256, 1.0)
+        return min(int(self.rounds * ratio**0.5), 400), min(self.depth + int(log(ratio, 4)), 9)
 
 
 @dataclass(frozen=True)
@@ -148,6 +156,16 @@ class XGBoostModel:
             rows={group.name: len(group.latency) for group in groups},
         )
 
+    def _labels(self, score: np.ndarray) -> np.ndarray:
+        """What the trees are to predict of scores in [0, 1]."""
+        return score
+
+    def _gradient(self, margin: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives of the loss by ``margin`` [rows, members], the trees' sum
+        so far: squared error, weighted by the label so that the fast are told apart."""
+        weight = np.repeat(labels[:, None] + self.settings.floor, margin.shape[1], axis=1)
+        return weight * (margin - labels[:, None]), weight
+
     def _seen(self, rows: int) -> np.ndarray:
         """Which row each member learns from, bool [rows, members]."""
         generator = np.random.default_rng(self.settings.seed)
@@ -157,27 +175,29 @@ class XGBoostModel:
         import xgboost
 
         s = self.settings
+        rounds, depth = s.grown(len(score))
         data = xgboost.QuantileDMatrix(
             matrix, label=np.zeros(seen.shape), max_bin=s.bins, nthread=s.threads
         )
-        weight = (score[:, None] + s.floor) * seen
+        labels = self._labels(score)
 
-        def squared_error(margin: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
-            return weight * (margin.reshape(seen.shape) - score[:, None]), weight
+        def loss(margin: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
+            first, second = self._gradient(margin.reshape(seen.shape), labels)
+            return first * seen, second * seen
 
         parameters = {
             "tree_method": "hist",
             "max_bin": s.bins,
-            "max_depth": s.depth,
+            "max_depth": depth,
             "eta": s.learning_rate,
             "colsample_bynode": s.columns,
             "min_child_weight": s.floor,
             "num_target": s.members,
-            "base_score": float(np.average(score, weights=score + s.floor)),
+            "base_score": float(np.average(labels, weights=score + s.floor)),
             "seed": s.seed,
             "nthread": s.threads,
         }
-        return xgboost.train(parameters, data, s.rounds, obj=squared_error)
+        return xgboost.train(parameters, data, rounds, obj=loss)
 
 
 def _predict(booster: xgboost.Booster, matrix: np.ndarray) -> np.ndarray:
