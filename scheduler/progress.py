@@ -45,7 +45,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What a run found and where its time went.
+    """What a run found and where its ``seconds`` of wall time went.
 
     ``best`` is None if no kernel was right. ``history`` lists the trial, elapsed seconds and
     latency of each improvement. ``waiting_seconds`` were spent waiting for candidates to be
@@ -61,7 +61,7 @@ class TuningResult:
     resumed: int
     failures: Mapping[str, int]
     history: tuple[tuple[int, float, float], ...]
-    wall_seconds: float
+    seconds: float
     waiting_seconds: float
     search_seconds: float
     lowering_seconds: float
@@ -71,12 +71,12 @@ class TuningResult:
     @property
     def own_seconds(self) -> float:
         """The tuner's own work, overlapped or not: all but waiting."""
-        return self.wall_seconds - self.waiting_seconds
+        return self.seconds - self.waiting_seconds
 
     @property
     def overhead(self) -> float:
         """Share of the wall time in which no candidate was built or run."""
-        return self.idle_seconds / self.wall_seconds
+        return self.idle_seconds / self.seconds
 
 
 class Ledger:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from measure.database import Database
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Measurement
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
@@ -20,6 +20,9 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import Target, detect_target
 from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from measure.database import Database
 
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
 RESERVE = 0.15  # share of the time that the final comparison may take at most
@@ -35,7 +38,8 @@ class Tuner:
     What the database knows of this space is told to the search first and never measured again,
     so a killed run goes on where it was. Every result is recorded before anything else is done
     with it. The first batch is awaited, since all that follow profit from it; from then on one
-    is built while another is timed. The executor stays open; whoever made it closes it.
+    is built while another is timed. An ``executor`` stays open for whoever made it; without one
+    each run has its own on this machine.
     """
 
     def __init__(
@@ -43,7 +47,7 @@ class Tuner:
         workload: Workload,
         target: Target,
         database: Database,
-        executor: Executor,
+        executor: Executor | None = None,
         search: Search | None = None,
         seed: int = 0,
         space: Space | None = None,
@@ -55,7 +59,7 @@ class Tuner:
         self.target = target
         self.space = space or space_for(workload, target)
         self._database = database
-        self._executor = executor
+        self._given_executor = executor
         self._search = search or default_search(self.space, seed)
         self._batch = batch
         self._finalists = finalists
@@ -80,12 +84,16 @@ class Tuner:
         self._ledger, self._board = Ledger(), Scoreboard()
         self._submitted = 0
         self._stop: Stop | None = None
+        self._executor = self._given_executor or local_executor(self.target)
         try:
             self._resume()
             self._explore()
             self._compare()
         except KeyboardInterrupt:
             self._stop = Stop.INTERRUPTED
+        finally:
+            if self._given_executor is None:
+                self._executor.close()
         return self._result()
 
     # -- phases ----------------------------------------------------------------------------
@@ -235,7 +243,7 @@ class Tuner:
             resumed=board.resumed,
             failures=dict(board.failures),
             history=tuple(board.history),
-            wall_seconds=ledger.elapsed,
+            seconds=ledger.elapsed,
             waiting_seconds=ledger.spent("waiting"),
             search_seconds=ledger.spent("search"),
             lowering_seconds=ledger.spent("lowering"),
@@ -260,6 +268,13 @@ def default_search(space: Space, seed: int) -> Search:
     return EvolutionarySearch(space, model, AnalyticModel(space_for=this_space), seed)
 
 
+def local_executor(target: Target) -> Executor:
+    """An executor of this machine."""
+    from measure.executor import LocalExecutor
+
+    return LocalExecutor(target)
+
+
 def tune(
     workload: Workload,
     target: Target | str = "cpu",
@@ -275,19 +290,16 @@ def tune(
     ``target`` may be a name (``spaces.target.detect_target``), ``database`` a path or URL. See
     :meth:`Tuner.run` for the budgets.
     """
-    from measure.executor import LocalExecutor
+    from measure.database import Database
 
     if isinstance(target, str):
         target = detect_target(target)
-    opened = database if isinstance(database, Database) else Database(database)
-    executor = LocalExecutor(target)
-    try:
-        tuner = Tuner(workload, target, opened, executor, seed=seed)
+    if isinstance(database, Database):
+        tuner = Tuner(workload, target, database, seed=seed)
         return tuner.run(trials, seconds, patience, on_progress)
-    finally:
-        executor.close()
-        if opened is not database:
-            opened.close()
+    with Database(database) as opened:
+        tuner = Tuner(workload, target, opened, seed=seed)
+        return tuner.run(trials, seconds, patience, on_progress)
 
 
 def _check(trials: int, seconds: float, patience: int | None) -> None:
