@@ -299,5 +299,5 @@ def _id(connection: Connection, key: Column[str], row: dict[str, Any]) -> int:
 def _insert_new(connection: Connection, key: Column[str], row: dict[str, Any]) -> bool:
     """Insert a row unless one with its ``key`` exists; whether it was inserted."""
     statement = _INSERTS[connection.dialect.name](key.table).values(row)
-    statement = statement.on_conflict_do_nothing(index_elements=[key]).inline()
-    return bool(connection.execute(statement).rowcount == 1)
+    statement = statement.on_conflict_do_nothing(index_elements=[key]).returning(key)
+    return connection.execute(statement).scalar() is not None

@@ -7,7 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    func,
+    inspect,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from measure.schema import HEAD, VERSION_TABLE
@@ -78,6 +89,7 @@ def _url(location: str | Path) -> URL:
     return url
 
 
+_LOCK = 0x74696C65  # any number, the same in every version: one process migrates at a time
 _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
 
 
@@ -114,6 +126,8 @@ def _prepare(engine: Engine, create: bool) -> None:
         raw.execute("PRAGMA journal_mode = WAL")
         raw.close()
     with for_writing(engine).begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         version = _version(engine, connection, create)  # another process may have been faster
         if version != HEAD:
             _upgrade(engine, connection, version)

@@ -37,16 +37,16 @@ class Fields:
         return value if value in words else self._refuse(name, value, ", ".join(words))
 
     def number(self, name: str) -> float:
-        """A finite number."""
+        """A finite number; zero has no sign, since not every database keeps it."""
         value = self.take(name)
-        return float(value) if _finite(value) else self._refuse(name, value, "a finite number")
+        return float(value) + 0.0 if _finite(value) else self._refuse(name, value, "a number")
 
     def numbers(self, name: str) -> tuple[float, ...]:
         """A list of finite numbers."""
         value = self.take(name)
         if isinstance(value, list | tuple) and all(_finite(x) for x in value):
             return tuple(float(x) for x in value)
-        return self._refuse(name, value, "a list of finite numbers")
+        return self._refuse(name, value, "a list of numbers")
 
     def mapping(self, name: str) -> dict[str, Any]:
         """A JSON object."""

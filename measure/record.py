@@ -56,7 +56,7 @@ class Record:
             self.space_version,
             self.schedule.key,
             self.measurement.round,
-            float(self.measurement.started_at),
+            float(self.measurement.started_at) + 0.0,  # -0.0 is 0.0
         )
         return hashlib.sha256(canonical_json(words).encode()).hexdigest()
 

@@ -181,6 +181,12 @@ class DatabaseContract:
             self.put(database, replace(measured(1, 1.0), **change))
         assert list(database.records()) == []
 
+    def test_negative_zero_is_zero(self, database, tmp_path):
+        self.put(database, replace(failed(1), started_at=-0.0, build_seconds=-0.0))
+        assert self.put(database, replace(failed(1), started_at=0.0)) == [False]
+        database.export_jsonl(tmp_path / "zero.jsonl")
+        assert "-0.0" not in (tmp_path / "zero.jsonl").read_text()
+
     # -- one attempt is one row ------------------------------------------------------------
 
     def test_the_same_attempt_twice_is_one_row(self, database):
@@ -370,6 +376,7 @@ class DatabaseContract:
             (lambda line: line.replace('"mc":1', '"mc":[1]'), r"decision 'mc' has value \[1\]"),
             (lambda line: line.replace('"score":1.0', '"score":1e999'), "score=inf"),
             (lambda line: line.replace('"score":1.0', '"score":NaN'), "NaN"),
+            (lambda line: line.replace('"started_at":0.0', '"started_at":1e999'), "inf"),
             (lambda line: line.replace('"m":64', '"operator":1'), "no parameter 'operator'"),
             (lambda line: "[" * 100_000, "not JSON"),
         ],
