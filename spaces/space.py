@@ -38,9 +38,12 @@ class Space:
         self.workload = workload
         self.target = target
         self.templates = {template.name: template for template in templates}
+        if len(self.templates) < len(templates):
+            raise ValueError(f"two templates of one name: {[t.name for t in templates]}")
         self._names: list[tuple[str | None, str]] = [(None, "template")]
         self._values: list[np.ndarray] = [np.array(list(self.templates))]
         for template in templates:
+            _check_rules(template)
             for decision in template.decisions:
                 self._names.append((template.name, decision.name))
                 self._values.append(_column(decision))
@@ -172,7 +175,8 @@ class Space:
         take = generator.random(first.shape) < 0.5
         take[:, 0] = True  # a child has its first parent's template
         inactive = ~self._active(second)
-        return self.complete(np.where(take | inactive, first, second), generator)
+        wishes = np.where(take | inactive, self._preferences(first), second)
+        return self.complete(wishes, generator)
 
     def neighbours(self, row: np.ndarray, generator: np.random.Generator) -> Population:
         """All distinct valid schedules one decision away from ``row``, repaired where rules ask."""
@@ -297,6 +301,10 @@ class Space:
         active[:, 0] = True
         return active
 
+    def _preferences(self, population: Population) -> Population:
+        """The population as wishes: none for inactive decisions, whose index 0 says nothing."""
+        return np.where(self._active(population), population, NO_PREFERENCE)
+
     def _columns(self, template: str, population: Population) -> Columns:
         return {
             name: self._values[i][population[:, i]]
@@ -307,12 +315,12 @@ class Space:
     def _change(
         self, population: Population, column: np.ndarray, value: np.ndarray, generator: Any
     ) -> Population:
-        changed = population.copy()
+        changed = self._preferences(population)
         changed[np.arange(len(population)), column] = value
         groups = [
             self.complete(changed[column == c], generator, first=int(c)) for c in np.unique(column)
         ]
-        return np.concatenate(groups) if groups else changed
+        return np.concatenate(groups) if groups else population
 
     def _order(self, template: int, first: int | None) -> list[int]:
         """Column 0, then ``first``, then the template's other decisions as they stand."""
@@ -374,6 +382,13 @@ def _column(decision: Decision) -> np.ndarray:
     if len(kinds) != 1:
         raise ValueError(f"decision {decision.name}: values of more than one type: {kinds}")
     return np.array(decision.values)
+
+
+def _check_rules(template: Template) -> None:
+    names = {decision.name for decision in template.decisions}
+    for rule in template.rules:
+        if not rule.reads or not names.issuperset(rule.reads):
+            raise ValueError(f"rule {rule.name}: reads {rule.reads}, not decisions of {names}")
 
 
 def _same(value: Value, allowed: Value) -> bool:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from spaces.mapping import repeat, spatial
 
-
 MOST = {1: 4, 2: 3, 3: 2}  # extents of one atom by rank: products stay small
 
 
