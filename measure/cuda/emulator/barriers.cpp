@@ -29,37 +29,48 @@ void arrive(u32 offset, Mbarrier &barrier) {
   perhaps_complete(barrier);
 }
 
-}  // namespace
-
-void collective(const char *name, void *argument, const std::function<void(void **)> &operation) {
-  Fiber &fiber = *machine.current;
-  Warp &warp = *fiber.warp;
-  if (warp.arrived && strcmp(warp.collective, name) != 0)
-    fault("wrong_result", "lanes of one warp meet in %s and in %s", warp.collective, name);
-  warp.collective = name;
-  warp.arguments[fiber.lane] = argument;
-  if (++warp.arrived == 32) {
-    operation(warp.arguments);
-    warp.arrived = 0;
-    warp.generation++;
-    wake(warp.waiters);
+void meet(Team &team, u32 rank, const char *instruction, void *argument, const Operation &operation) {
+  if (team.arrived && strcmp(team.instruction, instruction) != 0)
+    fault("wrong_result", "threads that execute together meet in %s and in %s", team.instruction, instruction);
+  team.instruction = instruction;
+  team.arguments[rank] = argument;
+  if (++team.arrived == team.arguments.size()) {
+    operation(team.arguments.data());
+    team.arrived = 0;
+    team.generation++;
+    wake(team.waiters);
     return;
   }
-  const u32 generation = warp.generation;
-  while (warp.generation == generation)
-    suspend(warp.waiters, [&warp, name] {
-      return text("the other %u lanes of warp %u in %s", 32 - warp.arrived, warp.index, name);
+  const u32 generation = team.generation;
+  while (team.generation == generation)
+    suspend(team.waiters, [&team, instruction] {
+      return text("the others of %zu threads in %s", team.arguments.size(), instruction);
     });
 }
 
+}  // namespace
+
+void by_warp(const char *instruction, void *argument, const Operation &operation) {
+  Fiber &fiber = *machine.current;
+  meet(fiber.warp->team, fiber.lane, instruction, argument, operation);
+}
+
+void by_warpgroup(const char *instruction, void *argument, const Operation &operation) {
+  Fiber &fiber = *machine.current;
+  const u32 group = fiber.linear / 128;
+  if (group >= fiber.block->warpgroups.size())
+    fault("crash", "%s by warp %u, which is in no whole warpgroup", instruction, fiber.linear / 32);
+  meet(fiber.block->warpgroups[group].team, fiber.linear % 128, instruction, argument, operation);
+}
+
 void sync_warp() {
-  collective("sync_warp", nullptr, [](void **) {});
-  perhaps_preempt();
+  by_warp("sync_warp", nullptr, [](void **) {});
+  perhaps_preempt(at_meeting);
 }
 
 void shuffle(void *value, u32 bytes, u32 from_lane) {
   struct Argument { void *value; u32 from; } mine{value, from_lane};
-  collective("a shuffle", &mine, [bytes](void **arguments) {
+  by_warp("a shuffle", &mine, [bytes](void **arguments) {
     char values[32][8];
     for (int i = 0; i < 32; i++) memcpy(values[i], ((Argument *)arguments[i])->value, bytes);
     for (int i = 0; i < 32; i++) {
@@ -89,7 +100,7 @@ void barrier(u32 id, u32 threads, bool wait) {
     suspend(barrier.waiters, [&barrier, id] {
       return text("barrier %u: %u of %u threads are there", id, barrier.arrived, barrier.threads);
     });
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
 }
 
 void mbarrier_init(u32 address, u32 arrivals) {
@@ -114,7 +125,7 @@ void mbarrier_arrive(u32 address, u32 expected_bytes, bool remote) {
   if (remote && !barrier.visible) fault("wrong_result", "%s before fence_barrier_init", what);
   barrier.bytes += expected_bytes;
   arrive(offset_of(what, block, address, 8, 8), barrier);
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
 }
 
 void mbarrier_expect(u32 address, u32 bytes) {
@@ -126,7 +137,7 @@ void mbarrier_wait(u32 address, u32 parity) {
   Block &block = owner("mbarrier_wait", address, false);
   Mbarrier &barrier = find_mbarrier("mbarrier_wait", block, address);
   const u32 offset = offset_of("mbarrier_wait", block, address, 8, 8);
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
   while (barrier.phase == parity)
     suspend(barrier.waiters, [&barrier, offset, parity] {
       return text("mbarrier at byte %u, parity %u: in phase parity %u, %d of %d arrivals and %d bytes to come",
@@ -166,13 +177,13 @@ void cluster_wait() {
                   cluster.blocks.size() * cluster.blocks[0]->fibers.size());
     });
   fiber.cluster_arrived = false;
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
 }
 
 void set_registers(u32 count, bool up) {
   if (count < 24 || count > 256 || count % 8)
     fault("crash", "setmaxnreg to %u: 24 to 256 by 8 are allowed", count);
-  collective("setmaxnreg", nullptr, [](void **) {});
+  by_warp("setmaxnreg", nullptr, [](void **) {});
   if (lane()) return;
   Warp &warp = *machine.current->warp;
   Block &block = *warp.block;
@@ -190,12 +201,12 @@ void set_registers(u32 count, bool up) {
 u32 take_ticket(u32 *counter) {
   global_atomic(counter, 4);
   const u32 old = (*counter)++;
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
   return old;
 }
 
 void signal_global(u32 *flag, u32 value) {
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
   check_global("signal_global", flag, 4, 4, true);
   *flag = value;
   if (const auto found = machine.flags.find(flag); found != machine.flags.end()) wake(found->second);
@@ -203,7 +214,7 @@ void signal_global(u32 *flag, u32 value) {
 
 void wait_global(const u32 *flag, u32 value) {
   check_global("wait_global", flag, 4, 4, false);
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
   while (*flag != value)
     suspend(machine.flags[flag], [flag, value] {
       return text("a flag in global memory to become %u; it is %u", value, *flag);

@@ -50,14 +50,25 @@ struct NamedBarrier {
   Waiters waiters;
 };
 
+// Threads that execute an instruction together: a warp, or a warpgroup for wgmma.
+struct Team {
+  std::vector<void *> arguments;  // one a thread
+  u32 arrived = 0, generation = 0;
+  const char *instruction = nullptr;
+  Waiters waiters;
+};
+
+// wgmma of one warpgroup starts once its four warps have issued it, and completes for all at once.
+struct Warpgroup {
+  Team team;
+  Groups products;
+  bool fenced = false;
+};
+
 struct Warp {
   Block *block = nullptr;
-  u32 index = 0, arrived = 0, generation = 0, registers = 0, priority = 0;
-  const char *collective = nullptr;
-  void *arguments[32] = {};
-  Waiters waiters;
-  Groups wgmma;
-  bool fenced = false;
+  u32 index = 0, registers = 0, priority = 0;
+  Team team;
 };
 
 struct Fiber {
@@ -82,6 +93,7 @@ struct Block {
   std::vector<State> states;
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
+  std::vector<Warpgroup> warpgroups;
   NamedBarrier named[16];
   std::unordered_map<u32, Mbarrier> mbarriers;  // by offset
   Waiters register_waiters;
@@ -110,7 +122,7 @@ struct Launch {
 
 struct Machine {
   Mode mode = Mode::eager;
-  u32 random_state = 1;
+  u32 seed = 0, random_state = 1;
   Launch launch;
   std::vector<Buffer> buffers;
   std::list<Cluster> clusters;
@@ -127,16 +139,24 @@ u32 random_below(u32 bound);
 void run();                // the whole launch
 void suspend(Waiters &waiters, std::function<std::string()> waits_for);
 void wake(Waiters &waiters);
-void perhaps_preempt();    // random mode: let another thread go first
-bool now();                // whether an asynchronous effect lands as it is issued
+// Random mode: lets another thread go first, once in `chance` calls.
+constexpr u32 at_access = 32, at_meeting = 4;
+void perhaps_preempt(u32 chance);
+// Whether an asynchronous effect lands as it is issued. Odd seeds of random mode never delay
+// loads; those with bit 1 always delay products: together they show a stage released too early.
+enum class Async { copy, load, product };
+bool now(Async effect);
 
 // Ends the process with a report: `kind` is an ErrorKind's value, the place is appended.
 [[noreturn, gnu::format(printf, 2, 3)]] void fault(const char *kind, const char *format, ...);
 std::string place(const Fiber &fiber);
 std::string text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// Runs `operation` once all 32 lanes of the current warp have called with the same name.
-void collective(const char *name, void *argument, const std::function<void(void **)> &operation);
+// Runs `operation` on all threads' arguments once the whole warp or warpgroup has come to the
+// same instruction.
+using Operation = std::function<void(void **)>;
+void by_warp(const char *instruction, void *argument, const Operation &operation);
+void by_warpgroup(const char *instruction, void *argument, const Operation &operation);
 
 // Shared memory of `block` at `address`, checked; `fault`s name `what`.
 u32 offset_of(const char *what, Block &block, u32 address, u32 bytes, u32 alignment);

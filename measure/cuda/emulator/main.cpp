@@ -87,7 +87,7 @@ void read_request() {
     else if (word == "cluster") line >> launch.cluster.x >> launch.cluster.y >> launch.cluster.z;
     else if (word == "shared") line >> launch.shared_bytes;
     else if (word == "resident") line >> launch.resident;
-    else if (word == "seed") { line >> machine.random_state; machine.random_state = machine.random_state * 2654435761u + 88172645u; }
+    else if (word == "seed") line >> machine.seed;
     else if (word == "mode") {
       std::string mode;
       line >> mode;
@@ -103,6 +103,7 @@ void read_request() {
     else if (!word.empty()) refuse("unknown line: " + row);
     if (line.fail()) refuse("malformed line: " + row);
   }
+  machine.random_state = machine.seed * 2654435761u + 88172645u;
   const size_t tensors = launch.arguments.size();
   for (Buffer &buffer : machine.buffers) launch.arguments.push_back(&buffer.base);
   std::rotate(launch.arguments.begin(), launch.arguments.begin() + tensors, launch.arguments.end());

@@ -118,11 +118,16 @@ float shared_element(Block &block, u64 descriptor, u32 row, u32 k, Kind kind, bo
   return decoded(kind, readable("wgmma", block, described(descriptor, row, k, bytes, transposed), bytes, true));
 }
 
+Warpgroup &this_group() {
+  Fiber &fiber = *machine.current;
+  return fiber.block->warpgroups[fiber.linear / 128];
+}
+
 }  // namespace
 
 void ldmatrix(u32 *registers, u32 count, u32 from, bool transposed) {
   struct Argument { u32 *registers; u32 from; } mine{registers, from};
-  collective("ldmatrix", &mine, [count, transposed](void **arguments) {
+  by_warp("ldmatrix", &mine, [count, transposed](void **arguments) {
     for (u32 matrix = 0; matrix < count; matrix++) {
       u16 values[8][8];
       for (u32 row = 0; row < 8; row++) {
@@ -137,12 +142,12 @@ void ldmatrix(u32 *registers, u32 count, u32 from, bool transposed) {
       }
     }
   });
-  perhaps_preempt();
+  perhaps_preempt(at_access);
 }
 
 void stmatrix(u32 to, const u32 *registers, u32 count, bool transposed) {
   struct Argument { const u32 *registers; u32 to; u16 rows[8]; } mine{registers, to, {}};
-  collective("stmatrix", &mine, [count, transposed](void **arguments) {
+  by_warp("stmatrix", &mine, [count, transposed](void **arguments) {
     for (u32 matrix = 0; matrix < count; matrix++)
       for (u32 lane = 0; lane < 32; lane++)
         for (u32 e = 0; e < 2; e++) {
@@ -158,7 +163,7 @@ void stmatrix(u32 to, const u32 *registers, u32 count, bool transposed) {
 
 void mma(Kind d_kind, Kind a_kind, Kind b_kind, u32 k, void *d, const u32 *a, const u32 *b) {
   struct Argument { void *d; const u32 *a, *b; } mine{d, a, b};
-  collective("mma", &mine, [=](void **arguments) {
+  by_warp("mma", &mine, [=](void **arguments) {
     float left[16 * 32], right[32 * 8], product[16 * 8] = {};
     const u32 *as[32], *bs[32];
     void *ds[32];
@@ -178,55 +183,53 @@ void mma(Kind d_kind, Kind a_kind, Kind b_kind, u32 k, void *d, const u32 *a, co
 void wgmma(Kind d_kind, Kind a_kind, Kind b_kind, u32 n, u32 k, void *d, u64 a, const u32 *a_registers,
            u64 b, int accumulate, bool a_transposed, bool b_transposed) {
   struct Argument { void *d; const u32 *a; } mine{d, a_registers};
-  Warp *warp = machine.current->warp;
   const bool from_shared = !a_registers;
-  if (!warp->fenced) fault("wrong_result", "wgmma before wgmma_fence()");
   if (from_shared) check_descriptor(a);
   check_descriptor(b);
-  collective("wgmma", &mine, [=](void **arguments) {
-    std::vector<void *> ds(32);
-    std::vector<const u32 *> as(32);
-    for (u32 lane = 0; lane < 32; lane++) {
-      ds[lane] = ((Argument *)arguments[lane])->d;
-      as[lane] = ((Argument *)arguments[lane])->a;
+  by_warpgroup("wgmma", &mine, [=](void **arguments) {
+    Warpgroup &group = this_group();
+    if (!group.fenced) fault("wrong_result", "wgmma before wgmma_fence()");
+    std::vector<void *> ds(128);
+    std::vector<const u32 *> as(128);
+    for (u32 thread = 0; thread < 128; thread++) {
+      ds[thread] = ((Argument *)arguments[thread])->d;
+      as[thread] = ((Argument *)arguments[thread])->a;
     }
-    // each warp of the group does its own 16 rows: no data flows between them
+    Block *block = machine.current->block;
     Effect effect = [=, ds = std::move(ds), as = std::move(as)] {
       static float left[16 * 32], right[32 * 256], product[16 * 256];
-      Block &block = *warp->block;
-      if (from_shared)
-        for (u32 row = 0; row < 16; row++)
-          for (u32 i = 0; i < k; i++)
-            left[row * k + i] = shared_element(block, a, warp->index % 4 * 16 + row, i, a_kind, a_transposed);
-      else gather_a(left, a_kind, k, as.data());
       for (u32 column = 0; column < n; column++)
         for (u32 i = 0; i < k; i++)
-          right[i * n + column] = shared_element(block, b, column, i, b_kind, b_transposed);
-      memset(product, 0, 16 * n * sizeof(float));
-      multiply(product, left, right, n, k);
-      scatter_d(product, d_kind, n, ds.data(), accumulate);
+          right[i * n + column] = shared_element(*block, b, column, i, b_kind, b_transposed);
+      for (u32 warp = 0; warp < 4; warp++) {  // each holds 16 of the 64 rows
+        if (from_shared)
+          for (u32 row = 0; row < 16; row++)
+            for (u32 i = 0; i < k; i++)
+              left[row * k + i] = shared_element(*block, a, warp * 16 + row, i, a_kind, a_transposed);
+        else gather_a(left, a_kind, k, &as[warp * 32]);
+        memset(product, 0, 16 * n * sizeof(float));
+        multiply(product, left, right, n, k);
+        scatter_d(product, d_kind, n, &ds[warp * 32], accumulate);
+      }
     };
     // in order, since one may add to another's result
-    if (warp->wgmma.empty() && now()) effect();
-    else warp->wgmma.open.push_back(std::move(effect));
+    if (group.products.empty() && now(Async::product)) effect();
+    else group.products.open.push_back(std::move(effect));
   });
-  perhaps_preempt();
+  perhaps_preempt(at_access);
 }
 
 void wgmma_fence() {
-  Warp *warp = machine.current->warp;
-  collective("wgmma_fence", nullptr, [warp](void **) { warp->fenced = true; });
+  by_warpgroup("wgmma_fence", nullptr, [](void **) { this_group().fenced = true; });
 }
 
 void wgmma_commit() {
-  Warp *warp = machine.current->warp;
-  collective("wgmma_commit", nullptr, [warp](void **) { warp->wgmma.commit(); });
+  by_warpgroup("wgmma_commit", nullptr, [](void **) { this_group().products.commit(); });
 }
 
 void wgmma_wait(u32 pending) {
-  Warp *warp = machine.current->warp;
-  collective("wgmma_wait", nullptr, [warp, pending](void **) { warp->wgmma.land(pending); });
-  perhaps_preempt();
+  by_warpgroup("wgmma_wait", nullptr, [pending](void **) { this_group().products.land(pending); });
+  perhaps_preempt(at_meeting);
 }
 
 }  // namespace tw::emulator

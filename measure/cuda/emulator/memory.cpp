@@ -59,20 +59,20 @@ void check_global(const char *what, const void *at, u32 bytes, u32 alignment, bo
 
 void global_load(void *to, const void *from, u32 bytes) {
   const u32 piece = bytes < 16 ? bytes : 16;
-  perhaps_preempt();
+  perhaps_preempt(at_access);
   for (u32 i = 0; i < bytes; i += piece) check_global("load_global", (const char *)from + i, piece, piece, false);
   memcpy(to, from, bytes);
 }
 
 void global_store(void *to, const void *from, u32 bytes) {
   const u32 piece = bytes < 16 ? bytes : 16;
-  perhaps_preempt();
+  perhaps_preempt(at_access);
   for (u32 i = 0; i < bytes; i += piece) check_global("store_global", (char *)to + i, piece, piece, true);
   memcpy(to, from, bytes);
 }
 
 void global_atomic(const void *at, u32 bytes) {
-  perhaps_preempt();
+  perhaps_preempt(at_access);
   check_global("atomic_add", at, bytes, bytes, true);
 }
 
@@ -124,7 +124,7 @@ u8 *writable(const char *what, Block &block, u32 address, u32 bytes, State state
 u32 shared_base() { return machine.current->block->rank << rank_shift | shared_start; }
 
 void shared_load(void *to, u32 from, u32 bytes, bool remote) {
-  perhaps_preempt();
+  perhaps_preempt(at_access);
   const char *what = remote ? "load_remote" : "load_shared";
   const u32 piece = bytes < 16 ? bytes : 16;
   Block &block = owner(what, from, remote);
@@ -133,7 +133,7 @@ void shared_load(void *to, u32 from, u32 bytes, bool remote) {
 }
 
 void shared_store(u32 to, const void *from, u32 bytes, bool remote) {
-  perhaps_preempt();
+  perhaps_preempt(at_access);
   const char *what = remote ? "store_remote" : "store_shared";
   const u32 piece = bytes < 16 ? bytes : 16;
   Block &block = owner(what, to, remote);
@@ -157,7 +157,7 @@ void fence_async() {
 }
 
 void cp_async(u32 to, const void *from, u32 bytes, u32 valid) {
-  perhaps_preempt();
+  perhaps_preempt(at_access);
   Block &block = owner("cp_async", to, false);
   if (valid > bytes) fault("crash", "cp_async of %u valid bytes of %u", valid, bytes);
   offset_of("cp_async", block, to, bytes, bytes);
@@ -168,7 +168,7 @@ void cp_async(u32 to, const void *from, u32 bytes, u32 valid) {
     memcpy(p, from, valid);
     memset(p + valid, 0, bytes - valid);
   };
-  if (now()) effect();
+  if (now(Async::copy)) effect();
   else machine.current->copies.open.push_back(std::move(effect));
 }
 
@@ -176,7 +176,7 @@ void cp_async_commit() { machine.current->copies.commit(); }
 
 void cp_async_wait(u32 pending) {
   machine.current->copies.land(pending);
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
 }
 
 }  // namespace tw::emulator

@@ -80,8 +80,8 @@ void end_thread(Fiber &fiber) {
   if (--block.alive) return;
   for (auto &load : block.cluster->loads)
     if (load.second == &block) fault("wrong_result", "a block ends while its TMA load is in flight");
-  for (Warp &warp : block.warps)
-    if (!warp.wgmma.empty()) fault("wrong_result", "a block ends before wgmma_wait<0>()");
+  for (Warpgroup &group : block.warpgroups)
+    if (!group.products.empty()) fault("wrong_result", "a block ends before wgmma_wait<0>()");
 }
 
 void fiber_main() {
@@ -110,7 +110,10 @@ void start_block(Cluster &cluster, u32 rank, Index index) {
     block.warps[i].index = i;
     block.warps[i].registers = registers;
     block.warps[i].priority = random_below(1 << 16);
+    block.warps[i].team.arguments.resize(32);
   }
+  block.warpgroups.resize(threads / 128);
+  for (Warpgroup &group : block.warpgroups) group.team.arguments.resize(128);
   for (u32 i = 0; i < threads; i++) {
     Fiber &fiber = block.fibers[i];
     fiber.linear = i;
@@ -247,14 +250,17 @@ void wake(Waiters &waiters) {
   waiters.clear();
 }
 
-void perhaps_preempt() {
-  if (machine.mode != Mode::random || random_below(32)) return;
+void perhaps_preempt(u32 chance) {
+  if (machine.mode != Mode::random || random_below(chance)) return;
   machine.ready.push_back(machine.current);
   leave();
 }
 
-bool now() {
-  return machine.mode == Mode::eager || (machine.mode == Mode::random && random_below(3) == 0);
+bool now(Async effect) {
+  if (machine.mode != Mode::random) return machine.mode == Mode::eager;
+  if (effect == Async::load && machine.seed & 1) return true;
+  if (effect == Async::product && machine.seed & 2) return false;
+  return random_below(3) == 0;
 }
 
 void Groups::land(size_t keep) {

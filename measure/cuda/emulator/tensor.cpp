@@ -116,10 +116,10 @@ void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 r
       load_box(tensor, block, to, from);
       complete_bytes(block, barrier, box_bytes(tensor));
     };
-    if (now()) effect();
+    if (now(Async::load)) effect();
     else cluster.loads.emplace_back(std::move(effect), &mine);
   }
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
 }
 
 void tma_store(const TensorMap *map, u32 from, bool add, u32 rank, const i32 *at) {
@@ -130,19 +130,19 @@ void tma_store(const TensorMap *map, u32 from, bool add, u32 rank, const i32 *at
     const i32 to[] = {x, y, z};
     store_box(tensor, block, from, add, to);
   };
-  if (now()) {
+  if (now(Async::copy)) {
     effect();
     effect = [] {};  // it still counts as a store to be waited for
   }
   machine.current->stores.open.push_back(std::move(effect));
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
 }
 
 void tma_commit() { machine.current->stores.commit(); }
 
 void tma_wait(u32 pending) {
   machine.current->stores.land(pending);
-  perhaps_preempt();
+  perhaps_preempt(at_meeting);
 }
 
 }  // namespace tw::emulator
