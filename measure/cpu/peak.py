@@ -1,0 +1,166 @@
+"""What this machine can do at most: multiply-adds, and bytes read from each level of memory.
+
+Measured by small C kernels that do nothing else, on the target's threads, and kept in the user's
+cache by the target's fingerprint.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from measure.cpu.binaries import kernel_binary
+from measure.cpu.cache import cache_directory, cached
+from measure.cpu.pool import load_pool
+from spaces.cpu.abi import ABI_PRELUDE
+from spaces.cpu.target import CpuTarget
+from spaces.kernel import Kernel
+
+C_TYPES = {"float32": "float", "float64": "double"}
+FMA_ROUNDS = 40_000
+READ_STREAMS = (1, 4)
+LOADS = 8  # independent loads of one stream in flight
+SECONDS = 0.25  # that one quantity is measured for, at least
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Of all threads of a target together.
+
+    ``gflops`` is GFLOP/s of multiply-adds in registers by dtype; ``read_gbs`` is GB/s (10^9
+    bytes) of reading: ``near`` from a buffer that fits L1, ``middle`` L2, ``far`` L3, ``main``
+    from memory.
+    """
+
+    gflops: dict[str, float]
+    read_gbs: dict[str, float]
+
+    @property
+    def fma_gflops(self) -> float:
+        """GFLOP/s of float32 multiply-adds."""
+        return self.gflops["float32"]
+
+
+def measure_peaks(target: CpuTarget) -> Peaks:
+    """The peaks of ``target``, which must be this machine: measured in some seconds, once.
+
+    A busy machine shows less than it has: each number is the best of many short trials.
+    """
+
+    def measure(path: Path) -> None:
+        peaks = Peaks(
+            {dtype: _fma_gflops(target, dtype) for dtype in C_TYPES},
+            {level: _read_gbs(target, size) for level, size in _buffer_bytes(target).items()},
+        )
+        path.write_text(json.dumps(asdict(peaks)))
+
+    path = cached(cache_directory("peaks") / f"{target.fingerprint}.json", measure)
+    return Peaks(**json.loads(path.read_text()))
+
+
+def _fma_gflops(target: CpuTarget, dtype: str) -> float:
+    chains = target.vector_registers - max(4, target.vector_registers // 4)
+    flops = 2 * target.lanes(np.dtype(dtype).itemsize) * chains * FMA_ROUNDS * target.threads
+    constants = np.array([0.999, 1e-3], dtype)
+    source = _fma_source(target, C_TYPES[dtype], chains)
+    return flops / _least_seconds(target, source, constants) / 1e9
+
+
+def _read_gbs(target: CpuTarget, size: int) -> float:
+    """For a buffer of ``size`` bytes for each thread."""
+    buffer = np.ones(size * target.threads, np.uint8)
+    passes = max(1, (8 << 20) // size)
+    sources = [_read_source(target, size, passes, streams) for streams in READ_STREAMS]
+    seconds = min(_least_seconds(target, source, buffer) for source in sources)
+    return size * passes * target.threads / seconds / 1e9
+
+
+def _buffer_bytes(target: CpuTarget) -> dict[str, int]:
+    """Bytes for each thread, by level of memory; whole steps of every number of streams."""
+    sizes = {
+        "near": target.l1_bytes // 2,
+        "middle": target.l2_bytes // 2,
+        "far": (target.threads * target.l2_bytes + target.l3_bytes) // 2 // target.threads,
+        "main": max(4 * target.l3_bytes, 64 << 20) // target.threads,
+    }
+    step = LOADS * target.vector_bytes * max(READ_STREAMS)
+    return {level: max(1, size // step) * step for level, size in sizes.items()}
+
+
+def _fma_source(target: CpuTarget, c_type: str, chains: int) -> str:
+    """C of :data:`FMA_ROUNDS` multiply-adds in each of ``chains`` vector registers."""
+    names = [f"a{i}" for i in range(chains)]
+    starts = ", ".join(f"{name} = x + {i}" for i, name in enumerate(names))
+    return _threaded(
+        target,
+        f"""
+  typedef {c_type} v __attribute__((vector_size({target.vector_bytes})));
+  const {c_type} *constants = buffer;
+  const v x = constants[0] - (v){{0}}, y = constants[1] - (v){{0}};
+  v {starts};
+  for (long i = 0; i < {FMA_ROUNDS}; i++) {{
+    {" ".join(f"{name} = {name} * x + y;" for name in names)}
+  }}
+  volatile v sink = {" + ".join(names)};
+""",
+    )
+
+
+def _read_source(target: CpuTarget, size: int, passes: int, streams: int) -> str:
+    """C that reads ``size`` bytes a thread, ``passes`` times, as ``streams`` streams at once."""
+    stream_bytes = size // streams
+    offsets = [
+        s * stream_bytes + i * target.vector_bytes for s in range(streams) for i in range(LOADS)
+    ]
+    names = [f"a{i}" for i in range(len(offsets))]
+    loads = [f"{a} ^= *(const v *)(p + {o});" for a, o in zip(names, offsets, strict=True)]
+    return _threaded(
+        target,
+        f"""
+  typedef long v __attribute__((vector_size({target.vector_bytes}), aligned(8), may_alias));
+  v {", ".join(f"{name} = {{0}}" for name in names)};
+  for (int pass = 0; pass < {passes}; pass++) {{
+    const char *p = (const char *)buffer + worker * {size}L, *end = p + {stream_bytes}L;
+    for (; p < end; p += {LOADS * target.vector_bytes}) {{
+      {" ".join(loads)}
+    }}
+  }}
+  volatile v sink = {" ^ ".join(names)};
+""",
+    )
+
+
+def _threaded(target: CpuTarget, task: str) -> str:
+    """C of a kernel whose every thread runs ``task``, given ``buffer`` and ``worker``."""
+    call = (
+        "runtime->parallel(runtime->pool, {n}, task, buffers[0]);"
+        if target.threads > 1
+        else ("task(buffers[0], 0);")
+    )
+    return f"""
+static void task(void *buffer, int worker) {{{task}  (void)sink;
+}}
+void peak(void *const *buffers, void *workspace, const tw_runtime *runtime) {{
+  {call.format(n=target.threads)}
+}}
+"""
+
+
+def _least_seconds(target: CpuTarget, source: str, buffer: np.ndarray) -> float:
+    """Of one call, over many: CPU time of one thread, wall time of several."""
+    kernel = Kernel("c", "peak", ABI_PRELUDE, source, ())
+    function = ctypes.CDLL(str(kernel_binary(kernel, target))).peak
+    buffers = (ctypes.c_void_p * 1)(buffer.ctypes.data)
+    runtime = ctypes.c_void_p(load_pool(target.threads))
+    clock = time.thread_time if target.threads == 1 else time.perf_counter
+    least, end = float("inf"), time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        start = clock()
+        function(buffers, None, runtime)
+        least = min(least, clock() - start)
+    return least

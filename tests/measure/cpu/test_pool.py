@@ -1,0 +1,99 @@
+import ctypes
+import os
+import threading
+from collections import Counter
+
+import pytest
+
+from measure.cpu.pool import load_pool
+
+TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
+PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, TASK, ctypes.c_void_p)
+
+
+class Runtime(ctypes.Structure):
+    """As declared in spaces/cpu/abi.py."""
+
+    _fields_ = (("parallel", PARALLEL), ("pool", ctypes.c_void_p))
+
+
+def launch(threads, workers, body):
+    runtime = ctypes.cast(load_pool(threads), ctypes.POINTER(Runtime)).contents
+    runtime.parallel(runtime.pool, workers, TASK(lambda _, worker: body(worker)), None)
+
+
+def native_threads():
+    return len(os.listdir("/proc/self/task"))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("workers", [0, 1, 2, 3, 7])
+def test_every_worker_runs_once_before_the_launch_returns(threads, workers):
+    for _ in range(50):
+        ran = Counter()
+        launch(threads, workers, lambda worker, ran=ran: ran.update([worker]))
+        assert ran == Counter(range(workers))
+
+
+def test_workers_run_at_the_same_time():
+    """Each waits for the other: one after the other they would never meet."""
+    barrier = threading.Barrier(2)
+    met = []
+    launch(2, 2, lambda worker: met.append(barrier.wait(timeout=20)))
+    assert sorted(met) == [0, 1]
+
+
+def test_threads_outlive_the_launch():
+    launch(2, 2, lambda worker: None)
+    before = native_threads()
+    for _ in range(20):
+        launch(2, 2, lambda worker: None)
+    assert native_threads() == before
+
+
+def test_a_launch_within_a_launch_runs():
+    ran = []
+    launch(2, 2, lambda outer: launch(2, 2, lambda inner: ran.append((outer, inner))))
+    assert sorted(ran) == [(0, 0), (0, 1), (1, 0), (1, 1)]
+
+
+def test_launches_from_many_threads_do_not_mix():
+    errors = []
+
+    def work():
+        for _ in range(100):
+            ran = Counter()
+            launch(2, 5, lambda worker, ran=ran: ran.update([worker]))
+            if ran != Counter(range(5)):
+                errors.append(ran)
+
+    callers = [threading.Thread(target=work) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert errors == []
+
+
+def test_a_forked_child_has_threads_of_its_own():
+    launch(2, 2, lambda worker: None)
+    child = os.fork()
+    if child == 0:
+        barrier = threading.Barrier(2)
+        try:
+            launch(2, 2, lambda worker: barrier.wait(timeout=20))
+            os._exit(0 if native_threads() == 2 else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    launch(2, 2, lambda worker: None)
+
+
+def test_idle_threads_use_no_time():
+    launch(3, 3, lambda worker: None)
+    threading.Event().wait(0.05)
+    before = os.times()
+    threading.Event().wait(0.3)
+    after = os.times()
+    assert after.user + after.system - before.user - before.system < 0.1
