@@ -1,7 +1,7 @@
 """The functions of epilogues as CUDA C++ on one float, for the device and for the host.
 
 The code includes nothing: NVRTC knows the mathematics of CUDA, and a host compiler that runs the
-same text includes ``<cmath>`` before it. ``TW_DEVICE`` qualifies every function; the code around
+same text includes ``<cmath>`` before it. ``TW_INLINE`` qualifies every function; the code around
 it defines it, so that functions are local to their file. The two gelus share the polynomials of
 the CPU's: short and without a branch, where 128 accumulators of a thread go through them.
 NaN comes out where NaN goes in.
@@ -16,11 +16,11 @@ from spaces.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END, horner
 
 _HEAD = """\
 #ifdef __CUDA_ARCH__
-TW_DEVICE float tw_divide(float a, float b) { return __fdividef(a, b); }
-TW_DEVICE float tw_inverse_root(float x) { return rsqrtf(x); }
+TW_INLINE float tw_divide(float a, float b) { return __fdividef(a, b); }
+TW_INLINE float tw_inverse_root(float x) { return rsqrtf(x); }
 #else
-TW_DEVICE float tw_divide(float a, float b) { return a / b; }
-TW_DEVICE float tw_inverse_root(float x) { return 1.0f / sqrtf(x); }
+TW_INLINE float tw_divide(float a, float b) { return a / b; }
+TW_INLINE float tw_inverse_root(float x) { return 1.0f / sqrtf(x); }
 #endif
 union tw_bits { float value; unsigned bits; };
 """
@@ -28,7 +28,7 @@ union tw_bits { float value; unsigned bits; };
 
 def _gelu(name: str, end: float, root: tuple[float, ...]) -> str:
     return f"""\
-TW_DEVICE float tw_{name}(float x) {{
+TW_INLINE float tw_{name}(float x) {{
   float a = fminf(fabsf(x), {end}f);
   float p = {horner(root, "a")};
   p *= p;
@@ -37,26 +37,26 @@ TW_DEVICE float tw_{name}(float x) {{
 
 
 _DEFINITIONS = {
-    "exp": "TW_DEVICE float tw_exp(float x) { return expf(x); }",
-    "tanh": "TW_DEVICE float tw_tanh(float x) { return tanhf(x); }",
-    "erf": "TW_DEVICE float tw_erf(float x) { return erff(x); }",
-    "sigmoid": ("TW_DEVICE float tw_sigmoid(float x) { return tw_divide(1.0f, 1.0f + expf(-x)); }"),
-    "relu": "TW_DEVICE float tw_relu(float x) { return x < 0.0f ? 0.0f : x; }",
+    "exp": "TW_INLINE float tw_exp(float x) { return expf(x); }",
+    "tanh": "TW_INLINE float tw_tanh(float x) { return tanhf(x); }",
+    "erf": "TW_INLINE float tw_erf(float x) { return erff(x); }",
+    "sigmoid": ("TW_INLINE float tw_sigmoid(float x) { return tw_divide(1.0f, 1.0f + expf(-x)); }"),
+    "relu": "TW_INLINE float tw_relu(float x) { return x < 0.0f ? 0.0f : x; }",
     "gelu": _gelu("gelu", GELU_END, GELU),
     "gelu_tanh": _gelu("gelu_tanh", GELU_TANH_END, GELU_TANH),
     "silu": """\
-TW_DEVICE float tw_silu(float x) {
+TW_INLINE float tw_silu(float x) {
   float y = x < -100.0f ? -100.0f : x;
   return tw_divide(y, 1.0f + expf(-y));
 }""",
-    "min": "TW_DEVICE float tw_min(float a, float b) { return a < b || a != a ? a : b; }",
-    "max": "TW_DEVICE float tw_max(float a, float b) { return a > b || a != a ? a : b; }",
-    "sqrt": "TW_DEVICE float tw_sqrt(float x) { return sqrtf(x); }",
-    "rsqrt": "TW_DEVICE float tw_rsqrt(float x) { return tw_inverse_root(x); }",
-    "abs": "TW_DEVICE float tw_abs(float x) { return fabsf(x); }",
+    "min": "TW_INLINE float tw_min(float a, float b) { return a < b || a != a ? a : b; }",
+    "max": "TW_INLINE float tw_max(float a, float b) { return a > b || a != a ? a : b; }",
+    "sqrt": "TW_INLINE float tw_sqrt(float x) { return sqrtf(x); }",
+    "rsqrt": "TW_INLINE float tw_rsqrt(float x) { return tw_inverse_root(x); }",
+    "abs": "TW_INLINE float tw_abs(float x) { return fabsf(x); }",
     # To nearest, ties to even, on the upper half of the bits.
     "bfloat16": """\
-TW_DEVICE float tw_bfloat16(float x) {
+TW_INLINE float tw_bfloat16(float x) {
   tw_bits v = {x};
   v.bits = (v.bits + 0x7fffu + ((v.bits >> 16) & 1u)) & 0xffff0000u;
   return x == x ? v.value : x;
@@ -64,7 +64,7 @@ TW_DEVICE float tw_bfloat16(float x) {
     # Subnormal halves are multiples of 2**-24, the floats' own spacing just above 1/2; normal
     # ones lose 13 bits; from 65520 on all is infinite.
     "float16": """\
-TW_DEVICE float tw_float16(float x) {
+TW_INLINE float tw_float16(float x) {
   float a = fabsf(x);
   tw_bits v = {a};
   v.bits = (v.bits + 0xfffu + ((v.bits >> 13) & 1u)) & 0xffffe000u;
@@ -72,7 +72,7 @@ TW_DEVICE float tw_float16(float x) {
   if (a >= 65520.0f) v.bits = 0x7f800000u;
   return x == x ? copysignf(v.value, x) : x;
 }""",
-    "float32": "TW_DEVICE float tw_float32(float x) { return x; }",
+    "float32": "TW_INLINE float tw_float32(float x) { return x; }",
 }
 
 
