@@ -10,7 +10,7 @@ SCHEDULE = Schedule("t", (("bm", 4), ("order", "mn"), ("pack", True)))
 
 def test_equality_is_that_of_what_is_said():
     other = Schedule("t", (("pack", True), ("bm", 4), ("order", "mn")))
-    assert SCHEDULE == other
+    assert other == SCHEDULE
     assert hash(SCHEDULE) == hash(other)
     assert SCHEDULE.key == '{"decisions":{"bm":4,"order":"mn","pack":true},"template":"t"}'
     assert Schedule("u", SCHEDULE.decisions) != SCHEDULE
