@@ -7,8 +7,8 @@ from tests.measure.cpu.c_kernels import target
 
 @pytest.fixture(scope="module")
 def peaks(tmp_path_factory):
-    patch = pytest.MonkeyPatch()
-    patch.setattr(cache.platformdirs, "user_cache_path", lambda _: tmp_path_factory.mktemp("cache"))
+    patch, folder = pytest.MonkeyPatch(), tmp_path_factory.mktemp("cache")
+    patch.setattr(cache.platformdirs, "user_cache_path", lambda name: folder / name)
     yield measure_peaks(target())
     patch.undo()
 
@@ -27,7 +27,6 @@ def test_memory_is_slower_the_farther_it_is(peaks):
     assert 0.1 < peaks.read_gbs["main"] < peaks.read_gbs["near"]
 
 
-def test_what_was_measured_is_read_back():
-    first = measure_peaks(target())
-    assert isinstance(first, Peaks)
-    assert measure_peaks(target()) == first
+def test_what_was_measured_is_read_back(peaks):
+    assert isinstance(peaks, Peaks)
+    assert measure_peaks(target()) == peaks
