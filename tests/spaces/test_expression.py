@@ -1,4 +1,6 @@
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -289,6 +291,14 @@ def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
     except InputError:
         return
     assert parse(str(expression)) == expression
+
+
+def test_parsing_loads_no_heavy_package() -> None:
+    program = (
+        "import sys; from spaces.expression import parse; str(parse('gelu(bfloat16(x))'));"
+        "assert not {'scipy', 'ml_dtypes', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def test_the_message_says_where() -> None:

@@ -33,7 +33,7 @@ def library(tmp_path_factory) -> ctypes.CDLL:
     for name, function in FUNCTIONS.items():
         value = "a[i], b[i]" if function.arity == 2 else "a[i]"
         source += (
-            f'extern "C" void {name}(const float *a, const float *b, float *c, long n) '
+            f'extern "C" void apply_{name}(const float *a, const float *b, float *c, long n) '
             f"{{ for (long i = 0; i < n; i++) c[i] = tw_{name}({value}); }}\n"
         )
     (folder / "scalar.cpp").write_text(source)
@@ -48,7 +48,7 @@ def call(library: ctypes.CDLL, name: str, *arguments: np.ndarray) -> np.ndarray:
     result = np.empty_like(arguments[0])
     arrays = (arguments[0], arguments[-1], result)
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-    getattr(library, name)(*pointers, ctypes.c_long(result.size))
+    getattr(library, f"apply_{name}")(*pointers, ctypes.c_long(result.size))
     return result
 
 
@@ -65,7 +65,7 @@ def test_on_the_host_the_error_is_within_its_bound(library: ctypes.CDLL, name: s
     with np.errstate(all="ignore"):
         exact = FUNCTIONS[name].reference(x.astype(np.float64))
         rounded = exact.astype(np.float32)
-    result = call(library, name, x).astype(np.float64)
+        result = call(library, name, x).astype(np.float64)
     np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
     finite = np.isfinite(result) & np.isfinite(rounded)
     relative, absolute = ERRORS[name]
