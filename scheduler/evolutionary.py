@@ -12,6 +12,8 @@ from scheduler.history import History
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 
+JOLTS = 1.5  # mean number of decisions by which a child differs from its parents' mix
+
 
 @dataclass(frozen=True)
 class Evolution:
@@ -74,9 +76,9 @@ class EvolutionarySearch:
         blind = _share(choice.random, count, generator)
         asked: list[np.ndarray] = []
         if len(leaders):
-            around = [self._space.neighbours(row, generator) for row in leaders]
+            around = self._space.neighbours(leaders, generator)
             near = min(_share(choice.neighbours, count, generator), count - blind)
-            asked += self._choose(np.concatenate(around), asked, near, diversity)
+            asked += self._choose(around, asked, near, diversity)
         evolved = self._evolve(generator, leaders)
         asked += self._choose(evolved, asked, count - blind - len(asked), diversity)
         asked.extend(self._history.sample(generator, count - len(asked)))
@@ -112,7 +114,7 @@ class EvolutionarySearch:
             best = population[np.argsort(-score, kind="stable")[: choice.parents]]
             first, second = generator.integers(0, len(best), (2, choice.children))
             children = self._space.crossover(best[first], best[second], generator)
-            children = self._space.mutate(children, generator)
+            children = self._space.complete(_jolt(children, generator), generator)
             both = np.concatenate([population, children])
             population, kept = np.unique(both, axis=0, return_index=True)
             score = np.concatenate([score, self._score(children)])[kept]
@@ -149,6 +151,15 @@ class EvolutionarySearch:
         A template's first decisions weigh most: they shape the kernel, the last ones trim it.
         """
         return ((pool == row) @ self._weights[row[0]]) * (pool[:, 0] == row[0])
+
+
+def _jolt(population: Population, generator: np.random.Generator) -> Population:
+    """Wishes for :meth:`Space.complete`: a few decisions of each row one step up or down, where
+    a step below the first value leaves the choice open."""
+    step = generator.choice([-1, 1], population.shape)
+    hit = generator.random(population.shape) < JOLTS / population.shape[1]
+    hit[:, 0] = False
+    return np.where(hit, population + step, population)
 
 
 def _share(fraction: float, count: int, generator: np.random.Generator) -> int:

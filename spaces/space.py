@@ -178,21 +178,27 @@ class Space:
         wishes = np.where(take | inactive, self._preferences(first), second)
         return self.complete(wishes, generator)
 
-    def neighbours(self, row: np.ndarray, generator: np.random.Generator) -> Population:
-        """All distinct valid schedules one decision away from ``row``, repaired where rules ask."""
-        active = self._active(row[None])[0]
-        columns, values = [], []
-        for i in np.flatnonzero(active):
-            for value in range(self._sizes[i]):
-                if value != row[i]:
-                    columns.append(i)
-                    values.append(value)
-        if not columns:
-            return np.zeros((0, self.width), dtype=np.int32)
-        parents = np.repeat(row[None], len(columns), axis=0)
-        changed = self._change(parents, np.array(columns), np.array(values), generator)
+    def neighbours(self, rows: np.ndarray, generator: np.random.Generator) -> Population:
+        """All distinct valid schedules one decision away from one of ``rows`` (a row or a
+        population), repaired where rules ask; none of ``rows`` itself."""
+        origins = np.atleast_2d(rows)
+        active = self._active(origins)
+        parents, columns, values = [], [], []
+        for column, size in enumerate(self._sizes):
+            other = np.arange(size)[None] != origins[:, column, None]
+            parent, value = np.nonzero(other & active[:, column, None])
+            parents.append(parent)
+            columns.append(np.full(len(parent), column))
+            values.append(value)
+        changed = self._change(
+            origins[np.concatenate(parents)],
+            np.concatenate(columns),
+            np.concatenate(values),
+            generator,
+        )
         changed = np.unique(changed, axis=0)
-        return changed[(changed != row).any(axis=1)]
+        same = (changed[:, None] == origins[None]).all(axis=2).any(axis=1)
+        return changed[~same]
 
     def complete(
         self,
