@@ -111,17 +111,25 @@ class Database:
 
     # -- reading ---------------------------------------------------------------------------
 
-    def best(self, workload: Workload, target: Target) -> Record | None:
-        """The best-known schedule's record, by one indexed query; None if none is known."""
+    def best(
+        self, workload: Workload, target: Target, space_version: str | None = None
+    ) -> Record | None:
+        """The best-known schedule's record, by one indexed query; None if none is known.
+
+        ``space_version`` asks for measurements of that version of the space only.
+        """
         with self._transaction() as connection:
-            row = connection.execute(ranking(workload, target).limit(1)).first()
+            row = connection.execute(ranking(workload, target, space_version).limit(1)).first()
         return None if row is None else self._decode(row)
 
-    def best_few(self, workload: Workload, target: Target, count: int) -> list[Record]:
+    def best_few(
+        self, workload: Workload, target: Target, count: int, space_version: str | None = None
+    ) -> list[Record]:
         """The records of at most ``count`` best schedules, best first, each schedule once."""
         found: dict[str, Record] = {}
         with self._transaction() as connection:
-            rows = connection.execute(ranking(workload, target).execution_options(yield_per=64))
+            query = ranking(workload, target, space_version)
+            rows = connection.execute(query.execution_options(yield_per=64))
             for row in rows:
                 found.setdefault(row.schedule_digest, self._decode(row))
                 if len(found) == count:
@@ -232,7 +240,7 @@ class Database:
             ) from None
 
 
-def ranking(workload: Workload, target: Target) -> Select[Any]:
+def ranking(workload: Workload, target: Target, space_version: str | None = None) -> Select[Any]:
     """The query for a workload's attempts on a target that may win, best first."""
     final = measurements.alias("final")
     measured_again = exists().where(
@@ -241,16 +249,15 @@ def ranking(workload: Workload, target: Target) -> Select[Any]:
         final.c.schedule_digest == measurements.c.schedule_digest,
         final.c.round == "final",
     )
-    return (
-        _records()
-        .where(
-            workloads.c.key == workload.key,
-            targets.c.fingerprint == target.fingerprint,
-            measurements.c.rank_score.is_not(None),
-            or_(measurements.c.round == "final", ~measured_again),
-        )
-        .order_by(measurements.c.rank_score, measurements.c.id)
+    query = _records().where(
+        workloads.c.key == workload.key,
+        targets.c.fingerprint == target.fingerprint,
+        measurements.c.rank_score.is_not(None),
+        or_(measurements.c.round == "final", ~measured_again),
     )
+    if space_version is not None:
+        query = query.where(measurements.c.space_version == space_version)
+    return query.order_by(measurements.c.rank_score, measurements.c.id)
 
 
 def _records() -> Select[Any]:

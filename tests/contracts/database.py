@@ -241,6 +241,15 @@ class DatabaseContract:
         self.put(database, measured(1, 0.5), measured(2, 1.0), wrong)
         assert database.best(WORKLOAD, TARGET).schedule == schedule(2)
 
+    def test_one_version_of_the_space(self, database):
+        self.put(database, measured(1, 0.5))
+        database.record(WORKLOAD, TARGET, "contraction.2", measured(2, 1.0))
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(1)
+        assert database.best(WORKLOAD, TARGET, "contraction.2").schedule == schedule(2)
+        assert database.best(WORKLOAD, TARGET, "contraction.3") is None
+        found = database.best_few(WORKLOAD, TARGET, 9, "contraction.2")
+        assert [record.schedule for record in found] == [schedule(2)]
+
     # -- what is known of others -----------------------------------------------------------
 
     def test_nearest_shapes_first(self, database):

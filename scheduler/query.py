@@ -1,0 +1,151 @@
+"""What schedule to use for a workload, and how we know.
+
+Measured: the best-known one of this very workload and target. Transferred: that of the nearest
+shape which is valid here too. Predicted: the best of many random ones by the roofline. So there
+is always an answer, and it says which of the three it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from costmodel.analytic import AnalyticModel
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.target import Target
+from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from measure.database import Database
+    from measure.record import Record
+
+SAMPLES = 4096
+NEIGHBOURS = 8
+
+
+class Provenance(StrEnum):
+    """Where a schedule is from."""
+
+    MEASURED = "measured"
+    TRANSFERRED = "transferred"
+    PREDICTED = "predicted"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A schedule for a workload on a target.
+
+    ``latency`` is in seconds: the score of a measured schedule; an estimate otherwise (of a
+    transferred one its score on the nearest shape, scaled by the roofline). ``trials`` counts
+    the schedules measured of this workload and target. ``record`` is what a measured or
+    transferred schedule is taken from.
+    """
+
+    workload: Workload
+    target: Target
+    schedule: Schedule
+    latency: float
+    provenance: Provenance
+    trials: int
+    record: Record | None = None
+
+    @property
+    def gflops(self) -> float:
+        """10^9 floating-point operations a second, the epilogue's not counted."""
+        return self.workload.flops / self.latency / 1e9
+
+    def to_json(self) -> dict[str, Any]:
+        """The answer as a JSON object."""
+        return {
+            "workload": self.workload.to_json(),
+            "target": self.target.to_json(),
+            "schedule": self.schedule.to_json(),
+            "latency_s": self.latency,
+            "gflops": self.gflops,
+            "provenance": str(self.provenance),
+            "trials": self.trials,
+            "transferred_from": self.record.workload.to_json()
+            if self.record and self.provenance is Provenance.TRANSFERRED
+            else None,
+        }
+
+
+def query(
+    workload: Workload, target: Target, database: Database | str | Path | None = "tuning.db"
+) -> Answer:
+    """The best answer for ``workload`` on ``target`` that ``database`` allows.
+
+    ``database`` may be a path or URL; a missing file or None is an empty database. Raises
+    :class:`InputError` if it is foreign or damaged, or if no template serves the workload.
+    """
+    space = space_for(workload, target)
+    if database is None or (isinstance(database, str | Path) and _is_missing(database)):
+        return _predicted(space, trials=0)
+    if isinstance(database, str | Path):
+        from measure.database import Database as Opened
+
+        with Opened(database, create=False) as opened:
+            return _known(space, opened)
+    return _known(space, database)
+
+
+def _is_missing(location: str | Path) -> bool:
+    return "://" not in str(location) and not Path(location).exists()
+
+
+def _known(space: Space, database: Database) -> Answer:
+    workload, target = space.workload, space.target
+    trials = database.trials(workload, target)
+    for record in database.best_few(workload, target, NEIGHBOURS, space.version):
+        score = record.measurement.score
+        if record.schedule in space and score is not None:
+            return Answer(
+                workload, target, record.schedule, score, Provenance.MEASURED, trials, record
+            )
+    return _transferred(space, database, trials) or _predicted(space, trials)
+
+
+def _transferred(space: Space, database: Database, trials: int) -> Answer | None:
+    workload, target = space.workload, space.target
+    older = database.best_few(workload, target, NEIGHBOURS)  # of other versions of the space
+    for record in (*older, *database.nearest(workload, target, NEIGHBOURS)):
+        latency = _scaled_latency(record, space)
+        if latency is not None:
+            return Answer(
+                workload, target, record.schedule, latency, Provenance.TRANSFERRED, trials, record
+            )
+    return None
+
+
+def _scaled_latency(record: Record, space: Space) -> float | None:
+    """The record's score times how much longer the roofline says its schedule takes in
+    ``space``, in seconds; None if the schedule is not valid in both spaces."""
+    there = space_for(record.workload, record.target)
+    schedule, score = record.schedule, record.measurement.score
+    if score is None or schedule not in space or schedule not in there:
+        return None
+    return score * _estimate(space, schedule) / _estimate(there, schedule)
+
+
+def _estimate(space: Space, schedule: Schedule) -> float:
+    return float(AnalyticModel().latency(space, space.rows([schedule]))[0])
+
+
+def _predicted(space: Space, trials: int) -> Answer:
+    population = space.sample(np.random.default_rng(0), SAMPLES)
+    latency = AnalyticModel().latency(space, population)
+    best = int(np.nanargmin(latency))
+    return Answer(
+        space.workload,
+        space.target,
+        space.schedule(population[best]),
+        float(latency[best]),
+        Provenance.PREDICTED,
+        trials,
+    )
