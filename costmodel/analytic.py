@@ -10,7 +10,8 @@ import numpy as np
 
 from costmodel.dataset import SpaceFor, group_examples
 from costmodel.interfaces import Example
-from costmodel.roofline import MeasuredPeaks, ideal_seconds, peaks_for, roofline_seconds
+from costmodel.peaks import MeasuredPeaks, peaks_for
+from costmodel.roofline import ideal_seconds, roofline_seconds
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.space import Population, Space

@@ -14,7 +14,8 @@ from math import log2, prod
 
 import numpy as np
 
-from costmodel.roofline import ideal_seconds, peaks_for, roofline_seconds
+from costmodel.peaks import peaks_for
+from costmodel.roofline import ideal_seconds, roofline_seconds
 from spaces.quantities import QUANTITIES
 from spaces.space import Population, Space
 from spaces.target import Target

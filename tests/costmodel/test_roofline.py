@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 from costmodel.analytic import AnalyticModel
-from costmodel.roofline import (
-    MeasuredPeaks,
-    ideal_seconds,
-    nominal_peaks,
-    peaks_for,
-    roofline_seconds,
-)
+from costmodel.peaks import MeasuredPeaks, peaks_for
+from costmodel.roofline import ideal_seconds, roofline_seconds
+from spaces.cuda.target import cuda_target
 from spaces.quantities import QUANTITIES
 from tests.contracts.cost_model import CostModelContract
 from tests.costmodel.toys import examples, points, product, target, toy_space
@@ -48,7 +44,7 @@ def seconds(work=None, machine=None, **changes):
 
 def test_nothing_but_arithmetic_takes_the_time_of_the_arithmetic():
     work = product()
-    assert seconds() == pytest.approx(work.flops / nominal_peaks(target()).flops, rel=0.01)
+    assert seconds() == pytest.approx(work.flops / peaks_for(product(), target()).flops, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +63,7 @@ def test_nothing_but_arithmetic_takes_the_time_of_the_arithmetic():
         {"independent_chains": 2.0},
         {"register_fraction": 1.5},
         {"synchronisations": 1e4},
-        {"register_bytes": 1e9, "near_fraction": 8.0},
+        {"tile_visits": 1e6},
     ],
 )
 def test_each_burden_costs_time(worse):
@@ -76,7 +72,7 @@ def test_each_burden_costs_time(worse):
 
 def test_a_bound_kernel_takes_little_longer_than_its_bound():
     main = 64e9
-    alone = main / nominal_peaks(target()).main_bandwidth
+    alone = main / peaks_for(product(), target()).main_bandwidth
     assert alone < seconds(main_bytes=main) < 1.1 * alone
 
 
@@ -95,9 +91,20 @@ def test_measured_peaks_move_the_roofs():
     peaks = peaks_for(work, machine, MeasuredPeaks(flops=50e9, main_bandwidth=5e9))
     assert peaks.flops == pytest.approx(50e9)
     assert peaks.main_bandwidth == pytest.approx(5e9)
-    nominal = peaks_for(work, machine)
-    assert peaks.near_bandwidth / nominal.near_bandwidth == pytest.approx(50e9 / nominal.flops)
+    assert peaks.near_bandwidth == peaks_for(work, machine).near_bandwidth
     assert ideal_seconds(work, peaks) == pytest.approx(work.flops / 50e9)
+
+
+def test_a_measured_rate_is_that_of_float32():
+    wide = peaks_for(product(dtype="float64"), target(), MeasuredPeaks(flops=50e9))
+    assert wide.flops == pytest.approx(25e9)
+
+
+def test_a_gpu_has_tensor_peaks_for_narrow_types_only():
+    gpu = cuda_target("sm_90a")
+    narrow, wide = (peaks_for(product(dtype=d), gpu).flops for d in ("bfloat16", "float32"))
+    assert narrow > 8 * wide
+    assert peaks_for(product(), gpu).main_bandwidth == gpu.bandwidth
 
 
 def test_calibration_brings_estimates_to_measured_seconds():
