@@ -10,234 +10,29 @@ from __future__ import annotations
 
 import ast
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import NoReturn
 
 import numpy as np
 
 from spaces.errors import InputError
+from spaces.expression_tree import (
+    Accumulator,
+    Binary,
+    Call,
+    Expression,
+    Negation,
+    Number,
+    Reference,
+    operand_text,
+)
 from spaces.functions import FUNCTIONS
+
+__all__ = ["Expression", "parse"]
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 32
 MAX_NUMBER = float(np.finfo(np.float32).max)
-
-_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
-_NEGATION, _PRIMARY = 3, 4
-
-
-@dataclass(frozen=True)
-class Writer:
-    """How the leaves and calls of an expression are spelled in some language."""
-
-    accumulator: str
-    operand: Callable[[str, tuple[str, ...]], str]
-    call: Callable[[str, Sequence[str]], str]
-    literal: Callable[[float], str]
-
-
-class Expression(ABC):
-    """A node of the tree. Frozen and hashable; equal trees are equal."""
-
-    @property
-    def operands(self) -> dict[str, tuple[str, ...]]:
-        """Axes of each operand by name, in order of first appearance; a scalar has none."""
-        return {node.name: node.axes for node in self.walk() if isinstance(node, Reference)}
-
-    @property
-    def functions(self) -> frozenset[str]:
-        """Names of the functions called, casts included."""
-        return frozenset(node.function for node in self.walk() if isinstance(node, Call))
-
-    def walk(self) -> Iterator[Expression]:
-        """This node and all below it, from left to right."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
-
-    def evaluate(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The value in float64, of the shape that ``x`` and the operands broadcast to."""
-        wide = {name: np.asarray(operands[name], dtype=np.float64) for name in self.operands}
-        with np.errstate(all="ignore"):
-            return self._value(np.asarray(x, dtype=np.float64), wide)
-
-    def emit(
-        self,
-        accumulator: str,
-        operand: Callable[[str, tuple[str, ...]], str],
-        call: Callable[[str, Sequence[str]], str] | None = None,
-        literal: Callable[[float], str] | None = None,
-    ) -> str:
-        """One C expression. ``accumulator`` and what ``operand(name, axes)`` returns must be
-        primary expressions: names, calls, subscripts.
-
-        A call of ``gelu`` becomes ``tw_gelu(...)`` unless ``call`` says otherwise, a number a
-        float literal unless ``literal`` does: code on vector types passes
-        :func:`spaces.cpu.vector_math.literal`, for a scalar is no argument for a vector function.
-        """
-        writer = Writer(accumulator, operand, call or c_call, literal or c_literal)
-        return self._text(writer)
-
-    def __str__(self) -> str:
-        writer = Writer("x", _operand_text, _call_text, _number_text)
-        return self._text(writer)
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        """The nodes directly below, from left to right."""
-        return ()
-
-    @property
-    def precedence(self) -> int:
-        """How tightly the node's own operator binds."""
-        return _PRIMARY
-
-    @abstractmethod
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray: ...
-
-    @abstractmethod
-    def _text(self, writer: Writer) -> str: ...
-
-
-@dataclass(frozen=True)
-class Number(Expression):
-    """A finite constant, never negative."""
-
-    value: float
-
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.asarray(self.value)
-
-    def _text(self, writer: Writer) -> str:
-        return writer.literal(self.value)
-
-
-@dataclass(frozen=True)
-class Accumulator(Expression):
-    """The result of the operator that the epilogue belongs to."""
-
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        return x
-
-    def _text(self, writer: Writer) -> str:
-        return writer.accumulator
-
-
-@dataclass(frozen=True)
-class Reference(Expression):
-    """An operand, indexed by ``axes`` in this order."""
-
-    name: str
-    axes: tuple[str, ...]
-
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        return operands[self.name]
-
-    def _text(self, writer: Writer) -> str:
-        return writer.operand(self.name, self.axes)
-
-
-@dataclass(frozen=True)
-class Negation(Expression):
-    """Unary minus."""
-
-    inner: Expression
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return (self.inner,)
-
-    @property
-    def precedence(self) -> int:
-        return _NEGATION
-
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        return -self.inner._value(x, operands)
-
-    def _text(self, writer: Writer) -> str:
-        return f"-{_nested(self.inner, _PRIMARY, writer)}"
-
-
-@dataclass(frozen=True)
-class Binary(Expression):
-    """``left operator right``; the operator is one of ``+ - * /``."""
-
-    operator: str
-    left: Expression
-    right: Expression
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return (self.left, self.right)
-
-    @property
-    def precedence(self) -> int:
-        return _PRECEDENCE[self.operator]
-
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        left, right = self.left._value(x, operands), self.right._value(x, operands)
-        match self.operator:
-            case "+":
-                return np.asarray(left + right)
-            case "-":
-                return np.asarray(left - right)
-            case "*":
-                return np.asarray(left * right)
-            case _:
-                return np.asarray(left / right)
-
-    def _text(self, writer: Writer) -> str:
-        left = _nested(self.left, self.precedence, writer)
-        right = _nested(self.right, self.precedence + 1, writer)
-        return f"{left} {self.operator} {right}"
-
-
-@dataclass(frozen=True)
-class Call(Expression):
-    """A function of :data:`spaces.functions.FUNCTIONS`, with as many arguments as it takes."""
-
-    function: str
-    arguments: tuple[Expression, ...]
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        return self.arguments
-
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        values = [argument._value(x, operands) for argument in self.arguments]
-        return FUNCTIONS[self.function].reference(*values)
-
-    def _text(self, writer: Writer) -> str:
-        return writer.call(self.function, [argument._text(writer) for argument in self.arguments])
-
-
-def _nested(child: Expression, least: int, writer: Writer) -> str:
-    text = child._text(writer)
-    return text if child.precedence >= least else f"({text})"
-
-
-def _operand_text(name: str, axes: tuple[str, ...]) -> str:
-    return f"{name}[{','.join(axes)}]" if axes else name
-
-
-def _call_text(function: str, arguments: Sequence[str]) -> str:
-    return f"{function}({', '.join(arguments)})"
-
-
-def _number_text(value: float) -> str:
-    return repr(value).removesuffix(".0")
-
-
-def c_call(function: str, arguments: Sequence[str]) -> str:
-    """A call of the function's C form, which has the prefix ``tw_``."""
-    return f"tw_{function}({', '.join(arguments)})"
-
-
-def c_literal(value: float) -> str:
-    """A float literal of C."""
-    return f"{value!r}f"
 
 
 def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Expression:
@@ -328,10 +123,10 @@ class _Reader:
             kind = "the accumulator" if name == "x" else "a function" if name in FUNCTIONS else ""
             self._fail(node, f"{name!r} is {kind or 'an axis'}; an operand needs another name")
         if len(set(axes)) != len(axes):
-            self._fail(node, f"an axis of {_operand_text(name, axes)} is repeated; allowed: once")
+            self._fail(node, f"an axis of {operand_text(name, axes)} is repeated; allowed: once")
         before = self._seen.setdefault(name, axes)
         if before != axes:
-            both = f"{_operand_text(name, before)} and {_operand_text(name, axes)}"
+            both = f"{operand_text(name, before)} and {operand_text(name, axes)}"
             self._fail(node, f"{name!r} is indexed as {both}; allowed: one way")
         return Reference(name, axes)
 

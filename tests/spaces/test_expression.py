@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.special import erf
 
 from spaces.errors import InputError
-from spaces.expression import (
+from spaces.expression import parse
+from spaces.expression_tree import (
     Accumulator,
     Binary,
     Call,
@@ -17,7 +18,6 @@ from spaces.expression import (
     Negation,
     Number,
     Reference,
-    parse,
 )
 from spaces.functions import FUNCTIONS
 

@@ -15,7 +15,15 @@ from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import FLAGS
 from spaces.cpu.vector_math import ERRORS, literal, prelude
 from spaces.errors import InputError
-from spaces.expression import Accumulator, Binary, Call, Expression, Negation, Number, Reference
+from spaces.expression_tree import (
+    Accumulator,
+    Binary,
+    Call,
+    Expression,
+    Negation,
+    Number,
+    Reference,
+)
 from spaces.functions import FUNCTIONS
 
 UNARY = sorted(name for name in ERRORS if FUNCTIONS[name].arity == 1)
