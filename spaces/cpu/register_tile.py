@@ -15,6 +15,10 @@ from spaces.layout import Layout
 from spaces.mapping import repeat, spatial
 
 
+LINE = 16
+"""Floats in a cache line."""
+
+
 @dataclass(frozen=True)
 class RegisterTile:
     """A tile and what it reads and writes.
@@ -52,9 +56,7 @@ class RegisterTile:
             f"    const {a} *restrict a, const {b} *restrict b, float *restrict s,",
             "    long depth, int accumulate) {",
             *(f"  vf {c} = {{0}};" for c in self._accumulators()),
-            "  if (accumulate) {",
-            *(f"    __builtin_prefetch(s + {self.sums.offset(i, 0)});" for i in range(self.rows)),
-            "  }",
+            *(f"  __builtin_prefetch(s + {offset}, 1);" for offset in self._lines()),
             f"  const long whole = depth - depth % {self.unroll};",
             *whole.emit(0, self._steps, extents=("whole",), prefix="k"),
             *(
@@ -75,6 +77,11 @@ class RegisterTile:
         """Accumulator, row and first column of each vector of the tile."""
         for i, j in repeat(self.rows, self.vectors).tasks(0):
             yield f"c{i}_{j}", i, j * self.lanes
+
+    def _lines(self) -> list[int]:
+        """An offset in each cache line of the tile's sums, whatever their alignment."""
+        starts = [*range(0, self.columns, LINE), self.columns - 1]
+        return [self.sums.offset(i, j) for i in range(self.rows) for j in starts]
 
     def _accumulators(self) -> list[str]:
         return [c for c, _, _ in self._tasks()]

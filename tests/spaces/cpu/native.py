@@ -1,0 +1,98 @@
+"""Compile kernels, run them on guarded buffers, and say what is wrong with the outcome."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from spaces.cpu.compiler import find_compiler
+from spaces.cpu.target import CpuTarget
+from spaces.kernel import Kernel
+from spaces.workload import Operand, Workload
+
+# Workers one after the other, the last one first: no kernel may count on their order.
+RUNTIME = """\
+static void one_after_the_other(
+    tw_pool *pool, int workers, void (*task)(void *context, int worker), void *context) {
+  for (int worker = workers - 1; worker >= 0; worker--) task(context, worker);
+}
+const tw_runtime test_runtime = {one_after_the_other, 0};
+"""
+GUARD = 256
+CANARY = 0xA5
+
+
+def compile_kernels(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) -> ctypes.CDLL:
+    """One translation unit of all ``kernels``, which share a prelude, without warnings."""
+    assert len({kernel.prelude for kernel in kernels}) == 1
+    source, library = folder / "kernels.c", folder / "kernels.so"
+    parts = [kernels[0].prelude, *(kernel.source for kernel in kernels), RUNTIME]
+    source.write_text("\n".join(parts))
+    quiet = ("-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-psabi")
+    command = [find_compiler().path, *target.flags, *quiet, "-fPIC", "-shared"]
+    done = subprocess.run(
+        [*command, str(source), "-o", str(library), "-lm"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return ctypes.CDLL(str(library))
+
+
+class Guarded:
+    """Memory with canaries on both sides, off every alignment but that of ``unit`` bytes."""
+
+    def __init__(self, size: int, unit: int, poison: int = 0xFF) -> None:
+        self.memory = np.full(size + 2 * GUARD + 128, CANARY, dtype=np.uint8)
+        self.start = GUARD + (-(self.memory.ctypes.data + GUARD)) % 64 + unit
+        self.size = size
+        self.bytes[:] = poison
+
+    @property
+    def bytes(self) -> np.ndarray:
+        return self.memory[self.start : self.start + self.size]
+
+    @property
+    def address(self) -> int:
+        return self.memory.ctypes.data + self.start
+
+    @property
+    def intact(self) -> bool:
+        before, after = self.memory[: self.start], self.memory[self.start + self.size :]
+        return bool((before == CANARY).all() and (after == CANARY).all())
+
+    def array(self, operand: Operand) -> np.ndarray:
+        ordered = [operand.shape[d] for d in operand.order]
+        flat = self.bytes.view(operand.element.numpy)
+        return flat.reshape(ordered).transpose(np.argsort(operand.order))
+
+
+def complaint(kernel: Kernel, library: ctypes.CDLL, workload: Workload, seed: int) -> str:
+    """What is wrong with one run of ``kernel``: nothing, if the text is empty."""
+    inputs = workload.make_inputs(seed)
+    buffers = [Guarded(o.bytes, o.element.bytes) for o in kernel.arguments]
+    for operand, buffer in zip(kernel.arguments[:-1], buffers, strict=False):
+        buffer.array(operand)[...] = inputs[operand.name]
+    before = [buffer.bytes.copy() for buffer in buffers[:-1]]
+    workspace = Guarded(kernel.workspace_bytes, 64)
+    pointers = (ctypes.c_void_p * len(buffers))(*(buffer.address for buffer in buffers))
+    runtime = ctypes.addressof(ctypes.c_char.in_dll(library, "test_runtime"))
+    entry = getattr(library, kernel.entry)
+    entry(pointers, ctypes.c_void_p(workspace.address), ctypes.c_void_p(runtime))
+    for operand, buffer in zip(kernel.arguments, buffers, strict=True):
+        if not buffer.intact:
+            return f"wrote outside of {operand.name}"
+    if not workspace.intact:
+        return f"wrote outside of the {kernel.workspace_bytes} bytes of workspace"
+    if any((a != b.bytes).any() for a, b in zip(before, buffers, strict=False)):
+        return "changed an input"
+    output = buffers[-1].array(kernel.arguments[-1]).astype(np.float64)
+    expected = workload.reference(inputs)
+    relative, absolute = workload.tolerance
+    wrong = ~(np.abs(output - expected) <= relative * np.abs(expected) + absolute)
+    if wrong.any():
+        place = tuple(np.argwhere(wrong)[0].tolist())
+        return f"{wrong.sum()} wrong; at {place} {output[place]} for {expected[place]}"
+    return ""
