@@ -13,7 +13,7 @@ import numpy as np
 from costmodel.analytic import AnalyticModel
 from costmodel.interfaces import Example
 from costmodel.metrics import pairwise_accuracy, recall, top
-from experiments.replay.objectives import OBJECTIVES
+from experiments.replay.objectives import MODELS, OBJECTIVES
 from experiments.replay.recording import read_recording
 from experiments.replay.simulated import SimulatedDevice
 from scheduler.evolutionary import EvolutionarySearch
@@ -31,16 +31,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of recorded spaces")
     parser.add_argument("--only", default="", help="part of a file's name: replay only these")
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     arguments = parser.parse_args()
-    paths = [p for p in sorted(arguments.data.glob("*.json*")) if arguments.only in p.name]
+    paths = [p for p in sorted(arguments.data.glob("*.json.gz")) if arguments.only in p.name]
+    paths = [p for p in paths if "_T4." not in p.name]  # the same space in another format
     if not paths:
         parser.error(f"no recorded spaces in {arguments.data}")
     searches, models = [], []
     for path in paths:
-        if path.name.endswith("_T4.json.gz"):
-            continue  # the same space as its namesake, in another format
         device = SimulatedDevice(read_recording(path))
         for result in search_all(device, arguments.seeds):
             searches.append(result)
@@ -71,10 +70,10 @@ def main() -> None:
 
 def search_all(device: SimulatedDevice, seeds: int) -> Iterator[dict[str, Any]]:
     """Regret of every strategy after ``TRIALS`` trials, mean over seeds."""
-    for strategy in ("random", *OBJECTIVES):
+    for strategy in ("random", *MODELS):
         curves = np.array([replay(device, make_search(strategy, device, s)) for s in range(seeds)])
         regret = curves / device.recording.best - 1.0
-        result = {"space": device.recording.name, "strategy": strategy}
+        result: dict[str, Any] = {"space": device.recording.name, "strategy": strategy}
         for trials in TRIALS:
             result[f"regret_{trials}"] = round(float(regret[:, trials - 1].mean()), 4)
             result[f"worst_{trials}"] = round(float(regret[:, trials - 1].max()), 4)
@@ -85,16 +84,19 @@ def make_search(strategy: str, device: SimulatedDevice, seed: int) -> Search:
     """The product's own search, over a recorded space."""
     if strategy == "random":
         return RandomSearch(device.space, seed)
-    model = OBJECTIVES[strategy](space_for=device.space_for)
+    model = MODELS[strategy](space_for=device.space_for)
     prior = AnalyticModel(space_for=device.space_for)
     return EvolutionarySearch(device.space, model, prior, seed)
 
 
 def replay(device: SimulatedDevice, search: Search) -> list[float]:
     """Best seconds so far after each trial; infinite until one ran."""
-    curve, best = [], float("inf")
+    curve: list[float] = []
+    best = float("inf")
     while len(curve) < TRIALS[-1]:
         results = [(schedule, device.run(schedule)) for schedule in search.ask(BATCH)]
+        if not results:  # the whole space is known
+            curve += [best] * (TRIALS[-1] - len(curve))
         search.tell(results)
         for _, seconds in results:
             best = best if seconds is None else min(best, seconds)

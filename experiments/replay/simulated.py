@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,20 +42,13 @@ class RecordedTemplate(Template):
     def __init__(self, recording: Recording, workload: Workload, target: Target) -> None:
         super().__init__(workload, target)
         self.decisions = tuple(Decision(n, values) for n, values in recording.domains.items())
-        names = list(recording.domains)
-        domains = [np.array(values) for values in recording.domains.values()]
-        valid = [
-            np.searchsorted(domain, np.array(column))
-            for domain, column in zip(domains, zip(*recording.seconds, strict=True), strict=True)
-        ]
-        groups = [tuple(range(depth)) for depth in range(3, len(names) + 1)]
-        groups += combinations(range(len(names)), 2)
-        self.rules = tuple(
-            _occurs(
-                [names[i] for i in group], [domains[i] for i in group], [valid[i] for i in group]
-            )
-            for group in groups
-        )
+        domains = {name: np.array(values) for name, values in recording.domains.items()}
+        recorded = zip(domains, zip(*recording.seconds, strict=True), strict=True)
+        found = {n: np.searchsorted(domains[n], np.array(column)) for n, column in recorded}
+        names = tuple(domains)
+        groups = [names[:depth] for depth in range(3, len(names) + 1)]
+        groups += combinations(names, 2)
+        self.rules = tuple(_occurs(group, domains, found) for group in groups)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
@@ -94,23 +88,21 @@ class SimulatedDevice:
     def run(self, schedule: Schedule) -> float | None:
         """Recorded seconds; None if the configuration failed."""
         names = self.recording.domains
-        return self.recording.seconds[tuple(schedule.values[name] for name in names)]  # type: ignore[misc]
+        return self.recording.seconds[tuple(schedule.values[name] for name in names)]
 
 
-def _occurs(names: list[str], domains: list[np.ndarray], valid: list[np.ndarray]) -> Rule:
-    """The rule that values of decisions were recorded together."""
-    sizes = [len(domain) for domain in domains]
-    table = np.zeros(sizes, dtype=bool)
-    table[tuple(valid)] = True
+def _occurs(
+    names: tuple[str, ...], domains: Mapping[str, np.ndarray], found: Mapping[str, np.ndarray]
+) -> Rule:
+    """The rule that the values of these decisions were recorded together."""
+    together = np.zeros([len(domains[name]) for name in names], dtype=bool)
+    together[tuple(found[name] for name in names)] = True
 
-    def holds(columns: Any) -> Any:
-        return table[
-            tuple(np.searchsorted(d, columns[n]) for n, d in zip(names, domains, strict=True))
-        ]
+    def holds(columns: Columns) -> np.ndarray:
+        index = tuple(np.searchsorted(domains[name], columns[name]) for name in names)
+        return np.asarray(together[index])
 
-    return Rule(
-        "recorded",
-        tuple(names),
-        holds,
-        lambda values: "never recorded: " + ", ".join(f"{n}={values[n]}" for n in names),
-    )
+    def explain(values: Mapping[str, object]) -> str:
+        return "never recorded: " + ", ".join(f"{name}={values[name]}" for name in names)
+
+    return Rule("recorded", names, holds, explain)
