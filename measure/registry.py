@@ -15,7 +15,13 @@ def builder_for(target: Target, jobs: int) -> Builder:
 
         assert isinstance(target, CpuTarget)
         return CBuilder(target, jobs)
-    raise InputError(f"no builder for target {target.kind!r}; allowed: cpu")
+    if target.kind == "cuda":
+        from measure.cuda.nvrtc import NvrtcBuilder
+        from spaces.cuda.target import CudaTarget
+
+        assert isinstance(target, CudaTarget)
+        return NvrtcBuilder(target, jobs)
+    raise InputError(f"no builder for target {target.kind!r}; allowed: cpu, cuda")
 
 
 def runner_for(target: Target) -> Runner:

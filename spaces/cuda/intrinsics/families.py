@@ -81,12 +81,13 @@ class Mma:
         """Inline PTX."""
         constraint = _REGISTER[self.d][1]
         d, a, b = _numbered(self.d_registers, self.a_registers, self.b_registers)
+        inputs = [_bound("r", "a", self.a_registers), _bound("r", "b", self.b_registers)]
         return (
             f"TW_INLINE void {self.signature} {{\n"
             f'  asm volatile("mma.sync.aligned.m16n8k{self.k}.row.col.{self.d}.{self.a}.{self.b}.'
             f'{self.d} {{{d}}}, {{{a}}}, {{{b}}}, {{{d}}};"\n'
             f"    : {_bound('+' + constraint, 'd', self.d_registers)}\n"
-            f"    : {_bound('r', 'a', self.a_registers)}, {_bound('r', 'b', self.b_registers)});\n}}"
+            f"    : {', '.join(inputs)});\n}}"
         )
 
     def host(self) -> str:
@@ -154,10 +155,11 @@ class Wgmma:
         if ELEMENT_BITS[self.a] == 16:
             flags = self.transposed if self.source == "ss" else self.transposed[1:]
             scales += "".join(f", {flag}" for flag in flags)
+        instruction = f"m64n{self.n}k{self.k}.{self.d}.{self.a}.{self.b}"
         return (
             f"TW_INLINE void {self.signature} {{\n"
             f'  asm volatile("{{\\n.reg .pred P;\\nsetp.ne.b32 P, {flag}, 0;\\n"\n'
-            f'    "wgmma.mma_async.sync.aligned.m64n{self.n}k{self.k}.{self.d}.{self.a}.{self.b} "\n'
+            f'    "wgmma.mma_async.sync.aligned.{instruction} "\n'
             f'    "{{{d}}}, {a_text}, {b}, P{scales};\\n}}"\n'
             f"    : {_bound('+' + _REGISTER[self.d][1], 'd', self.d_registers)}\n"
             f'    : {a_bound}, "l"(b), "r"(accumulate));\n}}'

@@ -1,0 +1,163 @@
+"""CUDA kernels to cubins: NVRTC in a pool of threads, a cache on disk, refusals with reasons."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from measure.cpu.cache import RunDirectory, cache_directory, cached
+from measure.cuda.compilation import FLAGS, Compilation, compile_cubin, compiler_version
+from measure.cuda.cubin import read_cubin
+from measure.interfaces import Built
+from measure.measurement import Candidate, ErrorKind
+from spaces.cuda.intrinsics import device_text
+from spaces.cuda.target import CudaTarget
+from spaces.kernel import Kernel, Launch
+
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+# ptxas: C7508 (setmaxnreg is ignored), C7510 and on (wgmma is serialised, waits are injected)
+_LOSS = re.compile(r"\((C75\d\d)\) ([^\n]*)")
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What came of one kernel: the fields of its ``Built`` but the candidate."""
+
+    path: Path | None
+    seconds: float
+    error_kind: ErrorKind | None = None
+    error_text: str = ""
+    info: dict[str, Any] | None = None
+
+
+class NvrtcBuilder:
+    """Builds for one CUDA target; no GPU or driver is needed.
+
+    ``jobs`` kernels compile at a time, each within ``time_limit`` seconds. A cubin is kept in the
+    user's cache under its text, flags and compiler; the paths handed out live until
+    :meth:`close`, which may come from another thread and stops what is under way.
+
+    A kernel that compiles but spills registers, whose ``setmaxnreg`` is ignored, whose ``wgmma``
+    is serialised, or that cannot be launched for its registers or shared memory is ``REJECTED``,
+    with its resources in ``info``.
+    """
+
+    def __init__(self, target: CudaTarget, jobs: int = 1, time_limit: float = 60.0) -> None:
+        self._target, self._time_limit = target, time_limit
+        self._version = compiler_version()
+        self._cache = cache_directory("cubins")
+        self._directory = RunDirectory()
+        self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="nvrtc")
+        self._closing = threading.Event()
+
+    def build(self, candidates: Sequence[Candidate]) -> list[Built]:
+        """Cubins in the order of ``candidates``; equal kernels are built once."""
+        kernels = list(dict.fromkeys(candidate.kernel for candidate in candidates))
+        outcomes = dict(zip(kernels, self._threads.map(self._build, kernels), strict=True))
+        return [_built(candidate, outcomes[candidate.kernel]) for candidate in candidates]
+
+    def close(self) -> None:
+        """Stop running compilations and remove the run's binaries. Idempotent."""
+        self._closing.set()
+        self._threads.shutdown()
+        self._directory.close()
+
+    def _build(self, kernel: Kernel) -> _Outcome:
+        start = time.thread_time()
+        launch = _launch(kernel)
+        if refusal := _too_much_shared(launch.shared_bytes, self._target):
+            return _Outcome(None, time.thread_time() - start, ErrorKind.REJECTED, refusal)
+        compilation = self._compiled(device_text(kernel.text) + kernel.text)
+        seconds = time.thread_time() - start
+        if compilation.stopped:
+            text = f"compiling took longer than {self._time_limit:g} s"
+            return _Outcome(None, seconds, ErrorKind.COMPILE_TIMEOUT, text)
+        if compilation.cubin is None:
+            return _Outcome(None, seconds, ErrorKind.COMPILE, compilation.log)
+        info = _resources(compilation.cubin, compilation.log, kernel, self._version)
+        if refusal := _refusal(compilation.log, info, launch, self._target):
+            return _Outcome(None, seconds, ErrorKind.REJECTED, refusal, info)
+        path = self._directory.path / f"{kernel.entry}-{kernel.digest[:16]}.cubin"
+        path.write_bytes(compilation.cubin)
+        return _Outcome(path, seconds, info=info)
+
+    def _compiled(self, text: str) -> Compilation:
+        """From the cache if it is there; only what succeeded is kept."""
+        key = repr((text, self._target.name, FLAGS, self._version))
+        cubin = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
+        log = cubin.with_suffix(".log")
+        if cubin.exists():
+            return Compilation(cubin.read_bytes(), log.read_text())
+        fresh = compile_cubin(text, self._target.name, self._time_limit, self._closing.is_set)
+        if fresh.cubin is not None:
+            _keep(log, fresh.log.encode())
+            _keep(cubin, fresh.cubin)
+        return fresh
+
+
+def _keep(path: Path, data: bytes) -> None:
+    def write(fresh: Path) -> None:
+        fresh.write_bytes(data)
+
+    cached(path, write)
+
+
+def _launch(kernel: Kernel) -> Launch:
+    if kernel.launch is None:
+        raise ValueError(f"CUDA kernel {kernel.entry} has no launch dimensions")
+    return kernel.launch
+
+
+def _resources(cubin: bytes, log: str, kernel: Kernel, version: str) -> dict[str, Any]:
+    """What the kernel takes, as JSON values for a record; bytes are per thread or block."""
+    facts = read_cubin(cubin, kernel.entry)
+    spills = _SPILLS.search(log)
+    return {
+        "registers": facts.registers,
+        "stack_bytes": facts.stack_bytes,
+        "spill_bytes": sum(map(int, spills.groups())) if spills else 0,
+        "shared_bytes": facts.shared_bytes + _launch(kernel).shared_bytes,
+        "barriers": facts.barriers,
+        "code_bytes": len(facts.code),
+        "compiler": f"nvrtc {version}",
+    }
+
+
+def _refusal(log: str, info: dict[str, Any], launch: Launch, target: CudaTarget) -> str:
+    """Why a kernel that compiled is not worth running, or could not be launched; else empty."""
+    if info["spill_bytes"]:
+        return f"the kernel spills {info['spill_bytes']} bytes of registers"
+    if loss := _LOSS.search(log):
+        return f"the compiler says {loss.group(1)}: {loss.group(2).strip()}"
+    registers = -(-info["registers"] // 8) * 8 * prod(launch.block)
+    if registers > target.registers_per_multiprocessor:
+        return (
+            f"a block takes {registers} registers of {target.registers_per_multiprocessor} "
+            "that a multiprocessor has"
+        )
+    return _too_much_shared(info["shared_bytes"], target)
+
+
+def _too_much_shared(used: int, target: CudaTarget) -> str:
+    if used <= target.shared_per_block:
+        return ""
+    return f"a block takes {used} bytes of shared memory of {target.shared_per_block} allowed"
+
+
+def _built(candidate: Candidate, outcome: _Outcome) -> Built:
+    return Built(
+        candidate,
+        outcome.path,
+        outcome.seconds,
+        outcome.error_kind,
+        outcome.error_text,
+        outcome.info,
+    )
