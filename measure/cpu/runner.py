@@ -18,7 +18,7 @@ from measure.cpu.binaries import server_binary
 from measure.cpu.problem import Problem, index_of
 from measure.interfaces import Built
 from measure.measurement import ErrorKind, Measurement, Status
-from measure.timing import TimingProtocol, call_limit, protocol, score
+from measure.timing import TimingProtocol, call_limit, protocol_for, score
 from spaces.cpu.target import CpuTarget
 from spaces.workload import Workload
 
@@ -33,12 +33,20 @@ class CRunner:
     Every call of :meth:`run` starts a server (some milliseconds) on fresh random inputs. With
     one thread time is the CPU time of the calling thread, which other processes disturb little;
     with more it is wall time. :meth:`close` may come from another thread and ends a run.
+    ``clock`` and ``protocol`` take the place of what suits the target, for experiments.
     """
 
-    def __init__(self, target: CpuTarget, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(
+        self,
+        target: CpuTarget,
+        memory_bytes: int = MEMORY_BYTES,
+        clock: str = "",
+        protocol: TimingProtocol | None = None,
+    ) -> None:
         self._target = target
         self._memory_bytes = memory_bytes
-        self._clock = "cpu" if target.threads == 1 else "wall"
+        self._clock = clock or ("cpu" if target.threads == 1 else "wall")
+        self._protocol = protocol
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -113,7 +121,7 @@ class CRunner:
         lines = [
             f"{self._target.threads} {int(self._clock == 'wall')} {limit} {self._memory_bytes}",
             f"{float('inf') if best is None else best}",
-            _numbers(protocol(self._clock, final)),
+            _numbers(self._protocol or protocol_for(self._clock, final)),
             str(secrets.randbits(63)),
             problem.text,
             str(len(group)),

@@ -1,0 +1,1 @@
+"""Which statistic of few noisy samples ranks kernels best."""
