@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scheduler.cpu_function import CpuFunction
+from scheduler.query import query
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.target import Target, detect_target
@@ -27,8 +28,6 @@ def best(
     ``provenance`` says which. The kernel is built once and kept on disk. Raises
     :class:`InputError` for bad input, or where no template serves the workload.
     """
-    from scheduler.query import query
-
     if isinstance(target, str):
         target = detect_target(target)
     if target.kind != "cpu":

@@ -1,0 +1,108 @@
+"""Real tuning processes, tuned to the end, interrupted, and killed at random moments."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from measure.database import Database
+from scheduler import tune
+from scheduler.progress import Stop
+from spaces.operators import workload
+from spaces.target import detect_target
+
+WORKLOAD = workload("matmul", m=64, n=64, k=64)
+TUNE = """
+import sys
+from measure.database import Database
+from scheduler.tuner import Tuner
+from spaces.operators import workload
+from spaces.target import detect_target
+
+def say(progress):
+    if progress.latest is not None and progress.phase == "search":
+        print(progress.latest.schedule.key, flush=True)
+
+with Database(sys.argv[1]) as database:
+    tuner = Tuner(workload("matmul", m=64, n=64, k=64), detect_target("cpu"), database, batch=4)
+    result = tuner.run(trials=int(sys.argv[2]), seconds=60, on_progress=say)
+print("ended:", result.stopped, result.trials, result.resumed)
+"""
+
+
+def start(database: Path, trials: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", TUNE, str(database), str(trials)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def searched(path: Path) -> list[str]:
+    """Keys of the schedules measured in searches, oldest first."""
+    if not path.exists():
+        return []
+    with Database(path) as database:
+        records = list(database.records(WORKLOAD, detect_target("cpu")))
+    return [r.schedule.key for r in records if r.measurement.round == "search"]
+
+
+def test_a_real_run_finds_a_right_kernel(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.db"
+    result = tune(WORKLOAD, "cpu", path, trials=8, seconds=60)
+    assert result.stopped is Stop.TRIALS
+    assert result.trials == len(searched(path)) == 8
+    assert result.best is not None
+    assert result.best.round == "final"
+    again = tune(WORKLOAD, "cpu", path, trials=8, seconds=60)
+    assert (again.trials, again.resumed) == (8, 8)
+    assert len(set(searched(path))) == 16
+
+
+def kill_and_resume(path: Path, kills: int, seed: int) -> None:
+    moments = random.Random(seed)
+    before: list[str] = []
+    for _ in range(kills):
+        process = start(path, trials=10_000)
+        assert process.stdout is not None
+        heard = [process.stdout.readline() for _ in range(moments.randrange(20))]
+        time.sleep(moments.uniform(0, 0.3))
+        os.kill(process.pid, signal.SIGKILL)
+        said = "".join([*heard, process.stdout.read()]).splitlines()
+        process.wait(timeout=30)
+        after = searched(path)
+        assert after[: len(before)] == before
+        assert set(said) <= set(after)
+        assert len(set(after)) == len(after)
+        before = after
+    assert before
+    process = start(path, trials=4)
+    words, _ = process.communicate(timeout=120)
+    assert words.splitlines()[-1] == f"ended: trials 4 {len(before)}"
+    assert searched(path)[: len(before)] == before
+    assert len(set(searched(path))) == len(before) + 4
+
+
+def test_killed_at_four_random_moments_nothing_is_lost_or_repeated(tmp_path: Path) -> None:
+    kill_and_resume(tmp_path / "tuning.db", kills=4, seed=4)
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_random_moments_nothing_is_lost_or_repeated(tmp_path: Path) -> None:
+    kill_and_resume(tmp_path / "tuning.db", kills=20, seed=20)
+
+
+def test_ctrl_c_ends_a_run_cleanly_with_the_best_so_far(tmp_path: Path) -> None:
+    path = tmp_path / "tuning.db"
+    process = start(path, trials=10_000)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the whole process group
+    *said, last = [first, *process.stdout.read().splitlines(keepends=True)]
+    assert process.wait(timeout=30) == 0
+    assert last == f"ended: interrupted {len(said)} 0\n"
+    assert {line.strip() for line in said} == set(searched(path))
