@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spaces.index import Index, Quotient, Remainder, Variable, index
@@ -64,6 +64,9 @@ def expected(tree, values):
 
 @settings(max_examples=300, deadline=None)
 @given(trees, st.tuples(*(st.integers(0, (n or 1000) - 1) for n in EXTENTS.values())))
+@example(("%", ("%", "d", 6), 4), (0, 0, 0, 7))
+@example(("/", ("/", "d", 6), 4), (0, 0, 0, 47))
+@example(("%", ("+", ("*", "d", 6), "a"), 4), (7, 0, 0, 5))
 def test_simplification_keeps_the_value_and_the_extent(tree, numbers):
     values = dict(zip(EXTENTS, numbers, strict=True))
     expression = built(tree)

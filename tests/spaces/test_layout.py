@@ -4,7 +4,7 @@ from math import prod
 import numpy as np
 import pytest
 from c_program import run_c
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from spaces.layout import column_major, row_major, strided, swizzled
@@ -92,7 +92,7 @@ def test_padding_moves_the_slower_ranks_apart():
     assert row_major(2, 3, 4).padded(1, 1).strides == (16, 4, 1)
 
 
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=3, deadline=None, phases=[Phase.generate])  # no shrinking: slow
 @given(st.lists(layouts(), min_size=40, max_size=40))
 def test_emitted_c_gives_the_offsets(many):
     functions, calls, expected = [], [], []

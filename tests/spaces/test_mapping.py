@@ -4,7 +4,7 @@ from math import prod
 
 import pytest
 from c_program import run_c
-from hypothesis import given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from spaces.mapping import repeat, spatial
@@ -144,7 +144,7 @@ def emissions(draw):
         mapping = mapping.project(draw(st.permutations(range(mapping.rank)))[:2])
     bases = [draw(st.sampled_from((0, 0, 2, 5))) for _ in range(mapping.rank)]
     extents = [
-        draw(st.one_of(st.none(), st.integers(0, b + n + 1)))
+        draw(st.one_of(st.none(), st.integers(b + 1, b + n)))
         for b, n in zip(bases, mapping.task_shape, strict=True)
     ]
     return {
@@ -192,8 +192,27 @@ def meaning_of(case, worker):
     return "".join(tasks)
 
 
-@settings(max_examples=4, deadline=None)
-@given(st.lists(emissions(), min_size=60, max_size=60))
+def emission(mapping, extents, **options):
+    plain = {"bases": [0] * mapping.rank, "symbolic": False, "unroll": False, "integer": "long"}
+    return {"mapping": mapping, "extents": extents, "worker": "w"} | plain | options
+
+
+CORNERS = [
+    emission(repeat(3, 3), [2, 2]),
+    emission(repeat(3) * spatial(2), [0]),
+    emission(repeat(3) * spatial(2), [3], bases=[5], symbolic=True),
+    emission(repeat(3, 3), [2, 2], symbolic=True),
+    emission(repeat(2, 2) * repeat(3, 3), [5, 4], symbolic=True, integer="int"),
+    emission(repeat(2, 2) * spatial(3, 2) * repeat(2, 3), [7, 8]),
+    emission(spatial(4) * repeat(4), [6], worker="w + 0u"),  # 6 - 12u is no small number
+    emission(spatial(4) * repeat(4), [6], worker="u.x"),
+    emission(repeat(4) * spatial(4) * repeat(3), [31], worker="u.x", unroll=2),
+]
+
+
+@settings(max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate])
+@example(CORNERS)
+@given(st.lists(emissions(), min_size=60, max_size=60))  # many to a program: compiling is slow
 def test_emitted_c_does_what_the_mapping_means(cases):
     calls, expected = [], []
     for number, case in enumerate(cases):
