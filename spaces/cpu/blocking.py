@@ -72,8 +72,8 @@ def blocking(product: Product, lanes: int, values: Mapping[str, Any]) -> Blockin
     )
 
 
-DEPTH_UNIT = 16
-"""Blocks hold a multiple of this many terms, so that only the last one has a rest to unroll."""
+DEPTH_UNIT = 32
+"""Blocks hold a multiple of this many terms: whole vectors, and whole turns of unrolled loops."""
 
 
 def blocks_of(tiles: Any, most: Any, tile: Any) -> Any:

@@ -16,7 +16,6 @@ from spaces.cpu.contraction_code import ContractionCode
 from spaces.cpu.contraction_rules import contraction_rules
 from spaces.cpu.prelude import prelude
 from spaces.cpu.product import orient, why_no_product
-from spaces.cpu.simd import C_TYPES
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.traffic import contraction_quantities
 from spaces.kernel import Kernel
@@ -26,6 +25,7 @@ from spaces.template import Columns, Decision, Template
 from spaces.workload import Workload
 
 FLOAT = 4
+DTYPES = ("float32", "bfloat16")
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
 TILE_VECTORS = (1, 2, 3, 4)
 
@@ -51,8 +51,8 @@ class Contraction(Template):
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         for operand in workload.operands:
-            if operand.dtype not in C_TYPES:
-                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(C_TYPES)}"
+            if operand.dtype not in DTYPES:
+                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(DTYPES)}"
         return why_no_product(workload)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -78,8 +78,11 @@ class Contraction(Template):
         cpu = self.cpu
         least_depth = cpu.l1_bytes // (8 * cpu.vector_bytes)
         depths = _geometric(least_depth, cpu.l2_bytes // (4 * cpu.vector_bytes), halves=True)
+        inputs = {operand.dtype for operand in self.workload.inputs}
+        pairs = cpu.bf16_dot and inputs == {"bfloat16"} and self.product.terms % 2 == 0
         workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)
         return (
+            Decision("multiply", ("fma", "dot") if pairs else ("fma",)),
             Decision("tile_rows", TILE_ROWS),
             Decision("tile_vectors", TILE_VECTORS),
             Decision("row_workers", workers),

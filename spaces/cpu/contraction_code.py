@@ -18,6 +18,7 @@ from spaces.cpu.packing import LeftBlock, RightBlock
 from spaces.cpu.product import Product
 from spaces.cpu.register_tile import RegisterTile
 from spaces.cpu.simd import C_TYPES
+from spaces.cpu.steps import PAIR, Stream, stream
 from spaces.index import Index, index
 from spaces.layout import Layout, row_major
 from spaces.mapping import repeat, spatial
@@ -62,14 +63,40 @@ class ContractionCode:
 
     # -- what lies where -----------------------------------------------------------------------
 
+    @property
+    def _terms_a_step(self) -> int:
+        return 2 if self.values["multiply"] == "dot" else 1
+
+    @property
+    def _packed(self) -> str:
+        """Dtype of packed elements, of 4 bytes: all sizes of blocks are in these."""
+        return PAIR if self.values["multiply"] == "dot" else "float32"
+
+    @property
+    def _steps(self) -> int:
+        return self.product.terms // self._terms_a_step
+
+    @property
+    def _block_steps(self) -> int:
+        return int(self.blocks.block_depth) // self._terms_a_step
+
+    @cached_property
+    def _left(self) -> Stream:
+        return stream(self.product, self.product.left, self._terms_a_step)
+
+    @cached_property
+    def _right(self) -> Stream:
+        return stream(self.product, self.product.right, self._terms_a_step)
+
     @cached_property
     def _left_block(self) -> LeftBlock | None:
         if not self.values["pack_left"]:
             return None
         b = self.blocks
         panels = b.block_rows // b.tile_rows
-        deep = self.product.left_runs_deep
-        return LeftBlock(panels, b.tile_rows, b.block_depth, self.lanes, deep)
+        return LeftBlock(
+            panels, b.tile_rows, self._block_steps, self.lanes, self._packed, self._left
+        )
 
     @cached_property
     def _right_block(self) -> RightBlock | None:
@@ -77,8 +104,9 @@ class ContractionCode:
             return None
         b = self.blocks
         panels = b.block_columns // b.tile_columns
-        deep = self.product.right_runs_deep
-        return RightBlock(panels, b.tile_columns, b.block_depth, self.lanes, deep)
+        return RightBlock(
+            panels, b.tile_columns, self._block_steps, self.lanes, self._packed, self._right
+        )
 
     @cached_property
     def _sums(self) -> Layout | None:
@@ -103,15 +131,11 @@ class ContractionCode:
     # -- functions -----------------------------------------------------------------------------
 
     def _packing_functions(self) -> list[str]:
-        lines = []
-        left, right = self.product.left, self.product.right
-        if self._left_block:
-            source = self.product.layout(left)
-            lines += self._left_block.function(f"{self.entry}_left", left.dtype, source)
-        if self._right_block:
-            source = self.product.layout(right)
-            lines += self._right_block.function(f"{self.entry}_right", right.dtype, source)
-        return lines
+        left, right = self._left_block, self._right_block
+        return [
+            *(left.function(f"{self.entry}_left") if left else ()),
+            *(right.function(f"{self.entry}_right") if right else ()),
+        ]
 
     @cached_property
     def _tiles(self) -> list[RegisterTile]:
@@ -126,11 +150,11 @@ class ContractionCode:
                 lanes=self.lanes,
                 unroll=int(self.values["unroll"]),
                 prefetch=int(self.values["prefetch"]),
-                left=left.panel if left else product.layout(product.left),
-                right=right.panel if right else product.layout(product.right),
+                left=left.panel if left else self._left.layout,
+                right=right.panel if right else self._right.layout,
                 sums=self._sums or product.layout(product.output),
-                left_dtype="float32" if left else product.left.dtype,
-                right_dtype="float32" if right else product.right.dtype,
+                left_dtype=self._packed if left else self._left.dtype,
+                right_dtype=self._packed if right else self._right.dtype,
                 right_is_padded=right is not None,
             )
             for rows in _extents(product.rows, b.tile_rows)
@@ -178,14 +202,16 @@ class ContractionCode:
         """The function that does one worker's chunk of the output."""
         b, product = self.blocks, self.product
         left_floats, right_floats, _ = self._block_sizes
+        packed = C_TYPES[self._packed]
         worker = index("worker", b.row_workers * b.column_workers)
         chunks = (ceil_div(product.rows, b.chunk_rows), ceil_div(product.columns, b.chunk_columns))
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
             *self._pointers(),
-            f"  float *pl = (float *)call->workspace + {worker * self._worker_floats};",
-            f"  float *pr = pl + {left_floats}, *sums = pr + {right_floats};",
+            f"  float *own = (float *)call->workspace + {worker * self._worker_floats};",
+            f"  {packed} *pl = (void *)own, *pr = pl + {left_floats};",
+            f"  float *sums = own + {left_floats + right_floats};",
             *spatial(b.row_workers, b.column_workers).emit(worker, self._chunk, extents=chunks),
             "}",
         ]
@@ -194,8 +220,9 @@ class ContractionCode:
         lines = []
         for i, operand in enumerate(self.product.workload.operands):
             constant = "" if operand is self.product.output else "const "
-            c_type = f"{constant}{C_TYPES[operand.dtype]}"
-            lines.append(f"  {c_type} *{self._pointer(operand)} = call->buffers[{i}];")
+            streams = {"l": self._left.dtype, "r": self._right.dtype}
+            c_type = C_TYPES[streams.get(self._pointer(operand), operand.dtype)]
+            lines.append(f"  {constant}{c_type} *{self._pointer(operand)} = call->buffers[{i}];")
         return lines
 
     def _pointer(self, operand: Operand) -> str:
@@ -205,9 +232,11 @@ class ContractionCode:
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
         """A worker's part of the output: its blocks of columns and depth."""
         b, product = self.blocks, self.product
-        blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(b.block_columns, b.block_depth)
+        blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(
+            b.block_columns, self._block_steps
+        )
         row, column = chunk[0] * b.chunk_rows, chunk[1] * b.chunk_columns
-        extents = ("chunk_columns", product.terms)
+        extents = ("chunk_columns", self._steps)
         return [
             f"const long row0 = {row}, column0 = {column};",
             f"const long chunk_rows = tw_least({product.rows} - row0, {b.chunk_rows});",
@@ -217,27 +246,27 @@ class ContractionCode:
 
     def _right_part(self, start: Sequence[Index]) -> list[str]:
         """A block of the right operand: packed once, then met by all blocks of rows."""
-        b, product = self.blocks, self.product
+        b = self.blocks
         lines = [
             f"const long j = {start[0]}, k = {start[1]};",
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
-            f"const long depth = tw_least({product.terms} - k, {b.block_depth});",
+            f"const long depth = tw_least({self._steps} - k, {self._block_steps});",
         ]
         if self._right_block:
-            place = product.layout(product.right).emit(DEPTH, COLUMN)
+            place = self._right.layout.emit(DEPTH, COLUMN)
             lines.append(f"{self.entry}_right(r + {place}, pr, depth, columns);")
         blocks = repeat(b.row_blocks) * spatial(b.block_rows)
         return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")
 
     def _left_part(self, start: Sequence[Index]) -> list[str]:
         """A block of the left operand, packed where that is decided, and its tiles."""
-        b, product = self.blocks, self.product
+        b = self.blocks
         lines = [
             f"const long i = {start[0]};",
             f"const long rows = tw_least(chunk_rows - i, {b.block_rows});",
         ]
         if self._left_block:
-            place = product.layout(product.left).emit(ROW, DEPTH)
+            place = self._left.layout.emit(ROW, DEPTH)
             lines.append(f"{self.entry}_left(l + {place}, pl, rows, depth);")
         counts = (b.block_rows // b.tile_rows, b.block_columns // b.tile_columns)
         order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
@@ -249,10 +278,10 @@ class ContractionCode:
         b, product = self.blocks, self.product
         ti, tj = start
         output = product.layout(product.output).emit(ROW + ti, COLUMN + tj)
-        a = f"l + {product.layout(product.left).emit(ROW + ti, DEPTH)}"
+        a = f"l + {self._left.layout.emit(ROW + ti, DEPTH)}"
         if self._left_block:
             a = f"pl + {self._left_block.layout.emit(ti, 0)}"
-        r = f"r + {product.layout(product.right).emit(DEPTH, COLUMN + tj)}"
+        r = f"r + {self._right.layout.emit(DEPTH, COLUMN + tj)}"
         if self._right_block:
             r = f"pr + {self._right_block.layout.emit(0, tj)}"
         s = f"c + {output}"
@@ -267,7 +296,7 @@ class ContractionCode:
                 for o in product.workload.epilogue_inputs
             ]
             arguments = ", ".join([s, f"c + {output}", *operands, sizes])
-            lines.append(f"if (k + depth == {product.terms}) {self.entry}_finish({arguments});")
+            lines.append(f"if (k + depth == {self._steps}) {self.entry}_finish({arguments});")
         return lines
 
     def _entry(self) -> list[str]:

@@ -27,6 +27,8 @@ LEAST_CHAINS = 10
 """Independent accumulations that keep two FMA pipes of latency 4 to 5 busy."""
 LEAST_INTENSITY = 1.5
 """FMAs per load, for cores that start as many loads as FMAs a cycle, with room for misses."""
+ROWS_FOR_DOT = 16
+"""Rows from which packing pairs is sure to pay."""
 LEAST_WORK = 2.0**20
 """Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
 
@@ -173,15 +175,35 @@ def _worker_rules(context: _Context) -> list[Rule]:
 
 
 def _layout_rules(context: _Context) -> list[Rule]:
-    strided = context.product.right_runs_deep
-    operand = context.product.right.name
+    product, has_dot = context.product, "dot" in context.values["multiply"]
     return [
         Rule(
-            "vector_loads",
-            ("pack_right",),
-            lambda c: c["pack_right"] | (not strided),
-            lambda c: f"{operand} is not contiguous along the vectors, so it must be packed",
-        )
+            "dot",
+            ("multiply",),
+            lambda c: (c["multiply"] == "dot") | (not has_dot) | (product.rows < ROWS_FOR_DOT),
+            lambda c: (
+                f"with {product.rows} rows, multiplying term by term takes twice the instructions "
+                "of a dot product of pairs"
+            ),
+        ),
+        Rule(
+            "right_vectors",
+            ("multiply", "pack_right"),
+            lambda c: c["pack_right"] | ((c["multiply"] == "fma") & (not product.right_runs_deep)),
+            lambda c: (
+                f"{product.right.name} has no vectors along {product.column} in memory"
+                f"{' of pairs' if c['multiply'] == 'dot' else ''}, so it must be packed"
+            ),
+        ),
+        Rule(
+            "left_pairs",
+            ("multiply", "pack_left"),
+            lambda c: c["pack_left"] | (c["multiply"] == "fma") | product.left_runs_deep,
+            lambda c: (
+                f"{product.left.name} has no pairs along {product.depth} in memory, "
+                "so it must be packed"
+            ),
+        ),
     ]
 
 

@@ -22,7 +22,7 @@ class Isa:
 
 # The first whose macros are all defined is the machine's.
 KNOWN = (
-    Isa("avx512", frozenset({"__AVX512F__", "__FMA__"}), 64, 32),
+    Isa("avx512", frozenset({"__AVX512BW__", "__AVX512VL__", "__FMA__"}), 64, 32),
     Isa("avx2", frozenset({"__AVX2__", "__FMA__"}), 32, 16),
     Isa("sse2", frozenset({"__SSE2__"}), 16, 16),
     Isa("neon", frozenset({"__ARM_NEON"}), 16, 32),
@@ -48,26 +48,47 @@ def has_bf16_dot(macros: Set[str]) -> bool:
 
 
 def partial_access(isa: str) -> str:
-    """C definitions of ``tw_load_first_float32`` and ``tw_store_first_float32`` (see
-    ``spaces.cpu.simd``) by masked instructions; empty where the instruction set has none."""
+    """C definitions of the ``tw_load_first_`` and ``tw_store_first_`` functions that
+    ``spaces.cpu.simd`` builds on, by masked instructions; empty where there are none."""
     return _PARTIAL_ACCESS.get(isa, "")
 
 
-_PARTIAL_ACCESS = {
-    "avx512": """\
+_AVX512_PARTIAL = """\
 static inline vf tw_load_first_float32(const float *p, long n) {
   return __builtin_ia32_loadups512_mask((const void *)p, (vf){0}, (1u << n) - 1);
 }
 static inline void tw_store_first_float32(float *p, vf x, long n) {
   __builtin_ia32_storeups512_mask((void *)p, x, (1u << n) - 1);
 }
-""",
-    "avx2": """\
+typedef short tw_words __attribute__((vector_size(32)));
+static inline vh tw_load_first_words(const unsigned short *p, long n) {
+  return (vh)__builtin_ia32_loaddquhi256_mask((const void *)p, (tw_words){0}, (1u << n) - 1);
+}
+static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
+  __builtin_ia32_storedquhi256_mask((void *)p, (tw_words)x, (1u << n) - 1);
+}
+"""
+_AVX2_PARTIAL = """\
 static inline vf tw_load_first_float32(const float *p, long n) {
   return __builtin_ia32_maskloadps256((const void *)p, (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int)n);
 }
 static inline void tw_store_first_float32(float *p, vf x, long n) {
   __builtin_ia32_maskstoreps256((void *)p, (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int)n, x);
 }
-""",
+static inline vh tw_load_first_words(const unsigned short *p, long n) {
+  vh x = {0};
+  for (long i = 0; i < n; i++) x[i] = p[i];
+  return x;
 }
+static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
+  for (long i = 0; i < n; i++) p[i] = x[i];
+}
+"""
+_PARTIAL_ACCESS = {"avx512": _AVX512_PARTIAL, "avx2": _AVX2_PARTIAL}
+
+BFLOAT16_DOT = """\
+static inline vf tw_dot_pairs(vf sum, vf a, vf b) {
+  __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  return sum;
+}
+"""

@@ -4,7 +4,8 @@ A left block keeps the order of its source: contiguous depth is copied row by ro
 little apart so that they do not compete for the same cache sets; an operand contiguous along rows
 becomes panels of tile height. A right block is always panels of tile width, transposed on the way
 where the source is contiguous along the depth. Why panels: Goto and van de Geijn, "Anatomy of
-High-Performance Matrix Multiplication", ACM TOMS 2008, section 4. Elements become float32.
+High-Performance Matrix Multiplication", ACM TOMS 2008, section 4. Elements become float32, or
+stay pairs of bfloat16.
 
 Every function writes whole vectors at ascending addresses. What a vector writes past its panel is
 overwritten by the next one, and a block needs ``lanes`` elements to spare after its end.
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spaces.cpu.simd import C_TYPES
+from spaces.cpu.steps import Stream
 from spaces.index import Index
 from spaces.layout import Layout, Strided, column_major, row_major
 from spaces.mapping import repeat, spatial
@@ -29,13 +31,14 @@ class LeftBlock:
     height: int
     depth: int
     lanes: int
-    deep: bool
-    """Whether the source is contiguous along the depth."""
+    dtype: str
+    """Of the packed elements."""
+    source: Stream
 
     @property
     def panel(self) -> Strided:
         """Where a panel keeps (row, depth)."""
-        if self.deep:
+        if self.source.deep:
             return row_major(self.height, self.depth).padded(1, self.lanes)
         return column_major(self.height, self.depth)
 
@@ -44,9 +47,9 @@ class LeftBlock:
         """Where the block keeps (row, depth)."""
         return row_major(self.panels, 1) * self.panel
 
-    def function(self, name: str, dtype: str, source: Layout) -> list[str]:
-        """C function ``name(p, q, rows, depth)``: from p, laid out as ``source``, to q."""
-        if self.deep:
+    def function(self, name: str) -> list[str]:
+        """C function ``name(p, q, rows, depth)``: from p, in the source, to q."""
+        if self.source.deep:
             grid = repeat(self.panels * self.height, self.depth // self.lanes)
             tiles = grid * spatial(1, self.lanes)
         else:
@@ -54,7 +57,7 @@ class LeftBlock:
 
         def deep_row(indices: Sequence[Index]) -> list[str]:
             i, k = indices
-            return [self._copy(dtype, source, i, k, f"depth - {k}")]
+            return [self._copy(i, k, f"depth - {k}")]
 
         def panel_column(indices: Sequence[Index]) -> list[str]:
             i, k = indices
@@ -63,21 +66,22 @@ class LeftBlock:
                 f"const long left = rows - {i} < {self.height} ? rows - {i} : {self.height};",
                 *pieces.emit(
                     0,
-                    lambda v: [self._copy(dtype, source, i + v[0], k, f"left - {v[0]}")],
+                    lambda v: [self._copy(i + v[0], k, f"left - {v[0]}")],
                     extents=("left",),
                     unroll=True,
                 ),
             ]
 
-        body = deep_row if self.deep else panel_column
+        body = deep_row if self.source.deep else panel_column
         return _function(
-            f"{name}(const {C_TYPES[dtype]} *restrict p, float *restrict q, long rows, long depth)",
+            f"{name}(const {self.source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
+            "long rows, long depth)",
             tiles.emit(0, body, extents=("rows", "depth")),
         )
 
-    def _copy(self, dtype: str, source: Layout, i: Index, k: Index, count: str) -> str:
-        load = f"tw_load_most_{dtype}(p + {source.emit(i, k)}, {count})"
-        return f"tw_store_float32(q + {self.layout.emit(i, k)}, {load});"
+    def _copy(self, i: Index, k: Index, count: str) -> str:
+        load = self.source.load(f"p + {self.source.layout.emit(i, k)}", count)
+        return f"tw_store_{self.dtype}(q + {self.layout.emit(i, k)}, {load});"
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,9 @@ class RightBlock:
     width: int
     depth: int
     lanes: int
-    deep: bool
-    """Whether the source is contiguous along the depth."""
+    dtype: str
+    """Of the packed elements."""
+    source: Stream
 
     @property
     def panel(self) -> Strided:
@@ -101,19 +106,20 @@ class RightBlock:
         """Where the block keeps (depth, column)."""
         return row_major(1, self.panels) * self.panel
 
-    def function(self, name: str, dtype: str, source: Strided) -> list[str]:
-        """C function ``name(p, q, depth, columns)``: from p, laid out as ``source``, to q."""
-        step = self.lanes if self.deep else 1
+    def function(self, name: str) -> list[str]:
+        """C function ``name(p, q, depth, columns)``: from p, in the source, to q."""
+        source = self.source
+        step = self.lanes if self.source.deep else 1
         tiles = repeat(self.depth // step, self.panels, order=(1, 0)) * spatial(step, self.width)
         vectors = repeat(self.width // self.lanes) * spatial(self.lanes)
 
         def copy(k: Index, j: Index, v: Index) -> list[str]:
-            p, q = f"p + {source.emit(k, j + v)}", f"q + {self.layout.emit(k, j + v)}"
-            if not self.deep:
-                return [f"tw_store_float32({q}, tw_load_most_{dtype}({p}, left - {v}));"]
-            stride, ld = source.strides[1], self.width
+            p, q = f"p + {source.layout.emit(k, j + v)}", f"q + {self.layout.emit(k, j + v)}"
+            if not source.deep:
+                return [f"tw_store_{self.dtype}({q}, {source.load(p, f'left - {v}')});"]
+            stride, ld = source.layout.strides[1], self.width
             sizes = f"left - {v}, depth - {k}"
-            return [f"tw_transpose_{dtype}({p}, {stride}, {sizes}, {q}, {ld});"]
+            return [f"tw_transpose_{source.dtype}({p}, {stride}, {sizes}, {q}, {ld});"]
 
         def row(indices: Sequence[Index]) -> list[str]:
             k, j = indices
@@ -121,7 +127,7 @@ class RightBlock:
             return [f"const long left = columns - {j};", *pieces]
 
         signature = (
-            f"{name}(const {C_TYPES[dtype]} *restrict p, float *restrict q, "
+            f"{name}(const {source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
             "long depth, long columns)"
         )
         return _function(signature, tiles.emit(0, row, extents=("depth", "columns")))

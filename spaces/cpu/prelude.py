@@ -15,7 +15,7 @@ from spaces.workload import Workload
 def prelude(workload: Workload, target: CpuTarget) -> str:
     """The declarations of the calling convention, vector types and epilogue functions."""
     lanes = target.lanes(4)
-    text = ABI_PRELUDE + simd.prelude(target.isa, lanes)
+    text = ABI_PRELUDE + simd.prelude(target.isa, lanes, target.bf16_dot)
     if workload.epilogue is not None:
         text += vector_math.prelude(workload.epilogue.functions, lanes)
     return text

@@ -1,6 +1,7 @@
 """The micro-kernel: a tile of the output held in vector registers over a loop along the depth.
 
-``s[i, j] (+)= sum_k a[i, k] * b[k, j]`` for one tile of ``rows`` times ``vectors`` vectors. Each
+``s[i, j] (+)= sum_k a[i, k] * b[k, j]`` for one tile of ``rows`` times ``vectors`` vectors, where k
+counts steps (see ``spaces.cpu.steps``) and a step of two terms is one dot instruction. Each
 accumulator is a variable with a name of its own: an array of them would live in memory.
 """
 
@@ -10,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from spaces.cpu.simd import C_TYPES
+from spaces.cpu.steps import PAIR
 from spaces.index import Index
 from spaces.layout import Layout
 from spaces.mapping import repeat, spatial
-
 
 LINE = 16
 """Floats in a cache line."""
@@ -25,7 +26,8 @@ class RegisterTile:
 
     ``columns`` need not fill the last vector. ``left`` (row, depth), ``right`` (depth, column) and
     ``sums`` (row, column) lay out what the arguments a, b and s point to; ``right_is_padded`` says
-    that whole vectors of b may be read. ``prefetch`` is a distance in steps of depth, 0 for none.
+    that whole vectors of b may be read. Vectors of b are prefetched ``prefetch`` steps deeper and
+    ``prefetch_columns`` columns further on; both 0 for none.
     """
 
     name: str
@@ -40,6 +42,7 @@ class RegisterTile:
     left_dtype: str = "float32"
     right_dtype: str = "float32"
     right_is_padded: bool = True
+    prefetch_columns: int = 0
 
     @property
     def vectors(self) -> int:
@@ -102,14 +105,21 @@ class RegisterTile:
         ]
         for j in range(self.vectors):
             lines.append(f"const vf b{j} = {self._right_vector(j * self.lanes)};")
-            if self.prefetch:
-                ahead = self.right.emit(self.prefetch, j * self.lanes)
+            if self.prefetch or self.prefetch_columns:
+                ahead = self.right.emit(self.prefetch, j * self.lanes + self.prefetch_columns)
                 lines.append(f"__builtin_prefetch(bk + {ahead});")
         for i in range(self.rows):
             place = f"ak + {self.left.offset(i, 0)}"
             lines.append(f"const vf a{i} = tw_splat_{self.left_dtype}({place});")
-            lines += [f"c{i}_{j} += a{i} * b{j};" for j in range(self.vectors)]
+            lines += [
+                self._multiply_add(f"c{i}_{j}", f"a{i}", f"b{j}") for j in range(self.vectors)
+            ]
         return lines
+
+    def _multiply_add(self, c: str, a: str, b: str) -> str:
+        if self.right_dtype == PAIR:
+            return f"{c} = tw_dot_pairs({c}, {a}, {b});"
+        return f"{c} += {a} * {b};"
 
     def _right_vector(self, column: int) -> str:
         place, left = f"bk + {self.right.offset(0, column)}", self.columns - column

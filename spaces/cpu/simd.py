@@ -14,25 +14,30 @@ are float32. For each dtype D of :data:`C_TYPES`:
 - ``tw_transpose_D(p, stride, rows, columns, q, ld)``: reads up to ``lanes`` rows of ``lanes``
   elements, ``stride`` apart, and writes ``lanes`` whole vectors of their columns, ``ld`` apart;
   what lies past ``rows`` and ``columns`` counts as zero.
+
+Where there is a dot instruction, ``bfloat16x2`` is a dtype too: pairs that stay as they are, a word
+a lane, in registers. ``tw_dot_pairs(sum, a, b)`` adds both products of each lane's pairs, and
+``tw_load_pairs(p, apart, n)`` makes words of bfloat16 elements and those ``apart`` from them.
 """
 
 from __future__ import annotations
 
-from spaces.cpu.isa import partial_access
+from spaces.cpu.isa import BFLOAT16_DOT, partial_access
 
-C_TYPES = {"float32": "float", "bfloat16": "unsigned short"}
+C_TYPES = {"float32": "float", "bfloat16": "unsigned short", "bfloat16x2": "tw_pair"}
 
 
-def prelude(isa: str, lanes: int) -> str:
+def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
     """C definitions of the vector types of ``lanes`` floats and of all access to memory."""
     low = [lane // 2 + lane % 2 * lanes for lane in range(lanes)]
     high = [lane + lanes // 2 for lane in low]
     values = {"LANES": str(lanes), "BYTES": str(4 * lanes)}
     values |= {"LOW": ", ".join(map(str, low)), "HIGH": ", ".join(map(str, high))}
-    text = _TYPES + _FLOAT32 + (partial_access(isa) or _FIRST_FLOAT32) + _BFLOAT16
-    for name, c_type in C_TYPES.items():
-        typed = _MOST + _transposition(lanes)
-        text += typed.replace("@D@", name).replace("@T@", c_type)
+    text = _TYPES + _sum(lanes) + _FLOAT32 + _BFLOAT16 + (partial_access(isa) or _FIRST) + _WIDENING
+    access = _MOST + _transposition(lanes)
+    text += _for_dtype(access, "float32") + _for_dtype(access, "bfloat16")
+    if bf16_dot:
+        text += BFLOAT16_DOT + _PAIRS + _for_dtype(access, "bfloat16x2")
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     return text
@@ -54,17 +59,6 @@ static inline void tw_store_float32(float *p, vf x) { *(vf_any *)p = x; }
 static inline vf tw_splat_float32(const float *p) { return tw_broadcast(*p); }
 """
 
-_FIRST_FLOAT32 = """\
-static inline vf tw_load_first_float32(const float *p, long n) {
-  vf x = {0};
-  for (long i = 0; i < n; i++) x[i] = p[i];
-  return x;
-}
-static inline void tw_store_first_float32(float *p, vf x, long n) {
-  for (long i = 0; i < n; i++) p[i] = x[i];
-}
-"""
-
 # Rounding to nearest even adds half a unit in the last place, less one where that place is even;
 # a NaN must not be carried into infinity.
 _BFLOAT16 = """\
@@ -77,17 +71,55 @@ static inline vf tw_load_bfloat16(const unsigned short *p) {
   return tw_widen(*(const vh_any *)p);
 }
 static inline void tw_store_bfloat16(unsigned short *p, vf x) { *(vh_any *)p = tw_narrow(x); }
-static inline vf tw_load_first_bfloat16(const unsigned short *p, long n) {
-  vh x = {0};
-  for (long i = 0; i < n; i++) x[i] = p[i];
-  return tw_widen(x);
-}
-static inline void tw_store_first_bfloat16(unsigned short *p, vf x, long n) {
-  vh narrow = tw_narrow(x);
-  for (long i = 0; i < n; i++) p[i] = narrow[i];
-}
 static inline vf tw_splat_bfloat16(const unsigned short *p) {
   return (vf)((unsigned)*p << 16 | (vu){0});
+}
+"""
+
+_FIRST = """\
+static inline vf tw_load_first_float32(const float *p, long n) {
+  vf x = {0};
+  for (long i = 0; i < n; i++) x[i] = p[i];
+  return x;
+}
+static inline void tw_store_first_float32(float *p, vf x, long n) {
+  for (long i = 0; i < n; i++) p[i] = x[i];
+}
+static inline vh tw_load_first_words(const unsigned short *p, long n) {
+  vh x = {0};
+  for (long i = 0; i < n; i++) x[i] = p[i];
+  return x;
+}
+static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
+  for (long i = 0; i < n; i++) p[i] = x[i];
+}
+"""
+
+_WIDENING = """\
+static inline vf tw_load_first_bfloat16(const unsigned short *p, long n) {
+  return tw_widen(tw_load_first_words(p, n));
+}
+static inline void tw_store_first_bfloat16(unsigned short *p, vf x, long n) {
+  tw_store_first_words(p, tw_narrow(x), n);
+}
+"""
+
+# A pair is the bits of two bfloat16, the earlier term in the lower half.
+_PAIRS = """\
+typedef unsigned tw_pair __attribute__((aligned(2), may_alias));
+typedef vf vf_pairs __attribute__((aligned(2), may_alias));
+static inline vf tw_load_bfloat16x2(const tw_pair *p) { return *(const vf_pairs *)p; }
+static inline void tw_store_bfloat16x2(tw_pair *p, vf x) { *(vf_pairs *)p = x; }
+static inline vf tw_splat_bfloat16x2(const tw_pair *p) { return (vf)(*p | (vu){0}); }
+static inline vf tw_load_first_bfloat16x2(const tw_pair *p, long n) {
+  return tw_load_first_float32((const void *)p, n);
+}
+static inline void tw_store_first_bfloat16x2(tw_pair *p, vf x, long n) {
+  tw_store_first_float32((void *)p, x, n);
+}
+static inline vf tw_load_pairs(const unsigned short *p, long apart, long n) {
+  vu low = (vu)tw_load_most_bfloat16(p, n), high = (vu)tw_load_most_bfloat16(p + apart, n);
+  return (vf)(low >> 16 | high);
 }
 """
 
@@ -106,6 +138,26 @@ static inline vf tw_gather_@D@(const @T@ *p, long stride, long n) {
 """
 
 
+def _for_dtype(text: str, dtype: str) -> str:
+    """``text`` for one dtype (D, in C T), packed as Q (in C P)."""
+    packed = "bfloat16x2" if dtype == "bfloat16x2" else "float32"
+    names = {"D": dtype, "T": C_TYPES[dtype], "Q": packed, "P": C_TYPES[packed]}
+    for name, value in names.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _sum(lanes: int) -> str:
+    """C text of ``tw_sum``: log2(lanes) additions of a vector to itself turned by half."""
+    turns = []
+    half = lanes // 2
+    while half:
+        order = ", ".join(str(lane ^ half) for lane in range(lanes))
+        turns.append(f"  x += __builtin_shufflevector(x, x, {order});")
+        half //= 2
+    return "\n".join(["static inline float tw_sum(vf x) {", *turns, "  return x[0];", "}\n"])
+
+
 def _transposition(lanes: int) -> str:
     """C text of ``tw_transpose_D``. Every stage interleaves vector i with vector i + lanes / 2;
     log2(lanes) stages turn rows into columns. Named variables stay in registers, arrays do not."""
@@ -120,11 +172,11 @@ def _transposition(lanes: int) -> str:
             for name, mask in ((following[2 * i], "LOW"), (following[2 * i + 1], "HIGH")):
                 stages.append(f"  const vf {name} = __builtin_shuffle({a}, {b}, (vi){{@{mask}@}});")
         current = following
-    stores = [f"  tw_store_float32(q + {i} * ld, {x});" for i, x in enumerate(current)]
+    stores = [f"  tw_store_@Q@(q + {i} * ld, {x});" for i, x in enumerate(current)]
     return "\n".join(
         [
             "static __attribute__((noinline)) void tw_transpose_@D@(",
-            "    const @T@ *p, long stride, long rows, long columns, float *q, long ld) {",
+            "    const @T@ *p, long stride, long rows, long columns, @P@ *q, long ld) {",
             f"  vf {', '.join(names)};",
             "  if (rows >= @LANES@ && columns >= @LANES@) {",
             *whole,

@@ -140,8 +140,8 @@ def test_no_shape_is_left_without_schedules(extents):
 
 
 def test_every_rule_refuses_something_and_says_why():
-    w = workload("matmul", m=24, n=40, k=3000, b="col")
-    target = dataclasses.replace(FIXED, threads=2)
+    w = workload("matmul", m=24, n=40, k=3000, a="col", b="col", dtype="bfloat16")
+    target = dataclasses.replace(FIXED, threads=2, bf16_dot=True)
     template = Contraction(w, target)
     space = Space(w, target, [template])
     unexplained = {rule.name: rule for rule in template.rules}
