@@ -111,11 +111,10 @@ class Wgmma:
     majors: str  # of A and B: n for K-major, t for M/N-major; empty means nn
 
     def __post_init__(self) -> None:
-        sizes = [n for n in range(8, 257, 8) if self.a != "s8" or n <= 32 or n % 16 == 0]
         sixteen = ELEMENT_BITS.get(self.a) == 16
         if (
             (self.d, self.a, self.b) not in _OPERANDS
-            or self.n not in sizes
+            or self.n not in _columns(self.a)
             or self.k * ELEMENT_BITS[self.a] != 256
             or (self.majors and not sixteen)
             or (self.source == "rs" and self.majors.startswith("t"))
@@ -175,6 +174,17 @@ class Wgmma:
         )
 
 
+def members() -> Iterator[Mma | Wgmma]:
+    """Every member of both families."""
+    for (d, a, b), depths in _OPERANDS.items():
+        yield from (Mma(k, d, a, b) for k in depths)
+        sixteen = ELEMENT_BITS[a] == 16
+        for n in _columns(a):
+            for source, a_majors in (("ss", "nt"), ("rs", "n")):
+                majors = ["", *(i + j for i in a_majors for j in "nt")] if sixteen else [""]
+                yield from (Wgmma(n, 256 // ELEMENT_BITS[a], d, a, b, source, m) for m in majors)
+
+
 def used(source: str) -> list[Mma | Wgmma]:
     """The members that a kernel's text names, each once, in order of name.
 
@@ -189,6 +199,11 @@ def used(source: str) -> list[Mma | Wgmma]:
         majors = f"{a_major or ''}{b_major or ''}"
         found[match.group()] = Wgmma(int(n), int(k), d, a, b, kind, majors)
     return [found[name] for name in sorted(found)]
+
+
+def _columns(a: str) -> list[int]:
+    """The N of wgmma for operands of type ``a``."""
+    return [n for n in range(8, 257, 8) if a != "s8" or n <= 32 or n % 16 == 0]
 
 
 def _numbered(*counts: int) -> Iterator[str]:
