@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.cpu.product import Product
+from spaces.integers import ceil_div, round_up
+from spaces.product import Product
 
 
 @dataclass(frozen=True)
@@ -33,16 +34,6 @@ class Blocking:
     block_depth: Any
     tile_rows: Any
     tile_columns: Any
-
-
-def ceil_div(a: Any, b: Any) -> Any:
-    """The quotient, rounded up."""
-    return -(-a // b)
-
-
-def round_up(a: Any, unit: Any) -> Any:
-    """The least multiple of ``unit`` not below ``a``."""
-    return ceil_div(a, unit) * unit
 
 
 def blocking(product: Product, lanes: int, values: Mapping[str, Any]) -> Blocking:

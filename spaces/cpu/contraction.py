@@ -15,10 +15,10 @@ import numpy as np
 from spaces.cpu.contraction_code import ContractionCode
 from spaces.cpu.contraction_rules import contraction_rules
 from spaces.cpu.prelude import prelude
-from spaces.cpu.product import orient, why_no_product
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.traffic import contraction_quantities
 from spaces.kernel import Kernel
+from spaces.product import orient, why_no_product
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template

@@ -12,16 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.cpu.blocking import Blocking, blocking, ceil_div, round_up
+from spaces.cpu.blocking import Blocking, blocking
 from spaces.cpu.epilogue import finish_function, operand_name
 from spaces.cpu.packing import LeftBlock, RightBlock
-from spaces.cpu.product import Product
 from spaces.cpu.register_tile import RegisterTile
 from spaces.cpu.simd import C_TYPES
 from spaces.cpu.steps import PAIR, Stream, stream
 from spaces.index import Index, index
+from spaces.integers import ceil_div, round_up
 from spaces.layout import Layout, row_major
 from spaces.mapping import repeat, spatial
+from spaces.product import Product
 from spaces.schedule import Value
 from spaces.workload import Operand
 

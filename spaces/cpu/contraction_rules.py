@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cpu.blocking import blocks_of, ceil_div
-from spaces.cpu.product import Product
+from spaces.cpu.blocking import blocks_of
 from spaces.cpu.target import CpuTarget
+from spaces.integers import ceil_div
+from spaces.product import Product
 from spaces.template import Decision, Rule
 
 FLOAT = 4

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spaces.cpu import vector_math
-from spaces.cpu.product import Product
 from spaces.cpu.simd import C_TYPES
 from spaces.index import Index
 from spaces.layout import Layout
 from spaces.mapping import repeat, spatial
+from spaces.product import Product
 
 
 def finish_function(

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cpu.product import Product
 from spaces.cpu.simd import C_TYPES
 from spaces.layout import Strided, strided
+from spaces.product import Product
 from spaces.workload import Operand
 
 PAIR = "bfloat16x2"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from spaces.cpu.blocking import Blocking, blocking, ceil_div
-from spaces.cpu.product import Product
+from spaces.cpu.blocking import Blocking, blocking
 from spaces.cpu.target import CpuTarget
+from spaces.integers import ceil_div
+from spaces.product import Product
 from spaces.template import Columns
 
 USABLE = 0.75
