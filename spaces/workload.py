@@ -160,9 +160,15 @@ class Workload:
 
     def reference(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """The exact result in float64 (int64 for integers), of the output's shape."""
+        return self.finish(self.contract(inputs), inputs)
+
+    def contract(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The sums of products alone, in float64 or int64, of the output's shape."""
         wide = np.int64 if dtype(self.accumulator).is_integer else np.float64
-        terms = [np.asarray(inputs[o.name]).astype(wide) for o in self.inputs]
-        accumulator = _contract(self, terms)
+        return _contract(self, [np.asarray(inputs[o.name]).astype(wide) for o in self.inputs])
+
+    def finish(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The epilogue of sums that :meth:`contract` gave."""
         if self.epilogue is None:
             return accumulator
         letters = {axis: i for i, axis in enumerate(self.output.axes)}

@@ -1,9 +1,10 @@
-"""Fresh inputs and their reference, in memory that the server can map."""
+"""Inputs and what they should give, in memory that the server can map."""
 
 from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Mapping
 from types import TracebackType
 
 import numpy as np
@@ -20,18 +21,19 @@ NOT_A_NUMBER = 0xFFF5
 
 
 class Problem:
-    """Inputs of a workload for one batch of candidates, and what they should give.
+    """Inputs of a workload by operand name, and the ``expected`` output in float64 or int64.
 
     ``text`` describes it to the server (see plan.c), which inherits ``descriptor``: an anonymous
     file that goes when its last user does.
     """
 
-    def __init__(self, workload: Workload, seed: int) -> None:
+    def __init__(
+        self, workload: Workload, inputs: Mapping[str, np.ndarray], expected: np.ndarray
+    ) -> None:
         output = workload.output
         operands = (*workload.inputs, *workload.epilogue_inputs)
-        inputs = workload.make_inputs(seed)
         arrays = [in_memory_order(inputs[operand.name], operand) for operand in operands]
-        arrays.append(in_memory_order(workload.reference(inputs), output).astype(np.float64))
+        arrays.append(in_memory_order(expected, output).astype(np.float64))
         arrays.append(_values_of_bit_patterns(output))
         self._file = os.fdopen(os.memfd_create("tilewright"), "w+b")
         offsets, size = _store(arrays, self.descriptor)

@@ -14,8 +14,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from measure.cpu.binaries import server_binary
 from measure.cpu.problem import Problem, index_of
+from measure.inputs import FreshInputs
 from measure.interfaces import Built
 from measure.measurement import ErrorKind, Measurement, Status
 from measure.timing import TimingProtocol, call_limit, protocol_for, score
@@ -47,6 +50,7 @@ class CRunner:
         self._memory_bytes = memory_bytes
         self._clock = clock or ("cpu" if target.threads == 1 else "wall")
         self._protocol = protocol
+        self._inputs: FreshInputs | None = None
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
         self._lock = threading.Lock()
@@ -73,13 +77,19 @@ class CRunner:
             if self._process is not None:
                 _kill_group(self._process)
 
+    def _draw(self, workload: Workload, final: bool) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Fresh inputs and their reference: magnitudes too, for another workload or at the end."""
+        if final or self._inputs is None or self._inputs.workload != workload:
+            self._inputs = FreshInputs(workload, secrets.randbits(63))
+        return self._inputs.draw(secrets.randbits(63))
+
     # -- the child -------------------------------------------------------------------------
 
     def _serve(self, group: Sequence[Built], best: float | None, final: bool) -> list[_Record]:
         workload = group[0].candidate.workload
         limit = call_limit(workload.flops, best)
         records = [_Record(time.time()) for _ in group]
-        with Problem(workload, secrets.randbits(63)) as problem:
+        with Problem(workload, *self._draw(workload, final)) as problem:
             process = self._start(problem.descriptor)
             try:
                 assert process.stdin is not None

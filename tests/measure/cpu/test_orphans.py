@@ -32,8 +32,14 @@ def run_directories() -> set[Path]:
     return set(cache_directory("runs").glob("run-*"))
 
 
-def descendants(process: int) -> list[psutil.Process]:
-    return psutil.Process(process).children(recursive=True)
+def runners(process: int) -> list[psutil.Process]:
+    """The server that ``process`` has started, and the processes of its candidates."""
+    found = []
+    for child in psutil.Process(process).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if child.name().startswith("server"):
+                found.append(child)
+    return found
 
 
 def wait_until(condition, seconds: float = 10.0) -> bool:
@@ -60,8 +66,8 @@ def tuner():
         [sys.executable, "-c", textwrap.dedent(TUNER)], stdout=subprocess.PIPE, text=True
     )
     assert process.stdout.readline() == "up\n"
-    # The server, and the two candidates' processes: one waits for its rounds, one hangs.
-    assert wait_until(lambda: len(descendants(process.pid)) == 3)
+    # Of the two candidates one waits for its rounds and one hangs.
+    assert wait_until(lambda: len(runners(process.pid)) == 3)
     yield process
     process.kill()
     process.wait()
@@ -70,15 +76,14 @@ def tuner():
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_children_die_with_their_parent(tuner, number):
-    children = descendants(tuner.pid)
+    children = runners(tuner.pid)
     tuner.send_signal(number)
     tuner.wait()
     assert wait_until(lambda: not alive(children)), alive(children)
 
 
 def test_candidates_die_with_their_server(tuner):
-    server = psutil.Process(tuner.pid).children()[0]
-    children = server.children()
+    server, *children = runners(tuner.pid)
     server.kill()
     assert wait_until(lambda: not alive(children)), alive(children)
 
@@ -103,13 +108,13 @@ def _is_locked(path: Path) -> bool:
 def test_closing_leaves_no_process_and_no_file():
     LocalExecutor(target()).close()  # what the process opens once is not a leak
     own = psutil.Process()
-    before, children = run_directories(), own.children(recursive=True)
+    before = run_directories()
     descriptors = own.num_fds()
     executor = LocalExecutor(target())
     executor.submit([good("a"), hanging("b")])
-    assert wait_until(lambda: len(own.children(recursive=True)) >= len(children) + 3)
+    assert wait_until(lambda: len(runners(own.pid)) == 3)
     executor.close()
-    assert wait_until(lambda: len(own.children(recursive=True)) == len(children))
+    assert wait_until(lambda: not runners(own.pid))
     assert not {p for p in run_directories() - before if not _is_locked(p)}
     assert own.num_fds() == descriptors
 
@@ -133,8 +138,8 @@ def test_an_interrupt_reaches_the_caller_and_closing_still_works():
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     assert process.stdout.readline() == "up\n"
-    wait_until(lambda: len(descendants(process.pid)) >= 2)
-    children = descendants(process.pid)
+    assert wait_until(lambda: len(runners(process.pid)) == 2)
+    children = runners(process.pid)
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=20)
     assert output == "closed\n"

@@ -112,7 +112,7 @@ def test_workspace_is_aligned_and_zeroed_if_asked_for():
 
 
 def test_inputs_are_fresh_in_every_run():
-    """A kernel that remembers one batch's answer in a file cannot pass the next."""
+    """The same wrong element is expected to be something else."""
     answers = {m.error_text for _ in range(2) for m in measure([c_kernels.wrong()])}
     assert len(answers) == 2
 

@@ -1,0 +1,70 @@
+"""Fresh random inputs for every batch of candidates, without a float64 product for each.
+
+Changing the sign of a row of A, of a column of B, or of a term in both changes the sign of a row
+or a column of the sum, or nothing, and is exact in every dtype. So the sums of products are
+evaluated once, and every draw flips random signs in inputs and sums alike; the epilogue, whose
+values have no such symmetry, is evaluated anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from spaces.workload import Operand, Workload
+
+
+class FreshInputs:
+    """Random problems of one workload. Magnitudes are drawn here, signs in every draw."""
+
+    def __init__(self, workload: Workload, seed: int) -> None:
+        self.workload = workload
+        self._inputs = workload.make_inputs(seed)
+        self._accumulator = workload.contract(self._inputs)
+
+    def draw(self, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """Inputs by operand name, and the exact result (as ``Workload.reference`` gives it)."""
+        workload, generator = self.workload, np.random.default_rng(seed)
+        flips = {axis.name: generator.random(axis.extent) < 0.5 for axis in workload.axes}
+        inputs = dict(self._inputs)
+        for operand in workload.inputs:
+            own = {axis: flips[axis] for axis in _axes_flipped_in(operand, workload)}
+            inputs[operand.name] = _flip(inputs[operand.name], operand, own)
+        for operand in workload.epilogue_inputs:
+            inputs[operand.name] = _flip(inputs[operand.name], operand, flips)
+        output = workload.output
+        signs = np.where(_mask(output, flips), -1, 1).astype(self._accumulator.dtype)
+        return inputs, workload.finish(self._accumulator * signs, inputs)
+
+
+def _axes_flipped_in(operand: Operand, workload: Workload) -> list[str]:
+    """An output's axis flips in the first operand that has it, a reduction's in the first two."""
+    chosen = []
+    for axis in workload.axes:
+        owners = [o.name for o in workload.inputs if axis.name in o.axes]
+        flipped = owners[: 2 * (len(owners) > 1)] if axis.reduction else owners[:1]
+        if operand.name in flipped:
+            chosen.append(axis.name)
+    return chosen
+
+
+def _mask(operand: Operand, flips: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Boolean array, broadcastable to the operand's shape: where its sign changes."""
+    mask = np.zeros((1,) * len(operand.shape), dtype=bool)
+    for dimension, axis in enumerate(operand.axes):
+        if axis in flips:
+            shape = [1] * len(operand.shape)
+            shape[dimension] = -1
+            mask = mask ^ flips[axis].reshape(shape)
+    return mask
+
+
+def _flip(values: np.ndarray, operand: Operand, flips: Mapping[str, np.ndarray]) -> np.ndarray:
+    """``values`` with signs changed; of floating point by their sign bit, which is the first."""
+    mask = _mask(operand, flips)
+    if operand.element.is_integer:
+        return np.where(mask, -values, values)
+    word = np.dtype(f"u{operand.element.bytes}")
+    bits = mask.astype(word) << word.type(8 * operand.element.bytes - 1)
+    return np.asarray((values.view(word) ^ bits).view(values.dtype))

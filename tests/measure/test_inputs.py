@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from measure.inputs import FreshInputs
+from spaces.operators import workload
+
+WORKLOADS = [
+    {"m": 7, "n": 5, "k": 9},
+    {"m": 7, "n": 5, "k": 9, "a": "col", "b": "col", "c": "col"},
+    {"m": 1, "n": 33, "k": 17, "dtype": "bfloat16", "epilogue": "gelu(x + bias[n]) * scale"},
+    {"m": 4, "n": 3, "k": 8, "dtype": "float16", "epilogue": "x + residual[m,n]"},
+    {"m": 6, "n": 4, "k": 5, "dtype": "float64"},
+    {"m": 6, "n": 4, "k": 5, "dtype": "int8"},
+    {"m": 6, "n": 4, "k": 5, "dtype": "float8_e4m3fn"},
+]
+
+
+@pytest.mark.parametrize("parameters", WORKLOADS)
+def test_the_reference_fits_the_inputs(parameters):
+    work = workload("matmul", **parameters)
+    source = FreshInputs(work, 1)
+    for seed in range(5):
+        inputs, expected = source.draw(seed)
+        exact = work.reference(inputs)
+        assert expected.shape == exact.shape == work.output.shape
+        np.testing.assert_allclose(expected, exact, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("parameters", WORKLOADS)
+def test_inputs_keep_dtype_and_shape_and_change_with_the_seed(parameters):
+    work = workload("matmul", **parameters)
+    source = FreshInputs(work, 1)
+    (first, one), (second, _) = source.draw(1), source.draw(2)
+    for operand in (*work.inputs, *work.epilogue_inputs):
+        assert first[operand.name].dtype == operand.element.numpy
+        assert first[operand.name].shape == operand.shape
+        assert (np.abs(first[operand.name]) == np.abs(second[operand.name])).all()
+    assert any((first[o.name] != second[o.name]).any() for o in work.inputs)
+    assert any((source.draw(seed)[1] != one).any() for seed in range(2, 6))
+
+
+def test_rows_columns_and_terms_flip_independently():
+    work = workload("matmul", m=40, n=50, k=60)
+    inputs, _ = FreshInputs(work, 1).draw(3)
+    base, _ = FreshInputs(work, 1).draw(4)
+    for name in "AB":
+        flipped = np.sign(inputs[name]) != np.sign(base[name])
+        rows = np.logical_xor(flipped, flipped[0])
+        assert 0.2 < flipped.mean() < 0.8
+        assert (rows == rows[:, :1]).all(), "a product of signs of rows and of columns"
+        assert 0 < rows[:, 0].sum() < len(rows)
