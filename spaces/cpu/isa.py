@@ -86,6 +86,21 @@ static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
 """
 _PARTIAL_ACCESS = {"avx512": _AVX512_PARTIAL, "avx2": _AVX2_PARTIAL}
 
+# An empty instruction that "changes" x: compilers may not read memory again instead.
+_KEEP = """\
+static inline vf tw_keep(vf x) {
+%s  return x;
+}
+"""
+_KEEP_CONSTRAINTS = {"avx512": "v", "avx2": "x", "sse2": "x", "neon": "w"}
+
+
+def keep(isa: str) -> str:
+    """C definition of ``tw_keep(x)``, which is ``x``, kept in a register from there on."""
+    constraint = _KEEP_CONSTRAINTS.get(isa)
+    return _KEEP % (f'  __asm__("" : "+{constraint}"(x));\n' if constraint else "")
+
+
 BFLOAT16_DOT = """\
 static inline vf tw_dot_pairs(vf sum, vf a, vf b) {
   __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));

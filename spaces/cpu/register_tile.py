@@ -123,9 +123,11 @@ class RegisterTile:
 
     def _right_vector(self, column: int) -> str:
         place, left = f"bk + {self.right.offset(0, column)}", self.columns - column
+        vector = f"tw_load_{self.right_dtype}({place})"
         if left < self.lanes and not self.right_is_padded:
-            return f"tw_load_first_{self.right_dtype}({place}, {left})"
-        return f"tw_load_{self.right_dtype}({place})"
+            vector = f"tw_load_first_{self.right_dtype}({place}, {left})"
+        # GCC would rather load again for each of a few rows.
+        return f"tw_keep({vector})" if 1 < self.rows <= 4 else vector
 
     def _access(self, verb: str, row: int, column: int, value: str = "") -> str:
         """A load from or store to the sums, of as many lanes as there are."""

@@ -1,6 +1,6 @@
 """The vector types that generated C is written in: GCC's ``vector_size``, no headers.
 
-``vf`` holds ``lanes`` float32 values, ``vi``, ``vu`` and ``vh`` as many int, unsigned and unsigned
+``tw_keep(x)`` is ``x``, sure to stay in a register. ``vf`` holds ``lanes`` float32 values, ``vi``, ``vu`` and ``vh`` as many int, unsigned and unsigned
 short. In memory, elements are of a dtype and need that element's alignment only; in registers they
 are float32. For each dtype D of :data:`C_TYPES`:
 
@@ -22,7 +22,7 @@ a lane, in registers. ``tw_dot_pairs(sum, a, b)`` adds both products of each lan
 
 from __future__ import annotations
 
-from spaces.cpu.isa import BFLOAT16_DOT, partial_access
+from spaces.cpu.isa import BFLOAT16_DOT, keep, partial_access
 
 C_TYPES = {"float32": "float", "bfloat16": "unsigned short", "bfloat16x2": "tw_pair"}
 
@@ -34,6 +34,7 @@ def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
     values = {"LANES": str(lanes), "BYTES": str(4 * lanes)}
     values |= {"LOW": ", ".join(map(str, low)), "HIGH": ", ".join(map(str, high))}
     text = _TYPES + _sum(lanes) + _FLOAT32 + _BFLOAT16 + (partial_access(isa) or _FIRST) + _WIDENING
+    text += keep(isa)
     access = _MOST + _transposition(lanes)
     text += _for_dtype(access, "float32") + _for_dtype(access, "bfloat16")
     if bf16_dot:

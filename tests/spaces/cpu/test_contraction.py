@@ -176,7 +176,7 @@ def test_quantities_of_a_population_are_finite_and_complete():
 def test_packing_and_blocking_show_in_the_quantities():
     w = workload("matmul", m=2048, n=2048, k=2048)
     template = Contraction(w, FIXED)
-    base = space_of(w, FIXED).schedule(np.zeros(13, dtype=int)).values | {
+    base = space_of(w, FIXED).schedule(np.zeros(14, dtype=int)).values | {
         "tile_rows": 12, "tile_vectors": 2, "block_depth": 256, "block_rows": 256,
         "block_columns": 1024,
     }  # fmt: skip
