@@ -38,7 +38,7 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
     if url.get_backend_name() == "sqlite":
         if url.database in (None, "", ":memory:"):
             raise InputError(f"database {location} would be lost on exit; give the path of a file")
-        if not create and not Path(url.database).is_file():
+        if not create and not Path(url.database).exists():
             raise InputError(f"there is no database at {url.database}")
     engine = _engine(url)
     try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costmodel.analytic import AnalyticModel
+from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -139,6 +140,8 @@ def _estimate(space: Space, schedule: Schedule) -> float:
 
 def _predicted(space: Space, trials: int) -> Answer:
     population = space.sample(np.random.default_rng(0), SAMPLES)
+    if not len(population):
+        raise InputError(f"no valid schedule was found for {space.workload}")
     latency = AnalyticModel().latency(space, population)
     best = int(np.nanargmin(latency))
     return Answer(

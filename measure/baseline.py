@@ -1,0 +1,67 @@
+"""How fast NumPy's BLAS does the same product: the yardstick of a tuning run.
+
+Measured in a process of its own, since a BLAS reads how many threads it may use, and which
+kernels, only when it is loaded. ``OPENBLAS_CORETYPE`` is cleared, so that it is at its best.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from spaces.operators import workload_from_json
+from spaces.workload import Workload
+
+SECONDS = 0.3  # that it is measured for, at least
+TIMEOUT = 120.0
+DTYPES = ("float32", "float64")
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
+
+
+def numpy_seconds(workload: Workload, threads: int) -> float | None:
+    """Latency in seconds of NumPy's matrix product on the workload's inputs, without epilogue.
+
+    The least of many calls: CPU time of one thread, wall time of several. None where NumPy has
+    no fast product: for other operators or element types than float32 and float64.
+    """
+    if workload.operator != "matmul" or any(o.dtype not in DTYPES for o in workload.inputs):
+        return None
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+    environment |= dict.fromkeys(THREADS, str(threads))
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path[1:]])
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "measure.baseline", str(threads)],
+            input=json.dumps(workload.to_json()),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT,
+            check=True,
+        )
+    except subprocess.SubprocessError:
+        return None
+    return float(done.stdout)
+
+
+def _least_seconds(workload: Workload, threads: int) -> float:
+    inputs = workload.make_inputs(seed=0)
+    first, second = (inputs[operand.name] for operand in workload.inputs)
+    clock = time.thread_time if threads == 1 else time.perf_counter
+    out = np.matmul(first, second)
+    least, end = float("inf"), time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        start = clock()
+        np.matmul(first, second, out=out)
+        least = min(least, clock() - start)
+    return least
+
+
+if __name__ == "__main__":
+    print(_least_seconds(workload_from_json(json.load(sys.stdin)), int(sys.argv[1])))

@@ -1,0 +1,5 @@
+"""``python -m scheduler.cli`` is ``tilewright``."""
+
+from scheduler.cli import main
+
+main()

@@ -1,0 +1,63 @@
+"""Arguments and options that commands share, and what they are turned into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.target import Target, detect_target
+from spaces.workload import Workload
+
+Operator = Annotated[str, typer.Argument(help="What to compute, such as matmul.")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="NAME=VALUE...",
+        help='Its parameters: m=512 n=512 k=512 epilogue="relu(x + bias[n])", for example.',
+    ),
+]
+TargetName = Annotated[
+    str, typer.Option("--target", help="cpu, cuda (the GPU here), or a named one: cuda:sm_90a.")
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", help="Threads a CPU kernel may use.", show_default="1")
+]
+DatabaseName = Annotated[
+    str, typer.Option("--db", help="The tuning database: a file, or an SQLAlchemy URL.")
+]
+Model = Annotated[Path, typer.Argument(help="A model that tilewright train wrote.")]
+
+
+class Format(StrEnum):
+    """How to print a result."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def parse_workload(operator: str, words: Sequence[str] | None) -> Workload:
+    """The workload of an operator and ``name=value`` words; :class:`InputError` if malformed."""
+    parameters: dict[str, str] = {}
+    for word in words or ():
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise InputError(f"{word!r} is not a parameter; allowed: name=value, such as m=512")
+        if name in parameters:
+            raise InputError(f"parameter {name!r} is given twice")
+        parameters[name] = value
+    return workload(operator, **parameters)
+
+
+def parse_target(name: str, threads: int | None) -> Target:
+    """The target called ``name``; :class:`InputError` if there is none, or it has no threads."""
+    if name == "cpu":
+        return detect_target(name, threads=1 if threads is None else threads)
+    if threads is not None:
+        raise InputError(f"--threads={threads} is for the target cpu, not {name}")
+    return detect_target(name)

@@ -1,0 +1,62 @@
+"""``tilewright query``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from scheduler.cli.options import (
+    DatabaseName,
+    Format,
+    Operator,
+    Parameters,
+    TargetName,
+    Threads,
+    parse_target,
+    parse_workload,
+)
+
+
+def query_command(
+    operator: Operator,
+    parameters: Parameters = None,
+    target: TargetName = "cpu",
+    threads: Threads = None,
+    db: DatabaseName = "tuning.db",
+    source: Annotated[bool, typer.Option("--source", help="Print the kernel's source.")] = False,
+    format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.TABLE,
+) -> None:
+    """Print the best schedule known, and whether it was measured, transferred or predicted."""
+    workload = parse_workload(operator, parameters)
+    machine = parse_target(target, threads)
+
+    from scheduler.cli.output import console, facts, seconds
+    from scheduler.query import Provenance, query
+    from spaces.registry import space_for
+
+    answer = query(workload, machine, db)
+    text = space_for(workload, machine).lower(answer.schedule).text if source else None
+    if format is Format.JSON:
+        print(json.dumps(answer.to_json() | ({} if text is None else {"source": text})))
+        return
+    measured = answer.provenance is Provenance.MEASURED
+    origin = str(answer.provenance)
+    if answer.record is not None and not measured:
+        origin += f" from {answer.record.workload}"
+    console().print(
+        facts(
+            [
+                ("workload", str(workload)),
+                ("target", machine.summary),
+                ("schedule", str(answer.schedule)),
+                ("latency", seconds(answer.latency) + ("" if measured else " (estimated)")),
+                ("GFLOP/s", f"{answer.gflops:.1f}"),
+                ("provenance", origin),
+                ("trials", str(answer.trials)),
+            ]
+        )
+    )
+    if text is not None:
+        print(text)

@@ -1,0 +1,65 @@
+"""``tilewright tune``."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from scheduler.cli.options import (
+    DatabaseName,
+    Operator,
+    Parameters,
+    TargetName,
+    Threads,
+    parse_target,
+    parse_workload,
+)
+
+
+def tune_command(
+    operator: Operator,
+    parameters: Parameters = None,
+    target: TargetName = "cpu",
+    threads: Threads = None,
+    trials: Annotated[int, typer.Option(min=1, help="Schedules to measure at most.")] = 128,
+    seconds: Annotated[float, typer.Option(min=1, help="Seconds to take at most.")] = 60.0,
+    patience: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many trials without a gain.")
+    ] = None,
+    db: DatabaseName = "tuning.db",
+    seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+) -> None:
+    """Search for the fastest schedule, and keep every result in the database.
+
+    On a terminal a live table shows how it goes; otherwise each trial is a line of JSON, and the
+    outcome the last one. Ctrl-C ends the search with the best found so far.
+    """
+    workload = parse_workload(operator, parameters)
+    machine = parse_target(target, threads)
+
+    from measure.database import Database
+    from scheduler.cli.progress import JsonLines, LiveTable
+    from scheduler.limits import check_memory
+    from scheduler.progress import Stop
+    from scheduler.tuner import tune
+    from scheduler.yardstick import measure_yardstick
+    from spaces.registry import space_for
+
+    check_memory(workload)
+    space_for(workload, machine)  # says what is wrong before anything is measured or made
+    with Database(db) as database:
+        yardstick = measure_yardstick(workload, machine)
+        display = LiveTable if sys.stdout.isatty() else JsonLines
+        with display(yardstick) as show:
+            result = tune(
+                workload, machine, database, trials, seconds, patience, seed, show.progress
+            )
+            show.result(result)
+    if result.stopped is Stop.INTERRUPTED:
+        print("tilewright: interrupted; this is the best so far", file=sys.stderr)
+    if result.best is None:
+        failures = ", ".join(f"{count} {kind}" for kind, count in result.failures.items())
+        print(f"tilewright: no kernel was right ({failures or 'none ran'})", file=sys.stderr)
+        raise typer.Exit(1)

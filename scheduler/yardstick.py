@@ -1,0 +1,45 @@
+"""What a tuning run is compared with: the machine's peak, and NumPy's BLAS."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.cpu.target import CpuTarget
+from spaces.target import Target
+from spaces.workload import Workload
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """What is known of the competition, None where nothing is.
+
+    ``peak_gflops`` are the multiply-adds of the workload's element type that the machine was
+    seen to do, in GFLOP/s; ``numpy_seconds`` is the latency of NumPy's product.
+    """
+
+    workload: Workload
+    peak_gflops: float | None = None
+    numpy_seconds: float | None = None
+
+    def gflops(self, latency: float) -> float:
+        """GFLOP/s of a kernel of so many seconds, its epilogue's operations not counted."""
+        return self.workload.flops / latency / 1e9
+
+    def of_peak(self, latency: float) -> float | None:
+        """Share of the machine's measured peak."""
+        return self.gflops(latency) / self.peak_gflops if self.peak_gflops else None
+
+    def over_numpy(self, latency: float) -> float | None:
+        """How many times as fast as NumPy's product."""
+        return self.numpy_seconds / latency if self.numpy_seconds else None
+
+
+def measure_yardstick(workload: Workload, target: Target) -> Yardstick:
+    """Measure this machine: a second or two, and some more the first time."""
+    if not isinstance(target, CpuTarget):
+        return Yardstick(workload)
+    from measure.baseline import numpy_seconds
+    from measure.cpu.peak import measure_peaks
+
+    peak = measure_peaks(target).gflops.get(workload.inputs[0].dtype)
+    return Yardstick(workload, peak, numpy_seconds(workload, target.threads))

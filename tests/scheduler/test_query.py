@@ -1,0 +1,111 @@
+"""Queries: each kind of answer, and that the database's word is checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from measure.database import Database
+from measure.measurement import Measurement, Status
+from scheduler.query import Provenance, query
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from tests.contracts.database import TARGET
+
+
+def square(n: int, **parameters):
+    return workload("matmul", m=n, n=n, k=n, **parameters)
+
+
+@pytest.fixture
+def database(tmp_path):
+    with Database(tmp_path / "tuning.db") as database:
+        yield database
+
+
+def some_schedule(*sizes: int, seed: int = 0) -> Schedule:
+    """A random schedule that is valid for all these sizes."""
+    space, *others = (space_for(square(n), TARGET) for n in sizes)
+    rows = space.sample(np.random.default_rng(seed), 512)
+    return next(s for s in map(space.schedule, rows) if all(s in other for other in others))
+
+
+def put(database, n, schedule, score, version=None, **more):
+    version = version or space_for(square(n), TARGET).version
+    measurement = Measurement(schedule, Status.OK, score, started_at=score, **more)
+    assert database.record(square(n), TARGET, version, measurement)
+
+
+def test_measured(database):
+    put(database, 64, some_schedule(64, seed=1), 2.0)
+    put(database, 64, some_schedule(64, seed=2), 1.0)
+    answer = query(square(64), TARGET, database)
+    assert (answer.provenance, answer.trials) == (Provenance.MEASURED, 2)
+    assert (answer.schedule, answer.latency) == (some_schedule(64, seed=2), 1.0)
+    assert answer.gflops == pytest.approx(2 * 64**3 / 1e9)
+
+
+def test_transferred_from_the_nearest_shape(database):
+    schedules = {n: some_schedule(n, 256, seed=n) for n in (1024, 128)}
+    for n, schedule in schedules.items():
+        put(database, n, schedule, 1.0 / n)
+    answer = query(square(256), TARGET, database)
+    assert (answer.provenance, answer.trials) == (Provenance.TRANSFERRED, 0)
+    assert answer.schedule == schedules[128]
+    assert answer.record.workload == square(128)
+    assert answer.to_json()["transferred_from"] == square(128).to_json()
+
+
+def test_a_nearest_shape_whose_schedule_is_not_valid_is_passed_over(database):
+    space = space_for(square(64), TARGET)
+    rows = space_for(square(128), TARGET).sample(np.random.default_rng(0), 512)
+    foreign = next(s for s in map(space_for(square(128), TARGET).schedule, rows) if s not in space)
+    put(database, 128, foreign, 1.0)
+    put(database, 512, some_schedule(512, 64), 1.0)
+    answer = query(square(64), TARGET, database)
+    assert answer.record.workload == square(512)
+
+
+def test_a_larger_shape_is_estimated_to_take_longer(database):
+    put(database, 128, some_schedule(128, 96, 160), 1e-3)
+    larger, smaller = (query(square(n), TARGET, database) for n in (160, 96))
+    assert larger.provenance == smaller.provenance == Provenance.TRANSFERRED
+    assert smaller.latency < 1e-3 < larger.latency
+
+
+def test_predicted_is_the_same_each_time(tmp_path):
+    answers = [query(square(64), TARGET, None), query(square(64), TARGET, tmp_path / "none.db")]
+    assert answers[0] == answers[1]
+    assert answers[0].provenance is Provenance.PREDICTED
+    assert answers[0].schedule in space_for(square(64), TARGET)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_in_the_space_is_passed_over(database):
+    put(database, 64, Schedule("contraction", (("tile_rows", 10**6),)), 1e-9)
+    put(database, 64, Schedule("magic", (("source", "rm -rf"),)), 1e-9)
+    put(database, 64, some_schedule(64), 1.0)
+    answer = query(square(64), TARGET, database)
+    assert (answer.schedule, answer.latency) == (some_schedule(64), 1.0)
+
+
+def test_a_measurement_of_another_version_is_only_transferred(database):
+    put(database, 64, some_schedule(64), 1.0, version="contraction.0")
+    answer = query(square(64), TARGET, database)
+    assert (answer.provenance, answer.schedule) == (Provenance.TRANSFERRED, some_schedule(64))
+
+
+def test_other_targets_do_not_count(database):
+    put(database, 64, some_schedule(64), 1.0)
+    answer = query(square(64), replace(TARGET, compiler_version="13.1.0"), database)
+    assert (answer.provenance, answer.trials) == (Provenance.PREDICTED, 0)
+
+
+def test_a_foreign_database_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("buy milk" * 99)
+    with pytest.raises(InputError, match="cannot be used"):
+        query(square(64), TARGET, tmp_path / "notes.txt")
