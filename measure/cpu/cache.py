@@ -12,11 +12,21 @@ from pathlib import Path
 
 import platformdirs
 
+from spaces.errors import InputError
+
 
 def cache_directory(kind: str) -> Path:
-    """The folder for cached files of a kind, under the user's cache directory; made if missing."""
+    """The folder for cached files of a kind, under the user's cache directory; made if missing.
+
+    Raises :class:`InputError` if that is not possible.
+    """
     path = platformdirs.user_cache_path("tilewright") / kind
-    path.mkdir(parents=True, exist_ok=True)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"cannot use the cache folder {path}: {error.strerror}; XDG_CACHE_HOME names another"
+        ) from None
     return path
 
 

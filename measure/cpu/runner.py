@@ -26,6 +26,7 @@ from spaces.cpu.target import CpuTarget
 from spaces.workload import Workload
 
 MEMORY_BYTES = 512 << 20  # that a candidate may allocate beside its buffers
+MAX_CANDIDATES = 256  # of one server, as plan.h has it
 BUFFER_BYTES = 2 << 30  # of outputs and workspaces of the candidates of one server
 GRACE_SECONDS = 30.0  # that a line of the server may come late
 
@@ -99,10 +100,10 @@ class CRunner:
                 for words in _lines(process, 2 * limit + GRACE_SECONDS):
                     _take_event(records, words)
             finally:
-                _kill_group(process)
-                process.communicate()
                 with self._lock:
+                    _kill_group(process)
                     self._process = None
+                process.communicate()
         return records
 
     def _start(self, descriptor: int) -> subprocess.Popen[str]:
@@ -206,9 +207,10 @@ def _take_event(records: list[_Record], words: list[str]) -> None:
 def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str]]:
     """The server's lines as words, up to ``done`` or its end, or until none comes in time."""
     assert process.stdout is not None
-    descriptor, rest = process.stdout.fileno(), b""
-    while select.select([descriptor], [], [], patience)[0]:
-        block = os.read(descriptor, 1 << 16)
+    rest, poller = b"", select.poll()
+    poller.register(process.stdout, select.POLLIN)
+    while poller.poll(patience * 1e3):
+        block = os.read(process.stdout.fileno(), 1 << 16)
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
             words = line.decode(errors="replace").split()
@@ -220,13 +222,13 @@ def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str
 
 
 def _groups(built: Sequence[Built], ready: Sequence[int]) -> Iterator[list[int]]:
-    """Cuts a batch into parts whose outputs and workspaces fit in memory together."""
+    """Cuts a batch into parts that one server takes and whose buffers fit in memory together."""
     group: list[int] = []
     total = 0
     for i in ready:
         candidate = built[i].candidate
         size = candidate.workload.output.bytes + candidate.kernel.workspace_bytes
-        if group and total + size > BUFFER_BYTES:
+        if group and (len(group) == MAX_CANDIDATES or total + size > BUFFER_BYTES):
             yield group
             group, total = [], 0
         group.append(i)

@@ -1,0 +1,30 @@
+import math
+
+import pytest
+
+from measure.timing import FINAL, call_limit, protocol_for, score
+
+
+def test_the_score_is_the_least_sample():
+    assert score([3e-3, 1e-3, 2e-3]) == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("flops", "best", "seconds"),
+    [
+        (10**6, None, 1.0),
+        (5 * 10**9, None, 5.0),
+        (5 * 10**9, math.inf, 5.0),
+        (5 * 10**9, 1e-3, 0.5),
+        (5 * 10**9, 0.3, 3.0),
+    ],
+)
+def test_a_call_is_hung_after_ten_times_the_best_or_the_time_of_scalar_code(flops, best, seconds):
+    assert call_limit(flops, best) == pytest.approx(seconds)
+
+
+def test_the_wall_clock_gets_more_samples_and_more_patience():
+    cpu, wall = protocol_for("cpu", final=False), protocol_for("wall", final=False)
+    assert wall.samples > cpu.samples
+    assert wall.cold_seconds > cpu.cold_seconds
+    assert protocol_for("wall", final=True) == protocol_for("cpu", final=True) == FINAL
