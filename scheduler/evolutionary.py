@@ -35,8 +35,8 @@ class Evolution:
     leaders: int = 3
     neighbours: float = 0.4
     random: float = 1 / 16
-    diversity: float = 0.05
-    opening_diversity: float = 0.3
+    diversity: float = 0.1
+    opening_diversity: float = 0.5
     caution: float = 16.0
 
 
@@ -62,7 +62,7 @@ class EvolutionarySearch:
         self._prior = prior
         self._evolution = evolution or Evolution()
         self._history = History(space, seed)
-        self._weights = _weights(space)
+        self._choices = _choices(space)
         self._stale = False
         self._trust = 0.0
 
@@ -114,7 +114,7 @@ class EvolutionarySearch:
             best = population[np.argsort(-score, kind="stable")[: choice.parents]]
             first, second = generator.integers(0, len(best), (2, choice.children))
             children = self._space.crossover(best[first], best[second], generator)
-            children = self._space.complete(_jolt(children, generator), generator)
+            children = self._space.complete(self._jolt(children, generator), generator)
             both = np.concatenate([population, children])
             population, kept = np.unique(both, axis=0, return_index=True)
             score = np.concatenate([score, self._score(children)])[kept]
@@ -142,38 +142,37 @@ class EvolutionarySearch:
             likeness = np.maximum(likeness, self._likeness(pool, pool[best]))
             score[best] = -np.inf
         self._history.take(chosen)
-        self._history.take(chosen)
         return chosen
 
     def _likeness(self, pool: Population, row: np.ndarray) -> np.ndarray:
-        """Weighted share of equal decisions: 1.0 for the same row, 0.0 for another template.
+        """Share of equal decisions: 1.0 for the same row, 0.0 for another template."""
+        choices = self._choices[row[0]]
+        share: np.ndarray = ((pool == row) & choices).sum(axis=1) / choices.sum()
+        return share * (pool[:, 0] == row[0])
 
-        A template's first decisions weigh most: they shape the kernel, the last ones trim it.
-        """
-        return ((pool == row) @ self._weights[row[0]]) * (pool[:, 0] == row[0])
+    def _jolt(self, population: Population, generator: np.random.Generator) -> Population:
+        """Wishes for :meth:`Space.complete`: few decisions of each row one step up or down, where
+        a step below the first value leaves the choice open."""
+        choices = self._choices[population[:, 0]]
+        hit = generator.random(population.shape) < JOLTS / choices.sum(axis=1, keepdims=True)
+        hit &= choices
+        hit[:, 0] = False
+        return np.where(hit, population + generator.choice([-1, 1], population.shape), population)
 
 
-def _jolt(population: Population, generator: np.random.Generator) -> Population:
-    """Wishes for :meth:`Space.complete`: a few decisions of each row one step up or down, where
-    a step below the first value leaves the choice open."""
-    step = generator.choice([-1, 1], population.shape)
-    hit = generator.random(population.shape) < JOLTS / population.shape[1]
-    hit[:, 0] = False
-    return np.where(hit, population + step, population)
+def _choices(space: Space) -> np.ndarray:
+    """Boolean matrix [templates, columns]: the template itself, and its own decisions that have
+    more than one value."""
+    choices = np.zeros((len(space.templates), space.width), dtype=bool)
+    choices[:, 0] = True
+    column = 1
+    for i, template in enumerate(space.templates.values()):
+        for decision in template.decisions:
+            choices[i, column] = len(decision.values) > 1
+            column += 1
+    return choices
 
 
 def _share(fraction: float, count: int, generator: np.random.Generator) -> int:
     """``fraction`` of ``count``, rounded up or down at random so that the mean is exact."""
     return int(fraction * count + generator.random())
-
-
-def _weights(space: Space) -> np.ndarray:
-    """Matrix [templates, columns]: weight 1, 1/2, 1/3, ... of each template's own decisions,
-    scaled to a sum of one."""
-    weights = np.zeros((len(space.templates), space.width))
-    column = 1
-    for i, template in enumerate(space.templates.values()):
-        count = len(template.decisions)
-        weights[i, column : column + count] = 1.0 / np.arange(1, count + 1)
-        column += count
-    return weights / weights.sum(axis=1, keepdims=True)
