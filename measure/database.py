@@ -90,8 +90,24 @@ class Database:
         session: str = "",
     ) -> bool:
         """Keep one attempt; on disk on return. False if this very attempt is there already."""
-        record = Record(workload, target, space_version, measurement, session, time.time())
-        return self._add([record]) == 1
+        return self.record_all(workload, target, space_version, [measurement], session) == 1
+
+    def record_all(
+        self,
+        workload: Workload,
+        target: Target,
+        space_version: str,
+        measurements: Sequence[Measurement],
+        session: str = "",
+    ) -> int:
+        """Keep attempts that became known together, all of them or none; on disk on return.
+
+        Their number, those not counted that are there already. One write to the disk for all.
+        """
+        now = time.time()
+        return self._add(
+            [Record(workload, target, space_version, m, session, now) for m in measurements]
+        )
 
     def import_jsonl(self, path: str | Path, report: Callable[[str], None] = warnings.warn) -> int:
         """Add the records of an export that are not here yet; their number.

@@ -170,11 +170,12 @@ class Tuner:
         """New results, already recorded."""
         with self._ledger.on("waiting"):
             measurements = self._executor.results(max(0.0, min(POLL, self._time_left())))
+        if not measurements:
+            return []
         with self._work("database"):
-            for measurement in measurements:
-                self._database.record(
-                    self.workload, self.target, self.space.version, measurement, self._session
-                )
+            self._database.record_all(
+                self.workload, self.target, self.space.version, measurements, self._session
+            )
         return measurements
 
     def _candidate(self, schedule: Schedule) -> Candidate:

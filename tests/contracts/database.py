@@ -107,6 +107,14 @@ class DatabaseContract:
 
     # -- what is written is read -----------------------------------------------------------
 
+    def test_attempts_known_together_are_kept_together(self, database: Database) -> None:
+        several = [measured(1, 3e-3), failed(2), measured(3, 2e-3)]
+        assert database.record_all(WORKLOAD, TARGET, VERSION, several) == 3
+        assert database.record_all(WORKLOAD, TARGET, VERSION, [*several, measured(4, 1e-3)]) == 1
+        kept = [record.measurement for record in database.records(WORKLOAD, TARGET)]
+        assert kept == [*several, measured(4, 1e-3)]
+        assert database.record_all(WORKLOAD, TARGET, VERSION, []) == 0
+
     def test_empty(self, database):
         assert database.best(WORKLOAD, TARGET) is None
         assert database.best_few(WORKLOAD, TARGET, 3) == []
