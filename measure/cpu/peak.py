@@ -18,21 +18,24 @@ from measure.cpu.binaries import kernel_binary
 from measure.cpu.cache import cache_directory, cached
 from measure.cpu.pool import load_pool
 from spaces.cpu.abi import ABI_PRELUDE
+from spaces.cpu.isa import BFLOAT16_DOT
 from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
 
-C_TYPES = {"float32": "float", "float64": "double"}
+VERSION = 2  # rises when the same machine would get other numbers
+DTYPES = ("float32", "float64", "bfloat16")
 FMA_ROUNDS = 40_000
 READ_STREAMS = (1, 4)
 LOADS = 8  # independent loads of one stream in flight
-SECONDS = 0.25  # that one quantity is measured for, at least
+SECONDS = {"cpu": 0.25, "wall": 0.75}  # that one kernel is repeated for, by the clock
 
 
 @dataclass(frozen=True)
 class Peaks:
     """Of all threads of a target together.
 
-    ``gflops`` is GFLOP/s of multiply-adds in registers by dtype; ``read_gbs`` is GB/s (10^9
+    ``gflops`` is GFLOP/s of multiply-adds in registers by dtype (of bfloat16 by its dot product
+    where there is one, else those of float32); ``read_gbs`` is GB/s (10^9
     bytes) of reading: ``near`` from a buffer that fits L1, ``middle`` L2, ``far`` L3, ``main``
     from memory.
     """
@@ -54,21 +57,24 @@ def measure_peaks(target: CpuTarget) -> Peaks:
 
     def measure(path: Path) -> None:
         peaks = Peaks(
-            {dtype: _fma_gflops(target, dtype) for dtype in C_TYPES},
+            {dtype: _fma_gflops(target, dtype) for dtype in DTYPES},
             {level: _read_gbs(target, size) for level, size in _buffer_bytes(target).items()},
         )
         path.write_text(json.dumps(asdict(peaks)))
 
-    path = cached(cache_directory("peaks") / f"{target.fingerprint}.json", measure)
+    path = cached(cache_directory("peaks") / f"{target.fingerprint}-{VERSION}.json", measure)
     return Peaks(**json.loads(path.read_text()))
 
 
 def _fma_gflops(target: CpuTarget, dtype: str) -> float:
     chains = target.vector_registers - max(4, target.vector_registers // 4)
-    flops = 2 * target.lanes(np.dtype(dtype).itemsize) * chains * FMA_ROUNDS * target.threads
-    constants = np.array([0.999, 1e-3], dtype)
-    source = _fma_source(target, C_TYPES[dtype], chains)
-    return flops / _least_seconds(target, source, constants) / 1e9
+    pairs = dtype == "bfloat16" and target.bf16_dot
+    c_type = "double" if dtype == "float64" else "float"
+    constants = np.array([0.999, 1e-3], np.float64 if c_type == "double" else np.float32)
+    flops = 2 * (1 + pairs) * target.lanes(constants.itemsize) * chains
+    step = "{a} = tw_dot_pairs({a}, x, y);" if pairs else "{a} = {a} * x + y;"
+    seconds = _least_seconds(target, _fma_source(target, c_type, chains, step), constants)
+    return flops * FMA_ROUNDS * target.threads / seconds / 1e9
 
 
 def _read_gbs(target: CpuTarget, size: int) -> float:
@@ -92,8 +98,8 @@ def _buffer_bytes(target: CpuTarget) -> dict[str, int]:
     return {level: max(1, size // step) * step for level, size in sizes.items()}
 
 
-def _fma_source(target: CpuTarget, c_type: str, chains: int) -> str:
-    """C of :data:`FMA_ROUNDS` multiply-adds in each of ``chains`` vector registers."""
+def _fma_source(target: CpuTarget, c_type: str, chains: int, step: str) -> str:
+    """C of :data:`FMA_ROUNDS` multiply-adds in each of ``chains`` vector registers ``a``."""
     names = [f"a{i}" for i in range(chains)]
     starts = ", ".join(f"{name} = x + {i}" for i, name in enumerate(names))
     return _threaded(
@@ -104,7 +110,7 @@ def _fma_source(target: CpuTarget, c_type: str, chains: int) -> str:
   const v x = constants[0] - (v){{0}}, y = constants[1] - (v){{0}};
   v {starts};
   for (long i = 0; i < {FMA_ROUNDS}; i++) {{
-    {" ".join(f"{name} = {name} * x + y;" for name in names)}
+    {" ".join(step.format(a=name) for name in names)}
   }}
   volatile v sink = {" + ".join(names)};
 """,
@@ -153,12 +159,15 @@ void peak(void *const *buffers, void *workspace, const tw_runtime *runtime) {{
 
 def _least_seconds(target: CpuTarget, source: str, buffer: np.ndarray) -> float:
     """Of one call, over many: CPU time of one thread, wall time of several."""
-    kernel = Kernel("c", "peak", ABI_PRELUDE, source, ())
+    dot = f"typedef float vf __attribute__((vector_size({target.vector_bytes})));\n{BFLOAT16_DOT}"
+    prelude = ABI_PRELUDE + dot * target.bf16_dot
+    kernel = Kernel("c", "peak", prelude, source, ())
     function = ctypes.CDLL(str(kernel_binary(kernel, target))).peak
     buffers = (ctypes.c_void_p * 1)(buffer.ctypes.data)
     runtime = ctypes.c_void_p(load_pool(target.threads))
-    clock = time.thread_time if target.threads == 1 else time.perf_counter
-    least, end = float("inf"), time.perf_counter() + SECONDS
+    alone = target.threads == 1
+    clock = time.thread_time if alone else time.perf_counter
+    least, end = float("inf"), time.perf_counter() + SECONDS["cpu" if alone else "wall"]
     while time.perf_counter() < end:
         start = clock()
         function(buffers, None, runtime)

@@ -15,7 +15,7 @@ def peaks(tmp_path_factory):
 
 def test_multiply_adds_are_within_what_a_core_can_do(peaks):
     """At least one vector of them in two cycles of 1 GHz, at most three a cycle of 7 GHz."""
-    for dtype, size in (("float32", 4), ("float64", 8)):
+    for dtype, size in (("float32", 4), ("float64", 8), ("bfloat16", 2)):
         flops = 2 * target().lanes(size)
         assert flops / 2 < peaks.gflops[dtype] < flops * 21
     assert peaks.fma_gflops == peaks.gflops["float32"]
