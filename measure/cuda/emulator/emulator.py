@@ -88,10 +88,9 @@ class Emulator:
 
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Compile ``kernels`` ahead of :meth:`run`; a faulty one shows when it is run."""
-        new = {_key(k): k for k in kernels if not self._known(_key(k))}
-        missing = list(new.values())
-        for start in range(0, len(missing), self._batch):
-            self._compile(missing[start : start + self._batch])
+        new = {_key(kernel): kernel for kernel in kernels if not self._known(_key(kernel))}
+        for group in _groups(list(new.values()), self._batch):
+            self._compile(group)
 
     def run(
         self,
@@ -145,6 +144,19 @@ class Emulator:
 
 def _key(kernel: Kernel) -> tuple[str, str]:
     return kernel.entry, kernel.digest
+
+
+def _groups(kernels: Sequence[Kernel], size: int) -> list[list[Kernel]]:
+    """Groups of at most ``size`` in which an entry occurs once."""
+    groups: list[list[Kernel]] = []
+    for kernel in kernels:
+        for group in groups:
+            if len(group) < size and all(kernel.entry != other.entry for other in group):
+                group.append(kernel)
+                break
+        else:
+            groups.append([kernel])
+    return groups
 
 
 def _launch_lines(launch: Launch | None) -> Iterator[str]:
