@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from costmodel.interfaces import Example
+from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target
@@ -49,7 +50,8 @@ def group_examples(examples: Sequence[Example], space_for: SpaceFor) -> tuple[li
     """Groups in the order of their names, and the number of schedules skipped.
 
     A schedule measured more than once counts once, with its lowest latency (noise only adds).
-    Skipped are schedules that are no point of the workload's space (any more).
+    Skipped are schedules that are no point of the workload's space (any more), or whose workload
+    has none.
     """
     found: dict[tuple[str, str], list[Example]] = {}
     fingerprints = {target: target.fingerprint for target in {e.target for e in examples}}
@@ -58,7 +60,11 @@ def group_examples(examples: Sequence[Example], space_for: SpaceFor) -> tuple[li
         found.setdefault(name, []).append(example)
     groups, skipped = [], 0
     for _, members in sorted(found.items()):
-        space = space_for(members[0].workload, members[0].target)
+        try:
+            space = space_for(members[0].workload, members[0].target)
+        except InputError:
+            skipped += len({example.schedule for example in members})
+            continue
         best: dict[Schedule, float] = {}
         for example in members:
             seconds = np.inf if example.latency is None else example.latency

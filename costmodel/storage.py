@@ -87,8 +87,8 @@ def _checked(description: Any, digest: str) -> tuple[list[str], float, dict[tupl
     names, scale = description["features"], description["error_scale"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError("its feature names are no list of strings")
-    if not isinstance(scale, int | float):
-        raise ValueError("its error scale is no number")
+    if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
+        raise ValueError("its error scale is no positive number")
     rows = {
         (str(item["workload"]), str(item["target"])): int(item["rows"])
         for item in description["training"]

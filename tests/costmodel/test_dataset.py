@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from costmodel.dataset import group_examples
+from spaces.errors import InputError
 from tests.costmodel.toys import examples, points, product, target, toy_space
 
 
@@ -43,3 +44,16 @@ def test_only_failures_score_zero():
     (group,), _ = group_examples(examples(space, points(space, 5), failing=1), toy_space)
     assert not group.score.any()
     assert np.isnan(group.latency).all()
+
+
+def test_a_workload_that_no_template_serves_any_more_is_skipped():
+    def only_squares(workload, machine):
+        if len(set(workload.extents.values())) > 1:
+            raise InputError("no template serves it")
+        return toy_space(workload, machine)
+
+    spaces = [toy_space(product(m=m), target()) for m in (256, 512)]
+    known = [e for space in spaces for e in examples(space, points(space, 10))]
+    (group,), skipped = group_examples(known, only_squares)
+    assert group.space.workload == spaces[1].workload
+    assert skipped == sum(e.workload == spaces[0].workload for e in known)

@@ -144,6 +144,7 @@ def test_a_changed_model_file_is_refused(saved):
         {"features": "names"},
         {"features": None},
         {"error_scale": "x"},
+        {"error_scale": float("nan")},
         {"training": 3},
         {"training": [{"workload": "w"}]},
     ],
