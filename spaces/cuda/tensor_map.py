@@ -31,7 +31,7 @@ class TensorMapSpec:
     swizzle: int = 0
 
     def __post_init__(self) -> None:
-        row = self.box[0] * self.element_bytes
+        row = prod(self.box[:1]) * self.element_bytes
         for broken, text in (
             (not 1 <= self.rank <= 5, "1 to 5 dimensions"),
             (len(self.strides) != self.rank - 1, "one stride per dimension after the first"),
