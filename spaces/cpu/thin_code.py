@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from spaces.cpu.dot_tile import DotTile
 from spaces.cpu.epilogue import finish_function, operand_name
@@ -131,26 +132,24 @@ class ThinCode:
         ]
 
     def _micro_kernel(self, rows: int, columns: int) -> RegisterTile | DotTile:
-        product, left = self.product, self._packed_left
-        shared = {
+        product, packed = self.product, self._packed_left
+        shared: dict[str, Any] = {
             "name": f"{self.entry}_{rows}x{columns}",
             "rows": rows,
             "columns": columns,
             "lanes": self.lanes,
-            "unroll": int(self.values["unroll"]),
-            "left": left or product.layout(product.left),
+            "unroll": self.values["unroll"],
+            "left": packed or product.layout(product.left),
             "right": product.layout(product.right),
             "sums": self._sums or product.layout(product.output),
-            "left_dtype": "float32" if left else product.left.dtype,
+            "left_dtype": "float32" if packed else product.left.dtype,
             "right_dtype": product.right.dtype,
         }
         ahead = int(self.values["prefetch"])
         if self.dots:
             return DotTile(prefetch=ahead, **shared)
-        tiles_ahead = ahead * self.blocks.tile_columns
-        return RegisterTile(
-            prefetch=0, prefetch_columns=tiles_ahead, right_is_padded=False, **shared
-        )
+        ahead *= self.blocks.tile_columns
+        return RegisterTile(prefetch=0, prefetch_columns=ahead, right_is_padded=False, **shared)
 
     def _tile_choice(self) -> list[str]:
         """The function that runs the micro-kernel for what is left of a tile."""

@@ -74,7 +74,9 @@ def _most_chains(template: Thin, widest: int) -> int:
     """Accumulators of the largest tile that fits the registers and the product."""
     reads = _tile_reads(template)
     choices = {d.name: d.values for d in template.decisions}
-    tiles = (dict(zip(reads, values, strict=True)) for values in product(*map(choices.get, reads)))
+    tiles = (
+        dict(zip(reads, values, strict=True)) for values in product(*(choices[r] for r in reads))
+    )
     return max(
         int(template.chains(tile))
         for tile in tiles
