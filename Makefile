@@ -5,8 +5,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .PHONY: demo test slow check bench clean
 
+WORKLOAD := matmul m=512 n=512 k=512 epilogue="gelu(x + bias[n])"
+
 demo: .venv/demo.stamp
-	$(BIN)/python -m experiments.demo
+	$(BIN)/tilewright tune $(WORKLOAD) --trials 128 --seconds 45 --db tuning.db
+	$(BIN)/tilewright query $(WORKLOAD) --db tuning.db
+	$(BIN)/tilewright train --db tuning.db --out model.ubj
 
 test: check
 	$(BIN)/python -m pytest

@@ -30,8 +30,7 @@ from experiments.cpu_matmul.plot import draw
 from experiments.cpu_matmul.timing import interleave
 from measure.cpu.peak import measure_peaks
 from measure.database import Database
-from scheduler.best import best
-from scheduler.tuner import Tuner
+from scheduler import best, tune
 from spaces.target import detect_target
 
 HERE = Path(__file__).parent
@@ -62,7 +61,7 @@ def run(case: Case, trials: int, seconds: float) -> dict[str, Any]:
     workload, target = case.workload, detect_target("cpu", threads=case.threads)
     torch.set_num_threads(case.threads)
     with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/tuning.db") as database:
-        tuned = Tuner(workload, target, database, seed=0).run(trials=trials, seconds=seconds)
+        tuned = tune(workload, target, database, trials, seconds)
         ours = best(workload, target, database)
     inputs = workload.make_inputs(seed=1)
     arguments = [inputs[operand.name] for operand in workload.operands[:-1]]
