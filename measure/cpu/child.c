@@ -122,7 +122,7 @@ static void load(void) {
   if (!object) fail("compile_error", "cannot load the object: %s", dlerror());
   own.call = (kernel)dlsym(object, own.c->entry);
   if (!own.call) fail("compile_error", "the object has no entry %s", own.c->entry);
-  own.runtime = tw_runtime_create(own.p->threads);
+  own.runtime = tw_runtime_create(own.p->threads, own.p->cpu);
   if (!own.runtime) fail("out_of_memory", "no memory for the thread pool");
 }
 
@@ -200,6 +200,7 @@ void child_main(const plan *p, const candidate *c, int channel) {
   own.c = c;
   own.channel = channel;
   silence();
+  if (p->threads > 1) tw_stay_on(p->cpu[0]);
   create_zones();
   load();
   limit_memory();

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from measure.cpu.binaries import kernel_binary
 from measure.cpu.cache import cache_directory, cached
+from measure.cpu.cores import one_cpu_per_core, pinned_to
 from measure.cpu.pool import load_pool
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.isa import BFLOAT16_DOT
@@ -164,12 +166,14 @@ def _least_seconds(target: CpuTarget, source: str, buffer: np.ndarray) -> float:
     kernel = Kernel("c", "peak", prelude, source, ())
     function = ctypes.CDLL(str(kernel_binary(kernel, target))).peak
     buffers = (ctypes.c_void_p * 1)(buffer.ctypes.data)
-    runtime = ctypes.c_void_p(load_pool(target.threads))
+    cpus = one_cpu_per_core()[: target.threads]
+    runtime = ctypes.c_void_p(load_pool(target.threads, cpus))
     alone = target.threads == 1
     clock = time.thread_time if alone else time.perf_counter
     least, end = float("inf"), time.perf_counter() + SECONDS["cpu" if alone else "wall"]
-    while time.perf_counter() < end:
-        start = clock()
-        function(buffers, None, runtime)
-        least = min(least, clock() - start)
+    with nullcontext() if alone else pinned_to(cpus[0]):
+        while time.perf_counter() < end:
+            start = clock()
+            function(buffers, None, runtime)
+            least = min(least, clock() - start)
     return least

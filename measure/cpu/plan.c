@@ -1,4 +1,4 @@
-/* The plan's text, in order: its numbers as declared; data descriptor and its bytes; inputs
+/* The plan's text, in order: its numbers as declared; a CPU for each thread; data descriptor and its bytes; inputs
    (offset, bytes, name); output (offsets of expected values and table, kind, count, bytes,
    tolerances, poison, name); candidates (workspace, zeroed, entry; path on its own line).
    Arrays lie in the file of the data descriptor: inputs in their own dtype, the rest float64. */
@@ -14,6 +14,13 @@ static int read_numbers(plan *p) {
                &p->limit, &p->memory, &p->best, &p->slow_factor, &p->cold_seconds,
                &p->recheck_seconds, &p->sample_seconds, &p->budget, &p->samples,
                &p->contender_factor, &p->contender_samples, &p->drift, &p->seed) == 15;
+}
+
+static int read_cpus(plan *p) {
+  if (p->threads < 1 || p->threads > MAX_THREADS) return 0;
+  for (int i = 0; i < p->threads; i++)
+    if (scanf("%d", &p->cpu[i]) != 1) return 0;
+  return 1;
 }
 
 static const char *read_inputs(plan *p, const char *data) {
@@ -61,7 +68,7 @@ static const char *read_candidates(plan *p) {
 const char *plan_read(plan *p) {
   int descriptor;
   size_t bytes;
-  if (!read_numbers(p) || scanf("%d %zu", &descriptor, &bytes) != 2) return "malformed plan";
+  if (!read_numbers(p) || !read_cpus(p) || scanf("%d %zu", &descriptor, &bytes) != 2) return "malformed plan";
   const char *data = mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
   if (data == MAP_FAILED) return "no access to the data";
   const char *problem = read_inputs(p, data);

@@ -5,7 +5,7 @@
 #include "compare.h"
 #include "zone.h"
 
-enum { MAX_INPUTS = 16, MAX_CANDIDATES = 256, MAX_TEXT = 4096 };
+enum { MAX_INPUTS = 16, MAX_THREADS = 1024, MAX_CANDIDATES = 256, MAX_TEXT = 4096 };
 
 typedef struct {
   char path[MAX_TEXT]; /* of the shared object */
@@ -16,6 +16,7 @@ typedef struct {
 
 typedef struct {
   int threads, wall;      /* threads of a kernel; whether time is wall time or thread CPU time */
+  int cpu[MAX_THREADS];   /* of each thread, if there are several */
   double limit;           /* seconds a call may take before its process is killed */
   size_t memory;          /* bytes a candidate may allocate beyond its buffers */
   double best;            /* latency to beat, infinity if unknown */

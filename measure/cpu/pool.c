@@ -6,16 +6,20 @@
 
    A launch that finds the pool taken (by another thread, or by the launch it is part of) runs all
    workers on its own thread. After fork() the child has none of the threads: it starts its own. */
+#define _GNU_SOURCE
 #include "pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SPINS = 2000, STACK_BYTES = 1 << 20 };
 
 struct tw_pool {
   tw_pool *next;       /* in the list of all pools of this process */
+  int *cpus;           /* of the threads, or NULL */
   int threads;         /* wanted, the caller's included */
   int started;         /* there are, the caller's included; 0 before the first launch */
   pthread_mutex_t taken; /* held from the start of a launch to its end */
@@ -70,9 +74,17 @@ static unsigned await_launch(tw_pool *pool, unsigned seen) {
   return atomic_load(&pool->launch);
 }
 
+void tw_stay_on(int cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(cpu, &set);
+  sched_setaffinity(0, sizeof set, &set);
+}
+
 static void *serve(void *argument) {
   thread_argument own = *(thread_argument *)argument;
   free(argument);
+  if (own.pool->cpus) tw_stay_on(own.pool->cpus[own.index]);
   for (unsigned seen = 0;;) {
     seen = await_launch(own.pool, seen);
     run_share(own.pool, own.index);
@@ -143,14 +155,18 @@ static void parallel(tw_pool *pool, int workers, void (*task)(void *, int), void
   pthread_mutex_unlock(&pool->taken);
 }
 
-tw_runtime *tw_runtime_create(int threads) {
+tw_runtime *tw_runtime_create(int threads, const int *cpus) {
   tw_runtime *runtime = malloc(sizeof *runtime);
   tw_pool *pool = calloc(1, sizeof *pool);
-  if (!runtime || !pool) {
+  int *own_cpus = malloc(threads * sizeof *own_cpus);
+  if (!runtime || !pool || !own_cpus) {
     free(runtime);
     free(pool);
+    free(own_cpus);
     return NULL;
   }
+  if (cpus) pool->cpus = memcpy(own_cpus, cpus, threads * sizeof *cpus);
+  else free(own_cpus);
   pthread_once(&once, watch_forks);
   pthread_mutex_init(&pool->taken, NULL);
   pool->threads = threads;

@@ -12,7 +12,11 @@ typedef struct {
 } tw_runtime;
 
 /* A runtime over `threads` threads, the caller's included; NULL without memory. Threads start
-   with the first launch and sleep between launches. */
-tw_runtime *tw_runtime_create(int threads);
+   with the first launch and sleep between launches. With `cpus`, one number for each thread, they
+   stay on these CPUs; the caller, who has the first, sees to that itself. */
+tw_runtime *tw_runtime_create(int threads, const int *cpus);
+
+/* Keeps the calling thread on one CPU. */
+void tw_stay_on(int cpu);
 
 #endif

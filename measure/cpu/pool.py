@@ -9,15 +9,17 @@ from measure.cpu.binaries import pool_binary
 
 
 @cache
-def load_pool(threads: int) -> int:
+def load_pool(threads: int, cpus: tuple[int, ...] = ()) -> int:
     """Address of a ``tw_runtime`` over ``threads`` threads, the caller's included.
 
     One pool per number of threads and process. It starts its threads at the first launch, and
-    again in a forked child; between launches they sleep.
+    again in a forked child; between launches they sleep. With ``cpus``, one for each thread, they
+    stay on them; the caller itself, who has the first, is not moved.
     """
     library = ctypes.CDLL(str(pool_binary()))
     library.tw_runtime_create.restype = ctypes.c_void_p
-    address = library.tw_runtime_create(ctypes.c_int(threads))
+    places = (ctypes.c_int * len(cpus))(*cpus) if cpus else None
+    address = library.tw_runtime_create(ctypes.c_int(threads), places)
     if not address:
         raise MemoryError("no memory for the thread pool")
     return int(address)

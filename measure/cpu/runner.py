@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from measure.cpu.binaries import server_binary
+from measure.cpu.cores import one_cpu_per_core
 from measure.cpu.problem import Problem, index_of
 from measure.inputs import FreshInputs
 from measure.interfaces import Built
@@ -51,6 +52,7 @@ class CRunner:
         self._memory_bytes = memory_bytes
         self._clock = clock or ("cpu" if target.threads == 1 else "wall")
         self._protocol = protocol
+        self._cpus = one_cpu_per_core()
         self._inputs: FreshInputs | None = None
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
@@ -134,6 +136,7 @@ class CRunner:
             f"{float('inf') if best is None else best}",
             _numbers(self._protocol or protocol_for(self._clock, final)),
             str(secrets.randbits(63)),
+            " ".join(str(self._cpus[i % len(self._cpus)]) for i in range(self._target.threads)),
             problem.text,
             str(len(group)),
         ]

@@ -65,7 +65,8 @@ def candidate(
     statements = body if isinstance(body, str) else body(naive(work))
     head = f"void {name}(void *const *buffers, void *workspace, const tw_runtime *runtime)"
     source = f"{outside}\n{head} {{\n{statements}\n}}\n"
-    kernel = Kernel("c", name, prelude, source, work.operands, workspace_bytes, workspace_zeroed)
+    zeroed = workspace_bytes if workspace_zeroed else 0
+    kernel = Kernel("c", name, prelude, source, work.operands, workspace_bytes, zeroed)
     return Candidate(work, on or target(), Schedule("written", (("name", name),)), kernel)
 
 

@@ -1,3 +1,4 @@
+import os
 import threading
 import time
 
@@ -5,6 +6,7 @@ import numpy as np
 import pytest
 
 from measure.cpu.builder import CBuilder
+from measure.cpu.cores import one_cpu_per_core, pinned_to
 from measure.cpu.problem import in_memory_order, index_of
 from measure.cpu.runner import CRunner
 from measure.measurement import ErrorKind, Status
@@ -89,6 +91,35 @@ def test_threads_of_the_pool_share_the_work():
     on = target(min(2, target().cores))
     [measured] = measure([candidate("threaded", call, on=on, outside=task)], on.threads)
     assert measured.ok, measured.error_text
+
+
+@pytest.mark.skipif(target().cores < 2, reason="needs two cores")
+def test_timed_threads_have_a_core_each():
+    task = """
+static int cpu[2];
+static void task(void *c, int w) {
+  cpu_set_t set;
+  sched_getaffinity(0, sizeof set, &set);
+  if (CPU_COUNT(&set) != 1) abort();
+  cpu[w] = sched_getcpu();
+}
+"""
+    call = "runtime->parallel(runtime->pool, 2, task, 0); if (cpu[0] == cpu[1]) abort();"
+    includes = "#define _GNU_SOURCE\n#include <sched.h>\n" + c_kernels.PRELUDE
+    on = target(2)
+    pinned = candidate("pinned", lambda p: call + p, on=on, outside=task, prelude=includes)
+    [measured] = measure([pinned], threads=2)
+    assert measured.ok, measured.error_text
+
+
+def test_pinning_ends_with_its_block():
+    before = os.sched_getaffinity(0)
+    cpus = one_cpu_per_core()
+    assert set(cpus) <= before
+    assert len(cpus) == target().cores
+    with pinned_to(cpus[-1]):
+        assert os.sched_getaffinity(0) == {cpus[-1]}
+    assert os.sched_getaffinity(0) == before
 
 
 def test_workspace_is_aligned_and_zeroed_if_asked_for():
