@@ -27,8 +27,9 @@ class Kernel:
     fragments of one translation unit can share (types, vector maths): a builder that puts many
     kernels into one unit writes each distinct prelude once, and ``entry`` differs by schedule.
     ``arguments`` are the workload's operands in the order the entry takes them, the output last.
-    ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call; a kernel may
-    rely on ``workspace_zeroed`` once, before its first call, and must leave it so.
+    ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call. The first
+    ``workspace_zeroed`` bytes of them are zero before a kernel's first call, and it must leave
+    them so; the others hold anything.
     ``metadata`` carries what only one target needs (TMA descriptors of a Hopper kernel, say).
     """
 
@@ -38,7 +39,7 @@ class Kernel:
     source: str
     arguments: tuple[Operand, ...]
     workspace_bytes: int = 0
-    workspace_zeroed: bool = False
+    workspace_zeroed: int = 0
     launch: Launch | None = None
     metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
 

@@ -121,7 +121,7 @@ class Emulator:
             fault = _supervise("\n".join(request) + "\n", memory.file, timeout)
             if fault is not None:
                 return fault
-            if kernel.workspace_zeroed and not memory.workspace_is_zero:
+            if not memory.workspace_is_zero:
                 text = "the kernel leaves its workspace non-zero"
                 return Emulated(error_kind=ErrorKind.WRONG, error_text=text)
             return Emulated(output=memory.output)

@@ -29,7 +29,7 @@ class _Region:
 
 
 class Memory:
-    """Inputs filled in, output poisoned with NaN, workspace poisoned or zeroed as the kernel asks.
+    """Inputs filled in, output poisoned with NaN, workspace zeroed as far as the kernel asks.
 
     A context manager: the file lives within it; arrays handed out are copies.
     """
@@ -49,8 +49,8 @@ class Memory:
         self._bytes[:] = _POISON
         for operand in operands:
             self._view(operand)[...] = np.asarray(inputs[operand.name])
-        if kernel.workspace_zeroed:
-            self._place("workspace")[:] = 0
+        if kernel.workspace_bytes:
+            self._place("workspace")[: kernel.workspace_zeroed] = 0
 
     def __enter__(self) -> Memory:
         return self
@@ -75,8 +75,9 @@ class Memory:
 
     @property
     def workspace_is_zero(self) -> bool:
-        """Whether the workspace holds nothing but zeros."""
-        return not self._place("workspace").any()
+        """Whether that part of the workspace is zero that must stay so."""
+        zeroed = self._kernel.workspace_zeroed
+        return not zeroed or not self._place("workspace")[:zeroed].any()
 
     def _place(self, name: str) -> np.ndarray:
         region = self._regions[name]

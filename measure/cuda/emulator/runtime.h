@@ -23,6 +23,17 @@ struct alignas(64) TensorMap {
 };
 static_assert(sizeof(TensorMap) == 128, "a tensor map takes 128 bytes");
 
+// The C library's functions that epilogues call.
+extern "C" {
+float copysignf(float, float);
+float erff(float);
+float expf(float);
+float fabsf(float);
+float fminf(float, float);
+float sqrtf(float);
+float tanhf(float);
+}
+
 namespace tw::emulator {
 
 struct Index { u32 x, y, z; };

@@ -55,7 +55,7 @@ def kernel(
         source,
         operands,
         workspace,
-        workspace_zeroed,
+        workspace if workspace_zeroed else 0,
         Launch((blocks, 1, 1), (threads, 1, 1), (cluster, 1, 1), shared),
         {"tensor_maps": tuple(maps.values())},
     )

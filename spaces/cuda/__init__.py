@@ -1,0 +1,5 @@
+"""The CUDA target: hardware as data, and the templates that generate CUDA C++."""
+
+from spaces.cuda.simt import Simt
+
+TEMPLATES = (Simt,)

@@ -1,0 +1,148 @@
+"""The end of an output tile: sums in registers, epilogue applied, output stored as vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spaces.cuda import scalar_math
+from spaces.cuda.abi import C_TYPES, parameters
+from spaces.index import Index
+from spaces.product import Product
+from spaces.workload import Operand, Workload
+
+SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
+"""C type of sums by the workload's accumulator."""
+
+
+def why_no_finish(workload: Workload) -> str | None:
+    """Why kernels cannot finish this workload's output, in words; None if they can."""
+    expression = workload.epilogue
+    if expression is None or workload.accumulator != "float64" or not expression.functions:
+        return None
+    return (
+        f"the epilogue calls {', '.join(sorted(expression.functions))}; "
+        "functions are float32, allowed beside float64 sums: arithmetic only"
+    )
+
+
+def prelude(workload: Workload) -> str:
+    """What the epilogue's expression calls."""
+    return scalar_math.prelude(workload.epilogue.functions if workload.epilogue else ())
+
+
+def signature(product: Product, workspace: bool = False) -> str:
+    """C parameters of an entry. The contraction's operands are called ``left``, ``right`` and
+    ``output``; epilogue operands get a prefix that keeps clear of C's words and of our names."""
+    workload = product.workload
+    roles = {product.left.name: "left", product.right.name: "right"}
+    inputs = [replace(operand, name=roles[operand.name]) for operand in workload.inputs]
+    extra = [replace(o, name=f"e_{o.name}") for o in workload.epilogue_inputs]
+    return parameters([*inputs, *extra, replace(workload.output, name="output")], workspace)
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Writes sums of ``product``, kept in the C type of its accumulator, to the output.
+
+    Tiles have ``block_rows`` x ``block_columns`` elements; only where these do not divide the
+    output is an index tested against its extent.
+    """
+
+    product: Product
+    block_rows: int
+    block_columns: int
+
+    @property
+    def output(self) -> Operand:
+        """The array that is written."""
+        return self.product.output
+
+    def vector(self, width: int) -> int:
+        """The largest power of two up to ``width`` elements that one store may write, in whole
+        and aligned, wherever the output's rows start."""
+        while width > 1 and (
+            self.product.columns % width or width * self.output.element.bytes > 16
+        ):
+            width //= 2
+        return width
+
+    def store(self, row: Index, column: Index, sums: Sequence[str]) -> list[str]:
+        """Finish neighbours in a row; ``sums`` are C expressions, a power of two of them."""
+        width = self.vector(len(sums))
+        lines = []
+        for start in range(0, len(sums), width):
+            lines += self._store(row, column + start, sums[start : start + width])
+        return lines
+
+    def _store(self, row: Index, column: Index, sums: Sequence[str]) -> list[str]:
+        tests = [
+            f"{position.text} < {extent}"
+            for position, extent, block in (
+                (row, self.product.rows, self.block_rows),
+                (column, self.product.columns, self.block_columns),
+            )
+            if extent % block
+        ]
+        place = f"output + {self.product.layout(self.output).index([row, column]).text}"
+        loads = [
+            line
+            for operand in self.product.workload.epilogue_inputs
+            for line in self._loads(operand, row, column, len(sums))
+        ]
+        values = [self._value(total, i) for i, total in enumerate(sums)]
+        kind = C_TYPES[self.output.dtype]
+        body = [
+            *loads,
+            f"const {kind} finished[{len(sums)}] = {{{', '.join(values)}}};",
+            f"tw::store_global<{len(sums)}>({place}, finished);",
+        ]
+        head = f"if ({' && '.join(tests)}) {{" if tests else "{"
+        return [head, *(f"  {line}" for line in body), "}"]
+
+    def _loads(self, operand: Operand, row: Index, column: Index, width: int) -> list[str]:
+        """Declare ``v_<name>``: the operand's elements beside ``width`` neighbours in a row."""
+        kind, name = C_TYPES[operand.dtype], operand.name
+        source = self.product.layout(operand).index([row, column]).text
+        stride = operand.stride(self.product.column)
+        if stride == 0:
+            return [f"const {kind} v_{name}[1] = {{tw::load_global(e_{name} + {source})}};"]
+        declaration = f"{kind} v_{name}[{width}];"
+        if stride == 1 and self._is_aligned(operand, width):
+            return [declaration, f"tw::load_global<{width}>(v_{name}, e_{name} + {source});"]
+        loads = [f"tw::load_global(e_{name} + {source} + {i * stride})" for i in range(width)]
+        return [f"const {kind} v_{name}[{width}] = {{{', '.join(loads)}}};"]
+
+    def _is_aligned(self, operand: Operand, width: int) -> bool:
+        fits = width * operand.element.bytes in (1, 2, 4, 8, 16, 32)
+        return fits and self.product.columns % width == 0
+
+    @property
+    def _double(self) -> bool:
+        return self.product.workload.accumulator == "float64"
+
+    def _value(self, total: str, i: int) -> str:
+        """Element ``i`` of the output, in its own type."""
+        workload, output = self.product.workload, self.output.dtype
+        if workload.epilogue is None:
+            if output == workload.accumulator:
+                return total
+            return f"tw::from_float<{C_TYPES[output]}>({_as_float(total, workload.accumulator)})"
+        x = total if self._double else _as_float(total, workload.accumulator)
+        value = workload.epilogue.emit(
+            x, lambda name, axes: self._operand(name, i), literal=repr if self._double else None
+        )
+        if self._double and output == "float64":
+            return value
+        return f"tw::from_float<{C_TYPES[output]}>({value})"
+
+    def _operand(self, name: str, i: int) -> str:
+        (operand,) = (o for o in self.product.workload.epilogue_inputs if o.name == name)
+        element = f"v_{name}[{i if operand.stride(self.product.column) else 0}]"
+        if self._double:
+            return element if operand.dtype == "float64" else f"double(tw::to_float({element}))"
+        return element if operand.dtype == "float32" else f"tw::to_float({element})"
+
+
+def _as_float(total: str, accumulator: str) -> str:
+    return total if accumulator == "float32" else f"tw::to_float({total})"

@@ -1,0 +1,295 @@
+"""The CUDA C++ of a contraction by ordinary multiply-adds.
+
+Who does what is one task mapping over the block's tile, outermost first:
+
+    spatial(warps) * repeat(vectors) * spatial(lanes) * repeat(rows, columns of a vector)
+
+Both operands' tiles lie depth-major in shared memory, so that a thread reads vectors of rows of
+the left one and of columns of the right one; two stages alternate, and the next tile waits in
+registers while the current one is multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.cuda.finish import SUM_TYPES, Finish, signature
+from spaces.cuda.partial_sums import PartialSums
+from spaces.cuda.tile_copy import TileCopy, position_type, source_of, widest_vector
+from spaces.cuda.tile_grid import TileGrid, tile_grid
+from spaces.cuda.unrolled import THREAD, unrolled
+from spaces.dtypes import dtype
+from spaces.index import Index, index
+from spaces.integers import round_up
+from spaces.kernel import Kernel, Launch
+from spaces.layout import Layout, row_major, strided
+from spaces.mapping import TaskMapping, repeat, spatial
+from spaces.product import Product
+from spaces.schedule import Value
+from spaces.workload import Operand
+
+WARP = 32
+STAGES = 2
+ALIGNMENT = 128
+
+
+@dataclass(frozen=True)
+class SimtCode:
+    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+
+    product: Product
+    values: Mapping[str, Value]
+    entry: str
+
+    def number(self, name: str) -> int:
+        """An integer decision."""
+        return int(self.values[name])
+
+    # -- extents -------------------------------------------------------------------------------
+
+    @property
+    def element(self) -> str:
+        """Dtype that operands are multiplied in: that of the sums."""
+        return self.product.workload.accumulator
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element in shared memory and registers."""
+        return dtype(self.element).bytes
+
+    @property
+    def warps(self) -> tuple[int, int]:
+        """Warps of a block along rows and columns."""
+        return self.number("warp_rows"), self.number("warp_columns")
+
+    @property
+    def lanes(self) -> tuple[int, int]:
+        """Lanes of a warp along rows and columns."""
+        rows = self.number("lane_rows")
+        return rows, WARP // rows
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Sums of a thread along rows and columns."""
+        return self.number("thread_rows"), self.number("thread_columns")
+
+    @property
+    def vectors(self) -> tuple[int, int]:
+        """Neighbouring rows and columns that a thread reads at once."""
+        return min(self.tile[0], 16 // self.bytes), min(self.tile[1], 16 // self.bytes)
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of the block's tile."""
+        rows, columns = (
+            w * n * t for w, n, t in zip(self.warps, self.lanes, self.tile, strict=True)
+        )
+        return rows, columns
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.warps[0] * self.warps[1] * WARP
+
+    @property
+    def depth(self) -> int:
+        """Terms of one step."""
+        return self.number("depth")
+
+    @cached_property
+    def grid(self) -> TileGrid:
+        """Blocks to tiles."""
+        return tile_grid(self.product, *self.block, self.depth, self.values)
+
+    @property
+    def vectors_of_thread(self) -> TaskMapping:
+        """Thread to the vectors (along rows, along columns) whose sums it keeps."""
+        (rows, columns), (high, wide) = self.tile, self.vectors
+        return spatial(*self.warps) * repeat(rows // high, columns // wide) * spatial(*self.lanes)
+
+    @cached_property
+    def sums(self) -> Layout:
+        """Register of the sum at (row, column) of a thread's tile."""
+        return row_major(*self.tile)
+
+    # -- memory --------------------------------------------------------------------------------
+
+    @cached_property
+    def left(self) -> TileCopy:
+        """Moves tiles of the left operand."""
+        return self._copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
+
+    @cached_property
+    def right(self) -> TileCopy:
+        """Moves tiles of the right operand."""
+        return self._copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
+
+    def _copy(self, name: str, operand: Operand, width: int, deep: bool) -> TileCopy:
+        """Shared tiles are (depth, width); elements that arrive deep are put crosswise, into rows
+        moved apart by a vector, so that they fall into different banks."""
+        row = width + deep * (16 // self.bytes)
+        source = source_of(self.product, operand)
+        tile = (width, self.depth) if deep else (self.depth, width)
+        return TileCopy(
+            name=name,
+            dtype=operand.dtype,
+            source=source,
+            tile=tile,
+            threads=self.threads,
+            vector=widest_vector(tile[1], source.shape[1], operand.element.bytes),
+            shared=strided(tile, (1, row) if deep else (row, 1)),
+            shared_dtype=self.element,
+        )
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes of the left tile in a stage."""
+        return int(round_up(self.left.stage_bytes, ALIGNMENT))
+
+    @property
+    def stage_bytes(self) -> int:
+        """Bytes of a stage: the left tile, then the right one."""
+        return self.left_bytes + int(round_up(self.right.stage_bytes, ALIGNMENT))
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return STAGES * self.stage_bytes
+
+    @cached_property
+    def partial(self) -> PartialSums:
+        """The exchange of sums between blocks that share a tile."""
+        count = self.tile[0] * self.tile[1]
+        way = str(self.values["exchange"])
+        return PartialSums(self.grid, self.threads, count, self.kind, way)
+
+    def kernel(self, prelude: str) -> Kernel:
+        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
+        return Kernel(
+            language="cuda",
+            entry=self.entry,
+            prelude=prelude,
+            source=self.source,
+            arguments=self.product.workload.operands,
+            workspace_bytes=self.partial.workspace_bytes,
+            workspace_zeroed=self.partial.zeroed_bytes,
+            launch=Launch(self.grid.blocks, (self.threads, 1, 1), shared_bytes=self.shared_bytes),
+        )
+
+    # -- text ----------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> str:
+        """C type of sums and of elements in registers."""
+        return SUM_TYPES[self.element]
+
+    @property
+    def source(self) -> str:
+        """The entry."""
+        bounds = f"__launch_bounds__({self.threads}, {self.number('residency')})"
+        parameters = signature(self.product, self.partial.is_needed)
+        lines = [
+            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
+            "  const u32 shared = tw::shared_base();",
+            *(f"  {line}" for line in self.grid.emit(self._block)),
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _block(self) -> list[str]:
+        """What a block does with its tile."""
+        position = position_type(self.product)
+        return [
+            f"const {position} row0 = ({position})tile_row * {self.block[0]};",
+            f"const {position} column0 = ({position})tile_column * {self.block[1]};",
+            f"{self.kind} sums[{self.sums.size}] = {{}};",
+            *self.left.declare(),
+            *self.right.declare(),
+            "{",
+            f"  const {position} depth0 = ({position})first_step * {self.depth};",
+            *(f"  {line}" for line in [*self._load(), *self._store("shared")]),
+            "}",
+            "tw::sync_block();",
+            "for (int step = 0; step < steps; step++) {",
+            f"  const {position} depth0 = ({position})(first_step + step + 1) * {self.depth};",
+            f"  const u32 stage = shared + step % {STAGES} * {self.stage_bytes};",
+            f"  const u32 next = shared + (step + 1) % {STAGES} * {self.stage_bytes};",
+            "  const bool more = step + 1 < steps;",
+            "  if (more) {",
+            *(f"    {line}" for line in self._load()),
+            "  }",
+            *(f"  {line}" for line in self._multiply()),
+            "  if (more) {",
+            *(f"    {line}" for line in self._store("next")),
+            "  }",
+            "  tw::sync_block();",
+            "}",
+            *self.partial.lines(),
+            *self._finish(),
+        ]
+
+    def _load(self) -> list[str]:
+        left = ("row0", "depth0") if self.product.left_runs_deep else ("depth0", "row0")
+        right = ("column0", "depth0") if self.product.right_runs_deep else ("depth0", "column0")
+        return [*self.left.load(*left), *self.right.load(*right)]
+
+    def _store(self, stage: str) -> list[str]:
+        return [*self.left.store(stage), *self.right.store(f"{stage} + {self.left_bytes}")]
+
+    def _multiply(self) -> list[str]:
+        """All terms of a stage, added to the sums."""
+        rows, columns = self.tile
+
+        def term(indices: tuple[Index, ...]) -> list[str]:
+            (k,) = indices
+            return [
+                f"{self.kind} a[{rows}], b[{columns}];",
+                *self._vectors(0, "a", "stage", self.left, k),
+                *self._vectors(1, "b", f"stage + {self.left_bytes}", self.right, k),
+                *unrolled(repeat(rows, columns), 0, product, "t"),
+            ]
+
+        def product(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices
+            return [f"sums[{self.sums.index([i, j]).text}] += a[{i.text}] * b[{j.text}];"]
+
+        return repeat(self.depth).emit(
+            0, term, prefix="k", unroll=8, integer="int", language="cuda"
+        )
+
+    def _vectors(self, rank: int, name: str, stage: str, copy: TileCopy, k: Index) -> list[str]:
+        """Load a thread's vectors along one rank of the tile, at depth ``k``."""
+        width = self.vectors[rank]
+        deep = (self.product.left_runs_deep, self.product.right_runs_deep)[rank]
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            (i,) = indices
+            place = copy.shared.index([i * width, k] if deep else [k, i * width])
+            held = self._turn(rank, i) * width
+            return [f"tw::load_shared<{width}>({name} + {held}, {stage} + {place * self.bytes});"]
+
+        mapping = self.vectors_of_thread.project((rank,))
+        return unrolled(mapping, THREAD, body, f"{name}_")
+
+    def _turn(self, rank: int, i: Index) -> Index:
+        """Which of a thread's own vectors along a rank the block's vector ``i`` is."""
+        return i // self.lanes[rank] % (self.tile[rank] // self.vectors[rank])
+
+    def _finish(self) -> list[str]:
+        finish = Finish(self.product, *self.block)
+        high, wide = self.vectors
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices
+            row, column = index("row0") + i * high, index("column0") + j * wide
+            first_row, first_column = self._turn(0, i) * high, self._turn(1, j) * wide
+            lines = []
+            for r in range(high):
+                places = [self.sums.index([first_row + r, first_column + c]) for c in range(wide)]
+                totals = [f"sums[{place.text}]" for place in places]
+                lines += finish.store(row + r, column, totals)
+            return lines
+
+        return unrolled(self.vectors_of_thread, THREAD, body, "f")

@@ -1,0 +1,200 @@
+"""Tiles of an operand from global to shared memory, by all threads of a block together.
+
+Threads move vectors along the operand's unit stride, so that global accesses are wide and side by
+side; where the vector goes in shared memory is a layout's matter. Two ways: ``cp.async`` straight
+into shared memory, or through registers, where elements can be converted or put crosswise.
+Whatever lies outside the operand becomes zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.unrolled import THREAD, Body, unrolled
+from spaces.dtypes import dtype
+from spaces.index import Index, index
+from spaces.integers import ceil_div
+from spaces.layout import Layout, Strided, strided
+from spaces.mapping import TaskMapping, repeat, spatial
+from spaces.product import Product
+from spaces.workload import Operand
+
+
+@dataclass(frozen=True)
+class TileCopy:
+    """Copies tiles of ``tile`` = (slow, fast) elements of the array ``name``.
+
+    ``source`` is the whole operand's layout, its fast axis of stride 1; ``shared`` the place of
+    each element of a tile within a stage of shared memory, which holds ``shared_type`` elements.
+    ``vector`` elements move at a time; they divide the fast extents of the tile and the operand.
+    """
+
+    name: str
+    dtype: str
+    source: Strided
+    tile: tuple[int, int]
+    threads: int
+    vector: int
+    shared: Layout
+    shared_dtype: str
+
+    @property
+    def can_be_asynchronous(self) -> bool:
+        """Whether ``cp.async`` can do it: 4, 8 or 16 bytes that stay as and where they are."""
+        sized = self.vector * dtype(self.dtype).bytes in (4, 8, 16)
+        return sized and self._stays_whole and self.dtype == self.shared_dtype
+
+    @property
+    def stage_bytes(self) -> int:
+        """Bytes of one tile in shared memory."""
+        return self.shared.size * dtype(self.shared_dtype).bytes
+
+    @property
+    def registers(self) -> int:
+        """Elements that one thread holds between :meth:`load` and :meth:`store`."""
+        return self._turns[0] * self._turns[1] * self.vector
+
+    def declare(self) -> list[str]:
+        """The registers that a tile passes through."""
+        return [f"{C_TYPES[self.dtype]} {self.name}_held[{self.registers}];"]
+
+    def copy(self, stage: str, slow: str, fast: str) -> list[str]:
+        """Start asynchronous copies of the tile at (slow, fast) to the address ``stage``."""
+        size = self.vector * dtype(self.dtype).bytes
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices[0], indices[1] * self.vector
+            inside = self._inside(slow, fast, i, j)
+            count = f", {inside} ? {size} : 0" if inside else ""
+            to = f"{stage} + {self._place(i, j)}"
+            return [f"tw::cp_async<{size}>({to}, {self._address(slow, fast, i, j)}{count});"]
+
+        return self._each(body)
+
+    def load(self, slow: str, fast: str) -> list[str]:
+        """Load the tile at (slow, fast) into registers."""
+        zero = f"{C_TYPES[self.dtype]}{{}}"
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices[0], indices[1] * self.vector
+            held = self._held(indices)
+            inside = self._inside(slow, fast, i, j)
+            load = (
+                f"tw::load_global<{self.vector}>({self.name}_held + {held}, "
+                f"{self._address(slow, fast, i, j)});"
+            )
+            if not inside:
+                return [load]
+            clear = [f"{self.name}_held[{(held + e).text}] = {zero};" for e in range(self.vector)]
+            return [f"if ({inside}) {{", f"  {load}", "} else {", *clear, "}"]
+
+        return self._each(body)
+
+    def store(self, stage: str) -> list[str]:
+        """Store the tile in registers to the address ``stage``."""
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices[0], indices[1] * self.vector
+            held = self._held(indices)
+            elements = [
+                self._converted(f"{self.name}_held[{(held + e).text}]") for e in range(self.vector)
+            ]
+            if not self._stays_whole or self.vector == 1:
+                return [
+                    f"tw::store_shared({stage} + {self._place(i, j + e)}, {element});"
+                    for e, element in enumerate(elements)
+                ]
+            to = f"{stage} + {self._place(i, j)}"
+            if self.dtype == self.shared_dtype:
+                return [f"tw::store_shared<{self.vector}>({to}, {self.name}_held + {held});"]
+            kind = C_TYPES[self.shared_dtype]
+            return [
+                "{",
+                f"  const {kind} converted[{self.vector}] = {{{', '.join(elements)}}};",
+                f"  tw::store_shared<{self.vector}>({to}, converted);",
+                "}",
+            ]
+
+        return self._each(body)
+
+    # -- who moves what ------------------------------------------------------------------------
+
+    @property
+    def mapping(self) -> TaskMapping:
+        """Thread to vectors of the tile; those past the tile do not exist."""
+        (slow_turns, fast_turns), (slow_threads, fast_threads) = self._turns, self._thread_grid
+        return repeat(slow_turns, fast_turns) * spatial(slow_threads, fast_threads)
+
+    @property
+    def _thread_grid(self) -> tuple[int, int]:
+        fast = gcd(self.tile[1] // self.vector, self.threads)
+        return self.threads // fast, fast
+
+    @property
+    def _turns(self) -> tuple[int, int]:
+        slow, fast = self._thread_grid
+        return int(ceil_div(self.tile[0], slow)), self.tile[1] // self.vector // fast
+
+    @cached_property
+    def _stays_whole(self) -> bool:
+        """Whether the elements of a vector are neighbours in shared memory too."""
+        places = [self.shared.offset(0, e) for e in range(self.vector)]
+        return places == list(range(places[0], places[0] + self.vector))
+
+    def _each(self, body: Body) -> list[str]:
+        extents = (self.tile[0], self.tile[1] // self.vector)
+        return unrolled(self.mapping, THREAD, body, f"{self.name}_", extents)
+
+    def _held(self, indices: tuple[Index, ...]) -> Index:
+        slow, fast = self._thread_grid
+        turn = indices[0] // slow * self._turns[1] + indices[1] // fast
+        return turn * self.vector
+
+    def _place(self, i: Index, j: Index) -> str:
+        offset = self.shared.index([i, j]) * dtype(self.shared_dtype).bytes
+        return str(offset)
+
+    def _address(self, slow: str, fast: str, i: Index, j: Index) -> str:
+        return f"{self.name} + {self.source.index([index(slow) + i, index(fast) + j]).text}"
+
+    def _inside(self, slow: str, fast: str, i: Index, j: Index) -> str:
+        """The test whether a vector lies in the operand; empty if all do."""
+        pairs = zip((slow, fast), (i, j), self.source.shape, self.tile, strict=True)
+        tests = [
+            f"{(index(origin) + within).text} < {extent}"
+            for origin, within, extent, tile in pairs
+            if extent % tile
+        ]
+        return " && ".join(tests)
+
+    def _converted(self, element: str) -> str:
+        if self.dtype == self.shared_dtype:
+            return element
+        if self.shared_dtype == "float32":
+            return f"tw::to_float({element})"
+        return f"({C_TYPES[self.shared_dtype]}){element}"
+
+
+def widest_vector(tile_fast: int, operand_fast: int, element_bytes: int) -> int:
+    """Elements that one access of at most 16 bytes can move: a power of two that divides the
+    fast extents of the tile and of the operand, whose rows then all start aligned to it."""
+    return gcd(16 // element_bytes, gcd(tile_fast, operand_fast))
+
+
+def source_of(product: Product, operand: Operand) -> Strided:
+    """The layout of an input with its axis of stride 1 last."""
+    layout = product.layout(operand)
+    if operand is product.left:
+        as_it_stands = product.left_runs_deep
+    else:
+        as_it_stands = not product.right_runs_deep
+    return layout if as_it_stands else strided(layout.shape[::-1], layout.strides[::-1])
+
+
+def position_type(product: Product) -> str:
+    """C type that holds any offset into an operand."""
+    largest = max(operand.size for operand in product.workload.operands)
+    return "int" if largest < 2**30 else "i64"
