@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -103,8 +104,8 @@ void start_block(Cluster &cluster, u32 rank, Index index) {
   block.states.assign(launch.shared_bytes, unwritten);
   block.fibers.resize(threads);
   block.warps.resize(threads / 32);
-  const u32 registers = 65536 / threads / 8 * 8 > 255 ? 255 : 65536 / threads / 8 * 8;
-  block.spare_registers = 65536 - registers * threads;
+  // what ptxas gives each thread of one block a multiprocessor; setmaxnreg redistributes those
+  const u32 registers = std::min(65536 / threads / 8 * 8, 255u);
   for (u32 i = 0; i < block.warps.size(); i++) {
     block.warps[i].block = &block;
     block.warps[i].index = i;
@@ -127,6 +128,18 @@ void start_block(Cluster &cluster, u32 rank, Index index) {
     machine.ready.push_back(&fiber);
   }
   cluster.alive += threads;
+}
+
+void check_launch() {
+  const Index &grid = machine.launch.grid, &block = machine.launch.block, &cluster = machine.launch.cluster;
+  const u64 threads = (u64)block.x * block.y * block.z;
+  if (!threads || threads % 32 || threads > 1024)
+    fault("device_error", "a block of %llu threads cannot be launched: whole warps, at most 1024", threads);
+  if (cluster.x * cluster.y * cluster.z > 8)
+    fault("device_error", "a cluster of %u blocks cannot be launched: at most 8", cluster.x * cluster.y * cluster.z);
+  if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
+    fault("device_error", "a grid of (%u, %u, %u) blocks is not made of clusters of (%u, %u, %u)", grid.x,
+          grid.y, grid.z, cluster.x, cluster.y, cluster.z);
 }
 
 bool start_cluster() {
@@ -221,6 +234,7 @@ u32 random_below(u32 bound) {
 }
 
 void run() {
+  check_launch();
   for (;;) {
     while (machine.clusters.size() < machine.launch.resident && start_cluster()) {}
     if (machine.clusters.empty()) return;
