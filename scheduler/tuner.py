@@ -9,8 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Measurement
+from scheduler.pace import Pace
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
 from scheduler.search import Search
@@ -25,9 +28,6 @@ if TYPE_CHECKING:
     from measure.database import Database
 
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
-RESERVE = 0.15  # share of the time that the final comparison may take at most
-FINALIST_SECONDS = 0.7  # expected for one finalist, and FINALIST_CALLS of its kernel besides
-FINALIST_CALLS = 10
 
 OnProgress = Callable[[Progress], None]
 
@@ -82,6 +82,7 @@ class Tuner:
         self._trials, self._seconds, self._patience = trials, seconds, patience
         self._on_progress = on_progress
         self._ledger, self._board = Ledger(), Scoreboard()
+        self._pace = Pace(seconds, expected_latency(self.space), self._batch, self._finalists)
         self._submitted = 0
         self._stop: Stop | None = None
         self._executor = self._given_executor or local_executor(self.target)
@@ -112,7 +113,7 @@ class Tuner:
     def _explore(self) -> None:
         """Keep the executor busy until a reason to stop, and its last results are in."""
         while self._ledger.elapsed < self._seconds:
-            ahead = self._batch if self._board.trials else 0
+            ahead = self._batch_size() if self._board.trials else 0
             while self._executor.pending() <= ahead and self._submit_more():
                 pass
             if not self._executor.pending():
@@ -128,8 +129,7 @@ class Tuner:
     def _compare(self) -> None:
         """Measure the best few again, interleaved: a single measurement's winner is partly
         lucky (the winner's curse)."""
-        affordable = int(self._time_left() / self._finalist_seconds())
-        count = min(self._finalists, max(2, affordable))
+        count = self._pace.comparable(self._ledger.elapsed, self._best())
         leaders = self._board.leaders(count)
         if len(leaders) < 2 or self._executor.pending():
             return
@@ -145,7 +145,7 @@ class Tuner:
     def _submit_more(self) -> bool:
         """Ask for a batch and queue it; false if there is none, or no time for one now."""
         self._stop = self._stop or self._reason_to_stop()
-        room = min(self._batch, self._trials - self._submitted, self._affordable())
+        room = min(self._batch_size(), self._trials - self._submitted, self._affordable())
         if self._stop or room <= 0:
             return False
         with self._work("search"):
@@ -188,9 +188,9 @@ class Tuner:
             self._search.tell([(m.schedule, m.score) for m in measurements])
 
     def _announce_best(self) -> None:
-        best = self._board.best
-        if best is not None and best.score is not None:
-            self._executor.set_best(best.score)
+        best = self._best()
+        if best is not None:
+            self._executor.set_best(best)
 
     # -- time ------------------------------------------------------------------------------
 
@@ -202,17 +202,15 @@ class Tuner:
     def _time_left(self) -> float:
         return self._seconds - self._ledger.elapsed
 
-    def _finalist_seconds(self) -> float:
-        best = self._board.best
-        latency = best.score if best is not None and best.score is not None else 0.0
-        return FINALIST_SECONDS + FINALIST_CALLS * latency
-
     def _affordable(self) -> int:
-        """How many more candidates can be built and run before the final comparison is due."""
-        reserve = min(RESERVE * self._seconds, self._finalists * self._finalist_seconds())
-        free = self._time_left() - reserve
-        pace = self._ledger.elapsed / max(self._board.trials, self._batch)
-        return max(0, int(free / pace) - self._executor.pending())
+        affordable = self._pace.affordable(self._ledger.elapsed, self._board.trials, self._best())
+        return max(0, affordable - self._executor.pending())
+
+    def _batch_size(self) -> int:
+        return self._pace.batch_size(self._ledger.elapsed, self._board.trials)
+
+    def _best(self) -> float | None:
+        return self._board.best.score if self._board.best is not None else None
 
     # -- reporting -------------------------------------------------------------------------
 
@@ -267,6 +265,15 @@ def default_search(space: Space, seed: int) -> Search:
 
     model = XGBoostModel(space_for=this_space)
     return EvolutionarySearch(space, model, AnalyticModel(space_for=this_space), seed)
+
+
+def expected_latency(space: Space) -> float:
+    """Seconds of one call of a good schedule, by the roofline; 0 if that knows nothing."""
+    from costmodel.analytic import AnalyticModel
+
+    latency = AnalyticModel().latency(space, space.sample(np.random.default_rng(0), 64))
+    known = latency[np.isfinite(latency)]
+    return float(known.min()) if len(known) else 0.0
 
 
 def local_executor(target: Target) -> Executor:

@@ -21,7 +21,8 @@ def train_command(
     with Database(db, create=False) as database:
         model = train(database, out)
     rows = sum(model.trained_on.values())
-    print(f"{out}: {rows} schedules of {len(model.trained_on)} workloads")
+    groups = len(model.trained_on)
+    print(f"{out}: {rows} schedules of {groups} workload{'s' if groups > 1 else ''}")
 
 
 def evaluate_command(model: Model, db: DatabaseName = "tuning.db") -> None:

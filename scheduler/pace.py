@@ -1,0 +1,54 @@
+"""How a tuning run shares out its time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
+BATCH_SHARE = 0.05  # of the time allowed, that one batch may take
+CALLS = 6  # of a candidate's kernel, until it is verified and timed
+CANDIDATE_SECONDS = 0.06  # for the rest: compiling, mostly
+RESERVE = 0.15  # share of the time that the final comparison may take at most
+FINALIST_CALLS = 8
+FINALIST_SECONDS = 0.7
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Decides how many candidates are worth starting in ``seconds`` of wall time.
+
+    ``call_seconds`` is the latency expected before anything is known; ``batch`` and
+    ``finalists`` are the most to ask for at a time and to compare in the end.
+    """
+
+    seconds: float
+    call_seconds: float
+    batch: int
+    finalists: int
+
+    def batch_size(self, elapsed: float, trials: int) -> int:
+        """Candidates to ask for at a time: fewer where they are slow, so that many asks are made
+        with what is known."""
+        wanted = int(BATCH_SHARE * self.seconds / self._candidate_seconds(elapsed, trials))
+        return min(self.batch, max(LEAST_BATCH, wanted))
+
+    def affordable(self, elapsed: float, trials: int, best: float | None) -> int:
+        """How many candidates can be built and run before the final comparison is due; ``best``
+        is the least latency so far (seconds)."""
+        reserve = min(RESERVE * self.seconds, self.finalists * self._finalist_seconds(best))
+        free = self.seconds - elapsed - reserve
+        return max(0, int(free / self._candidate_seconds(elapsed, trials)))
+
+    def comparable(self, elapsed: float, best: float | None) -> int:
+        """How many finalists the time that is left allows; two at least."""
+        wanted = int((self.seconds - elapsed) / self._finalist_seconds(best))
+        return min(self.finalists, max(2, wanted))
+
+    def _candidate_seconds(self, elapsed: float, trials: int) -> float:
+        """Expected for one candidate, by those before or by what is expected of one call."""
+        if trials:
+            return elapsed / trials
+        return CANDIDATE_SECONDS + CALLS * self.call_seconds
+
+    def _finalist_seconds(self, best: float | None) -> float:
+        return FINALIST_SECONDS + FINALIST_CALLS * (best or self.call_seconds)

@@ -1,0 +1,46 @@
+"""How a run's time is shared out, as plain arithmetic."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler.pace import LEAST_BATCH, RESERVE, Pace
+
+FAST = Pace(seconds=60, call_seconds=2e-3, batch=16, finalists=8)
+SLOW = Pace(seconds=60, call_seconds=0.2, batch=16, finalists=8)
+
+
+def test_slow_candidates_come_in_small_batches() -> None:
+    assert FAST.batch_size(0, 0) == 16
+    assert SLOW.batch_size(0, 0) == LEAST_BATCH
+
+
+def test_experience_replaces_expectation() -> None:
+    assert FAST.batch_size(elapsed=40, trials=10) == LEAST_BATCH
+    assert SLOW.batch_size(elapsed=4, trials=40) == 16
+
+
+def test_slow_finalists_are_few_but_two() -> None:
+    assert FAST.comparable(elapsed=50, best=2e-3) == 8
+    assert 2 < SLOW.comparable(elapsed=51, best=0.2) < 8
+    assert SLOW.comparable(elapsed=59.9, best=0.2) == 2
+
+
+seconds = st.floats(1, 1e4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seconds, st.floats(1e-6, 10), st.integers(4, 64), st.floats(1e-3, 1), st.integers(0, 500))
+def test_what_is_started_is_expected_to_end_before_the_final_comparison(
+    allowed: float, call: float, batch: int, share: float, trials: int
+) -> None:
+    pace = Pace(allowed, call, batch, finalists=8)
+    elapsed = share * allowed
+    more = pace.affordable(elapsed, trials, best=call)
+    assert more >= 0
+    assert LEAST_BATCH <= pace.batch_size(elapsed, trials) <= batch
+    if trials and more:
+        end = elapsed + more * elapsed / trials
+        assert end <= allowed
+        assert allowed - end >= min(RESERVE * allowed, 8 * 0.7) - 1e-6
