@@ -2,11 +2,12 @@
 
     python -m experiments.timing_noise [--kernels 24] [--rounds 100] [--out FILE]
 
-Times the same kernels many times, in shuffled rounds: first as the machine is, for the truth,
-then beside processes that compete for cores and memory (four beside kernels of one thread, one
-beside kernels of two). Of the noisy rounds every window of 1, 3, 5 or 9 consecutive ones stands
-for what a tuner would have seen. The truth is the fastest tenth of all rounds (the 10th
-percentile), by CPU time for one thread and by wall time for two. Writes JSON, prints a table.
+Times the same kernels many times, in shuffled rounds: first as the machine is, for the truth
+(three times as many rounds), then beside processes that compete for cores and memory: four
+beside kernels of one thread, one beside kernels of two. Of the noisy rounds every window of 1, 3,
+5 or 9 consecutive ones stands for what a tuner would have seen. The truth is the fastest tenth of
+its rounds (the 10th percentile), by CPU time for one thread and by wall time for two. Writes
+JSON, prints a table.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def main() -> None:
         builder = CBuilder(target, jobs=2)
         built = _contenders(builder, target, options.kernels)
         true_clock = clocks[0]
-        truth = np.percentile(_sample(built, target, true_clock, options.rounds), 10, axis=1)
+        at_length = _sample(built, target, true_clock, 3 * options.rounds)
+        truth = np.percentile(at_length, 10, axis=1)
         for clock in clocks:
             with _competition(competitors):
                 samples = _sample(built, target, clock, options.rounds)

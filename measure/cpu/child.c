@@ -112,7 +112,8 @@ static void create_zones(void) {
          p->output_bytes + own.c->workspace_bytes);
   zone_paint(&own.output);
   zone_paint(&own.workspace);
-  memset(own.workspace.data, own.c->workspace_zeroed ? 0 : 0xff, own.workspace.bytes);
+  memset(own.workspace.data, 0xff, own.workspace.bytes);
+  memset(own.workspace.data, 0, own.c->workspace_zeroed);
   for (int i = 0; i < p->inputs; i++) own.buffers[i] = p->input[i].data;
   own.buffers[p->inputs] = own.output.data;
 }
@@ -163,8 +164,8 @@ static void check_output(int call) {
   discrepancy worst = compare(c, own.output.data);
   if (!worst.wrong) return;
   if (is_poisoned(worst.index))
-    fail("wrong_result", "@%ld left unwritten, or read (%ld of %ld elements wrong, call %d)", worst.index,
-         worst.wrong, c->count, call);
+    fail("wrong_result", "@%ld left unwritten, or read (%ld of %ld elements wrong, call %d)",
+         worst.index, worst.wrong, c->count, call);
   fail("wrong_result", "@%ld is %.9g, expected %.9g (%ld of %ld elements wrong, call %d)",
        worst.index, isnan(worst.got) ? NAN : worst.got, c->expected[worst.index], worst.wrong,
        c->count, call);

@@ -2,7 +2,13 @@
 #ifndef TW_COMPARE_H
 #define TW_COMPARE_H
 
-typedef enum { COMPARE_FLOAT64, COMPARE_FLOAT32, COMPARE_INT32, COMPARE_TABLE16, COMPARE_TABLE8 } compare_kind;
+typedef enum {
+  COMPARE_FLOAT64,
+  COMPARE_FLOAT32,
+  COMPARE_INT32,
+  COMPARE_TABLE16,
+  COMPARE_TABLE8
+} compare_kind;
 
 typedef struct {
   compare_kind kind;

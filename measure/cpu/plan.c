@@ -1,6 +1,7 @@
-/* The plan's text, in order: its numbers as declared; a CPU for each thread; data descriptor and its bytes; inputs
-   (offset, bytes, name); output (offsets of expected values and table, kind, count, bytes,
-   tolerances, poison, name); candidates (workspace, zeroed, entry; path on its own line).
+/* The plan's text, in order: its numbers as declared; a CPU for each thread; data descriptor and
+   its bytes; inputs (offset, bytes, name); output (offsets of expected values and table, kind,
+   count, bytes, tolerances, poison, name); candidates (workspace, zeroed bytes, entry; path on a
+   line of its own).
    Arrays lie in the file of the data descriptor: inputs in their own dtype, the rest float64. */
 #include "plan.h"
 
@@ -57,9 +58,10 @@ static const char *read_candidates(plan *p) {
   if (!p->candidate) return "no memory for the plan";
   for (int i = 0; i < p->candidates; i++) {
     candidate *c = &p->candidate[i];
-    if (scanf("%zu %d %255s\n", &c->workspace_bytes, &c->workspace_zeroed, c->entry) != 3 ||
+    if (scanf("%zu %zu %255s\n", &c->workspace_bytes, &c->workspace_zeroed, c->entry) != 3 ||
         !fgets(c->path, sizeof c->path, stdin))
       return "malformed candidate";
+    if (c->workspace_zeroed > c->workspace_bytes) return "more zeros than workspace";
     c->path[strcspn(c->path, "\n")] = 0;
   }
   return NULL;
@@ -68,7 +70,8 @@ static const char *read_candidates(plan *p) {
 const char *plan_read(plan *p) {
   int descriptor;
   size_t bytes;
-  if (!read_numbers(p) || !read_cpus(p) || scanf("%d %zu", &descriptor, &bytes) != 2) return "malformed plan";
+  if (!read_numbers(p) || !read_cpus(p)) return "malformed numbers";
+  if (scanf("%d %zu", &descriptor, &bytes) != 2) return "malformed data descriptor";
   const char *data = mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
   if (data == MAP_FAILED) return "no access to the data";
   const char *problem = read_inputs(p, data);

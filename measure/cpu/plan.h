@@ -10,8 +10,7 @@ enum { MAX_INPUTS = 16, MAX_THREADS = 1024, MAX_CANDIDATES = 256, MAX_TEXT = 409
 typedef struct {
   char path[MAX_TEXT]; /* of the shared object */
   char entry[256];
-  size_t workspace_bytes;
-  int workspace_zeroed;
+  size_t workspace_bytes, workspace_zeroed; /* all of it, and how much starts as zeros */
 } candidate;
 
 typedef struct {

@@ -142,7 +142,7 @@ class CRunner:
         ]
         for built in group:
             kernel = built.candidate.kernel
-            lines.append(f"{kernel.workspace_bytes} {int(kernel.workspace_zeroed)} {kernel.entry}")
+            lines.append(f"{kernel.workspace_bytes} {kernel.workspace_zeroed} {kernel.entry}")
             lines.append(str(built.path))
         return "\n".join(lines) + "\n"
 

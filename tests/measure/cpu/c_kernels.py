@@ -58,15 +58,14 @@ def candidate(
     prelude: str = PRELUDE,
     outside: str = "",
     workspace_bytes: int = 0,
-    workspace_zeroed: bool = False,
+    workspace_zeroed: int = 0,
 ) -> Candidate:
     """A kernel with these statements; a function gets the naive product to build on."""
     work = work or product()
     statements = body if isinstance(body, str) else body(naive(work))
     head = f"void {name}(void *const *buffers, void *workspace, const tw_runtime *runtime)"
     source = f"{outside}\n{head} {{\n{statements}\n}}\n"
-    zeroed = workspace_bytes if workspace_zeroed else 0
-    kernel = Kernel("c", name, prelude, source, work.operands, workspace_bytes, zeroed)
+    kernel = Kernel("c", name, prelude, source, work.operands, workspace_bytes, workspace_zeroed)
     return Candidate(work, on or target(), Schedule("written", (("name", name),)), kernel)
 
 
