@@ -26,6 +26,8 @@ from spaces.workload import Workload
 
 FLOAT = 4
 DTYPES = ("float32", "bfloat16")
+PANEL_WIDTH = 32
+"""Columns of a typical panel, which is to be as deep as L1 holds, and at most half of L2."""
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
 TILE_VECTORS = (1, 2, 3, 4)
 
@@ -76,8 +78,8 @@ class Contraction(Template):
 
     def _decisions(self) -> tuple[Decision, ...]:
         cpu = self.cpu
-        least_depth = cpu.l1_bytes // (8 * cpu.vector_bytes)
-        depths = _geometric(least_depth, cpu.l2_bytes // (4 * cpu.vector_bytes), halves=True)
+        least_depth = cpu.l1_bytes // (FLOAT * PANEL_WIDTH)
+        depths = _geometric(least_depth, cpu.l2_bytes // (2 * FLOAT * PANEL_WIDTH), halves=True)
         inputs = {operand.dtype for operand in self.workload.inputs}
         pairs = cpu.bf16_dot and inputs == {"bfloat16"} and self.product.terms % 2 == 0
         workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)

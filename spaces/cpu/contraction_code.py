@@ -143,14 +143,17 @@ class ContractionCode:
         """Micro-kernels by shape: the full tile, and those of the last row and column."""
         product, b = self.product, self.blocks
         left, right = self._left_block, self._right_block
-        return [
-            RegisterTile(
+
+        def tile(rows: int, columns: int) -> RegisterTile:
+            # Edges run rarely: they are not worth unrolling, which costs time to compile.
+            is_edge = (rows, columns) != (b.tile_rows, b.tile_columns)
+            return RegisterTile(
                 name=f"{self.entry}_{rows}x{columns}",
                 rows=rows,
                 columns=columns,
                 lanes=self.lanes,
-                unroll=int(self.values["unroll"]),
-                prefetch=int(self.values["prefetch"]),
+                unroll=1 if is_edge else int(self.values["unroll"]),
+                prefetch=0 if is_edge else int(self.values["prefetch"]),
                 left=left.panel if left else self._left.layout,
                 right=right.panel if right else self._right.layout,
                 sums=self._sums or product.layout(product.output),
@@ -158,6 +161,9 @@ class ContractionCode:
                 right_dtype=self._packed if right else self._right.dtype,
                 right_is_padded=right is not None,
             )
+
+        return [
+            tile(rows, columns)
             for rows in _extents(product.rows, b.tile_rows)
             for columns in _extents(product.columns, b.tile_columns)
         ]

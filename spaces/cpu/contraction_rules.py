@@ -3,33 +3,30 @@
 Three kinds. Resources: accumulators must fit in registers, and what a loop order keeps must fit
 in its cache (Low et al., "Analytical Modeling Is Enough for High-Performance BLIS", ACM TOMS 2016,
 section 4). Merit: tiles that cannot hide the latency of an FMA, or that load more than they
-compute, are left out where the product allows better ones. Identity: bounds that lead to the same
-blocks as a smaller bound are the same schedule, and only the smallest one stays.
+compute, and copies that do not pay are left out where the product allows better. Identity: bounds
+that lead to the same blocks as a smaller bound are the same schedule, and only the smallest stays.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import product as pairs
 from typing import Any
 
 import numpy as np
 
 from spaces.cpu.blocking import blocks_of
+from spaces.cpu.memory_rules import cache_rules, layout_rules, packing_rules
+from spaces.cpu.rule_context import Context, registers
 from spaces.cpu.target import CpuTarget
 from spaces.integers import ceil_div
 from spaces.product import Product
 from spaces.template import Decision, Rule
 
-FLOAT = 4
 LEAST_CHAINS = 10
 """Independent accumulations that keep two FMA pipes of latency 4 to 5 busy."""
 LEAST_INTENSITY = 1.5
 """FMAs per load, for cores that start as many loads as FMAs a cycle, with room for misses."""
-ROWS_FOR_DOT = 16
-"""Rows from which packing pairs is sure to pay."""
 LEAST_WORK = 2.0**20
 """Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
 
@@ -39,48 +36,15 @@ def contraction_rules(
 ) -> tuple[Rule, ...]:
     """All rules of the contraction template, cheapest first."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
-    makers = (_tile_rules, _worker_rules, _layout_rules, _cache_rules, _identity_rules)
-    context = _Context(product, target, values)
+    makers = (
+        *(_tile_rules, _worker_rules, layout_rules, packing_rules, cache_rules),
+        _identity_rules,
+    )
+    context = Context(product, target, values)
     return tuple(rule for make in makers for rule in make(context))
 
 
-@dataclass(frozen=True)
-class _Context:
-    product: Product
-    target: CpuTarget
-    values: Mapping[str, np.ndarray]
-
-    @property
-    def lanes(self) -> int:
-        return self.target.lanes(FLOAT)
-
-    @cached_property
-    def tiles(self) -> list[tuple[int, int]]:
-        """Tiles (rows, vectors) that fit the registers and the product."""
-        tiles = pairs(self.values["tile_rows"].tolist(), self.values["tile_vectors"].tolist())
-        inside = [(r, v) for r, v in tiles if r <= self.product.rows and v <= self.widest]
-        return [(r, v) for r, v in inside if self.fits(r, v)]
-
-    def fits(self, rows: Any, vectors: Any) -> Any:
-        return registers(rows, vectors) <= self.target.vector_registers
-
-    @property
-    def widest(self) -> int:
-        """Vectors in a row of the product."""
-        return int(ceil_div(self.product.columns, self.lanes))
-
-    def before(self, name: str, value: Any) -> Any:
-        """The next smaller value of a decision; 0 below the smallest."""
-        known = np.concatenate([[0], self.values[name]])
-        return known[np.searchsorted(self.values[name], value)]
-
-
-def registers(rows: Any, vectors: Any) -> Any:
-    """Vector registers a tile takes: accumulators, a row of the right operand, a broadcast."""
-    return rows * vectors + vectors + 1
-
-
-def _tile_rules(context: _Context) -> list[Rule]:
+def _tile_rules(context: Context) -> list[Rule]:
     product, target = context.product, context.target
     reads = ("tile_rows", "tile_vectors")
     chains = min(LEAST_CHAINS, max(r * v for r, v in context.tiles))
@@ -140,7 +104,7 @@ def _tile_rules(context: _Context) -> list[Rule]:
     ]
 
 
-def _worker_rules(context: _Context) -> list[Rule]:
+def _worker_rules(context: Context) -> list[Rule]:
     product, threads = context.product, context.target.threads
     work = float(product.rows) * product.columns * product.terms
     wanted = int(min(threads, max(1.0, work // LEAST_WORK)))
@@ -175,92 +139,7 @@ def _worker_rules(context: _Context) -> list[Rule]:
     ]
 
 
-def _layout_rules(context: _Context) -> list[Rule]:
-    product, has_dot = context.product, "dot" in context.values["multiply"]
-    return [
-        Rule(
-            "dot",
-            ("multiply",),
-            lambda c: (c["multiply"] == "dot") | (not has_dot) | (product.rows < ROWS_FOR_DOT),
-            lambda c: (
-                f"with {product.rows} rows, multiplying term by term takes twice the instructions "
-                "of a dot product of pairs"
-            ),
-        ),
-        Rule(
-            "right_vectors",
-            ("multiply", "pack_right"),
-            lambda c: c["pack_right"] | ((c["multiply"] == "fma") & (not product.right_runs_deep)),
-            lambda c: (
-                f"{product.right.name} has no vectors along {product.column} in memory"
-                f"{' of pairs' if c['multiply'] == 'dot' else ''}, so it must be packed"
-            ),
-        ),
-        Rule(
-            "left_pairs",
-            ("multiply", "pack_left"),
-            lambda c: c["pack_left"] | (c["multiply"] == "fma") | product.left_runs_deep,
-            lambda c: (
-                f"{product.left.name} has no pairs along {product.depth} in memory, "
-                "so it must be packed"
-            ),
-        ),
-    ]
-
-
-def _cache_rules(context: _Context) -> list[Rule]:
-    target, lanes = context.target, context.lanes
-
-    def panels(c: Any) -> Any:
-        return FLOAT * c["block_depth"] * (c["tile_rows"] + c["tile_vectors"] * lanes)
-
-    def left_block(c: Any) -> Any:
-        return FLOAT * c["block_depth"] * c["block_rows"]
-
-    def right_block(c: Any) -> Any:
-        return FLOAT * c["block_depth"] * c["block_columns"]
-
-    smallest = int(context.values["block_depth"][0])
-    return [
-        Rule(
-            "l2_panels",
-            ("tile_rows", "tile_vectors", "block_depth"),
-            lambda c: (panels(c) <= target.l2_bytes // 2) | (c["block_depth"] == smallest),
-            lambda c: (
-                f"the two panels of a tile take {panels(c)} bytes; they must fit in half of L2 "
-                f"({target.l2_bytes // 2})"
-            ),
-        ),
-        Rule(
-            "l2_block",
-            ("pack_left", "block_depth", "block_rows"),
-            lambda c: (
-                np.logical_not(c["pack_left"])
-                | (left_block(c) <= target.l2_bytes)
-                | (c["block_rows"] == context.values["block_rows"][0])
-            ),
-            lambda c: (
-                f"the packed left block takes {left_block(c)} bytes; it must fit in L2 "
-                f"({target.l2_bytes})"
-            ),
-        ),
-        Rule(
-            "l3_block",
-            ("pack_right", "block_depth", "block_columns"),
-            lambda c: (
-                np.logical_not(c["pack_right"])
-                | (right_block(c) <= target.l3_bytes)
-                | (c["block_columns"] == context.values["block_columns"][0])
-            ),
-            lambda c: (
-                f"the packed right block takes {right_block(c)} bytes; it must fit in L3 "
-                f"({target.l3_bytes})"
-            ),
-        ),
-    ]
-
-
-def _identity_rules(context: _Context) -> list[Rule]:
+def _identity_rules(context: Context) -> list[Rule]:
     product, lanes = context.product, context.lanes
 
     def depth_blocks(bound: Any) -> Any:

@@ -1,8 +1,8 @@
 """The vector types that generated C is written in: GCC's ``vector_size``, no headers.
 
-``tw_keep(x)`` is ``x``, sure to stay in a register. ``vf`` holds ``lanes`` float32 values, ``vi``, ``vu`` and ``vh`` as many int, unsigned and unsigned
-short. In memory, elements are of a dtype and need that element's alignment only; in registers they
-are float32. For each dtype D of :data:`C_TYPES`:
+``vf`` holds ``lanes`` float32 values, ``vi``, ``vu`` and ``vh`` as many int, unsigned and unsigned
+short; ``tw_keep(x)`` is ``x``, sure to stay in a register. In memory, elements are of a dtype and
+need that element's alignment only; in registers they are float32. For each dtype D:
 
 - ``tw_load_D(p)``, ``tw_store_D(p, x)``: a whole vector; a store rounds to nearest even.
 - ``tw_load_first_D(p, n)``, ``tw_store_first_D(p, x, n)``: its first ``n`` lanes, ``0 < n <
@@ -10,7 +10,6 @@ are float32. For each dtype D of :data:`C_TYPES`:
 - ``tw_load_most_D(p, n)``, ``tw_store_most_D(p, x, n)``: all lanes, or the first ``n`` if fewer.
 - ``tw_splat_D(p)``: one element in all lanes; ``tw_gather_D(p, stride, n)``: ``n`` elements that
   are ``stride`` apart, or as many as there are lanes.
-
 - ``tw_transpose_D(p, stride, rows, columns, q, ld)``: reads up to ``lanes`` rows of ``lanes``
   elements, ``stride`` apart, and writes ``lanes`` whole vectors of their columns, ``ld`` apart;
   what lies past ``rows`` and ``columns`` counts as zero.

@@ -42,23 +42,32 @@ def contraction_quantities(
     }
 
 
+def _terms_a_step(values: Columns) -> np.ndarray:
+    return np.where(values["multiply"] == "dot", 2.0, 1.0)
+
+
+def _term_bytes(values: Columns) -> np.ndarray:
+    return FLOAT / _terms_a_step(values)
+
+
 def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[str, np.ndarray]:
-    rows, columns, terms = float(product.rows), float(product.columns), float(product.terms)
+    rows, columns = float(product.rows), float(product.columns)
+    steps = product.terms / _terms_a_step(values)
     vectors = float(ceil_div(product.columns, lanes))
     tile_vectors = b.tile_columns // lanes
     row_tiles = ceil_div(product.rows, b.tile_rows)
     column_tiles = ceil_div(product.columns, b.tile_columns)
     visits = row_tiles * column_tiles * b.depth_blocks
-    multiplies = rows * vectors * terms
-    broadcasts, loads = rows * column_tiles * terms, row_tiles * vectors * terms
+    multiplies = rows * vectors * steps
+    broadcasts, loads = rows * column_tiles * steps, row_tiles * vectors * steps
     updates = 2 * rows * vectors * b.depth_blocks
-    bookkeeping = 3 * row_tiles * column_tiles * terms / values["unroll"]
+    bookkeeping = 3 * row_tiles * column_tiles * steps / values["unroll"]
     prefetches = loads * (values["prefetch"] > 0)
     chains = b.tile_rows * tile_vectors
     has_epilogue = product.workload.epilogue is not None
     return {
-        "flops": 2 * multiplies * lanes,
-        "useful_flops": 2 * rows * columns * terms,
+        "flops": 2 * rows * vectors * lanes * product.terms,
+        "useful_flops": 2 * rows * columns * product.terms,
         "instructions": multiplies + broadcasts + loads + prefetches + bookkeeping + updates,
         "register_bytes": FLOAT * (broadcasts + lanes * (loads + updates)),
         "epilogue_elements": rows * vectors * lanes * has_epilogue,
@@ -66,7 +75,8 @@ def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[st
         "registers": chains + tile_vectors + 1,
         "vector_fraction": columns / (vectors * lanes),
         "intensity": chains / (b.tile_rows + tile_vectors),
-        "main_loop_trips": np.minimum(b.block_depth, product.terms) / values["unroll"],
+        "main_loop_trips": np.minimum(b.block_depth / _terms_a_step(values), steps)
+        / values["unroll"],
         "tile_visits": visits,
     }
 
@@ -79,9 +89,10 @@ def _near_and_middle(
     row_tiles = ceil_div(product.rows, b.tile_rows)
     column_tiles = ceil_div(product.columns, b.tile_columns)
     row_blocks, column_blocks = b.row_blocks * b.row_workers, b.column_blocks * b.column_workers
-    left, right = (float(FLOAT * product.terms * n) for n in (product.rows, product.columns))
+    size = _term_bytes(values) * float(product.terms)
+    left, right = size * product.rows, size * product.columns
     rows_outer = values["order"] == "rows_outer"
-    tile = FLOAT * b.block_depth
+    tile = _term_bytes(values) * b.block_depth
     left_panel, right_panel = tile * b.tile_rows, tile * b.tile_columns
     staying = np.where(rows_outer, left_panel, right_panel)
     streaming = np.where(rows_outer, right * row_tiles, left * column_tiles)
@@ -116,8 +127,8 @@ def _far_and_main(
 ) -> dict[str, np.ndarray]:
     """Between L3 and memory: the right block stays in L3 while the left operand streams past."""
     workers = b.row_workers * b.column_workers
-    right_block = FLOAT * b.block_depth * b.block_columns
-    left_block = FLOAT * b.block_depth * b.block_rows
+    right_block = _term_bytes(values) * b.block_depth * b.block_columns
+    left_block = _term_bytes(values) * b.block_depth * b.block_rows
     footprint = workers * (right_block + left_block)
     everything = float(product.workload.least_bytes)
     left, right = float(product.left.bytes), float(product.right.bytes)

@@ -140,21 +140,23 @@ def test_no_shape_is_left_without_schedules(extents):
 
 
 def test_every_rule_refuses_something_and_says_why():
-    w = workload("matmul", m=24, n=40, k=3000, a="col", b="col", dtype="bfloat16")
     target = dataclasses.replace(FIXED, threads=2, bf16_dot=True)
-    template = Contraction(w, target)
-    space = Space(w, target, [template])
-    unexplained = {rule.name: rule for rule in template.rules}
+    pairs = workload("matmul", m=24, n=40, k=3000, a="col", b="col", dtype="bfloat16")
+    plain = workload("matmul", m=2048, n=2048, k=2048)
     choose = random.Random(0)
-    for _ in range(20_000):
-        values = {d.name: choose.choice(d.values) for d in template.decisions}
-        for name, rule in list(unexplained.items()):
-            if not rule.holds({read: np.asarray(values[read]) for read in rule.reads}):
-                sentence = space.why_not(Schedule(template.name, tuple(values.items())))
-                assert f"{name}: {rule.explain(values)}" in sentence
-                assert any(character.isdigit() for character in sentence) or "packed" in sentence
-                del unexplained[name]
-    assert not unexplained
+    silent = {rule.name for rule in Contraction(plain, target).rules}
+    for w in (pairs, plain):
+        template = Contraction(w, target)
+        space = Space(w, target, [template])
+        for _ in range(5_000):
+            values = {d.name: choose.choice(d.values) for d in template.decisions}
+            for rule in template.rules:
+                reads = {name: np.asarray(values[name]) for name in rule.reads}
+                if rule.name in silent and not rule.holds(reads):
+                    sentence = space.why_not(Schedule(template.name, tuple(values.items())))
+                    assert f"{rule.name}: {rule.explain(values)}" in sentence
+                    silent.remove(rule.name)
+    assert not silent
 
 
 def test_quantities_of_a_population_are_finite_and_complete():
