@@ -149,6 +149,7 @@ bool now(Async effect);
 
 // Ends the process with a report: `kind` is an ErrorKind's value, the place is appended.
 [[noreturn, gnu::format(printf, 2, 3)]] void fault(const char *kind, const char *format, ...);
+[[noreturn]] void deadlock();  // says who waits for what
 std::string place(const Fiber &fiber);
 std::string text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

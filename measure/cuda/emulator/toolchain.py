@@ -45,11 +45,13 @@ def process() -> Path:
         executable.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=executable.parent) as folder:
             fresh = Path(folder) / "emulator"
-            subprocess.run(
+            built = subprocess.run(
                 [*command, "-rdynamic", "-o", fresh, *sources, "-ldl"],
-                check=True,
                 capture_output=True,
+                text=True,
             )
+            if built.returncode != 0:
+                raise RuntimeError(f"{command[0]} cannot build the emulator: {built.stderr}")
             os.replace(fresh, executable)
     return executable
 
