@@ -31,14 +31,16 @@ def prelude(workload: Workload) -> str:
     return scalar_math.prelude(workload.epilogue.functions if workload.epilogue else ())
 
 
-def signature(product: Product, workspace: bool = False) -> str:
+def signature(product: Product, workspace: bool = False, maps: Sequence[str] = ()) -> str:
     """C parameters of an entry. The contraction's operands are called ``left``, ``right`` and
-    ``output``; epilogue operands get a prefix that keeps clear of C's words and of our names."""
+    ``output``, tensor maps as ``maps`` says; epilogue operands get a prefix that keeps clear of
+    C's words and of our names."""
     workload = product.workload
     roles = {product.left.name: "left", product.right.name: "right"}
     inputs = [replace(operand, name=roles[operand.name]) for operand in workload.inputs]
     extra = [replace(o, name=f"e_{o.name}") for o in workload.epilogue_inputs]
-    return parameters([*inputs, *extra, replace(workload.output, name="output")], workspace)
+    output = replace(workload.output, name="output")
+    return parameters([*inputs, *extra, output], workspace, maps)
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,37 @@ class Finish:
             lines += self._store(row, column + start, sums[start : start + width])
         return lines
 
+    def finish(
+        self, row: Index, column: Index, sums: Sequence[str], results: Sequence[str]
+    ) -> list[str]:
+        """Assign finished neighbours in a row to the floats ``results``, without storing them;
+        those outside of the output may stay as they are. For float32 sums."""
+        width = self.vector(len(sums))
+        lines = []
+        for start in range(0, len(sums), width):
+            pairs = zip(results[start : start + width], sums[start : start + width], strict=True)
+            numbers = [
+                f"{result} = {self._number(total, i)};" for i, (result, total) in enumerate(pairs)
+            ]
+            loads = self._all_loads(row, column + start, width)
+            tests = self._tests(row, column + start) if loads else []
+            lines += _guarded(tests, [*loads, *numbers])
+        return lines
+
     def _store(self, row: Index, column: Index, sums: Sequence[str]) -> list[str]:
-        tests = [
+        place = f"output + {self.product.layout(self.output).index([row, column]).text}"
+        values = [self._value(total, i) for i, total in enumerate(sums)]
+        kind = C_TYPES[self.output.dtype]
+        body = [
+            *self._all_loads(row, column, len(sums)),
+            f"const {kind} finished[{len(sums)}] = {{{', '.join(values)}}};",
+            f"tw::store_global<{len(sums)}>({place}, finished);",
+        ]
+        return _guarded(self._tests(row, column), body)
+
+    def _tests(self, row: Index, column: Index) -> list[str]:
+        """What tells whether an element is inside the output; nothing if all are."""
+        return [
             f"{position.text} < {extent}"
             for position, extent, block in (
                 (row, self.product.rows, self.block_rows),
@@ -84,21 +115,13 @@ class Finish:
             )
             if extent % block
         ]
-        place = f"output + {self.product.layout(self.output).index([row, column]).text}"
-        loads = [
+
+    def _all_loads(self, row: Index, column: Index, width: int) -> list[str]:
+        return [
             line
             for operand in self.product.workload.epilogue_inputs
-            for line in self._loads(operand, row, column, len(sums))
+            for line in self._loads(operand, row, column, width)
         ]
-        values = [self._value(total, i) for i, total in enumerate(sums)]
-        kind = C_TYPES[self.output.dtype]
-        body = [
-            *loads,
-            f"const {kind} finished[{len(sums)}] = {{{', '.join(values)}}};",
-            f"tw::store_global<{len(sums)}>({place}, finished);",
-        ]
-        head = f"if ({' && '.join(tests)}) {{" if tests else "{"
-        return [head, *(f"  {line}" for line in body), "}"]
 
     def _loads(self, operand: Operand, row: Index, column: Index, width: int) -> list[str]:
         """Declare ``v_<name>``: the operand's elements beside ``width`` neighbours in a row."""
@@ -124,17 +147,21 @@ class Finish:
     def _value(self, total: str, i: int) -> str:
         """Element ``i`` of the output, in its own type."""
         workload, output = self.product.workload, self.output.dtype
-        if workload.epilogue is None:
-            if output == workload.accumulator:
-                return total
-            return f"tw::from_float<{C_TYPES[output]}>({_as_float(total, workload.accumulator)})"
+        number = self._number(total, i)
+        if output == ("float64" if self._double else "float32"):
+            return number
+        if workload.epilogue is None and output == workload.accumulator:
+            return total
+        return f"tw::from_float<{C_TYPES[output]}>({number})"
+
+    def _number(self, total: str, i: int) -> str:
+        """The same before it is rounded: a float, or a double of double sums."""
+        workload = self.product.workload
         x = total if self._double else _as_float(total, workload.accumulator)
-        value = workload.epilogue.emit(
-            x, lambda name, axes: self._operand(name, i), literal=repr if self._double else None
-        )
-        if self._double and output == "float64":
-            return value
-        return f"tw::from_float<{C_TYPES[output]}>({value})"
+        if workload.epilogue is None:
+            return x
+        literal = repr if self._double else None
+        return workload.epilogue.emit(x, lambda name, _: self._operand(name, i), literal=literal)
 
     def _operand(self, name: str, i: int) -> str:
         (operand,) = (o for o in self.product.workload.epilogue_inputs if o.name == name)
@@ -146,3 +173,8 @@ class Finish:
 
 def _as_float(total: str, accumulator: str) -> str:
     return total if accumulator == "float32" else f"tw::to_float({total})"
+
+
+def _guarded(tests: Sequence[str], body: Sequence[str]) -> list[str]:
+    head = f"if ({' && '.join(tests)}) {{" if tests else "{"
+    return [head, *(f"  {line}" for line in body), "}"]

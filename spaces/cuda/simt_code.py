@@ -17,7 +17,7 @@ from functools import cached_property
 
 from spaces.cuda.finish import SUM_TYPES, Finish, signature
 from spaces.cuda.partial_sums import PartialSums
-from spaces.cuda.tile_copy import TileCopy, position_type, source_of, widest_vector
+from spaces.cuda.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
 from spaces.cuda.tile_grid import TileGrid, tile_grid
 from spaces.cuda.unrolled import THREAD, unrolled
 from spaces.dtypes import dtype
@@ -139,6 +139,7 @@ class SimtCode:
             tile=tile,
             threads=self.threads,
             vector=widest_vector(tile[1], source.shape[1], operand.element.bytes),
+            step=step_of(self.product, operand, self.depth),
             shared=strided(tile, (1, row) if deep else (row, 1)),
             shared_dtype=self.element,
         )
@@ -207,13 +208,13 @@ class SimtCode:
             f"{self.kind} sums[{self.sums.size}] = {{}};",
             *self.left.declare(),
             *self.right.declare(),
-            "{",
-            f"  const {position} depth0 = ({position})first_step * {self.depth};",
-            *(f"  {line}" for line in [*self._load(), *self._store("shared")]),
-            "}",
+            f"{position} depth0 = ({position})first_step * {self.depth};",
+            *self.left.start(*self._left_corner),
+            *self.right.start(*self._right_corner),
+            *self._load(),
+            *self._store("shared"),
             "tw::sync_block();",
             "for (int step = 0; step < steps; step++) {",
-            f"  const {position} depth0 = ({position})(first_step + step + 1) * {self.depth};",
             f"  const u32 stage = shared + step % {STAGES} * {self.stage_bytes};",
             f"  const u32 next = shared + (step + 1) % {STAGES} * {self.stage_bytes};",
             "  const bool more = step + 1 < steps;",
@@ -230,10 +231,23 @@ class SimtCode:
             *self._finish(),
         ]
 
+    @property
+    def _left_corner(self) -> tuple[str, str]:
+        return ("row0", "depth0") if self.product.left_runs_deep else ("depth0", "row0")
+
+    @property
+    def _right_corner(self) -> tuple[str, str]:
+        return ("column0", "depth0") if self.product.right_runs_deep else ("depth0", "column0")
+
     def _load(self) -> list[str]:
-        left = ("row0", "depth0") if self.product.left_runs_deep else ("depth0", "row0")
-        right = ("column0", "depth0") if self.product.right_runs_deep else ("depth0", "column0")
-        return [*self.left.load(*left), *self.right.load(*right)]
+        """Load the next tiles into registers, and go on to those after them."""
+        return [
+            *self.left.load(*self._left_corner),
+            *self.right.load(*self._right_corner),
+            *self.left.advance(),
+            *self.right.advance(),
+            f"depth0 += {self.depth};",
+        ]
 
     def _store(self, stage: str) -> list[str]:
         return [*self.left.store(stage), *self.right.store(f"{stage} + {self.left_bytes}")]

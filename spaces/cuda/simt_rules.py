@@ -79,7 +79,8 @@ class SimtSizes:
         return int(np.gcd(16 // operand.element.bytes, fast))
 
     def held(self, c: Any) -> Any:
-        """32-bit registers in which a thread holds the tiles that come next."""
+        """32-bit registers in which a thread holds the tiles that come next; each of the smaller
+        elements takes one, for they are converted."""
         rows, columns = self.block(c)
         left = self._held(self.product.left, rows, c)
         return left + self._held(self.product.right, columns, c)
@@ -90,13 +91,16 @@ class SimtSizes:
         vector = np.gcd(self._vector(operand), tile_fast)
         fast = np.gcd(tile_fast // vector, self.threads(c))
         turns = ceil_div(tile_slow, self.threads(c) // fast) * (tile_fast // vector // fast)
-        return turns * ceil_div(vector * operand.element.bytes, 4)
+        return turns * vector * max(operand.element.bytes // 4, 1)
 
     def registers(self, c: Any) -> Any:
-        """Estimate of the 32-bit registers of a thread."""
+        """The least 32-bit registers that a thread can do with: sums, one term's elements, tiles
+        in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
         words = self.bytes // 4
-        fragments = 2 * (c["thread_rows"] + c["thread_columns"]) * words
-        return c["thread_rows"] * c["thread_columns"] * words + fragments + self.held(c) + 24
+        fragments = (c["thread_rows"] + c["thread_columns"]) * words
+        plain = self.product.left.element.bytes == 4
+        addresses = 36 if plain else 48
+        return c["thread_rows"] * c["thread_columns"] * words + fragments + self.held(c) + addresses
 
     def register_limit(self, target: CudaTarget, c: Any) -> Any:
         """Registers that a thread may have, so that as many blocks fit as were asked for."""

@@ -30,6 +30,8 @@ class TileCopy:
     ``source`` is the whole operand's layout, its fast axis of stride 1; ``shared`` the place of
     each element of a tile within a stage of shared memory, which holds ``shared_type`` elements.
     ``vector`` elements move at a time; they divide the fast extents of the tile and the operand.
+    Tiles follow each other ``step`` elements apart; ``{name}_from`` points to a thread's first
+    vector of the next one.
     """
 
     name: str
@@ -38,6 +40,7 @@ class TileCopy:
     tile: tuple[int, int]
     threads: int
     vector: int
+    step: int
     shared: Layout
     shared_dtype: str
 
@@ -57,12 +60,27 @@ class TileCopy:
         """Elements that one thread holds between :meth:`load` and :meth:`store`."""
         return self._turns[0] * self._turns[1] * self.vector
 
+    def start(self, slow: str, fast: str) -> list[str]:
+        """Declare the pointer to the first tile, whose corner is at (slow, fast)."""
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices[0], indices[1] * self.vector
+            place = self.source.index([index(slow) + i, index(fast) + j]).text
+            return [f"const {C_TYPES[self.dtype]} *{self.name}_from = {self.name} + {place};"]
+
+        return unrolled(spatial(*self._thread_grid), THREAD, body, f"{self.name}_")
+
+    def advance(self) -> list[str]:
+        """Go on to the next tile."""
+        return [f"{self.name}_from += {self.step};"]
+
     def declare(self) -> list[str]:
         """The registers that a tile passes through."""
         return [f"{C_TYPES[self.dtype]} {self.name}_held[{self.registers}];"]
 
     def copy(self, stage: str, slow: str, fast: str) -> list[str]:
-        """Start asynchronous copies of the tile at (slow, fast) to the address ``stage``."""
+        """Start asynchronous copies of the tile, whose corner is at (slow, fast), to the address
+        ``stage``."""
         size = self.vector * dtype(self.dtype).bytes
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -70,12 +88,12 @@ class TileCopy:
             inside = self._inside(slow, fast, i, j)
             count = f", {inside} ? {size} : 0" if inside else ""
             to = f"{stage} + {self._place(i, j)}"
-            return [f"tw::cp_async<{size}>({to}, {self._address(slow, fast, i, j)}{count});"]
+            return [f"tw::cp_async<{size}>({to}, {self._address(indices)}{count});"]
 
         return self._each(body)
 
     def load(self, slow: str, fast: str) -> list[str]:
-        """Load the tile at (slow, fast) into registers."""
+        """Load the tile, whose corner is at (slow, fast), into registers."""
         zero = f"{C_TYPES[self.dtype]}{{}}"
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -84,7 +102,7 @@ class TileCopy:
             inside = self._inside(slow, fast, i, j)
             load = (
                 f"tw::load_global<{self.vector}>({self.name}_held + {held}, "
-                f"{self._address(slow, fast, i, j)});"
+                f"{self._address(indices)});"
             )
             if not inside:
                 return [load]
@@ -157,8 +175,12 @@ class TileCopy:
         offset = self.shared.index([i, j]) * dtype(self.shared_dtype).bytes
         return str(offset)
 
-    def _address(self, slow: str, fast: str, i: Index, j: Index) -> str:
-        return f"{self.name} + {self.source.index([index(slow) + i, index(fast) + j]).text}"
+    def _address(self, indices: tuple[Index, ...]) -> str:
+        """Where a vector is, from the thread's first: its turns are multiples of the grid."""
+        slow, fast = self._thread_grid
+        turns = [indices[0] // slow * slow, indices[1] // fast * fast * self.vector]
+        offset = self.source.index(turns)
+        return f"{self.name}_from" if offset.value == 0 else f"{self.name}_from + {offset.text}"
 
     def _inside(self, slow: str, fast: str, i: Index, j: Index) -> str:
         """The test whether a vector lies in the operand; empty if all do."""
@@ -182,6 +204,11 @@ def widest_vector(tile_fast: int, operand_fast: int, element_bytes: int) -> int:
     """Elements that one access of at most 16 bytes can move: a power of two that divides the
     fast extents of the tile and of the operand, whose rows then all start aligned to it."""
     return gcd(16 // element_bytes, gcd(tile_fast, operand_fast))
+
+
+def step_of(product: Product, operand: Operand, depth: int) -> int:
+    """Elements between tiles that are ``depth`` terms apart."""
+    return operand.stride(product.depth) * depth
 
 
 def source_of(product: Product, operand: Operand) -> Strided:
