@@ -148,6 +148,7 @@ template <int N> TW_INLINE void registers_down() { emulator::set_registers(N, fa
 TW_INLINE void wgmma_fence() { emulator::wgmma_fence(); }
 TW_INLINE void wgmma_commit() { emulator::wgmma_commit(); }
 template <int N> TW_INLINE void wgmma_wait() { emulator::wgmma_wait(N); }
+template <int N> TW_INLINE void settle(float (&)[N]) {}
 template <int SWIZZLE> TW_INLINE u64 wgmma_descriptor(u32 from, u32 leading, u32 stride) {
   static_assert(SWIZZLE == 0 || SWIZZLE == 32 || SWIZZLE == 64 || SWIZZLE == 128, "swizzle of 0, 32, 64 or 128 bytes");
   const u64 mode = SWIZZLE == 128 ? 1 : SWIZZLE == 64 ? 2 : SWIZZLE == 32 ? 3 : 0;

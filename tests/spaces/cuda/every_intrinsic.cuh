@@ -94,6 +94,7 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::wgmma_m64n8k16_f32_bf16_bf16_ss(d, from, from, 0);
   tw::wgmma_commit();
   tw::wgmma_wait<0>();
+  tw::settle(d);
   w[7] = tw::float_bits(d[0] + d[1] + d[2] + d[3]);
   tw::sync_cluster();
 }
