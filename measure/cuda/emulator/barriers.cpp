@@ -34,6 +34,7 @@ void meet(Team &team, u32 rank, const char *instruction, void *argument, const O
     fault("wrong_result", "threads that execute together meet in %s and in %s", team.instruction, instruction);
   team.instruction = instruction;
   team.arguments[rank] = argument;
+  note_meeting();
   if (++team.arrived == team.arguments.size()) {
     operation(team.arguments.data());
     team.arrived = 0;
@@ -90,6 +91,7 @@ void barrier(u32 id, u32 threads, bool wait) {
   if (barrier.arrived && barrier.threads != threads)
     fault("wrong_result", "named barrier %u is used for %u and for %u threads", id, barrier.threads, threads);
   barrier.threads = threads;
+  note_meeting();
   const u32 generation = barrier.generation;
   if (++barrier.arrived == threads) {
     barrier.arrived = 0;

@@ -50,9 +50,15 @@ INTERLEAVINGS = (
 
 @dataclass(frozen=True)
 class Emulated:
-    """The outcome of a run: the output operand's array, or a fault in words."""
+    """The outcome of a run: the output operand's array, or a fault in words.
+
+    ``conflicts`` is by how much bank conflicts lengthen the kernel's accesses to shared memory:
+    wavefronts over their least number, less one. Only accesses by whole warps count, and they
+    are counted in eager mode; TMA and wgmma have none with the swizzles they are made for.
+    """
 
     output: np.ndarray | None = None
+    conflicts: float = 0.0
     error_kind: ErrorKind | None = None
     error_text: str = ""
 
@@ -118,13 +124,14 @@ class Emulator:
                 *memory.lines(),
                 *(_tensor_line(memory.index(s.operand), s) for s in tensor_maps(kernel)),
             ]
-            fault = _supervise("\n".join(request) + "\n", memory.file, timeout)
-            if fault is not None:
-                return fault
+            report = _supervise("\n".join(request) + "\n", memory.file, timeout)
+            if isinstance(report, Emulated):
+                return report
             if not memory.workspace_is_zero:
                 text = "the kernel leaves its workspace non-zero"
                 return Emulated(error_kind=ErrorKind.WRONG, error_text=text)
-            return Emulated(output=memory.output)
+            _, least, wavefronts = map(int, report.split())
+            return Emulated(memory.output, wavefronts / least - 1 if least else 0.0)
 
     def _known(self, key: tuple[str, str]) -> bool:
         return key in self._libraries or key in self._errors
@@ -185,8 +192,8 @@ def _tensor_line(buffer: int, spec: TensorMapSpec) -> str:
     return f"tensor {' '.join(map(str, numbers))}"
 
 
-def _supervise(request: str, file: int, timeout: float) -> Emulated | None:
-    """Run the emulator's process; None if it ended well, else what it reported."""
+def _supervise(request: str, file: int, timeout: float) -> str | Emulated:
+    """Run the emulator's process; its line of counts if it ended well, else the fault."""
     try:
         done = subprocess.run(
             [process()],
@@ -200,10 +207,10 @@ def _supervise(request: str, file: int, timeout: float) -> Emulated | None:
     except subprocess.TimeoutExpired:
         text = f"the emulated kernel ran longer than {timeout:g} s"
         return Emulated(error_kind=ErrorKind.TIMEOUT, error_text=text)
+    kind, _, text = done.stdout.partition("\n")
     if done.returncode == 0:
-        return None
+        return text
     if done.returncode == _FAULT:
-        kind, _, text = done.stdout.partition("\n")
         return Emulated(error_kind=ErrorKind(kind), error_text=text.strip())
     if done.returncode > 0:
         raise RuntimeError(f"the emulator refused a launch: {done.stderr.strip()}")

@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -65,17 +66,23 @@ struct Warpgroup {
   bool fenced = false;
 };
 
+// One access to shared memory that a warp's lanes make together.
+struct Access {
+  u32 addresses[32], lanes = 0;
+};
+
 struct Warp {
   Block *block = nullptr;
   u32 index = 0, registers = 0, priority = 0;
   Team team;
+  std::map<u64, Access> accesses;  // those that some lanes have yet to make
 };
 
 struct Fiber {
   void *stack_pointer = nullptr;
   char *stack = nullptr;
   Index thread{};
-  u32 linear = 0, lane = 0;
+  u32 linear = 0, lane = 0, meetings = 0, accesses = 0;
   bool ended = false, cluster_arrived = false;
   u32 cluster_phase = 0;
   Warp *warp = nullptr;
@@ -132,6 +139,7 @@ struct Machine {
   void *main_stack_pointer = nullptr;
   Fiber *current = nullptr;
   u64 switches = 0, next_cluster = 0;
+  u64 phases = 0, wavefronts = 0;  // of shared memory: what is least, what it took
 };
 extern Machine machine;
 
@@ -165,6 +173,11 @@ Block &owner(const char *what, u32 address, bool remote);
 const u8 *readable(const char *what, Block &block, u32 address, u32 bytes, bool asynchronous);
 u8 *writable(const char *what, Block &block, u32 address, u32 bytes, State state);
 void check_global(const char *what, const void *at, u32 bytes, u32 alignment, bool write);
+
+// What the banks of shared memory have to do, counted in eager mode.
+void note_access(u32 address, u32 bytes);
+void note_meeting();
+void count_wavefronts(const u32 *addresses, u32 lanes, u32 bytes);
 
 void complete_bytes(Block &block, u32 barrier, u32 bytes);
 

@@ -125,7 +125,7 @@ int main() {
   read_request();
   catch_faults();
   run();
-  printf("ok\n%llu\n", machine.switches);
+  printf("ok\n%llu %llu %llu\n", machine.switches, machine.phases, machine.wavefronts);
   fflush(stdout);
   _exit(0);
 }

@@ -128,10 +128,13 @@ Warpgroup &this_group() {
 void ldmatrix(u32 *registers, u32 count, u32 from, bool transposed) {
   struct Argument { u32 *registers; u32 from; } mine{registers, from};
   by_warp("ldmatrix", &mine, [count, transposed](void **arguments) {
+    u32 addresses[32];
+    for (u32 lane = 0; lane < 32; lane++) addresses[lane] = ((Argument *)arguments[lane])->from;
+    count_wavefronts(addresses, count * 8, 16);
     for (u32 matrix = 0; matrix < count; matrix++) {
       u16 values[8][8];
       for (u32 row = 0; row < 8; row++) {
-        const u32 address = ((Argument *)arguments[matrix * 8 + row])->from;
+        const u32 address = addresses[matrix * 8 + row];
         memcpy(values[row], readable("ldmatrix", owner("ldmatrix", address, false), address, 16, false), 16);
       }
       for (u32 lane = 0; lane < 32; lane++) {

@@ -128,6 +128,7 @@ void shared_load(void *to, u32 from, u32 bytes, bool remote) {
   const char *what = remote ? "load_remote" : "load_shared";
   const u32 piece = bytes < 16 ? bytes : 16;
   Block &block = owner(what, from, remote);
+  for (u32 i = 0; i < bytes && !remote; i += piece) note_access(from + i, piece);
   for (u32 i = 0; i < bytes; i += piece)
     memcpy((char *)to + i, readable(what, block, from + i, piece, false), piece);
 }
@@ -137,6 +138,7 @@ void shared_store(u32 to, const void *from, u32 bytes, bool remote) {
   const char *what = remote ? "store_remote" : "store_shared";
   const u32 piece = bytes < 16 ? bytes : 16;
   Block &block = owner(what, to, remote);
+  for (u32 i = 0; i < bytes && !remote; i += piece) note_access(to + i, piece);
   for (u32 i = 0; i < bytes; i += piece)
     memcpy(store_target(what, block, to + i, piece), (const char *)from + i, piece);
 }
@@ -161,6 +163,7 @@ void cp_async(u32 to, const void *from, u32 bytes, u32 valid) {
   Block &block = owner("cp_async", to, false);
   if (valid > bytes) fault("crash", "cp_async of %u valid bytes of %u", valid, bytes);
   offset_of("cp_async", block, to, bytes, bytes);
+  note_access(to, bytes);
   if (valid) check_global("cp_async", from, valid, bytes, false);
   Block *target = &block;
   Effect effect = [=] {

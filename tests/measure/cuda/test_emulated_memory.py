@@ -360,3 +360,51 @@ def test_an_update_that_is_not_atomic_shows(emulator):
     orders = [Interleaving("random", seed) for seed in range(4)]
     results = [output_of(emulator.run(made, {"A": NUMBERS}, order)) for order in orders]
     assert len({result.tobytes() for result in results}) > 1
+
+
+# ---------------------------------------------------------------- banks
+
+STRIDES = [  # words between lanes, words a lane, wavefronts over their least
+    (1, 1, 1),
+    (0, 1, 1),
+    (2, 1, 2),
+    (32, 1, 32),
+    (33, 1, 1),
+    (4, 4, 1),
+    (36, 4, 1),
+    (32, 4, 8),
+    (2, 2, 1),
+    (32, 2, 16),
+]
+
+
+@pytest.mark.parametrize(("stride", "width", "times"), STRIDES)
+def test_bank_conflicts_are_counted(emulator, stride, width, times):
+    body = f"""
+  float v[{width}] = {{}};
+  const u32 s = tw::shared_base();
+  if (threadIdx.x == 0)
+    for (int i = 0; i < 31 * {stride} + {width}; i++) tw::store_shared(s + i * 4, 1.f);
+  tw::sync_block();
+  for (int i = 0; i < 3; i++) tw::load_shared<{width}>(v, s + threadIdx.x * {stride * 4});
+  tw::store_global(C, v[0]);"""
+    result = run(emulator, f"banks_{stride}_{width}", body, shared=4 * (31 * stride + width))
+    output_of(result)
+    assert result.conflicts == times - 1
+
+
+@pytest.mark.parametrize(("swizzled", "times"), [(True, 1), (False, 8)])
+def test_a_swizzle_removes_the_conflicts_of_ldmatrix(emulator, swizzled, times):
+    turn = "row % 8" if swizzled else "0"
+    body = f"""
+  const u32 s = tw::shared_base();
+  const int row = threadIdx.x % 16, piece = threadIdx.x / 16;
+  f16 v[8] = {{}};
+  if (threadIdx.x == 0) for (int i = 0; i < 128; i++) tw::store_shared<8>(s + i * 16, v);
+  tw::sync_block();
+  u32 r[4];
+  for (int i = 0; i < 4; i++) tw::ldmatrix_x4(r, s + row * 128 + ((i * 2 + piece ^ {turn}) << 4));
+  tw::store_global(C, (float)r[0]);"""
+    result = run(emulator, f"ldmatrix_banks{times}", body, shared=2048)
+    output_of(result)
+    assert result.conflicts == times - 1

@@ -1,0 +1,55 @@
+// Bank conflicts of shared memory: how many wavefronts a warp's accesses take, and how many would do.
+#include <algorithm>
+
+#include "machine.h"
+
+namespace tw::emulator {
+
+namespace {
+
+constexpr u32 banks = 32, word = 4;
+
+// Wavefronts of one phase: the most distinct words that lanes want of one bank.
+u32 wavefronts(const u32 *addresses, u32 lanes, u32 bytes) {
+  std::vector<u32> wanted;
+  for (u32 lane = 0; lane < lanes; lane++)
+    for (u32 i = 0; i < std::max(bytes, word); i += word) wanted.push_back((addresses[lane] + i) / word);
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  u32 load[banks] = {}, most = 0;
+  for (u32 w : wanted) most = std::max(most, ++load[w % banks]);
+  return most;
+}
+
+}  // namespace
+
+// Wide accesses go in phases of as many lanes as fill the 128 bytes of all banks.
+void count_wavefronts(const u32 *addresses, u32 lanes, u32 bytes) {
+  const u32 phase = bytes <= word ? 32 : bytes == 8 ? 16 : 8;
+  for (u32 first = 0; first < lanes; first += phase) {
+    machine.phases++;
+    machine.wavefronts += wavefronts(addresses + first, std::min(phase, lanes - first), bytes);
+  }
+}
+
+// A warp's lanes run one by one here: the accesses that have the same number since the last
+// meeting of the warp were one instruction. Those that not all lanes make are not counted.
+void note_access(u32 address, u32 bytes) {
+  if (machine.mode != Mode::eager) return;
+  Fiber &fiber = *machine.current;
+  auto &open = fiber.warp->accesses;
+  const u64 key = (u64)fiber.meetings << 32 | fiber.accesses++;
+  Access &access = open[key];
+  access.addresses[fiber.lane] = address;
+  if (++access.lanes < 32) return;
+  count_wavefronts(access.addresses, 32, bytes);
+  open.erase(open.begin(), ++open.find(key));
+}
+
+void note_meeting() {
+  Fiber &fiber = *machine.current;
+  fiber.meetings++;
+  fiber.accesses = 0;
+}
+
+}  // namespace tw::emulator
