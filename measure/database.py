@@ -21,11 +21,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Column, Connection, Row, Select, case, exists, func, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Row, Select, case, exists, func, or_, select
 
 from measure.distance import distance
 from measure.engine import for_writing, name, open_engine, usable
+from measure.inserting import insert
 from measure.jsonl import parse_json, read_records, write_records
 from measure.measurement import Measurement
 from measure.record import Record
@@ -34,10 +34,9 @@ from measure.schema import measurements, targets, workloads
 from spaces.errors import InputError
 from spaces.operators import workload_from_json
 from spaces.target import Target, target_from_json
-from spaces.workload import Workload, canonical_json
+from spaces.workload import Workload
 
 _PAGE = 1000
-_INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 @dataclass(frozen=True)
@@ -122,8 +121,11 @@ class Database:
         return added
 
     def _add(self, records: Sequence[Record]) -> int:
+        rows = [(record.workload, record.target, to_row(record)) for record in records]
+        if not rows:
+            return 0
         with self._transaction(writes=True) as connection:
-            return sum(_insert(connection, record) for record in records)
+            return insert(connection, rows)
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -288,39 +290,3 @@ def _records() -> Select[Any]:
         .join(workloads, measurements.c.workload_id == workloads.c.id)
         .join(targets, measurements.c.target_id == targets.c.id)
     )
-
-
-def _insert(connection: Connection, record: Record) -> bool:
-    row, workload, target = to_row(record), record.workload, record.target
-    row["workload_id"] = _id(
-        connection,
-        workloads.c.key,
-        {
-            "key": workload.key,
-            "operator": workload.operator,
-            "description": canonical_json(workload.to_json()),
-        },
-    )
-    row["target_id"] = _id(
-        connection,
-        targets.c.fingerprint,
-        {"fingerprint": target.fingerprint, "description": canonical_json(target.to_json())},
-    )
-    return _insert_new(connection, measurements.c.key, row)
-
-
-def _id(connection: Connection, key: Column[str], row: dict[str, Any]) -> int:
-    """The id of the row with that ``key``, which is inserted if there is none."""
-    query = select(key.table.c.id).where(key == row[key.name])
-    known = connection.execute(query).scalar()
-    if known is None:
-        _insert_new(connection, key, row)
-        known = connection.execute(query).scalar_one()
-    return int(known)
-
-
-def _insert_new(connection: Connection, key: Column[str], row: dict[str, Any]) -> bool:
-    """Insert a row unless one with its ``key`` exists; whether it was inserted."""
-    statement = _INSERTS[connection.dialect.name](key.table).values(row)
-    statement = statement.on_conflict_do_nothing(index_elements=[key]).returning(key)
-    return connection.execute(statement).scalar() is not None
