@@ -22,13 +22,15 @@ _ALIGNMENT = 256
 @dataclass(frozen=True)
 class PartialSums:
     """``count`` sums of C type ``kind`` in each of ``threads`` threads of each block of ``grid``,
-    in the array ``sums``; exchanged in one of :data:`WAYS`."""
+    number ``i`` of which is ``sum`` in C;
+    exchanged in one of :data:`WAYS`."""
 
     grid: TileGrid
     threads: int
     count: int
     kind: str
     way: str
+    sum: str
 
     @property
     def is_needed(self) -> bool:
@@ -58,16 +60,16 @@ class PartialSums:
         thread = index("(int)threadIdx.x", self.threads)
         place = self._layout.index([index("tile"), index("part"), index("i"), thread]).text
         mine = f"exchanged + {place}"
-        put = f"tw::store_global({mine}, sums[i]);"
+        put = f"tw::store_global({mine}, {self.sum});"
         collect = [
-            "sums[i] = 0;",
+            f"{self.sum} = 0;",
             f"for (int part = 0; part <= {last}; part++)",
-            f"  sums[i] += tw::load_global({mine});",
+            f"  {self.sum} += tw::load_global({mine});",
         ]
         if self.way == "add":
-            put = f"tw::atomic_add({mine}, sums[i]);"
+            put = f"tw::atomic_add({mine}, {self.sum});"
             collect = [
-                f"sums[i] = tw::load_global({mine});",
+                f"{self.sum} = tw::load_global({mine});",
                 f"tw::store_global({mine}, ({self.kind})0);",
             ]
         return [

@@ -11,41 +11,23 @@ registers while the current one is multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.cuda.finish import SUM_TYPES, Finish, signature
-from spaces.cuda.partial_sums import PartialSums
-from spaces.cuda.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
-from spaces.cuda.tile_grid import TileGrid, tile_grid
+from spaces.cuda.block_code import WARP, BlockCode
+from spaces.cuda.finish import Finish
+from spaces.cuda.tile_copy import TileCopy, source_of, step_of, widest_vector
 from spaces.cuda.unrolled import THREAD, unrolled
 from spaces.dtypes import dtype
 from spaces.index import Index, index
-from spaces.integers import round_up
-from spaces.kernel import Kernel, Launch
 from spaces.layout import Layout, row_major, strided
 from spaces.mapping import TaskMapping, repeat, spatial
-from spaces.product import Product
-from spaces.schedule import Value
 from spaces.workload import Operand
-
-WARP = 32
-STAGES = 2
-ALIGNMENT = 128
 
 
 @dataclass(frozen=True)
-class SimtCode:
+class SimtCode(BlockCode):
     """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
-
-    product: Product
-    values: Mapping[str, Value]
-    entry: str
-
-    def number(self, name: str) -> int:
-        """An integer decision."""
-        return int(self.values[name])
 
     # -- extents -------------------------------------------------------------------------------
 
@@ -89,21 +71,6 @@ class SimtCode:
         return rows, columns
 
     @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return self.warps[0] * self.warps[1] * WARP
-
-    @property
-    def depth(self) -> int:
-        """Terms of one step."""
-        return self.number("depth")
-
-    @cached_property
-    def grid(self) -> TileGrid:
-        """Blocks to tiles."""
-        return tile_grid(self.product, *self.block, self.depth, self.values)
-
-    @property
     def vectors_of_thread(self) -> TaskMapping:
         """Thread to the vectors (along rows, along columns) whose sums it keeps."""
         (rows, columns), (high, wide) = self.tile, self.vectors
@@ -144,79 +111,35 @@ class SimtCode:
             shared_dtype=self.element,
         )
 
-    @property
-    def left_bytes(self) -> int:
-        """Bytes of the left tile in a stage."""
-        return int(round_up(self.left.stage_bytes, ALIGNMENT))
-
-    @property
-    def stage_bytes(self) -> int:
-        """Bytes of a stage: the left tile, then the right one."""
-        return self.left_bytes + int(round_up(self.right.stage_bytes, ALIGNMENT))
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block."""
-        return STAGES * self.stage_bytes
-
-    @cached_property
-    def partial(self) -> PartialSums:
-        """The exchange of sums between blocks that share a tile."""
-        count = self.tile[0] * self.tile[1]
-        way = str(self.values["exchange"])
-        return PartialSums(self.grid, self.threads, count, self.kind, way)
-
-    def kernel(self, prelude: str) -> Kernel:
-        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
-        return Kernel(
-            language="cuda",
-            entry=self.entry,
-            prelude=prelude,
-            source=self.source,
-            arguments=self.product.workload.operands,
-            workspace_bytes=self.partial.workspace_bytes,
-            workspace_zeroed=self.partial.zeroed_bytes,
-            launch=Launch(self.grid.blocks, (self.threads, 1, 1), shared_bytes=self.shared_bytes),
-        )
-
     # -- text ----------------------------------------------------------------------------------
 
     @property
-    def kind(self) -> str:
-        """C type of sums and of elements in registers."""
-        return SUM_TYPES[self.element]
+    def stages(self) -> int:
+        """Two: one to read while the other is written."""
+        return 2
 
     @property
-    def source(self) -> str:
-        """The entry."""
-        bounds = f"__launch_bounds__({self.threads}, {self.number('residency')})"
-        parameters = signature(self.product, self.partial.is_needed)
-        lines = [
-            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
-            "  const u32 shared = tw::shared_base();",
-            *(f"  {line}" for line in self.grid.emit(self._block)),
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
+    def sums_in_thread(self) -> int:
+        """Sums of a thread's tile."""
+        return self.sums.size
 
-    def _block(self) -> list[str]:
-        """What a block does with its tile."""
-        position = position_type(self.product)
+    @property
+    def declare_sums(self) -> str:
+        """A flat array."""
+        return f"{self.kind} sums[{self.sums.size}] = {{}};"
+
+    def main_loop(self) -> list[str]:
+        """The next tile comes into registers before, and goes on to shared memory after, the
+        products of the current one."""
         return [
-            f"const {position} row0 = ({position})tile_row * {self.block[0]};",
-            f"const {position} column0 = ({position})tile_column * {self.block[1]};",
-            f"{self.kind} sums[{self.sums.size}] = {{}};",
             *self.left.declare(),
             *self.right.declare(),
-            f"{position} depth0 = ({position})first_step * {self.depth};",
-            *self.left.start(*self._left_corner),
-            *self.right.start(*self._right_corner),
             *self._load(),
             *self._store("shared"),
             "tw::sync_block();",
             "for (int step = 0; step < steps; step++) {",
-            f"  const u32 stage = shared + step % {STAGES} * {self.stage_bytes};",
-            f"  const u32 next = shared + (step + 1) % {STAGES} * {self.stage_bytes};",
+            f"  const u32 stage = shared + step % {self.stages} * {self.stage_bytes};",
+            f"  const u32 next = shared + (step + 1) % {self.stages} * {self.stage_bytes};",
             "  const bool more = step + 1 < steps;",
             "  if (more) {",
             *(f"    {line}" for line in self._load()),
@@ -227,26 +150,14 @@ class SimtCode:
             "  }",
             "  tw::sync_block();",
             "}",
-            *self.partial.lines(),
-            *self._finish(),
         ]
-
-    @property
-    def _left_corner(self) -> tuple[str, str]:
-        return ("row0", "depth0") if self.product.left_runs_deep else ("depth0", "row0")
-
-    @property
-    def _right_corner(self) -> tuple[str, str]:
-        return ("column0", "depth0") if self.product.right_runs_deep else ("depth0", "column0")
 
     def _load(self) -> list[str]:
         """Load the next tiles into registers, and go on to those after them."""
         return [
-            *self.left.load(*self._left_corner),
-            *self.right.load(*self._right_corner),
-            *self.left.advance(),
-            *self.right.advance(),
-            f"depth0 += {self.depth};",
+            *self.left.load(*self.left_corner),
+            *self.right.load(*self.right_corner),
+            *self.advance(),
         ]
 
     def _store(self, stage: str) -> list[str]:
@@ -291,8 +202,9 @@ class SimtCode:
         """Which of a thread's own vectors along a rank the block's vector ``i`` is."""
         return i // self.lanes[rank] % (self.tile[rank] // self.vectors[rank])
 
-    def _finish(self) -> list[str]:
-        finish = Finish(self.product, *self.block)
+    def finish(self) -> list[str]:
+        """Vectors of a row at a time."""
+        output = Finish(self.product, *self.block)
         high, wide = self.vectors
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -303,7 +215,7 @@ class SimtCode:
             for r in range(high):
                 places = [self.sums.index([first_row + r, first_column + c]) for c in range(wide)]
                 totals = [f"sums[{place.text}]" for place in places]
-                lines += finish.store(row + r, column, totals)
+                lines += output.store(row + r, column, totals)
             return lines
 
         return unrolled(self.vectors_of_thread, THREAD, body, "f")

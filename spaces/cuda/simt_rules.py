@@ -171,7 +171,7 @@ def _tile_rules(sizes: SimtSizes) -> list[Rule]:
 
     def width(names: Sequence[str]) -> Rule:
         def columns(c: Any) -> Any:
-            lanes = sizes.lane_columns(c) if "lane_rows" in names else 1
+            lanes = sizes.lane_columns(c) if "lane_rows" in names else fewest_lanes
             return lanes * prod(c[name] for name in names if name != "lane_rows")
 
         return Rule(
