@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -20,22 +20,12 @@ from measure.interfaces import Built
 from measure.measurement import Candidate, ErrorKind
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.target import CudaTarget
+from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 # ptxas: C7508 (setmaxnreg is ignored), C7510 and on (wgmma is serialised, waits are injected)
 _LOSS = re.compile(r"\((C75\d\d)\) ([^\n]*)")
-
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What came of one kernel: the fields of its ``Built`` but the candidate."""
-
-    path: Path | None
-    seconds: float
-    error_kind: ErrorKind | None = None
-    error_text: str = ""
-    info: dict[str, Any] | None = None
 
 
 class NvrtcBuilder:
@@ -60,9 +50,9 @@ class NvrtcBuilder:
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
         """Cubins in the order of ``candidates``; equal kernels are built once."""
-        kernels = list(dict.fromkeys(candidate.kernel for candidate in candidates))
-        outcomes = dict(zip(kernels, self._threads.map(self._build, kernels), strict=True))
-        return [_built(candidate, outcomes[candidate.kernel]) for candidate in candidates]
+        first = {candidate.kernel: candidate for candidate in reversed(candidates)}
+        built = dict(zip(first, self._threads.map(self._build, first.values()), strict=True))
+        return [replace(built[c.kernel], candidate=c) for c in candidates]
 
     def close(self) -> None:
         """Stop running compilations and remove the run's binaries. Idempotent."""
@@ -70,28 +60,35 @@ class NvrtcBuilder:
         self._threads.shutdown()
         self._directory.close()
 
-    def _build(self, kernel: Kernel) -> _Outcome:
-        start = time.thread_time()
+    def _build(self, candidate: Candidate) -> Built:
+        start, kernel = time.thread_time(), candidate.kernel
+
+        def failed(kind: ErrorKind, text: str, info: dict[str, Any] | None = None) -> Built:
+            return Built(candidate, None, time.thread_time() - start, kind, text, info)
+
         launch = _launch(kernel)
         if refusal := _too_much_shared(launch.shared_bytes, self._target):
-            return _Outcome(None, time.thread_time() - start, ErrorKind.REJECTED, refusal)
-        compilation = self._compiled(device_text(kernel.text) + kernel.text)
-        seconds = time.thread_time() - start
+            return failed(ErrorKind.REJECTED, refusal)
+        try:
+            compilation = self._compiled(device_text(kernel.text) + kernel.text)
+        except InputError as error:  # an intrinsic that does not exist
+            return failed(ErrorKind.COMPILE, str(error))
         if compilation.stopped:
             text = f"compiling took longer than {self._time_limit:g} s"
-            return _Outcome(None, seconds, ErrorKind.COMPILE_TIMEOUT, text)
+            return failed(ErrorKind.COMPILE_TIMEOUT, text)
         if compilation.cubin is None:
-            return _Outcome(None, seconds, ErrorKind.COMPILE, compilation.log)
+            return failed(ErrorKind.COMPILE, compilation.log)
         info = _resources(compilation.cubin, compilation.log, kernel, self._version)
         if refusal := _refusal(compilation.log, info, launch, self._target):
-            return _Outcome(None, seconds, ErrorKind.REJECTED, refusal, info)
+            return failed(ErrorKind.REJECTED, refusal, info)
         path = self._directory.path / f"{kernel.entry}-{kernel.digest[:16]}.cubin"
         path.write_bytes(compilation.cubin)
-        return _Outcome(path, seconds, info=info)
+        return Built(candidate, path, time.thread_time() - start, info=info)
 
     def _compiled(self, text: str) -> Compilation:
         """From the cache if it is there; only what succeeded is kept."""
-        key = repr((text, self._target.name, FLAGS, self._version))
+        compiler = self._version, self._target.compiler_version
+        key = repr((text, self._target.name, FLAGS, compiler))
         cubin = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
         log = cubin.with_suffix(".log")
         if cubin.exists():
@@ -150,14 +147,3 @@ def _too_much_shared(used: int, target: CudaTarget) -> str:
     if used <= target.shared_per_block:
         return ""
     return f"a block takes {used} bytes of shared memory of {target.shared_per_block} allowed"
-
-
-def _built(candidate: Candidate, outcome: _Outcome) -> Built:
-    return Built(
-        candidate,
-        outcome.path,
-        outcome.seconds,
-        outcome.error_kind,
-        outcome.error_text,
-        outcome.info,
-    )

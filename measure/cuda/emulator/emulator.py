@@ -16,6 +16,7 @@ from measure.cuda.emulator.toolchain import compile_library, process
 from measure.measurement import ErrorKind
 from spaces.cuda.abi import tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 
 _FAULT = 3  # exit status of a reported fault
@@ -139,9 +140,10 @@ class Emulator:
     def _compile(self, kernels: Sequence[Kernel]) -> None:
         try:
             library = compile_library(kernels, Path(self._folder.name))
-        except subprocess.CalledProcessError as error:
+        except (subprocess.CalledProcessError, InputError) as error:
             if len(kernels) == 1:
-                self._errors[_key(kernels[0])] = error.stderr[-4000:]
+                words = str(error) if isinstance(error, InputError) else error.stderr[-4000:]
+                self._errors[_key(kernels[0])] = words
                 return
             for kernel in kernels:
                 self._compile([kernel])

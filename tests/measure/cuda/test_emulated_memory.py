@@ -122,6 +122,11 @@ FAULTS = {
         ErrorKind.CRASH,
         "",
     ),
+    "calls_what_does_not_exist": (
+        "tw::mma_m16n8k5_f32_f16_f16(c, a, b);",
+        ErrorKind.COMPILE,
+        "there is no intrinsic mma_m16n8k5_f32_f16_f16",
+    ),
     "does_not_compile": ("undeclared();", ErrorKind.COMPILE, "undeclared"),
 }
 

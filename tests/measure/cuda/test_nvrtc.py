@@ -142,6 +142,12 @@ def test_too_many_registers_for_a_block_are_rejected():
     assert "registers of 65536" in build(made).error_text
 
 
+def test_an_intrinsic_that_does_not_exist_is_a_compile_error():
+    built = build(kernel("odd", "tw::wgmma_m64n12k16_f32_f16_f16_ss(d, a, b, 0);"))
+    assert built.error_kind is ErrorKind.COMPILE
+    assert "wgmma_m64n12k16" in built.error_text
+
+
 ENDLESS = "float s = 0;" + "".join(
     f"s += out[{i}] * sinf(s * {i}.f + out[{i + 1}]); if (s > {i}) s = out[(int)s];"
     for i in range(4000)
