@@ -32,14 +32,11 @@ def numpy_seconds(workload: Workload, threads: int) -> float | None:
     """
     if workload.operator != "matmul" or any(o.dtype not in DTYPES for o in workload.inputs):
         return None
-    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
-    environment |= dict.fromkeys(THREADS, str(threads))
-    environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path[1:]])
     try:
         done = subprocess.run(
             [sys.executable, "-m", "measure.baseline", str(threads)],
             input=json.dumps(workload.to_json()),
-            env=environment,
+            env=environment(threads),
             capture_output=True,
             text=True,
             timeout=TIMEOUT,
@@ -48,6 +45,14 @@ def numpy_seconds(workload: Workload, threads: int) -> float | None:
     except subprocess.SubprocessError:
         return None
     return float(done.stdout)
+
+
+def environment(threads: int) -> dict[str, str]:
+    """This process's environment, for a BLAS at its best on so many threads."""
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_CORETYPE"}
+    root = str(Path(__file__).parents[1])
+    path = {"PYTHONPATH": os.pathsep.join([root, *sys.path[1:]])}
+    return kept | dict.fromkeys(THREADS, str(threads)) | path
 
 
 def _least_seconds(workload: Workload, threads: int) -> float:

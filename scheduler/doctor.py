@@ -73,7 +73,11 @@ def _cpu(target: CpuTarget) -> Iterator[Finding]:
         f"L1 {target.l1_bytes >> 10} KiB, L2 {target.l2_bytes >> 10} KiB, "
         f"L3 {target.l3_bytes >> 20} MiB",
     )
-    peaks = measure_peaks(target)
+    try:
+        peaks = measure_peaks(target)
+    except InputError as error:
+        yield Finding("peak", str(error), State.ERROR)
+        return
     threads = f"{target.threads} thread{'s' if target.threads > 1 else ''}"
     yield Finding(
         f"peak, {threads}",
@@ -127,6 +131,6 @@ def _cache() -> Finding:
     try:
         path = cache_directory("").resolve()
         size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    except OSError as error:
-        return Finding("cache", f"cannot be used: {error}", State.ERROR)
+    except (OSError, InputError) as error:
+        return Finding("cache", str(error), State.ERROR)
     return Finding("cache", f"{path}, {size / 2**20:.1f} MiB")

@@ -14,6 +14,7 @@ import pytest
 
 from measure.database import Database
 from scheduler.cli.app import run
+from scheduler.cli.interrupt import Interrupt
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -43,10 +44,10 @@ def tuned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tuned")
     said = []
     for words in (SMALL, ("matmul", "m=96", "n=64", "k=64", "epilogue=relu(x + bias[n])")):
-        budget = ("--trials", "16", "--seconds", "30", "--db", "tuning.db")
+        budget = ("--trials", "16", "--seconds", "100", "--db", "tuning.db")
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with start("tune", *words, *budget, cwd=folder, **pipes) as process:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=150)
         assert (process.returncode, err) == (0, "")
         said.append([json.loads(line) for line in out.splitlines()])
     return folder / "tuning.db", said
@@ -87,7 +88,7 @@ def test_tune_keeps_what_it_reports(tuned):
 
 def test_tune_shows_a_live_table_on_a_terminal(tmp_path):
     terminal, inside = pty.openpty()
-    budget = ("--trials", "8", "--seconds", "30", "--db", str(tmp_path / "tuning.db"))
+    budget = ("--trials", "8", "--seconds", "100", "--db", str(tmp_path / "tuning.db"))
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(
         [*COMMAND, "tune", *SMALL, *budget], env=environment, stdout=inside
@@ -119,6 +120,18 @@ def test_interrupted_tuning_ends_with_the_best_so_far(tmp_path):
     assert result["best"]["latency_s"] <= first["latency_s"]
     with Database(tmp_path / "tuning.db", create=False) as database:
         assert len(list(database.records())) >= result["trials"]
+
+
+def test_the_first_interrupt_is_noted_and_the_second_raises():
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupt() as interrupt:
+        interrupt.check()
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.check()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 # -- query, list, export, import -----------------------------------------------------------
@@ -222,6 +235,14 @@ def test_doctor_without_a_compiler_says_so(capsys, monkeypatch):
     said = capsys.readouterr()
     assert "numpy's BLAS" in said.out
     assert "no C compiler found" in one_line(said.err)
+
+
+def test_doctor_without_a_cache_says_so(here, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "notes.txt"))
+    assert run(["doctor"]) == 2
+    said = capsys.readouterr()
+    assert "numpy's BLAS" in said.out
+    assert "notes.txt" in one_line(said.err)
 
 
 # -- bad input -----------------------------------------------------------------------------

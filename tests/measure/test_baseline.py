@@ -1,0 +1,49 @@
+"""NumPy's own product, measured apart."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from measure.baseline import environment, numpy_seconds
+from spaces.operators import workload
+
+LOOK = """
+import json, numpy, threadpoolctl
+print(json.dumps([p for p in threadpoolctl.threadpool_info() if p["user_api"] == "blas"]))
+"""
+
+
+def blas(**variables):
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK], env=variables, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def test_the_blas_is_at_its_best_and_uses_the_threads_asked_for(monkeypatch):
+    own = blas(**environment(1))
+    if not own or own[0]["internal_api"] != "openblas":
+        pytest.skip("NumPy's BLAS is not OpenBLAS")
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Prescott")
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "7")
+    (found,) = blas(**environment(1))
+    assert found["architecture"] == own[0]["architecture"]
+    assert found["num_threads"] == 1
+
+
+@pytest.mark.parametrize("order", ["row", "col"])
+def test_latency_grows_with_the_work(order):
+    small, large = (
+        numpy_seconds(workload("matmul", m=n, n=n, k=n, a=order, epilogue="relu(x)"), 1)
+        for n in (64, 512)
+    )
+    assert 0 < small < large
+
+
+def test_what_numpy_has_no_fast_product_for():
+    assert numpy_seconds(workload("matmul", m=8, n=8, k=8, dtype="bfloat16"), 1) is None
+    assert numpy_seconds(workload("matmul", m=8, n=8, k=8, dtype="int8"), 1) is None
