@@ -61,9 +61,11 @@ def tune_command(
 
             result = tune(workload, machine, database, trials, seconds, patience, seed, on_progress)
             show.result(result)
-    if result.stopped is Stop.INTERRUPTED:
-        print("tilewright: interrupted; this is the best so far", file=sys.stderr)
+    interrupted = result.stopped is Stop.INTERRUPTED
     if result.best is None:
         failures = ", ".join(f"{count} {kind}" for kind, count in result.failures.items())
-        print(f"tilewright: no kernel was right ({failures or 'none ran'})", file=sys.stderr)
+        when = "interrupted before any kernel" if interrupted else "no kernel"
+        print(f"tilewright: {when} was right ({failures or 'none ran'})", file=sys.stderr)
         raise typer.Exit(1)
+    if interrupted:
+        print("tilewright: interrupted; this is the best so far", file=sys.stderr)
