@@ -95,7 +95,7 @@ class Contraction(Template):
             Decision("block_depth", depths),
             Decision("block_rows", _geometric(32, cpu.l2_bytes // (FLOAT * least_depth))),
             Decision("block_columns", _geometric(64, cpu.l3_bytes // (4 * 1024))),
-            Decision("unroll", (1, 2, 4)),
+            Decision("unroll", (1, 2)),
             Decision("prefetch", (0, 8)),
         )
 

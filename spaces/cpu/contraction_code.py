@@ -20,7 +20,7 @@ from spaces.cpu.simd import C_TYPES
 from spaces.cpu.steps import PAIR, Stream, stream
 from spaces.index import Index, index
 from spaces.integers import ceil_div, round_up
-from spaces.layout import Layout, row_major
+from spaces.layout import Strided, row_major
 from spaces.mapping import repeat, spatial
 from spaces.product import Product
 from spaces.schedule import Value
@@ -110,7 +110,7 @@ class ContractionCode:
         )
 
     @cached_property
-    def _sums(self) -> Layout | None:
+    def _sums(self) -> Strided | None:
         """Layout of a worker's partial sums, where the output cannot hold them itself."""
         if self.product.output.dtype == "float32":
             return None
@@ -145,7 +145,7 @@ class ContractionCode:
         left, right = self._left_block, self._right_block
 
         def tile(rows: int, columns: int) -> RegisterTile:
-            # Edges run rarely: they are not worth unrolling, which costs time to compile.
+            # Edges run rarely: what makes them faster is not worth the time it takes to compile.
             is_edge = (rows, columns) != (b.tile_rows, b.tile_columns)
             return RegisterTile(
                 name=f"{self.entry}_{rows}x{columns}",
@@ -160,6 +160,7 @@ class ContractionCode:
                 left_dtype=self._packed if left else self._left.dtype,
                 right_dtype=self._packed if right else self._right.dtype,
                 right_is_padded=right is not None,
+                fetches_sums=not is_edge,
             )
 
         return [

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from spaces.cpu.simd import C_TYPES
 from spaces.cpu.steps import PAIR
 from spaces.index import Index
-from spaces.layout import Layout
+from spaces.layout import Layout, Strided
 from spaces.mapping import repeat, spatial
 
 LINE = 16
@@ -27,7 +27,8 @@ class RegisterTile:
     ``columns`` need not fill the last vector. ``left`` (row, depth), ``right`` (depth, column) and
     ``sums`` (row, column) lay out what the arguments a, b and s point to; ``right_is_padded`` says
     that whole vectors of b may be read. Vectors of b are prefetched ``prefetch`` steps deeper and
-    ``prefetch_columns`` columns further on; both 0 for none.
+    ``prefetch_columns`` columns further on; both 0 for none. ``fetches_sums`` says that the sums
+    are worth prefetching too.
     """
 
     name: str
@@ -38,11 +39,12 @@ class RegisterTile:
     prefetch: int
     left: Layout
     right: Layout
-    sums: Layout
+    sums: Strided
     left_dtype: str = "float32"
     right_dtype: str = "float32"
     right_is_padded: bool = True
     prefetch_columns: int = 0
+    fetches_sums: bool = True
 
     @property
     def vectors(self) -> int:
@@ -52,23 +54,12 @@ class RegisterTile:
     def source(self) -> list[str]:
         """The C function ``name(a, b, s, depth, accumulate)``."""
         a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
-        depth = self.left.shape[1]
-        whole = repeat(max(depth // self.unroll, 1)) * spatial(self.unroll)
         return [
             f"static __attribute__((noinline)) void {self.name}(",
             f"    const {a} *restrict a, const {b} *restrict b, float *restrict s,",
             "    long depth, int accumulate) {",
-            *(f"  vf {c} = {{0}};" for c in self._accumulators()),
-            *(f"  __builtin_prefetch(s + {offset}, 1);" for offset in self._lines()),
-            f"  const long whole = depth - depth % {self.unroll};",
-            *whole.emit(0, self._steps, extents=("whole",), prefix="k"),
-            *(
-                repeat(self.unroll - 1).emit(
-                    0, self._step, extents=("depth",), base=("whole",), prefix="t"
-                )
-                if self.unroll > 1
-                else ()
-            ),
+            *(f"  vf {c} = {{0}};" for c, _, _ in self._tasks()),
+            *(f"  {line}" for line in self._loops()),
             "  if (accumulate) {",
             *(f"    {c} += {self._access('load', i, j)};" for c, i, j in self._tasks()),
             "  }",
@@ -81,13 +72,31 @@ class RegisterTile:
         for i, j in repeat(self.rows, self.vectors).tasks(0):
             yield f"c{i}_{j}", i, j * self.lanes
 
-    def _lines(self) -> list[int]:
-        """An offset in each cache line of the tile's sums, whatever their alignment."""
-        starts = [*range(0, self.columns, LINE), self.columns - 1]
-        return [self.sums.offset(i, j) for i in range(self.rows) for j in starts]
+    def _loops(self) -> list[str]:
+        """All steps: first single ones, each of which also asks for one line of the sums, then
+        whole turns of the unrolled loop.
 
-    def _accumulators(self) -> list[str]:
-        return [c for c, _, _ in self._tasks()]
+        The sums are needed at the end. Asked for one line a step, they arrive in time and never
+        keep the operands waiting.
+        """
+        lines = self.vectors + (self.sums.strides[0] % LINE > 0)
+        fetches = self.rows * lines if self.fetches_sums else 0
+        fetch = spatial(-(-(fetches + self.unroll) // lines), lines)
+
+        def single(k: Sequence[Index]) -> list[str]:
+            asked = fetch.emit(k[0], lambda line: [self._fetch(*line)]) if fetches else []
+            return [*asked, *self._step(k)]
+
+        start = f"{fetches} + (depth - {fetches}) % {self.unroll}"
+        depth = self.left.shape[1]
+        loops = [f"const long start = depth < {fetches} ? depth : {start};"]
+        if fetches or self.unroll > 1:
+            loops += repeat(fetches + self.unroll).emit(0, single, extents=("start",), prefix="f")
+        turns = repeat(max(depth // self.unroll, 1)) * spatial(self.unroll)
+        return loops + turns.emit(0, self._steps, extents=("depth",), base=("start",), prefix="k")
+
+    def _fetch(self, row: Index, line: Index) -> str:
+        return f"__builtin_prefetch(s + {self.sums.emit(row, line * LINE)}, 1);"
 
     def _steps(self, indices: Sequence[Index]) -> list[str]:
         (start,) = indices
