@@ -14,6 +14,7 @@ from scheduler.cli.doctor import doctor_command
 from scheduler.cli.model import evaluate_command, train_command
 from scheduler.cli.query import query_command
 from scheduler.cli.tune import tune_command
+from scheduler.cli.verify import verify_command
 from spaces.errors import InputError
 
 BAD_INPUT = 2
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command("tune")(tune_command)
 app.command("query")(query_command)
+app.command("verify")(verify_command)
 app.command("train")(train_command)
 app.command("evaluate")(evaluate_command)
 app.command("export")(export_command)

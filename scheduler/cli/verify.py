@@ -1,0 +1,97 @@
+"""``tilewright verify``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from scheduler.cli.options import (
+    Format,
+    Operator,
+    Parameters,
+    TargetName,
+    Threads,
+    parse_target,
+    parse_workload,
+)
+
+if TYPE_CHECKING:
+    from scheduler.verification import Verdict
+
+
+def verify_command(
+    operator: Operator,
+    parameters: Parameters = None,
+    target: TargetName = "cpu",
+    threads: Threads = None,
+    schedules: Annotated[int, typer.Option(min=1, help="Random schedules to check.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Of schedules and inputs.")] = 0,
+    format: Annotated[Format, typer.Option(help="How to print the outcome.")] = Format.TABLE,
+) -> None:
+    """Check random schedules of every template against the float64 reference.
+
+    Kernels of a named GPU, such as cuda:sm_90a, are emulated on the CPU, asynchrony included: no
+    GPU is needed, and large shapes are shortened. Those of cpu and cuda run for real. The exit
+    code is 1 if any is wrong.
+    """
+    workload = parse_workload(operator, parameters)
+    machine = parse_target(target, threads)
+
+    from scheduler.cli.output import console, table
+    from scheduler.limits import check_memory
+    from scheduler.verification import draw, emulable, emulate, measure
+    from spaces.registry import space_for
+
+    emulated = ":" in target
+    checked = emulable(workload) if emulated else workload
+    check_memory(checked)
+    space = space_for(checked, machine)
+    drawn = draw(space, schedules, seed)
+    verdicts = list(emulate(space, drawn, seed=seed) if emulated else measure(space, drawn))
+    if format is Format.JSON:
+        outcome = {"workload": workload.to_json(), "checked": checked.to_json()}
+        print(json.dumps(outcome | {"emulated": emulated} | _as_json(verdicts)))
+    else:
+        way = "emulated in eager, lazy and random order" if emulated else "run"
+        if checked is not workload:
+            print(f"{workload} is too large to emulate; checked with the same tails instead:")
+        print(f"{checked} on {machine.summary}: {len(verdicts)} schedules, {way}")
+        columns = ("template", "#schedules", "#right", "#refused", "#wrong")
+        rows = [(name, *map(str, counts.values())) for name, counts in _counts(verdicts).items()]
+        console().print(table(columns, rows))
+        for verdict in _wrong(verdicts)[:1]:
+            print(f"first failure: {verdict.error_kind}: {verdict.error_text}")
+            print(f"  of {verdict.schedule}")
+    if _wrong(verdicts):
+        raise typer.Exit(1)
+
+
+def _wrong(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in verdicts if not (verdict.right or verdict.refused)]
+
+
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
+    """By template."""
+    counts: dict[str, dict[str, int]] = {}
+    for verdict in verdicts:
+        row = counts.setdefault(
+            verdict.schedule.template, {"schedules": 0, "right": 0, "refused": 0, "wrong": 0}
+        )
+        row["schedules"] += 1
+        row["right" if verdict.right else "refused" if verdict.refused else "wrong"] += 1
+    return counts
+
+
+def _as_json(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    failures = [
+        {
+            "schedule": verdict.schedule.to_json(),
+            "error_kind": verdict.error_kind,
+            "error_text": verdict.error_text,
+        }
+        for verdict in _wrong(verdicts)
+    ]
+    return {"templates": _counts(verdicts), "failures": failures}

@@ -1,0 +1,138 @@
+"""Whether random schedules of a space compute their workload: emulated, or on the hardware.
+
+Emulation runs every CUDA thread on the CPU, some 10^9 multiply-adds a second, so a large
+workload is checked on a smaller one with the same tails (:func:`emulable`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from measure.measurement import Candidate, ErrorKind
+from spaces.operators import workload as make_workload
+from spaces.schedule import Schedule
+from spaces.space import NO_PREFERENCE, Space
+from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from measure.cuda.emulator import Interleaving
+    from measure.interfaces import Executor
+
+BATCH = 8  # kernels of one library: compiling one alone costs several times as much
+LARGEST = 2**27  # multiply-adds that are emulated for one schedule
+STEP = 256  # extents are shortened by multiples of the largest tile
+REFUSALS = (ErrorKind.REJECTED, ErrorKind.COMPILE_TIMEOUT)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of one schedule; a refused one (it spills, say) is not wrong, but unproven."""
+
+    schedule: Schedule
+    error_kind: ErrorKind | None = None
+    error_text: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Whether the kernel ran and agrees with the reference."""
+        return self.error_kind is None
+
+    @property
+    def refused(self) -> bool:
+        """Whether it never ran, for its resources."""
+        return self.error_kind in REFUSALS
+
+
+def draw(space: Space, count: int, seed: int = 0) -> list[Schedule]:
+    """About ``count`` distinct random schedules, as many of each template as of the others.
+
+    Fewer of a template that has fewer.
+    """
+    generator = np.random.default_rng(seed)
+    share = -(-count // len(space.templates))
+    schedules: list[Schedule] = []
+    for i, template in enumerate(space.templates):
+        wishes = np.full((4 * share, space.width), NO_PREFERENCE, dtype=np.int32)
+        wishes[:, 0] = i
+        drawn = map(space.schedule, space.complete(wishes, generator))
+        distinct = dict.fromkeys(s for s in drawn if s.template == template)
+        schedules += list(distinct)[:share]
+    return schedules
+
+
+def emulable(workload: Workload) -> Workload:
+    """``workload``, or one like it that is small enough to emulate.
+
+    Its longest extents are shortened by multiples of 256, the largest tile, so that the same
+    tails, alignments and layouts remain.
+    """
+    extents = dict(workload.extents)
+    while prod(extents.values()) > LARGEST:
+        longest = max(extents, key=lambda name: extents[name])
+        if extents[longest] <= STEP:
+            break
+        excess = prod(extents.values()) / LARGEST
+        fewest = extents[longest] % STEP or STEP
+        halves = (extents[longest] // 2 - fewest) // STEP * STEP + fewest
+        extents[longest] = max(fewest, halves if excess > 2 else extents[longest] - STEP)
+    if extents == workload.extents:
+        return workload
+    return make_workload(workload.operator, **{**dict(workload.parameters), **extents})
+
+
+def emulate(
+    space: Space,
+    schedules: Sequence[Schedule],
+    interleavings: Sequence[Interleaving] | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+) -> Iterator[Verdict]:
+    """Verdicts on ``schedules`` of a CUDA space as the emulator reaches them, in their order.
+
+    Each kernel runs on random inputs by ``seed`` once in each of ``interleavings`` (default:
+    eager, lazy and two random ones); ``jobs`` processes at a time (default: one a core).
+    """
+    from measure.cuda.emulator import INTERLEAVINGS, Emulator, verify
+
+    orders = INTERLEAVINGS if interleavings is None else interleavings
+    groups = [schedules[i : i + BATCH] for i in range(0, len(schedules), BATCH)]
+
+    def judge(group: Sequence[Schedule]) -> list[Verdict]:
+        kernels = [space.lower(schedule) for schedule in group]
+        emulator.build(kernels)
+        results = [verify(emulator, space.workload, kernel, orders, seed) for kernel in kernels]
+        return [
+            Verdict(schedule, result.error_kind, result.error_text)
+            for schedule, result in zip(group, results, strict=True)
+        ]
+
+    with Emulator(BATCH) as emulator, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
+        for verdicts in threads.map(judge, groups):
+            yield from verdicts
+
+
+def measure(
+    space: Space, schedules: Sequence[Schedule], executor: Executor | None = None
+) -> Iterator[Verdict]:
+    """Verdicts on ``schedules`` as their kernels are built and run for real, in any order.
+
+    ``executor`` defaults to one of this machine, which must be the space's target.
+    """
+    from measure.executor import LocalExecutor
+
+    own = executor or LocalExecutor(space.target)
+    try:
+        own.submit([Candidate(space.workload, space.target, s, space.lower(s)) for s in schedules])
+        while own.pending():
+            for found in own.results(timeout=1.0):
+                yield Verdict(found.schedule, found.error_kind, found.error_text)
+    finally:
+        if executor is None:
+            own.close()

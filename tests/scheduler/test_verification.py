@@ -1,0 +1,116 @@
+"""Drawing, shortening and judging schedules, and the command that does it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from measure.cuda.emulator import Interleaving
+from measure.measurement import ErrorKind
+from scheduler import verification
+from scheduler.cli.app import run
+from scheduler.verification import draw, emulable, emulate, measure
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.space import Space
+from spaces.target import detect_target
+
+WORK = workload("matmul", m=33, n=18, k=20, epilogue="relu(x + bias[n])", c="col")
+
+
+@pytest.fixture(scope="module")
+def space():
+    return space_for(WORK, detect_target("cuda:sm_90a"))
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Lets every kernel compute half of what it should."""
+    lower = Space.lower
+
+    def wrong(self, schedule):
+        parameters = dict(self.workload.parameters)
+        parameters["epilogue"] = f"({parameters['epilogue']}) * 0.5"
+        return lower(space_for(workload("matmul", **parameters), self.target), schedule)
+
+    def break_them():
+        monkeypatch.setattr(Space, "lower", wrong)
+
+    return break_them
+
+
+def test_schedules_are_distinct_valid_and_alike_often_of_each_template(space):
+    schedules = draw(space, 40, seed=5)
+    assert len(set(schedules)) == len(schedules)
+    assert all(schedule in space for schedule in schedules)
+    counts = Counter(schedule.template for schedule in schedules)
+    assert set(counts) == set(space.templates)
+    assert max(counts.values()) == -(-40 // len(space.templates))
+    assert draw(space, 40, seed=5) == schedules != draw(space, 40, seed=6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(*[st.integers(1, 40000)] * 3)
+def test_what_is_emulated_is_small_and_has_the_same_tails(m, n, k):
+    asked = workload("matmul", m=m, n=n, k=k, dtype="float16", a="col", epilogue="gelu(x)")
+    small = emulable(asked)
+    extents = small.extents
+    for name, extent in asked.extents.items():
+        assert 1 <= extents[name] <= extent
+        assert (extent - extents[name]) % 256 == 0
+    assert np.prod(list(extents.values())) <= verification.LARGEST
+    same = {name: value for name, value in small.parameters if name not in extents}
+    assert same == {name: value for name, value in asked.parameters if name not in extents}
+    assert emulable(small) is small
+
+
+def test_right_kernels_are_right_and_wrong_ones_are_told(space, broken):
+    schedules = draw(space, 2 * len(space.templates))
+    eager = [Interleaving("eager")]
+    verdicts = list(emulate(space, schedules, eager))
+    assert [v.schedule for v in verdicts] == schedules
+    assert all(v.right for v in verdicts), verdicts
+    broken()
+    for verdict in emulate(space, schedules, eager):
+        assert verdict.error_kind is ErrorKind.WRONG
+        assert not verdict.refused
+        assert "elements are wrong" in verdict.error_text
+
+
+def test_kernels_of_this_machine_are_run():
+    space = space_for(WORK, detect_target("cpu"))
+    schedules = draw(space, 4)
+    verdicts = list(measure(space, schedules))
+    assert {v.schedule for v in verdicts} == set(schedules)
+    assert all(v.right for v in verdicts), verdicts
+
+
+WORDS = ["verify", "matmul", "m=33", "n=18", "k=20", "epilogue=relu(x)", "--target", "cuda:sm_80"]
+
+
+def test_the_command_prints_a_table_and_says_what_was_shortened(capsys):
+    assert run([*WORDS, "--schedules", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "emulated" in lines[0]
+    assert any(line.split()[:1] == ["simt"] for line in lines)
+
+
+def test_the_command_fails_where_a_kernel_is_wrong(capsys, broken):
+    broken()
+    assert run([*WORDS, "--schedules", "2"]) == 1
+    assert "first failure: wrong_result:" in capsys.readouterr().out
+
+
+def test_the_command_prints_json(capsys):
+    assert run([*WORDS, "--schedules", "1", "--format", "json"]) == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert outcome["emulated"]
+    assert outcome["failures"] == []
+    assert outcome["workload"] == outcome["checked"]
+    simt = outcome["templates"]["simt"]
+    assert simt == {"schedules": 1, "right": 1, "refused": 0, "wrong": 0}
