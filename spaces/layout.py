@@ -103,14 +103,30 @@ class Swizzled(Layout):
     shift: int
 
     def index(self, indices: Sequence[Index]) -> Index:
-        """The plain offset, XORed with its key."""
+        """The plain offset, its bits below the key XORed with it.
+
+        The bits above stay outside, so that a compiler finds the XOR once for many offsets."""
         offset = self.plain.index(indices)
         key = offset // 2 ** (self.base + self.shift) % 2**self.bits * 2**self.base
-        if offset.value is not None and key.value is not None:
-            return index(offset.value ^ key.value)
         if key.value == 0:
             return offset
-        return Index(((Variable(f"{offset} ^ {key}", self.size), 1),))
+        block = 2 ** (self.base + self.bits)
+        high, low = offset // block * block, offset % block
+        if low.value is not None and key.value is not None:
+            return high + (low.value ^ key.value)
+        return high + Index(((Variable(f"{low} ^ {key}", block), 1),))
+
+
+@dataclass(frozen=True)
+class Permuted(Layout):
+    """``plain`` with its ranks in another order: rank ``i`` is rank ``order[i]`` of ``plain``."""
+
+    plain: Layout
+    order: tuple[int, ...]
+
+    def index(self, indices: Sequence[Index]) -> Index:
+        """The plain layout's offset of the indices put back in order."""
+        return self.plain.index([indices[self.order.index(r)] for r in range(len(self.order))])
 
 
 def strided(shape: Sequence[int], strides: Sequence[int]) -> Strided:
@@ -137,3 +153,10 @@ def swizzled(plain: Layout, bits: int, base: int, shift: int) -> Swizzled:
         raise ValueError(f"swizzle bits={bits} base={base} shift={shift}: needs 0 < bits <= shift")
     block = 2 ** (base + bits)
     return Swizzled(plain.shape, -(-plain.size // block) * block, plain, bits, base, shift)
+
+
+def permuted(plain: Layout, *order: int) -> Permuted:
+    """``plain`` seen with its ranks in ``order``: ``permuted(f, 1, 0)`` is the transpose."""
+    if sorted(order) != list(range(len(plain.shape))):
+        raise ValueError(f"order {order} is no permutation of the ranks of {plain.shape}")
+    return Permuted(tuple(plain.shape[r] for r in order), plain.size, plain, order)

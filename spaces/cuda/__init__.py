@@ -1,5 +1,6 @@
 """The CUDA target: hardware as data, and the templates that generate CUDA C++."""
 
+from spaces.cuda.mma import Mma
 from spaces.cuda.simt import Simt
 
-TEMPLATES = (Simt,)
+TEMPLATES = (Mma, Simt)

@@ -67,11 +67,12 @@ class Simt(Template):
         sizes = SimtSizes(self.product)
         rows, columns = sizes.block(c)
         threads = sizes.threads(c)
+        vector = min(sizes.vector(self.product.left), sizes.vector(self.product.right))
         warps = threads // 32
         high, wide = sizes.vectors(c)
         multiplies = warps * c["depth"] * c["thread_rows"] * c["thread_columns"]
         loads = warps * c["depth"] * (c["thread_rows"] // high + c["thread_columns"] // wide)
-        fetches = 2 * (rows + columns) * c["depth"] / (32 * sizes.global_vector)
+        fetches = 2 * (rows + columns) * c["depth"] / (32 * vector)
         return Blocks(
             rows=rows,
             columns=columns,
@@ -87,7 +88,7 @@ class Simt(Template):
             * sizes.bytes
             * (sizes.lane_rows(c) * c["thread_rows"] + sizes.lane_columns(c) * c["thread_columns"]),
             chains=c["thread_rows"] * c["thread_columns"],
-            vector_fraction=sizes.global_vector * sizes.bytes / 16,
+            vector_fraction=vector * self.product.left.element.bytes / 16,
         )
 
 

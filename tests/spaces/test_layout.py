@@ -113,7 +113,7 @@ def test_emitted_c_is_simple():
     assert packed.emit("6 * p", "k").count("/") == 1
     assert packed.emit(0, "k") == "6 * k"
     swizzle = swizzled(row_major(8, 64), bits=3, base=3, shift=3)
-    assert swizzle.emit("r", "c") == "(64 * r + c) ^ (8 * r)"
+    assert swizzle.emit("r", "c") == "64 * r + (c ^ (8 * r))"
 
 
 def test_malformed_layouts_are_refused():

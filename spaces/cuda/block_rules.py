@@ -1,0 +1,142 @@
+"""What rules out blocks for what they take: threads, shared memory, registers.
+
+Templates differ in how decisions become sizes (:class:`BlockSizes`), not in what a multiprocessor
+has of each.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.cuda.target import CudaTarget
+from spaces.cuda.tile_copy import source_of
+from spaces.cuda.traffic import BLOCK_SHARED
+from spaces.integers import ceil_div
+from spaces.product import Product
+from spaces.template import Decision, Rule
+from spaces.workload import Operand
+
+WARP = 32
+
+
+@dataclass(frozen=True)
+class BlockSizes(ABC):
+    """Extents and resources of schedules of ``product``, from columns of their decisions."""
+
+    product: Product
+
+    @abstractmethod
+    def block(self, c: Any) -> tuple[Any, Any]:
+        """Rows and columns of a block's tile."""
+
+    @abstractmethod
+    def shared_bytes(self, c: Any) -> Any:
+        """Shared memory of a block."""
+
+    @abstractmethod
+    def registers(self, c: Any) -> Any:
+        """The least 32-bit registers that a thread can do with."""
+
+    def threads(self, c: Any) -> Any:
+        """Threads of a block."""
+        return c["warp_rows"] * c["warp_columns"] * WARP
+
+    def register_limit(self, target: CudaTarget, c: Any) -> Any:
+        """Registers that a thread may have, so that as many blocks fit as were asked for."""
+        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
+        return np.minimum(share // 8 * 8, target.registers_per_thread)
+
+    def vector(self, operand: Operand) -> int:
+        """Elements of an input's widest global accesses, tiles aside."""
+        fast = source_of(self.product, operand).shape[1]
+        return int(np.gcd(16 // operand.element.bytes, fast))
+
+    def held(self, operand: Operand, width: Any, c: Any) -> Any:
+        """Elements of a tile of ``width`` rows or columns that pass through a thread."""
+        deep = (
+            self.product.left_runs_deep
+            if operand is self.product.left
+            else self.product.right_runs_deep
+        )
+        tile_fast, tile_slow = (c["depth"], width) if deep else (width, c["depth"])
+        vector = np.gcd(self.vector(operand), tile_fast)
+        fast = np.gcd(tile_fast // vector, self.threads(c))
+        turns = ceil_div(tile_slow, self.threads(c) // fast) * (tile_fast // vector // fast)
+        return turns * vector
+
+
+def step_rule(product: Product, decisions: Sequence[Decision]) -> Rule:
+    """Steps no deeper than the product needs."""
+    (depths,) = (d.values for d in decisions if d.name == "depth")
+    return Rule(
+        "step_depth",
+        ("depth",),
+        lambda c: (c["depth"] < 2 * product.terms) | (c["depth"] == depths[0]),
+        lambda c: f"a step of {c['depth']} terms is twice the {product.terms} there are, or more",
+    )
+
+
+def thread_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
+    """What a block and a multiprocessor hold in threads."""
+    most = min(target.threads_per_block, 512)
+    return [
+        Rule(
+            "threads",
+            ("warp_rows", "warp_columns"),
+            lambda c: sizes.threads(c) <= most,
+            lambda c: (
+                f"{c['warp_rows']} times {c['warp_columns']} warps are {sizes.threads(c)} "
+                f"threads; allowed: {most}"
+            ),
+        ),
+        Rule(
+            "resident_threads",
+            ("warp_rows", "warp_columns", "residency"),
+            lambda c: sizes.threads(c) * c["residency"] <= target.threads_per_multiprocessor,
+            lambda c: (
+                f"{c['residency']} blocks of {sizes.threads(c)} threads are more than the "
+                f"{target.threads_per_multiprocessor} a multiprocessor holds"
+            ),
+        ),
+    ]
+
+
+def memory_rules(sizes: BlockSizes, target: CudaTarget, reads: Sequence[str]) -> list[Rule]:
+    """What they hold in shared memory and registers; ``reads`` decide the sizes."""
+    return [
+        Rule(
+            "shared_memory",
+            tuple(reads),
+            lambda c: sizes.shared_bytes(c) <= target.shared_per_block,
+            lambda c: (
+                f"the stages of both tiles take {sizes.shared_bytes(c)} bytes of shared memory; "
+                f"a block may have {target.shared_per_block}"
+            ),
+        ),
+        Rule(
+            "resident_shared_memory",
+            (*reads, "residency"),
+            lambda c: (
+                (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
+                <= target.shared_per_multiprocessor
+            ),
+            lambda c: (
+                f"{c['residency']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do "
+                f"not fit the {target.shared_per_multiprocessor} of a multiprocessor"
+            ),
+        ),
+        Rule(
+            "registers",
+            (*reads, "residency"),
+            lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
+            lambda c: (
+                f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
+                f"{sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
+            ),
+        ),
+    ]

@@ -1,0 +1,99 @@
+"""What rules out a schedule of a contraction by ``mma.sync``, and the sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spaces.cuda.block_rules import BlockSizes, memory_rules, step_rule, thread_rules
+from spaces.cuda.target import CudaTarget
+from spaces.cuda.tile_grid import exchange_rule, grid_rules
+from spaces.integers import round_up
+from spaces.product import Product
+from spaces.template import Decision, Rule
+from spaces.workload import Operand
+
+TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
+FRAGMENT = 16
+
+
+@dataclass(frozen=True)
+class MmaSizes(BlockSizes):
+    """Sizes of ``mma.sync`` schedules."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element of A and B."""
+        return self.product.left.element.bytes
+
+    def block(self, c: Any) -> tuple[Any, Any]:
+        """Rows and columns of a block's tile."""
+        return c["warp_rows"] * c["tile_rows"], c["warp_columns"] * c["tile_columns"]
+
+    def shared_bytes(self, c: Any) -> Any:
+        """Shared memory of a block: all stages of both tiles."""
+        rows, columns = self.block(c)
+        left = round_up(rows * c["depth"] * self.bytes, 128)
+        return c["stages"] * (left + round_up(columns * c["depth"] * self.bytes, 128))
+
+    def passes_registers(self, operand: Operand) -> bool:
+        """Whether ``cp.async`` cannot move an input's tiles: rows aligned to less than 4 bytes,
+        or elements to be put crosswise of a size that ``ldmatrix`` does not transpose."""
+        product = self.product
+        deep = product.left_runs_deep if operand is product.left else product.right_runs_deep
+        crosswise = self.bytes != 2 and not deep
+        return crosswise or self.vector(operand) * self.bytes < 4
+
+    def registers(self, c: Any) -> Any:
+        """The least 32-bit registers that a thread can do with: sums, fragments of one step,
+        tiles in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
+        sums = c["tile_rows"] * c["tile_columns"] // 32
+        fragments = (c["tile_rows"] + c["tile_columns"]) // FRAGMENT * 4
+        total = sums + fragments + 36
+        for operand, width in zip(
+            (self.product.left, self.product.right), self.block(c), strict=True
+        ):
+            if self.passes_registers(operand):
+                total = total + self.held(operand, width, c)
+        return total
+
+
+def mma_rules(
+    product: Product, target: CudaTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the template, cheapest first."""
+    sizes = MmaSizes(product)
+    return (
+        *thread_rules(sizes, target),
+        *_tile_rules(sizes),
+        step_rule(product, decisions),
+        *memory_rules(sizes, target, (*TILE, "depth", "stages")),
+        *grid_rules(product, TILE, sizes.block, target.multiprocessors),
+        exchange_rule(),
+    )
+
+
+def _tile_rules(sizes: MmaSizes) -> list[Rule]:
+    """Tiles less than twice the output's size, or one fragment high and wide."""
+
+    def bounded(name: str, side: str, reads: tuple[str, ...], extent: int) -> Rule:
+        def size(c: Any) -> Any:
+            return c[reads[0]] * (c[reads[1]] if len(reads) > 1 else 1)
+
+        return Rule(
+            name,
+            reads,
+            lambda c: size(c) < 2 * max(extent, FRAGMENT),
+            lambda c: (
+                f"a tile of {size(c)} {side} is twice as large as the product's {extent}, or larger"
+            ),
+        )
+
+    rows, columns = sizes.product.rows, sizes.product.columns
+    return [
+        bounded("tile_height", "rows", ("tile_rows",), rows),
+        bounded("tile_height", "rows", ("tile_rows", "warp_rows"), rows),
+        bounded("tile_width", "columns", ("tile_columns",), columns),
+        bounded("tile_width", "columns", ("tile_columns", "warp_columns"), columns),
+    ]
