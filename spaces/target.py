@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, get_type_hints
 
 from spaces.errors import InputError
 
@@ -20,6 +20,24 @@ class Target:
     def to_json(self) -> dict[str, Any]:
         """The description as a JSON object; :func:`target_from_json` reads it back."""
         return {"kind": self.kind, **asdict(self)}
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """The target with these fields, as read from JSON; TypeError if one is not as declared."""
+        types = get_type_hints(cls)
+        values = dict(fields)
+        for name, value in values.items():
+            wanted = types.get(name)
+            if wanted == tuple[str, ...] and isinstance(value, list | tuple):
+                values[name] = tuple(value)
+                fits = all(isinstance(word, str) for word in value)
+            elif wanted is float:
+                fits = type(value) in (int, float)
+            else:
+                fits = type(value) is wanted
+            if not fits:
+                raise TypeError(f"{name}={value!r}")
+        return cls(**values)
 
     @property
     def fingerprint(self) -> str:
@@ -64,6 +82,6 @@ def target_from_json(data: Mapping[str, Any]) -> Target:
             from spaces.cuda.target import CudaTarget
 
             return CudaTarget.from_fields(fields)
-    except (TypeError, KeyError) as error:
+    except TypeError as error:
         raise InputError(f"malformed description of a {kind} target: {error}") from None
     raise InputError(f"unknown kind of target {kind!r}; allowed: cpu, cuda")

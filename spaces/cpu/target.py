@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
@@ -54,11 +53,6 @@ class CpuTarget(Target):
     def lanes(self, element_bytes: int) -> int:
         """Elements of that size in one vector register."""
         return self.vector_bytes // element_bytes
-
-    @staticmethod
-    def from_fields(fields: Mapping[str, Any]) -> CpuTarget:
-        """The target with these fields, as read from JSON; TypeError if they are not its own."""
-        return CpuTarget(**{**fields, "flags": tuple(fields["flags"])})
 
 
 def detect_cpu(threads: int = 1) -> CpuTarget:

@@ -49,11 +49,6 @@ class CudaTarget(Target):
     compiler: str
     compiler_version: str
 
-    @classmethod
-    def from_fields(cls, fields: dict[str, Any]) -> CudaTarget:
-        """The target of its JSON fields; raises TypeError or KeyError where they do not fit."""
-        return cls(**{**fields, "features": tuple(fields["features"])})
-
     @property
     def summary(self) -> str:
         """One line for people."""
