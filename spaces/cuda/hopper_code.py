@@ -26,7 +26,7 @@ from spaces.cuda.tile_copy import position_type
 from spaces.cuda.unrolled import unrolled
 from spaces.dtypes import dtype
 from spaces.index import Index, index
-from spaces.integers import ceil_div
+from spaces.integers import ceil_div, round_up
 from spaces.kernel import Kernel, Launch
 from spaces.mapping import repeat
 from spaces.product import Product
@@ -45,15 +45,18 @@ ELEMENTS = {
 """wgmma's names of the types it multiplies here."""
 
 
-def group_registers(consumers: int, producer_registers: int) -> int:
-    """Registers a thread of a multiplying warpgroup may have.
+def launch_registers(threads: int) -> int:
+    """Registers each of a block's threads may have. They lie in four banks, a warp's in one, so
+    that a lone warp costs as much as four."""
+    return int(min(65536 // int(round_up(threads, GROUP)) // 8 * 8, 255))
 
-    With ``producer_registers`` of a loading warpgroup, what that leaves of 65536; else an equal
-    share of all threads, one warp of which loads. In eights, as the hardware gives them.
-    """
+
+def group_registers(consumers: int, producer_registers: int) -> int:
+    """Registers a thread of a multiplying warpgroup may have: what a loading warpgroup of
+    ``producer_registers`` leaves, or where that is 0 and one warp loads, an equal share."""
     if producer_registers:
-        return int(min((512 - producer_registers) // consumers // 8 * 8, 240))
-    return int(min(65536 // (consumers * GROUP + 32) // 8 * 8, 255))
+        return min((512 - producer_registers) // consumers // 8 * 8, 240)
+    return launch_registers(consumers * GROUP + 32)
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ class HopperCode:
             self.product.row if along_rows else self.product.column,
             self.product.depth,
             self.tile[side],
-            self.number("depth_bytes"),
+            self.number("depth") * self.product.left.element.bytes,
             self.cluster[1 - side],
         )
 
@@ -169,7 +172,7 @@ class HopperCode:
             self._rows_and_columns(self.cluster),
             int(ceil_div(self.product.terms, self.m.terms)),
             self.number("splits"),
-            str(self.values["order"]),
+            str(self.values["raster"]),
             self.number("group"),
             self.target.multiprocessors,
         )
@@ -322,6 +325,8 @@ class HopperCode:
         def tile() -> list[str]:
             return [
                 *starts,
+                # unrolled, addresses would not fit the few registers of a loading thread
+                "#pragma unroll 1",
                 "for (int step = 0; step < steps; step++) {",
                 *_indented(load),
                 "}",
@@ -457,7 +462,7 @@ class HopperCode:
                 f"{(index('n_tile') + n_offset).text}, (step | {step}) != 0);"
             ]
 
-        steps = self.number("depth_bytes") // STEP_BYTES
+        steps = self.m.depth_bytes // STEP_BYTES
         return unrolled(repeat(steps, self.blocks), 0, body, "k")
 
     def _release(self, stage: str) -> list[str]:
