@@ -33,9 +33,8 @@ def finish_function(
         place = product.layout(output).emit(i, j)
         return [
             f"const long left = columns - {j};",
-            f"vf x = tw_load_most_float32(s + {sums.emit(i, j)}, left);",
-            f"x = {_value(product, i, j)};",
-            f"tw_store_most_{output.dtype}(c + {place}, x, left);",
+            f"const vf x = tw_load_most_float32(s + {sums.emit(i, j)}, left);",
+            f"tw_store_most_{output.dtype}(c + {place}, {_value(product, i, j)}, left);",
         ]
 
     tile = repeat(rows, vectors) * spatial(1, lanes)

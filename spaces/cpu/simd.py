@@ -50,6 +50,11 @@ typedef unsigned vu __attribute__((vector_size(@BYTES@)));
 typedef unsigned short vh __attribute__((vector_size(@BYTES@ / 2)));
 typedef vf vf_any __attribute__((aligned(4), may_alias));
 typedef vh vh_any __attribute__((aligned(2), may_alias));
+#ifdef __clang__
+#define tw_shuffle(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define tw_shuffle(a, b, ...) __builtin_shuffle(a, b, (vi){__VA_ARGS__})
+#endif
 static inline vf tw_broadcast(float x) { return x - (vf){0}; }
 """
 
@@ -153,7 +158,7 @@ def _sum(lanes: int) -> str:
     half = lanes // 2
     while half:
         order = ", ".join(str(lane ^ half) for lane in range(lanes))
-        turns.append(f"  x += __builtin_shufflevector(x, x, {order});")
+        turns.append(f"  x += tw_shuffle(x, x, {order});")
         half //= 2
     return "\n".join(["static inline float tw_sum(vf x) {", *turns, "  return x[0];", "}\n"])
 
@@ -170,7 +175,7 @@ def _transposition(lanes: int) -> str:
         following = [f"y{stage}_{i}" for i in range(lanes)]
         for i, (a, b) in enumerate(zip(current[: lanes // 2], current[lanes // 2 :], strict=True)):
             for name, mask in ((following[2 * i], "LOW"), (following[2 * i + 1], "HIGH")):
-                stages.append(f"  const vf {name} = __builtin_shuffle({a}, {b}, (vi){{@{mask}@}});")
+                stages.append(f"  const vf {name} = tw_shuffle({a}, {b}, @{mask}@);")
         current = following
     stores = [f"  tw_store_@Q@(q + {i} * ld, {x});" for i, x in enumerate(current)]
     return "\n".join(

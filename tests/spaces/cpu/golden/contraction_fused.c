@@ -404,9 +404,8 @@ static __attribute__((noinline)) void tw_98e62c7ea88dc064_finish(const float *s,
   for (long i0 = 0, i0_most = rows, i0_end = i0_most < 12 ? i0_most : 12; i0 < i0_end; i0++) {
     for (long i1 = 0, i1_most = (columns + 15) / 16, i1_end = i1_most < 2 ? i1_most : 2; i1 < i1_end; i1++) {
       const long left = columns - (16 * i1);
-      vf x = tw_load_most_float32(s + 32 * i0 + 16 * i1, left);
-      x = tw_relu(x + tw_load_most_bfloat16(e_bias + 16 * i1, left)) * tw_splat_bfloat16(e_scale + 0);
-      tw_store_most_bfloat16(c + 90 * i0 + 16 * i1, x, left);
+      const vf x = tw_load_most_float32(s + 32 * i0 + 16 * i1, left);
+      tw_store_most_bfloat16(c + 90 * i0 + 16 * i1, tw_relu(x + tw_load_most_bfloat16(e_bias + 16 * i1, left)) * tw_splat_bfloat16(e_scale + 0), left);
     }
   }
 }
