@@ -1,0 +1,107 @@
+"""Random schedules of all CUDA templates, on random problems, against the float64 reference.
+
+Every kernel runs on the emulator in eager, lazy and two random orders.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import pytest
+
+from scheduler.verification import draw, emulate
+from spaces.operators import workload
+from spaces.registry import space_for, templates_for
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.target import detect_target
+
+SCHEDULES = 300
+GROUPS = 20
+TARGETS = ("cuda:sm_80", "cuda:sm_86", "cuda:sm_89", "cuda:sm_90a")
+# dtype of A and B, that of C
+TYPES = (
+    ("float32", "float32"),
+    ("float64", "float64"),
+    ("float16", "float16"),
+    ("float16", "float32"),
+    ("bfloat16", "bfloat16"),
+    ("bfloat16", "float32"),
+    ("int8", "int32"),
+    ("float8_e4m3fn", "float32"),
+    ("float8_e5m2", "float16"),
+    ("float8_e4m3fn", "bfloat16"),
+)
+EPILOGUES = (
+    "",
+    "relu(x + bias[n])",
+    "gelu(x + bias[n])",
+    "x * scale + residual[m, n]",
+    "silu(x) * rows[m]",
+    "",
+)
+ARITHMETIC = ("", "x * scale + residual[m, n]")  # functions are float32
+MOST = 3 * 2**20  # multiply-adds of a problem
+
+
+def extents(generator: np.random.Generator) -> tuple[int, int, int]:
+    """Odd ones, ones that TMA can take, and a few small or thin ones."""
+    while True:
+        step = int(generator.choice([1, 8, 16, 64]))
+        m, n, k = (int(2 ** generator.uniform(0, 8.6) // step + 1) * step for _ in range(3))
+        if m * n * k <= MOST:
+            return m, n, k
+
+
+def problem(generator: np.random.Generator, number: int) -> Space:
+    """A random problem; consecutive numbers have other types and targets."""
+    source, result = TYPES[number % len(TYPES)]
+    # Half of the problems are for the newest GPU, which most templates serve.
+    name = TARGETS[-1] if number // len(TYPES) % 2 else generator.choice(TARGETS)
+    if source.startswith("float8") and name not in TARGETS[2:]:
+        name = TARGETS[-1]
+    m, n, k = extents(generator)
+    layouts = {operand: str(generator.choice(["row", "col"])) for operand in "abc"}
+    epilogue = str(generator.choice(ARITHMETIC if source == "float64" else EPILOGUES))
+    if source == "int8":
+        epilogue = ""
+    made = workload("matmul", m=m, n=n, k=k, dtype=source, out=result, epilogue=epilogue, **layouts)
+    return space_for(made, detect_target(name))
+
+
+@cache
+def samples() -> list[tuple[Space, list[Schedule]]]:
+    """Problems, and schedules to check of each."""
+    generator = np.random.default_rng(2026)
+    found: list[tuple[Space, list[Schedule]]] = []
+    while sum(len(schedules) for _, schedules in found) < SCHEDULES:
+        space = problem(generator, len(found))
+        schedules = draw(space, 3 * len(space.templates), int(generator.integers(2**31)))
+        found.append((space, schedules))
+    return found
+
+
+def test_the_samples_cover_what_there_is():
+    schedules = [schedule for _, some in samples() for schedule in some]
+    assert len(schedules) >= SCHEDULES
+    templates = Counter(schedule.template for schedule in schedules)
+    for template in templates_for(detect_target(TARGETS[-1])):
+        assert templates[template.name] >= SCHEDULES / 10, template.name
+    parameters = [dict(space.workload.parameters) for space, _ in samples()]
+    for name in ("a", "b", "c"):
+        assert {p[name] for p in parameters} == {"row", "col"}
+    assert {(p["dtype"], p["out"]) for p in parameters} == set(TYPES)
+    assert len({p["epilogue"] for p in parameters}) == len(set(EPILOGUES))
+    assert {space.target.name for space, _ in samples()} == {t[5:] for t in TARGETS}
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_random_schedules_agree_with_the_reference(group):
+    failures = []
+    for space, schedules in samples()[group::GROUPS]:
+        for verdict in emulate(space, schedules, seed=group):
+            if not verdict.right:
+                failures.append(f"{space.workload} {space.target.name} {verdict}")
+    assert not failures, "\n".join(failures)
