@@ -28,16 +28,16 @@ class Evolution:
     model weighs as much as the prior.
     """
 
-    immigrants: int = 512
+    immigrants: int = 2048
     parents: int = 64
     children: int = 128
     generations: int = 3
     leaders: int = 3
     neighbours: float = 0.4
     random: float = 1 / 16
-    diversity: float = 0.1
+    diversity: float = 0.2
     opening_diversity: float = 0.5
-    caution: float = 16.0
+    caution: float = 8.0
 
 
 class EvolutionarySearch:

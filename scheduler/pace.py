@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
-BATCH_SHARE = 0.05  # of the time allowed, that one batch may take
+BATCH_SHARE = 0.08  # of the time allowed, that one batch may take
 CALLS = 6  # of a candidate's kernel, until it is verified and timed
 CANDIDATE_SECONDS = 0.06  # for the rest: compiling, mostly
 RESERVE = 0.15  # share of the time that the final comparison may take at most

@@ -118,12 +118,12 @@ class Tuner:
                 pass
             if not self._executor.pending():
                 return
-            self._announce_best()
             measurements = self._collect()
             for measurement in measurements:
                 self._board.add(measurement, self._ledger.elapsed)
                 self._report("search", measurement)
             self._tell(measurements)
+            self._announce_best()
         self._stop = self._stop or Stop.SECONDS
 
     def _compare(self) -> None:
@@ -155,6 +155,7 @@ class Tuner:
             return False
         self._submitted += len(schedules)
         self._executor.submit([self._candidate(schedule) for schedule in schedules])
+        self._announce_best()  # an executor forgets it when it sees another workload
         return True
 
     def _reason_to_stop(self) -> Stop | None:
