@@ -163,21 +163,21 @@ void retire_clusters() {
   }
 }
 
-// The oldest, or in random mode the best of a few by the priority of their warps: some warps
-// then run far ahead of others, which is what shows a missing barrier.
+// The oldest, or in random mode one of the warp of highest priority. Priorities change only when a
+// thread is preempted, so that some warp may be left far behind all others: that is what shows a
+// missing barrier (Burckhardt et al., A Randomized Scheduler with Probabilistic Guarantees of
+// Finding Bugs, ASPLOS 2010).
 Fiber *pick() {
-  if (machine.ready.empty()) return nullptr;
+  auto &ready = machine.ready;
+  if (ready.empty()) return nullptr;
   if (machine.mode == Mode::random) {
-    size_t best = random_below(machine.ready.size());
-    for (int i = 0; i < 3; i++) {
-      size_t other = random_below(machine.ready.size());
-      if (machine.ready[other]->warp->priority > machine.ready[best]->warp->priority) best = other;
-    }
-    std::swap(machine.ready[best], machine.ready.front());
-    if (random_below(512) == 0) machine.ready.front()->warp->priority = random_below(1 << 16);
+    size_t best = random_below(ready.size());
+    for (size_t i = 0; i < ready.size(); i++)
+      if (ready[i]->warp->priority > ready[best]->warp->priority) best = i;
+    std::swap(ready[best], ready.front());
   }
-  Fiber *fiber = machine.ready.front();
-  machine.ready.pop_front();
+  Fiber *fiber = ready.front();
+  ready.pop_front();
   return fiber;
 }
 
@@ -239,6 +239,7 @@ void wake(Waiters &waiters) {
 
 void perhaps_preempt(u32 chance) {
   if (machine.mode != Mode::random || random_below(chance)) return;
+  machine.current->warp->priority = random_below(1 << 16);
   machine.ready.push_back(machine.current);
   leave();
 }

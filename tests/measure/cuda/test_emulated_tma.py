@@ -367,7 +367,7 @@ def test_distributed_shared_memory(emulator):
 
 def test_leaving_a_cluster_too_early_shows(emulator):
     body = EXCHANGE[: EXCHANGE.rindex("tw::sync_cluster();")].replace(
-        "tw::sync_cluster();\n  tw::store_remote", "if (rank == 3) return;\n  tw::store_remote"
+        "tw::mbarrier_wait(b, 0);", "if (rank == 3) return;\n  tw::mbarrier_wait(b, 0);"
     )
     made = cluster_kernel("left", body, shared=136)
     found = outcomes(emulator, made, {"A": CLUSTER_INPUT}).values()
