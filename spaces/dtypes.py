@@ -16,6 +16,10 @@ class DType:
 
     ``accumulator`` names the dtype that sums of products of this type are kept in.
     ``epsilon`` is the spacing of 1.0: the unit of the tolerance of a verification.
+
+    ``tfloat32`` is float32 in memory of which multiplications read 10 bits of fraction, as
+    tensor cores do (CUDA C++ Programming Guide, "Alternate Floating Point"). It is a dtype of
+    its own because whoever says float32 means all its bits.
     """
 
     name: str
@@ -30,7 +34,15 @@ class DType:
             import ml_dtypes
 
             return np.dtype(getattr(ml_dtypes, self.name))
-        return np.dtype(self.name)
+        return np.dtype("float32" if self.name == "tfloat32" else self.name)
+
+    def cast(self, values: np.ndarray) -> np.ndarray:
+        """``values`` in this type, C-contiguous; tfloat32 rounds to nearest, ties away."""
+        cast = np.asarray(values, self.numpy, order="C")
+        if self.name != "tfloat32":
+            return cast
+        bits = (cast.view(np.uint32) + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+        return np.where(np.isfinite(cast), bits.view(np.float32), cast)
 
     @property
     def is_integer(self) -> bool:
@@ -43,6 +55,7 @@ DTYPES = {
     for d in (
         DType("float64", 8, "float64", 2.0**-52),
         DType("float32", 4, "float32", 2.0**-23),
+        DType("tfloat32", 4, "float32", 2.0**-10),
         DType("float16", 2, "float32", 2.0**-10),
         DType("bfloat16", 2, "float32", 2.0**-7),
         DType("float8_e4m3fn", 1, "float32", 2.0**-3),

@@ -33,12 +33,15 @@ def matmul(
     """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``.
 
     ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
-    input's, or the accumulator's for float8 and int8). ``a``, ``b``, ``c`` are ``row`` or ``col``
-    major. The epilogue is an expression over ``x`` (the accumulator), see ``spaces.expression``.
+    input's, or the accumulator's for tfloat32, float8 and int8). ``a``, ``b``, ``c`` are ``row``
+    or ``col`` major. The epilogue is an expression over ``x`` (the accumulator), see
+    ``spaces.expression``.
     """
     source = element_type(dtype)
-    output = out or (dtype if source.bytes > 1 else source.accumulator)
-    element_type(output)
+    same = source.bytes > 1 and dtype != "tfloat32"
+    output = out or (dtype if same else source.accumulator)
+    if element_type(output).name == "tfloat32":
+        raise InputError("out='tfloat32' is a dtype of inputs only; allowed here: float32")
     extents = {name: _extent(name, value) for name, value in (("m", m), ("n", n), ("k", k))}
     orders = {name: _order(name, value) for name, value in (("a", a), ("b", b), ("c", c))}
 

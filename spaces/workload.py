@@ -78,7 +78,7 @@ class Operand:
 
     def array(self, values: np.ndarray) -> np.ndarray:
         """``values`` (of :attr:`shape`) converted to this operand's dtype and memory order."""
-        ordered = np.asarray(values.transpose(self.order), self.element.numpy, order="C")
+        ordered = self.element.cast(values.transpose(self.order))
         return ordered.transpose(np.argsort(self.order))
 
 

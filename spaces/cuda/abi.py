@@ -30,6 +30,7 @@ TENSOR_MAPS = "tensor_maps"
 C_TYPES = {
     "float64": "double",
     "float32": "float",
+    "tfloat32": "float",
     "float16": "f16",
     "bfloat16": "bf16",
     "float8_e4m3fn": "e4m3",

@@ -50,12 +50,14 @@ class MmaSizes(BlockSizes):
         tiles in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
         sums = c["tile_rows"] * c["tile_columns"] // 32
         fragments = (c["tile_rows"] + c["tile_columns"]) // FRAGMENT * 4
-        total = sums + fragments + 36
+        pieces = c["depth"] * self.bytes // FRAGMENT
+        functions = 8 * (self.product.workload.epilogue is not None)
+        total = sums + fragments + pieces + functions + 32
         for operand, width in zip(
             (self.product.left, self.product.right), self.block(c), strict=True
         ):
             if self.passes_registers(operand):
-                total = total + self.held(operand, width, c)
+                total = total + self.held(operand, width, c) + 16
         return total
 
 

@@ -93,6 +93,7 @@ _TENSOR_RATE = {
     "float16": 1.0,
     "bfloat16": 1.0,
     "float32": 0.5,
+    "tfloat32": 0.5,
     "int8": 2.0,
     "float8_e4m3fn": 2.0,
     "float8_e5m2": 2.0,
