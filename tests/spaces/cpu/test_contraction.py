@@ -215,28 +215,41 @@ def test_a_schedule_outside_the_space_is_not_lowered():
         space.lower(wild)
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters", "threads"),
-    [
-        ("plain", {"m": 100, "n": 70, "k": 50}, 1),
-        (
-            "fused",
-            {
-                "m": 61, "n": 90, "k": 600, "dtype": "bfloat16", "a": "col", "b": "col",
-                "epilogue": "relu(x + bias[n]) * scale",
-            },
-            4,
-        ),
-    ],
-)  # fmt: skip
-def test_generated_code_is_what_it_was(name, parameters, threads):
+GOLDEN_CASES = {
+    "plain": (
+        {"m": 100, "n": 70, "k": 50},
+        1,
+        {
+            "multiply": "fma", "tile_rows": 10, "tile_vectors": 2, "row_workers": 1,
+            "column_workers": 1, "order": "columns_outer", "pack_left": False, "pack_right": True,
+            "block_depth": 256, "block_rows": 64, "block_columns": 64, "unroll": 2, "prefetch": 0,
+        },
+    ),
+    "fused": (
+        {
+            "m": 61, "n": 90, "k": 600, "dtype": "bfloat16", "a": "col", "b": "col",
+            "epilogue": "relu(x + bias[n]) * scale",
+        },
+        4,
+        {
+            "multiply": "dot", "tile_rows": 6, "tile_vectors": 4, "row_workers": 2,
+            "column_workers": 1, "order": "rows_outer", "pack_left": True, "pack_right": True,
+            "block_depth": 384, "block_rows": 32, "block_columns": 128, "unroll": 1, "prefetch": 8,
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GOLDEN_CASES)
+def test_generated_code_is_what_it_was(name):
     """Run with TILEWRIGHT_UPDATE_GOLDEN=1 to accept a change, and read the difference."""
+    parameters, threads, values = GOLDEN_CASES[name]
     w = workload("matmul", **parameters)
-    space = space_of(w, dataclasses.replace(FIXED, threads=threads))
-    row = space.sample(np.random.default_rng(1), 1)[0]
-    kernel = space.lower(space.schedule(row))
-    assert kernel == space.lower(space.schedule(row))
-    text = f"/* {w}\n   {space.schedule(row)} */\n{kernel.source}"
+    space = space_of(w, dataclasses.replace(FIXED, threads=threads, bf16_dot=True))
+    schedule = Schedule("contraction", tuple(values.items()))
+    kernel = space.lower(schedule)
+    assert kernel == space.lower(schedule)
+    text = f"/* {w}\n   {schedule} */\n{kernel.source}"
     path = GOLDEN / f"contraction_{name}.c"
     if os.environ.get("TILEWRIGHT_UPDATE_GOLDEN"):
         path.write_text(text)
