@@ -126,7 +126,7 @@ def _decisions(product: Product) -> tuple[Decision, ...]:
         Decision("block_n", tuple(range(16, 257, 16))),
         Decision("schedule", ("cooperative", "pingpong")),
         Decision("consumers", (1, 2, 3)),
-        Decision("producer_registers", (0, 24, 32, 40)),
+        Decision("producer_registers", (0, 24, 32, 40, 56)),
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", (64 // element, 128 // element)),
         Decision("staging", (0, 1, 2, 4)),

@@ -52,11 +52,14 @@ def launch_registers(threads: int) -> int:
 
 
 def group_registers(consumers: int, producer_registers: int) -> int:
-    """Registers a thread of a multiplying warpgroup may have: what a loading warpgroup of
-    ``producer_registers`` leaves, or where that is 0 and one warp loads, an equal share."""
-    if producer_registers:
-        return min((512 - producer_registers) // consumers // 8 * 8, 240)
-    return launch_registers(consumers * GROUP + 32)
+    """Registers a thread of a multiplying warpgroup may have: what a loading warpgroup that keeps
+    ``producer_registers`` leaves of those all threads start with, or where that is 0 and one warp
+    loads, the latter."""
+    if not producer_registers:
+        return launch_registers(consumers * GROUP + 32)
+    groups = consumers + 1
+    pool = launch_registers(groups * GROUP) * groups
+    return (pool - producer_registers) // consumers // 8 * 8
 
 
 @dataclass(frozen=True)

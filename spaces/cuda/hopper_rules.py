@@ -139,18 +139,15 @@ def _role_rules(sizes: HopperSizes) -> list[Rule]:
             ),
         ),
         Rule(
-            "distinct_gift",
+            "kept_registers",
             ("consumers", "producer_registers"),
             lambda c: (
-                (c["producer_registers"] <= 32)
-                | (
-                    sizes.group_registers(c)
-                    != sizes.group_registers({**c, "producer_registers": 0 * c["consumers"] + 32})
-                )
+                (c["producer_registers"] == 0)
+                | (sizes.group_registers(c) > sizes.group_registers(_keeping_more(c)))
             ),
             lambda c: (
-                f"with {c['producer_registers']} registers for loading, the others get "
-                f"{sizes.group_registers(c)}, no more than with 32"
+                f"keeping {c['producer_registers']} registers for loading gives the others "
+                f"{sizes.group_registers(c)}, as keeping 8 more does"
             ),
         ),
     ]
@@ -269,3 +266,7 @@ def _cluster_fits(sizes: HopperSizes, c: Any) -> Any:
     m, n = sizes.sides(c)
     cluster_m, cluster_n = sizes.cluster(c)
     return (ceil_div(m, c["block_m"]) >= cluster_m) & (ceil_div(n, c["block_n"]) >= cluster_n)
+
+
+def _keeping_more(c: Any) -> dict[str, Any]:
+    return {**c, "producer_registers": c["producer_registers"] + 8}
