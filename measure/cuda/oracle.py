@@ -1,0 +1,275 @@
+"""The few trusted kernels that judge all others on the device, in float64.
+
+Large products take seconds to check on the host, so random inputs, the exact result and the
+comparison are made where the data is. These kernels are plain and share nothing with the
+templates; tests hold them to NumPy on the emulator, and :mod:`measure.cuda.session` does on every
+device before it believes them. Arguments follow ``spaces.cuda.abi``; every array lies densely in
+its operand's memory order, and positions count elements in that order.
+"""
+
+from __future__ import annotations
+
+from spaces.cuda.abi import C_TYPES
+from spaces.dtypes import dtype
+from spaces.errors import InputError
+from spaces.integers import ceil_div
+from spaces.kernel import Kernel, Launch
+from spaces.product import Product, orient, why_no_product
+from spaces.workload import Operand, Workload
+
+THREADS = 256
+BLOCKS = 128  # of the kernels that walk over an array
+TILE, DEPTH = 64, 16
+
+SEED = Operand("seed", "int32", (), (), ())
+REPORT = Operand("report", "float64", ("what", "thread"), (2, BLOCKS * THREADS), (0, 1))
+"""How many elements are wrong, and the position of the first or -1, of each thread."""
+
+_RANDOM = """\
+TW_INLINE u64 tw_random(u64 i, u32 seed) {
+  u64 z = i + seed * 0x9e3779b97f4a7c15ull + 0x9e3779b97f4a7c15ull;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+  return z ^ (z >> 31);
+}
+"""
+
+_WALK = f"""\
+  const i64 thread = (i64)blockIdx.x * {THREADS} + threadIdx.x;
+  for (i64 i = thread; i < SIZE; i += {BLOCKS * THREADS}) {{"""
+
+_MATHEMATICS = """\
+#ifndef __CUDA_ARCH__
+extern "C" {
+double erf(double);
+double erfc(double);
+double exp(double);
+double sqrt(double);
+double tanh(double);
+}
+#endif
+TW_INLINE double ex_exp(double x) { return exp(x); }
+TW_INLINE double ex_tanh(double x) { return tanh(x); }
+TW_INLINE double ex_erf(double x) { return erf(x); }
+TW_INLINE double ex_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
+TW_INLINE double ex_max(double a, double b) { return a > b || a != a ? a : b; }
+TW_INLINE double ex_min(double a, double b) { return a < b || a != a ? a : b; }
+TW_INLINE double ex_relu(double x) { return ex_max(x, 0.0); }
+TW_INLINE double ex_gelu(double x) {
+  return 0.5 * ex_max(x, -40.0) * erfc(-0.70710678118654757 * x);
+}
+TW_INLINE double ex_gelu_tanh(double x) {
+  const double y = ex_max(x, -40.0);
+  return y * ex_sigmoid(1.5957691216057308 * (y + 0.044715 * y * y * y));
+}
+TW_INLINE double ex_silu(double x) { return ex_max(x, -800.0) * ex_sigmoid(x); }
+TW_INLINE double ex_sqrt(double x) { return sqrt(x); }
+TW_INLINE double ex_rsqrt(double x) { return 1.0 / sqrt(x); }
+TW_INLINE double ex_abs(double x) { return x < 0.0 ? -x : x; }
+TW_INLINE double ex_bfloat16(double x) { return tw::to_float(tw::from_float<bf16>((float)x)); }
+TW_INLINE double ex_float16(double x) { return tw::to_float(tw::from_float<f16>((float)x)); }
+TW_INLINE double ex_float32(double x) { return (float)x; }
+"""
+
+
+def fill(operand: Operand) -> Kernel:
+    """``(seed, operand)``: random elements, uniform in [-1, 1], whole ones in [-8, 8)."""
+    body = f"tw::store_global(out + i, {_element(operand)});"
+    return _walk(f"tw_fill_{operand.name}", (SEED, operand), operand.size, _RANDOM, body)
+
+
+def changed(operand: Operand) -> Kernel:
+    """``(seed, operand, report)``: elements that are not as :func:`fill` made them."""
+    same = {2: "x.bits == y.bits", 1: "x.bits == y.bits"}.get(operand.element.bytes, "x == y")
+    if operand.element.is_integer:
+        same = "x == y"
+    kind = C_TYPES[operand.dtype]
+    body = f"""\
+    const {kind} x = tw::load_global(in1 + i), y = {_element(operand)};
+    count({same}, i);"""
+    operands = (SEED, operand, REPORT)
+    return _walk(f"tw_changed_{operand.name}", operands, operand.size, _RANDOM, body)
+
+
+def compare(workload: Workload) -> Kernel:
+    """``(expected, found, report)``: elements of the output beyond the workload's tolerance."""
+    relative, absolute = workload.tolerance
+    found = _double("tw::load_global(in1 + i)", workload.output.dtype)
+    body = f"""\
+    const double x = {found}, y = tw::load_global(in0 + i);
+    const double error = x < y ? y - x : x - y, size = y < 0.0 ? -y : y;
+    count(error <= {absolute!r} + {relative!r} * size, i);"""
+    operands = (expected_operand(workload), workload.output, REPORT)
+    return _walk(f"tw_compare_{workload.digest}", operands, workload.output.size, "", body)
+
+
+def expected_operand(workload: Workload) -> Operand:
+    """The exact result: the output's place and shape, in float64."""
+    output = workload.output
+    return Operand("expected", "float64", output.axes, output.shape, output.order)
+
+
+def expect(workload: Workload) -> Kernel:
+    """``(inputs, epilogue inputs, expected)``: the workload in float64.
+
+    :class:`InputError` where it is no product of two matrices.
+    """
+    if reason := why_no_product(workload):
+        raise InputError(f"{workload} cannot be verified on a GPU: {reason}")
+    product = orient(workload)
+    left, right = (_fetch(product, operand) for operand in (product.left, product.right))
+    blocks = (int(ceil_div(product.columns, TILE)), int(ceil_div(product.rows, TILE)), 1)
+    entry = f"tw_expect_{workload.digest}"
+    operands = (*workload.inputs, *workload.epilogue_inputs, expected_operand(workload))
+    source = f"""\
+extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
+  const i64 row0 = (i64)blockIdx.y * {TILE}, column0 = (i64)blockIdx.x * {TILE};
+  const int t = threadIdx.x, down = t / 16, across = t % 16;
+  const u32 left = tw::shared_base(), right = left + {TILE * DEPTH * 8};
+  double sum[4][4] = {{}};
+  for (i64 k0 = 0; k0 < {product.terms}; k0 += {DEPTH}) {{
+{left}
+{right}
+    tw::sync_block();
+    for (int k = 0; k < {DEPTH}; k++) {{
+      double x[4], y[4];
+      for (int i = 0; i < 4; i++) {{
+        x[i] = tw::load_shared<double>(left + 8 * (k * {TILE} + down + 16 * i));
+        y[i] = tw::load_shared<double>(right + 8 * (k * {TILE} + across + 16 * i));
+      }}
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum[i][j] += x[i] * y[j];
+    }}
+    tw::sync_block();
+  }}
+#pragma unroll
+  for (int i = 0; i < 4; i++)
+#pragma unroll
+    for (int j = 0; j < 4; j++) {{
+      const i64 row = row0 + down + 16 * i, column = column0 + across + 16 * j;
+      if (row < {product.rows} && column < {product.columns})
+        tw::store_global(out + {_place(product, workload.output)}, {_finished(product, operands)});
+    }}
+}}
+"""
+    launch = Launch(blocks, (THREADS, 1, 1), shared_bytes=2 * TILE * DEPTH * 8)
+    prelude = _MATHEMATICS if workload.epilogue is not None else ""
+    return Kernel("cuda", entry, prelude, source, operands, launch=launch)
+
+
+def pulse(blocks: int, steps: int) -> Kernel:
+    """``(out)``: multiply-adds in a chain of ``steps``, whose time shows how the clock drifts."""
+    out = Operand("out", "float32", ("thread",), (blocks * THREADS,), (0,))
+    source = f"""\
+extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((out,))}) {{
+  float x = (float)threadIdx.x;
+  for (int i = 0; i < {steps}; i++) x = x * 0.999f + 1.0f;
+  tw::store_global(out + (i64)blockIdx.x * {THREADS} + threadIdx.x, x);
+}}
+"""
+    return Kernel("cuda", "tw_pulse", "", source, (out,), launch=_launch(blocks))
+
+
+def _walk(entry: str, operands: tuple[Operand, ...], size: int, prelude: str, body: str) -> Kernel:
+    """``body`` for every position ``i`` of an array; it may ``count`` elements for a report."""
+    reports = operands[-1] is REPORT
+    seed = "  const u32 seed = (u32)tw::load_global(in0);" if operands[0] is SEED else ""
+    count = """\
+  double wrong = 0.0, first = -1.0;
+  auto count = [&](bool right, i64 i) {
+    if (!right && wrong == 0.0) first = (double)i;
+    if (!right) wrong += 1.0;
+  };"""
+    report = f"""\
+  tw::store_global(out + thread, wrong);
+  tw::store_global(out + {BLOCKS * THREADS} + thread, first);"""
+    source = f"""\
+extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
+{seed}
+{count if reports else ""}
+{_WALK.replace("SIZE", str(size))}
+{body}
+  }}
+{report if reports else ""}
+}}
+"""
+    return Kernel("cuda", entry, prelude, source, operands, launch=_launch(BLOCKS))
+
+
+def _launch(blocks: int) -> Launch:
+    return Launch((blocks, 1, 1), (THREADS, 1, 1))
+
+
+def _signature(operands: tuple[Operand, ...]) -> str:
+    *inputs, output = operands
+    texts = [f"const {C_TYPES[o.dtype]} *in{i}" for i, o in enumerate(inputs)]
+    return ", ".join([*texts, f"{C_TYPES[output.dtype]} *out"])
+
+
+def _element(operand: Operand) -> str:
+    """Element ``i`` of random contents, in the operand's type."""
+    kind, bits = C_TYPES[operand.dtype], "tw_random((u64)i, seed)"
+    if operand.element.is_integer:
+        return f"({kind})((i32)({bits} >> 60) - 8)"
+    if operand.dtype == "float64":
+        return f"(double)(i64){bits} * {2.0**-63!r}"
+    return f"tw::from_float<{kind}>((float)(i32)({bits} >> 32) * {2.0**-31!r}f)"
+
+
+def _double(value: str, kind: str) -> str:
+    exact = dtype(kind).bytes > 2 or dtype(kind).is_integer
+    return f"(double){value}" if exact else f"(double)tw::to_float({value})"
+
+
+def _fetch(product: Product, operand: Operand) -> str:
+    """A thread's share of a step's tile of ``operand`` into shared memory, zeros beyond it."""
+    name = "left" if operand is product.left else "right"
+    edge, extent = ("row", product.rows) if name == "left" else ("column", product.columns)
+    deep = operand.stride(product.depth) == 1
+    split = (f"e % {DEPTH}", f"e / {DEPTH}") if deep else (f"e / {TILE}", f"e % {TILE}")
+    axis = product.row if name == "left" else product.column
+    source = f"(k0 + k) * {operand.stride(product.depth)} + side * {operand.stride(axis)}"
+    number = product.workload.inputs.index(operand)
+    loaded = _double(f"tw::load_global(in{number} + {source})", operand.dtype)
+    return f"""\
+    for (int e = t; e < {TILE * DEPTH}; e += {THREADS}) {{
+      const int k = {split[0]}, at = {split[1]};
+      const i64 side = {edge}0 + at;
+      double x = 0.0;
+      if (side < {extent} && k0 + k < {product.terms}) x = {loaded};
+      tw::store_shared({name} + 8 * (k * {TILE} + at), x);
+    }}"""
+
+
+def _place(product: Product, operand: Operand) -> str:
+    return f"row * {operand.stride(product.row)} + column * {operand.stride(product.column)}"
+
+
+def _finished(product: Product, operands: tuple[Operand, ...]) -> str:
+    epilogue = product.workload.epilogue
+    if epilogue is None:
+        return "sum[i][j]"
+    numbers = {operand.name: (i, operand) for i, operand in enumerate(operands)}
+
+    def load(name: str, axes: tuple[str, ...]) -> str:
+        number, operand = numbers[name]
+        place = _place(product, operand)
+        return _double(f"tw::load_global(in{number} + {place})", operand.dtype)
+
+    return epilogue.emit(
+        "sum[i][j]",
+        load,
+        lambda function, arguments: f"ex_{function}({', '.join(arguments)})",
+        literal=repr,
+    )
+
+
+def count_and_first(report: bytes) -> tuple[int, int]:
+    """How many elements a report counts, and the position of the first (-1 for none)."""
+    import numpy as np
+
+    counts, firsts = np.frombuffer(report, np.float64).reshape(REPORT.shape)
+    found = firsts[counts > 0]
+    return int(counts.sum()), int(found.min()) if len(found) else -1

@@ -1,0 +1,134 @@
+"""The kernels that judge others, on the emulator, against NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from measure.cpu.problem import in_memory_order as in_order
+from measure.cuda import oracle
+from measure.cuda.compilation import compile_cubin
+from measure.cuda.emulator import Emulator
+from spaces.cuda.intrinsics import device_text
+from spaces.dtypes import DTYPES
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.workload import Operand
+from tests.measure.cuda.cuda_kernels import output_of
+
+SEED = np.int32(12345)
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as emulator:
+        yield emulator
+
+
+def random_words(size: int, seed: int) -> np.ndarray:
+    """SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    with np.errstate(over="ignore"):
+        z = np.arange(size, dtype=np.uint64) + np.uint64(seed) * golden + golden
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def random_values(operand: Operand, seed: int) -> np.ndarray:
+    words = random_words(operand.size, seed)
+    if operand.element.is_integer:
+        values = (words >> np.uint64(60)).astype(np.int64) - 8
+    elif operand.dtype == "float64":
+        values = words.view(np.int64) * 2.0**-63
+    else:
+        top = (words >> np.uint64(32)).astype(np.uint32).view(np.int32)
+        values = top.astype(np.float32) * np.float32(2.0**-31)
+    return values.astype(operand.element.numpy)
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_random_elements_are_those_of_splitmix(emulator, name):
+    operand = Operand("A", name, ("m", "k"), (77, 91), (1, 0))
+    kernel = oracle.fill(operand)
+    found = output_of(emulator.run(kernel, {"seed": SEED}))
+    flat = in_order(found, operand)
+    wanted = random_values(operand, 12345)
+    assert flat.tobytes() == wanted.tobytes()
+    assert np.unique(flat.astype(np.float64)).size > 15
+    back = oracle.changed(operand)
+    report = output_of(emulator.run(back, {"seed": SEED, "A": found}))
+    assert oracle.count_and_first(report.tobytes()) == (0, -1)
+    spoilt = flat.copy()
+    spoilt[[5000, 17]] = np.where(flat[[5000, 17]] == 1, 2, 1)
+    report = output_of(emulator.run(back, {"seed": SEED, "A": spoilt.reshape(91, 77).T}))
+    assert oracle.count_and_first(report.tobytes()) == (2, 17)
+
+
+CASES = [
+    {"m": 5, "n": 7, "k": 3, "dtype": "float64"},
+    {"m": 70, "n": 130, "k": 33, "epilogue": "gelu(x + bias[n])", "a": "col"},
+    {"m": 65, "n": 64, "k": 17, "dtype": "bfloat16", "b": "col", "epilogue": "silu(x) * w[m, n]"},
+    {"m": 64, "n": 65, "k": 16, "dtype": "float16", "c": "col", "epilogue": "gelu_tanh(x) - s"},
+    {"m": 3, "n": 200, "k": 40, "dtype": "int8", "a": "col", "b": "col", "c": "col"},
+    {"m": 33, "n": 20, "k": 31, "dtype": "float8_e4m3fn", "epilogue": "max(tanh(x), rows[m])"},
+    {"m": 33, "n": 20, "k": 31, "dtype": "float8_e5m2", "out": "bfloat16"},
+    {"m": 9, "n": 20, "k": 5, "epilogue": "exp(x)+erf(x)+sigmoid(x)+relu(x)+sqrt(abs(x)+1)"},
+    {"m": 9, "n": 20, "k": 5, "epilogue": "rsqrt(max(x,1))+min(x,0.5)"},
+    {"m": 9, "n": 20, "k": 5, "epilogue": "bfloat16(x)+float16(x*2)+float32(x*0.5)"},
+]
+
+
+@pytest.mark.parametrize("parameters", CASES)
+def test_the_expected_result_is_the_reference(emulator, parameters):
+    work = workload("matmul", **parameters)
+    inputs = work.make_inputs(7)
+    found = output_of(emulator.run(oracle.expect(work), inputs))
+    np.testing.assert_allclose(found, work.reference(inputs), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("parameters", CASES[:7])
+def test_only_what_is_beyond_the_tolerance_is_counted(emulator, parameters):
+    work = workload("matmul", **parameters)
+    inputs = work.make_inputs(7)
+    expected = work.reference(inputs).astype(np.float64)
+    right = expected.astype(work.output.element.numpy)
+    kernel = oracle.compare(work)
+    arrays = {"expected": expected, work.output.name: right}
+    report = output_of(emulator.run(kernel, arrays))
+    assert oracle.count_and_first(report.tobytes()) == (0, -1)
+    wrong = right.copy()
+    wrong[1, 2] += wrong.dtype.type(3)
+    wrong[2, 4] = wrong.dtype.type(77) if work.output.element.is_integer else np.nan
+    report = output_of(emulator.run(kernel, {**arrays, work.output.name: wrong}))
+    first = min(
+        r * work.output.strides[0] + c * work.output.strides[1] for r, c in ((1, 2), (2, 4))
+    )
+    assert oracle.count_and_first(report.tobytes()) == (2, first)
+
+
+def test_the_pulse_runs(emulator):
+    kernel = oracle.pulse(2, 10)
+    found = output_of(emulator.run(kernel, {}))
+    assert found.shape == (512,)
+    assert np.isfinite(found).all()
+
+
+def test_all_compile_for_the_device():
+    work = workload("matmul", **CASES[1])
+    every = workload("matmul", m=9, n=20, k=5, dtype="float8_e5m2", epilogue=CASES[7]["epilogue"])
+    kernels = [oracle.expect(work), oracle.compare(work), oracle.pulse(132, 8192)]
+    kernels += [oracle.fill(work.inputs[0]), oracle.changed(work.inputs[0]), oracle.expect(every)]
+    for kernel in kernels:
+        text = device_text(kernel.text) + kernel.text
+        compilation = compile_cubin(text, "sm_90a", 60, lambda: False)
+        assert compilation.cubin is not None, compilation.log
+
+
+def test_what_is_no_product_is_refused():
+    work = workload("matmul", m=3, n=4, k=5)
+    lone = replace(work, inputs=work.inputs[:1])
+    with pytest.raises(InputError, match="cannot be verified on a GPU"):
+        oracle.expect(lone)
