@@ -28,6 +28,8 @@ FLOAT = 4
 DTYPES = ("float32", "bfloat16")
 PANEL_WIDTH = 32
 """Columns of a typical panel, which is to be as deep as L1 holds, and at most half of L2."""
+MANY_REGISTERS = 32
+"""Registers from which a tile has work enough in one step that much unrolling gains nothing."""
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
 TILE_VECTORS = (1, 2, 3, 4)
 
@@ -95,7 +97,7 @@ class Contraction(Template):
             Decision("block_depth", depths),
             Decision("block_rows", _geometric(32, cpu.l2_bytes // (FLOAT * least_depth))),
             Decision("block_columns", _geometric(64, cpu.l3_bytes // (4 * 1024))),
-            Decision("unroll", (1, 2)),
+            Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
             Decision("prefetch", (0, 8)),
         )
 

@@ -23,10 +23,12 @@ from spaces.integers import ceil_div
 from spaces.product import Product
 from spaces.template import Decision, Rule
 
-LEAST_CHAINS = 10
-"""Independent accumulations that keep two FMA pipes of latency 4 to 5 busy."""
+LEAST_CHAINS = 8
+"""Independent accumulations that keep two FMA pipes of latency 4 busy; with many registers, a
+third of them must accumulate."""
 LEAST_INTENSITY = 1.5
-"""FMAs per load, for cores that start as many loads as FMAs a cycle, with room for misses."""
+"""FMAs per load, for cores that start as many loads as FMAs a cycle, with room for misses; with
+few registers, three quarters of the best there is."""
 LEAST_WORK = 2.0**20
 """Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
 
@@ -47,9 +49,10 @@ def contraction_rules(
 def _tile_rules(context: Context) -> list[Rule]:
     product, target = context.product, context.target
     reads = ("tile_rows", "tile_vectors")
-    chains = min(LEAST_CHAINS, max(r * v for r, v in context.tiles))
+    wanted = max(LEAST_CHAINS, target.vector_registers // 3)
+    chains = min(wanted, max(r * v for r, v in context.tiles))
     best = max(r * v / (r + v) for r, v in context.tiles)
-    intensity = min(LEAST_INTENSITY, 0.9 * best)
+    intensity = min(LEAST_INTENSITY, 0.75 * best)
     return [
         Rule(
             "registers",
