@@ -1,0 +1,147 @@
+"""What holds for every CUDA template whose threads load tiles themselves, as inheritable tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from spaces.cuda.block_code import BlockCode
+from spaces.cuda.block_rules import BlockSizes
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.product import orient
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.template import Template
+from spaces.workload import Workload
+
+ORDERS = ("row", "col")
+
+
+class BlockTemplateContract:
+    """Subclasses name the template, its code and sizes, and dtypes it serves."""
+
+    template: ClassVar[type[Template]]
+    code: ClassVar[type[BlockCode]]
+    sizes: ClassVar[type[BlockSizes]]
+    dtypes: ClassVar[Sequence[str]]
+
+    def space(self, work: Workload, target: str = "sm_80") -> Space:
+        hardware = cuda_target(target)
+        assert self.template.refuses(work, hardware) is None
+        return Space(work, hardware, [self.template(work, hardware)])
+
+    def spaces(self) -> list[Space]:
+        shapes = [(4096, 4096, 4096), (2039, 2039, 2039), (1, 4096, 512), (300, 1, 77), (5, 3, 1)]
+        return [
+            self.space(
+                workload(
+                    "matmul",
+                    m=m,
+                    n=n,
+                    k=k,
+                    dtype=self.dtypes[i % len(self.dtypes)],
+                    **dict(zip("abc", (ORDERS[i >> b & 1] for b in range(3)), strict=True)),
+                ),
+                ("sm_80", "sm_90a")[i % 2],
+            )
+            for i, (m, n, k) in enumerate(shapes * 2)
+        ]
+
+    def test_every_shape_has_schedules(self):
+        generator = np.random.default_rng(1)
+        for space in self.spaces():
+            population = space.sample(generator, 64)
+            assert len(population) >= 60, space.workload
+            for row in population[:4]:
+                assert space.why_not(space.schedule(row)) is None
+
+    def test_sizes_that_rules_compute_are_those_of_the_code(self):
+        generator = np.random.default_rng(2)
+        for space in self.spaces():
+            product = orient(space.workload)
+            sizes = self.sizes(product)
+            for row in space.sample(generator, 12):
+                values = space.schedule(row).values
+                code = self.code(product, values, "tw_test")
+                assert sizes.block(values) == code.block
+                assert sizes.threads(values) == code.threads
+                assert sizes.shared_bytes(values) == code.shared_bytes
+                for copy, operand, width in (
+                    (code.left, product.left, code.block[0]),
+                    (code.right, product.right, code.block[1]),
+                ):
+                    assert sizes.held(operand, width, values) == copy.registers
+
+    def test_quantities_are_finite_and_no_less_than_the_workload(self):
+        generator = np.random.default_rng(3)
+        for space in self.spaces():
+            population = space.sample(generator, 200)
+            quantities = space.quantities(population)
+            assert set(quantities) == set(QUANTITIES)
+            for name, values in quantities.items():
+                assert np.isfinite(values).all(), name
+                assert (values >= 0).all(), name
+            work = space.workload
+            assert (quantities["flops"] >= work.flops).all()
+            assert (quantities["main_bytes"] >= work.least_bytes).all()
+            assert (quantities["near_bytes"] >= sum(o.bytes for o in work.inputs)).all()
+            assert (quantities["worker_fraction"] <= 1).all()
+            assert (quantities["imbalance"] >= 1).all()
+            assert (quantities["near_fraction"] <= 1).all()
+
+    def test_lowering_is_deterministic_and_keeps_to_the_hardware(self):
+        generator = np.random.default_rng(4)
+        for space in self.spaces():
+            target = space.target
+            for row in space.sample(generator, 4):
+                schedule = space.schedule(row)
+                kernel = space.lower(schedule)
+                assert kernel == self.space(space.workload, target.name).lower(schedule)
+                assert kernel.launch.shared_bytes <= target.shared_per_block
+                assert kernel.launch.block[0] <= target.threads_per_block
+                assert kernel.workspace_zeroed <= kernel.workspace_bytes
+                assert "#include" not in kernel.text
+                assert kernel.entry in kernel.source
+
+    def test_every_rule_refuses_something_and_says_why(self):
+        """On schedules made of values at random, among products of several shapes."""
+        generator = np.random.default_rng(5)
+        silent = {rule.name for space in self.spaces() for rule in _rules(space)}
+        for space in self.spaces():
+            (template,) = space.templates.values()
+            for _ in range(300):
+                schedule = Schedule(
+                    template.name,
+                    tuple((d.name, _choice(generator, d.values)) for d in template.decisions),
+                )
+                reason = space.why_not(schedule)
+                broken = {
+                    rule.name for rule in template.rules if f"{rule.name}: " in (reason or "")
+                }
+                assert (reason is None) == (not broken)
+                silent -= broken
+        assert not silent
+
+    @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+    def test_a_known_good_schedule_is_in_the_space(self, target):
+        for dtype, values in self.known_good():
+            work = workload("matmul", m=4096, n=4096, k=4096, dtype=dtype)
+            space = self.space(work, target)
+            assert space.why_not(Schedule(self.template.name, tuple(values.items()))) is None
+
+    def known_good(self) -> list[tuple[str, dict[str, int | str]]]:
+        """Decisions of schedules that must be allowed, with their dtype."""
+        raise NotImplementedError
+
+
+def _rules(space: Space) -> list:
+    return [rule for template in space.templates.values() for rule in template.rules]
+
+
+def _choice(generator: np.random.Generator, values: Sequence) -> int | str:
+    return values[int(generator.integers(len(values)))]

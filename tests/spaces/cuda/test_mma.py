@@ -1,0 +1,66 @@
+"""The template of ``mma.sync``: its space, its sizes, what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaces.cpu.target import detect_cpu
+from spaces.cuda.mma import Mma
+from spaces.cuda.mma_code import MmaCode
+from spaces.cuda.mma_rules import MmaSizes
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.product import orient
+from tests.spaces.cuda.block_templates import BlockTemplateContract
+
+ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}
+
+
+class TestMma(BlockTemplateContract):
+    template, code, sizes = Mma, MmaCode, MmaSizes
+    dtypes = ("float16", "bfloat16", "int8", "tfloat32")
+
+    def known_good(self):
+        tile = {"tile_rows": 64, "tile_columns": 32, "warp_rows": 2, "warp_columns": 4}
+        ring = {"depth": 32, "stages": 3, "residency": 2}
+        large = {"tile_rows": 64, "tile_columns": 64, "residency": 1, "stages": 4}
+        return [
+            ("float16", {**tile, **ring, **ALONE}),
+            ("bfloat16", {**tile, **ring, **large, **ALONE}),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "target", "words"),
+    [
+        ({}, "cpu", "CUDA"),
+        ({"dtype": "float32"}, "sm_90a", "float32"),
+        ({"dtype": "float64"}, "sm_90a", "float64"),
+        ({"dtype": "float8_e4m3fn"}, "sm_80", "sm_80 lacks the instruction"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_in_words(parameters, target, words):
+    work = workload("matmul", m=8, n=8, k=8, **parameters)
+    hardware = detect_cpu() if target == "cpu" else cuda_target(target)
+    assert words in (Mma.refuses(work, hardware) or "")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "k", "a", "asynchronous"),
+    [
+        ("float16", 64, "row", True),  # 16 bytes at a time
+        ("float16", 66, "row", True),  # 4 bytes
+        ("float16", 65, "row", False),  # rows start anywhere
+        ("float16", 65, "col", True),  # ldmatrix transposes
+        ("int8", 64, "row", True),
+        ("int8", 64, "col", False),  # to be put crosswise
+        ("tfloat32", 65, "row", True),
+        ("tfloat32", 64, "col", False),
+    ],
+)
+def test_tiles_pass_registers_only_where_copies_cannot_be_asynchronous(dtype, k, a, asynchronous):
+    product = orient(workload("matmul", m=64, n=64, k=k, dtype=dtype, a=a))
+    values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
+    values |= {"depth": 64, "stages": 2, "residency": 1, **ALONE}
+    assert MmaCode(product, values, "tw_test").left.can_be_asynchronous == asynchronous
+    assert MmaSizes(product).passes_registers(product.left) != asynchronous
