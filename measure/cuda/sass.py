@@ -32,6 +32,7 @@ _OPERATIONS = {
     0x1F1: "IGMMA",
     0x1F3: "QGMMA",
 }
+_PREDICATE = 0xF000  # bits 12 to 15, all set: @!PT
 _SIZED = frozenset({"LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS"})
 _WIDTHS = {0: 8, 1: 8, 2: 16, 3: 16, 4: 32, 5: 64, 6: 128}
 
@@ -40,10 +41,13 @@ def count(code: bytes) -> Counter[str]:
     """Occurrences of each known instruction in ``code``, by name.
 
     Loads and stores appear twice: under their name, and with their width in bits, so that
-    ``LDG.128`` is one of the ``LDG``. All else is counted as ``other``.
+    ``LDG.128`` is one of the ``LDG``. All else is counted as ``other``. What never runs (the
+    assembler puts such loads beside asynchronous copies) is left out.
     """
     found: Counter[str] = Counter()
     for low, high in struct.iter_unpack("<QQ", code):
+        if low & _PREDICATE == _PREDICATE:
+            continue
         name = _OPERATIONS.get(low & 0x1FF, "other")
         found[name] += 1
         if name in _SIZED:

@@ -1,0 +1,170 @@
+"""SIMT and mma kernels: chosen hard cases on the emulator, machine code without a GPU."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from measure.cuda.cubin import read_cubin
+from measure.cuda.emulator import Emulator, verify
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.cuda.sass import count
+from measure.measurement import Candidate
+from spaces.cuda.mma import Mma
+from spaces.cuda.simt import Simt
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.template import Template
+from spaces.workload import Workload
+
+ORDERS = [(a, b, c) for a in ("row", "col") for b in ("row", "col") for c in ("row", "col")]
+ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
+SIMT = {"thread_rows": 4, "thread_columns": 4, "lane_rows": 4, "warp_rows": 2, "warp_columns": 1}
+SIMT |= {"depth": 8, "residency": 1, **ALONE}
+MMA = {"tile_rows": 32, "tile_columns": 16, "warp_rows": 1, "warp_columns": 2, "stages": 3}
+MMA |= {"residency": 1, **ALONE}
+TEMPLATES: dict[str, tuple[type[Template], dict[str, int | str]]] = {
+    "simt": (Simt, SIMT),
+    "mma": (Mma, MMA),
+}
+BYTES = {"float16": 2, "bfloat16": 2, "tfloat32": 4, "int8": 1, "float8_e4m3fn": 1}
+
+
+def space(name: str, work: Workload, target: str) -> Space:
+    hardware = cuda_target(target)
+    return Space(work, hardware, [TEMPLATES[name][0](work, hardware)])
+
+
+def case(name: str, work: Workload, target: str = "sm_89", **changes: int | str) -> tuple:
+    """The workload, and the kernel of the template's small schedule with some decisions changed."""
+    values = dict(TEMPLATES[name][1])
+    if name == "mma":
+        values["depth"] = 64 // work.inputs[0].element.bytes
+    values |= changes
+    return work, space(name, work, target).lower(Schedule(name, tuple(values.items())))
+
+
+def matmul(m: int, n: int, k: int, orders: tuple[str, str, str] = ORDERS[0], **options) -> Workload:
+    a, b, c = orders
+    return workload("matmul", m=m, n=n, k=k, a=a, b=b, c=c, **options)
+
+
+def hard_cases() -> dict[str, tuple]:
+    cases: dict[str, tuple] = {}
+    for i, orders in enumerate(ORDERS):
+        label = " ".join(orders)
+        half = ("float16", "bfloat16")[i % 2]
+        cases[f"simt, odd, {label}"] = case("simt", matmul(41, 37, 19, orders))
+        cases[f"simt, vectors, {label}"] = case("simt", matmul(40, 36, 20, orders))
+        cases[f"mma, odd, {label}"] = case("mma", matmul(41, 37, 67, orders, dtype=half))
+        cases[f"mma, vectors, {label}"] = case("mma", matmul(48, 40, 72, orders, dtype=half))
+    for i, dtype in enumerate(("tfloat32", "int8", "float8_e4m3fn")):
+        for orders in (ORDERS[i], ORDERS[7 - i]):
+            work = matmul(40, 36, 100, orders, dtype=dtype)
+            cases[f"mma, {dtype}, {' '.join(orders)}"] = case("mma", work)
+    for exchange in ("store", "add"):
+        split = {"splits": 3, "exchange": exchange}
+        for name, dtype in (("simt", "float64"), ("simt", "int8"), ("mma", "float16")):
+            work = matmul(41, 37, 203, dtype=dtype)
+            cases[f"{name}, {dtype}, split by {exchange}"] = case(name, work, **split)
+    fused = "gelu(x + bias[n]) * scale + residual[n, m] * rows[m]"
+    for name, dtype in (("simt", "float32"), ("mma", "float16")):
+        for stages in (2, 6) if name == "mma" else (0,):
+            ring = {"stages": stages} if stages else {}
+            work = matmul(41, 37, 203, dtype=dtype, epilogue=fused)
+            walk = {"raster": "along_rows", "group": 2}
+            cases[f"{name}, fused, {stages} stages"] = case(name, work, **ring, **walk)
+    cases["simt, one row"] = case(
+        "simt", matmul(1, 300, 65), thread_rows=1, lane_rows=1, warp_rows=1, splits=2
+    )
+    cases["mma, one row"] = case("mma", matmul(1, 40, 65, dtype="float16"), tile_rows=16)
+    return cases
+
+
+CASES = hard_cases()
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as running:
+        running.build([kernel for _, kernel in CASES.values()])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
+    work, kernel = CASES[name]
+    result = verify(emulator, work, kernel)
+    assert result.error_kind is None, result.error_text
+
+
+def instructions(target: str, made: tuple) -> Counter[str]:
+    """What a kernel that must compile well is made of."""
+    (work, kernel), hardware = made, cuda_target(target)
+    builder = NvrtcBuilder(hardware)
+    try:
+        (built,) = builder.build([Candidate(work, hardware, Schedule("", ()), kernel)])
+        assert built.error_kind is None, built.error_text
+        return count(read_cubin(built.path.read_bytes(), kernel.entry).code)
+    finally:
+        builder.close()
+
+
+def all_wide(found: Counter[str], name: str) -> bool:
+    return found[name] > 0 and found[name] == found[f"{name}.128"]
+
+
+LARGE_SIMT = {"thread_rows": 8, "thread_columns": 8, "warp_rows": 4, "warp_columns": 2}
+LARGE_MMA = {"tile_rows": 64, "tile_columns": 32, "warp_rows": 2, "warp_columns": 4}
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("orders", [ORDERS[0], ORDERS[2], ORDERS[4]])
+def test_simt_kernels_move_16_bytes_at_a_time(target, orders):
+    work = matmul(4096, 4096, 4096, orders)
+    found = instructions(target, case("simt", work, target, **LARGE_SIMT, residency=2))
+    assert all_wide(found, "LDG")
+    assert all_wide(found, "LDS")
+    assert all_wide(found, "STG")
+    assert found["FFMA"] >= 512
+    assert found["LDL"] == found["STL"] == 0
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("orders", ORDERS[::2])
+def test_mma_kernels_copy_16_bytes_at_a_time_into_matrices(target, orders):
+    work = matmul(4096, 4096, 4096, orders, dtype="float16")
+    found = instructions(target, case("mma", work, target, **LARGE_MMA, residency=2))
+    assert all_wide(found, "LDGSTS")
+    assert found["LDG"] == found["LDS"] == found["LDL"] == found["STL"] == 0
+    assert found["HMMA"] == 4 * found["LDSM"] // 3 * 2
+
+
+def test_sampled_schedules_compile_without_spills():
+    """At most one in twenty may surprise the rule on registers."""
+    generator = np.random.default_rng(7)
+    made: dict[str, list[tuple]] = {"sm_80": [], "sm_90a": []}
+    for i in range(40):
+        target, name = list(made)[i % 2], ("simt", "mma")[i // 2 % 2]
+        dtypes = ("float32", "float64") if name == "simt" else ("float16", "int8", "tfloat32")
+        size = int(generator.choice([2039, 4096]))
+        epilogue = "gelu(x + bias[n])" if i % 5 == 0 and "float64" not in dtypes else ""
+        dtype = str(generator.choice(dtypes))
+        orders = ORDERS[int(generator.integers(8))]
+        options = {"epilogue": epilogue if dtype != "int8" else "", "dtype": dtype}
+        points = space(name, matmul(size, size, size, orders, **options), target)
+        schedule = points.schedule(points.sample(generator, 1)[0])
+        made[target].append((points.workload, points.lower(schedule)))
+    refused = []
+    for target, cases in made.items():
+        builder = NvrtcBuilder(cuda_target(target), jobs=2)
+        named = [Candidate(w, cuda_target(target), Schedule("", ()), k) for w, k in cases]
+        refused += [
+            f"{b.candidate.workload} {b.error_text}" for b in builder.build(named) if b.error_kind
+        ]
+        builder.close()
+    assert len(refused) <= 2, "\n".join(refused)
