@@ -90,8 +90,8 @@ class Finish:
                 f"{result} = {self._number(total, i)};" for i, (result, total) in enumerate(pairs)
             ]
             loads = self._all_loads(row, column + start, width)
-            tests = self._tests(row, column + start) if loads else []
-            lines += _guarded(tests, [*loads, *numbers])
+            inside = _guarded(self._tests(row, column + start), [*loads, *numbers])
+            lines += inside if loads else numbers
         return lines
 
     def _store(self, row: Index, column: Index, sums: Sequence[str]) -> list[str]:

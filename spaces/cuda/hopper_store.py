@@ -172,15 +172,15 @@ class TileStore:
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             within, column = indices[0], indices[1] * 2
-            lines = ["{", "  float value[2];", *self._finished(m + within, n + column)]
+            lines = ["float value[2];", *self._finished(m + within, n + column, 0)]
             if self.swapped:
                 lines += [
-                    f"  tw::store_shared({self._address(column + e, within)}, value[{e}]);"
+                    f"tw::store_shared({self._address(column + e, within)}, value[{e}]);"
                     for e in range(2)
                 ]
             else:
-                lines.append(f"  tw::store_shared<2>({self._address(within, column)}, value);")
-            return [*lines, "}"]
+                lines.append(f"tw::store_shared<2>({self._address(within, column)}, value);")
+            return lines
 
         return unrolled(spatial(4, 1) * _pairs_of_warp(self.chunk), "thread", body, "f")
 
@@ -189,50 +189,47 @@ class TileStore:
         giving the address of a row of a matrix each, transposed where n runs along rows."""
         kind = C_TYPES[self.finish.output.dtype]
         suffix = "_trans" if self.swapped else ""
-        matrix_rows = spatial(1, 8) if self.swapped else spatial(8, 1)
+        unit, matrix_rows = ((8, 1), spatial(1, 8)) if self.swapped else ((1, 8), spatial(8, 1))
         addresses = spatial(1, 2) * spatial(2, 1) * matrix_rows
+        pairs = [f"tw::pack2<{kind}>(value[{i}], value[{i + 1}])" for i in range(0, 8, 2)]
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             first = (indices[0] * MATRIX, indices[1] * MATRIX)
-            numbers = iter(range(4))
+            places = iter(range(0, 8, 2))
 
-            def pack(pair: tuple[Index, ...]) -> list[str]:
-                within, column = pair[0] + first[0], pair[1] * 2 + first[1]
-                return [
-                    "{",
-                    "  float value[2];",
-                    *self._finished(m + within, n + column),
-                    f"  packed[{next(numbers)}] = tw::pack2<{kind}>(value[0], value[1]);",
-                    "}",
-                ]
+            def pair(task: tuple[Index, ...]) -> list[str]:
+                at = m + first[0] + task[0], n + first[1] + task[1] * 2
+                return self._finished(*at, next(places))
 
-            def store(place: tuple[Index, ...]) -> list[str]:
-                unit = (1, 8) if not self.swapped else (8, 1)
-                at = [f + p * u for f, p, u in zip(first, place, unit, strict=True)]
-                where = self._address(at[1], at[0]) if self.swapped else self._address(*at)
-                return [f"tw::stmatrix_x4{suffix}({where}, packed);"]
+            def store(task: tuple[Index, ...]) -> list[str]:
+                at = [f + t * u for f, t, u in zip(first, task, unit, strict=True)]
+                place = self._address(*(reversed(at) if self.swapped else at))
+                return [f"tw::stmatrix_x4{suffix}({place}, packed);"]
 
             return [
-                "{",
-                "  u32 packed[4];",
-                *_pairs_of_warp(MATRIX).emit("lane", pack, unroll=True, language="cuda"),
+                "float value[8];",
+                *_pairs_of_warp(MATRIX).emit("lane", pair, unroll=True, language="cuda"),
+                f"const u32 packed[4] = {{{', '.join(pairs)}}};",
                 *addresses.emit("lane", store, integer="int", language="cuda"),
-                "}",
             ]
 
         parts = spatial(4, 1) * repeat(1, self.chunk // MATRIX)
-        return unrolled(parts, "thread / 32", body, "p")
+        # a loop of one turn would leave the declarations without a scope
+        return ["{", *unrolled(parts, "thread / 32", body, "p"), "}"]
 
-    def _finished(self, m: Index, n: Index) -> list[str]:
-        """Assign ``value[2]``: the finished elements at (m, n) and (m, n + 1)."""
+    def _finished(self, m: Index, n: Index, place: int) -> list[str]:
+        """Assign ``value[place]`` and the next: the finished elements at (m, n) and (m, n + 1)."""
         sums = self._pair(m, n)
+        results = [f"value[{place + e}]" for e in range(2)]
         row, column = index("row0"), index("column0")
         if not self.swapped:
-            return self.finish.finish(row + m, column + n, sums, ["value[0]", "value[1]"])
+            return self.finish.finish(row + m, column + n, sums, results)
         return [
             line
-            for e, total in enumerate(sums)
-            for line in self.finish.finish(row + n + e, column + m, [total], [f"value[{e}]"])
+            for e in range(2)
+            for line in self.finish.finish(
+                row + n + e, column + m, sums[e : e + 1], results[e : e + 1]
+            )
         ]
 
     def _address(self, row: Index, column: Index) -> str:

@@ -1,0 +1,106 @@
+"""Small problems for Hopper kernels: few multiprocessors, so that blocks walk over many tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from spaces.cuda.hopper import Hopper
+from spaces.cuda.target import CudaTarget, cuda_target
+from spaces.kernel import Kernel
+from spaces.operators import workload
+from spaces.schedule import Schedule, Value
+from spaces.space import Space
+from spaces.workload import Workload
+
+USUAL: dict[str, Value] = {
+    "swapped": False,
+    "block_m": 128,
+    "block_n": 128,
+    "schedule": "cooperative",
+    "consumers": 2,
+    "producer_registers": 40,
+    "cluster": "1x1",
+    "depth": 64,
+    "staging": 1,
+    "stages": 3,
+    "in_flight": 0,
+    "splits": 1,
+    "raster": "along_columns",
+    "group": 1,
+}
+TYPES = (
+    ("bfloat16", "bfloat16"),
+    ("float16", "float32"),
+    ("float16", "float16"),
+    ("bfloat16", "float32"),
+    ("float8_e4m3fn", "float32"),
+    ("float8_e5m2", "bfloat16"),
+)
+EPILOGUES = ("", "relu(x + bias[n])", "x * scale + r[m, n]", "gelu(x) * rows[m]")
+
+
+def small_target(multiprocessors: int = 2) -> CudaTarget:
+    """A Hopper with next to no multiprocessors."""
+    return replace(cuda_target("sm_90a"), multiprocessors=multiprocessors)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A workload's parameters and how its schedule differs from the usual one."""
+
+    parameters: dict[str, int | str]
+    changes: dict[str, Value] = field(default_factory=dict)
+    multiprocessors: int = 2
+
+    @property
+    def workload(self) -> Workload:
+        return workload("matmul", **self.parameters)
+
+    @property
+    def kernel(self) -> Kernel:
+        target = small_target(self.multiprocessors)
+        template = Hopper(self.workload, target)
+        space = Space(self.workload, target, [template])
+        return space.lower(Schedule("hopper", tuple({**USUAL, **self.changes}.items())))
+
+
+def drawn(count: int, seed: int, each: int = 4) -> list[tuple[Workload, Schedule, Kernel]]:
+    """``count`` random schedules, ``each`` of a random problem with tails of all kinds."""
+    generator = np.random.default_rng(seed)
+    found: list[tuple[Workload, Schedule, Kernel]] = []
+    while len(found) < count:
+        made = _random_workload(generator)
+        target = small_target(int(generator.choice([1, 2, 4])))
+        assert Hopper.refuses(made, target) is None
+        space = Space(made, target, [Hopper(made, target)])
+        schedules = [space.schedule(row) for row in space.sample(generator, each)]
+        found += [(made, schedule, space.lower(schedule)) for schedule in schedules]
+    return found
+
+
+def _random_workload(generator: np.random.Generator) -> Workload:
+    source, result = TYPES[generator.integers(len(TYPES))]
+    layouts = {name: str(generator.choice(["row", "col"])) for name in "abc"}
+    m = int(generator.choice([8, 16, 40, 72, 128, 200, 264, 328]))
+    n = int(generator.choice([8, 48, 136, 200, 256, 392]))
+    k = int(generator.choice([8, 64, 120, 200, 264]))
+    if source.startswith("float8"):
+        layouts |= {"a": "row", "b": "col"}
+        k = -(-k // 16) * 16
+    # what no operand's rows are as long as need not be a multiple of 8
+    if (layouts["a"], layouts["b"]) == ("row", "col"):
+        m, n = m - int(generator.integers(8)), n - int(generator.integers(8))
+    elif (layouts["a"], layouts["b"]) == ("col", "row"):
+        k -= int(generator.integers(8))
+    return workload(
+        "matmul",
+        m=m,
+        n=n,
+        k=k,
+        dtype=source,
+        out=result,
+        epilogue=str(generator.choice(EPILOGUES)),
+        **layouts,
+    )

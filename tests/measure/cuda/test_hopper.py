@@ -1,0 +1,248 @@
+"""Hopper kernels on the emulator, in any order of events: right as generated, caught if broken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
+from tests.measure.cuda.hopper_problems import Problem, drawn
+
+SIZES: dict[str, int | str] = {"m": 200, "n": 264, "k": 264, "dtype": "bfloat16"}
+EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}
+TURNS = {"schedule": "pingpong", "block_n": 64}
+
+CHOSEN = {
+    "cooperative": Problem(SIZES),
+    "three warpgroups, a lone loading warp": Problem(
+        SIZES, {"consumers": 3, "block_m": 192, "producer_registers": 0}
+    ),
+    "one warpgroup with two blocks": Problem(
+        SIZES, {"consumers": 1, "block_n": 80, "producer_registers": 0}
+    ),
+    "two blocks each": Problem(EPILOGUE, {"block_m": 256, "block_n": 48}, 1),
+    "products in flight": Problem(SIZES, {"in_flight": 1, "stages": 2}),
+    "in turns": Problem(EPILOGUE, TURNS, 1),
+    "three in turns, products in flight": Problem(
+        {**SIZES, "k": 600},
+        {**TURNS, "consumers": 3, "block_m": 64, "producer_registers": 32, "in_flight": 1},
+        1,
+    ),
+    "cluster along rows": Problem(EPILOGUE, {"cluster": "2x1"}),
+    "cluster along columns": Problem(EPILOGUE, {"cluster": "1x2", "block_n": 48}, 4),
+    "clusters in turns, in flight": Problem(SIZES, {**TURNS, "cluster": "2x1", "in_flight": 1}),
+    "cluster of tiles past the end": Problem({**SIZES, "m": 384}, {"cluster": "2x1", "staging": 0}),
+    "swapped": Problem(
+        {**EPILOGUE, "c": "col", "m": 264, "n": 24}, {"swapped": True, "block_n": 32}
+    ),
+    "swapped, direct": Problem(
+        {**EPILOGUE, "m": 24}, {"swapped": True, "block_n": 32, "staging": 0}
+    ),
+    "swapped float32 cluster": Problem(
+        {**EPILOGUE, "m": 72, "out": "float32"},
+        {"swapped": True, "block_n": 80, "cluster": "2x1", "block_m": 64, "consumers": 1}
+        | {"producer_registers": 0},
+    ),
+    "float32 staged twice": Problem({**SIZES, "out": "float32"}, {"staging": 2, "block_n": 208}),
+    "staged four times": Problem(SIZES, {"staging": 4, "block_n": 160}),
+    "direct odd stores": Problem({**EPILOGUE, "m": 199, "n": 263, "b": "col"}, {"staging": 0}),
+    "left across": Problem({**SIZES, "a": "col", "b": "col"}, {"cluster": "1x2"}),
+    "right across in narrow panels": Problem(SIZES, {"block_n": 144, "cluster": "2x1"}),
+    "half rows of depth": Problem({**SIZES, "a": "col"}, {"depth": 32, "cluster": "2x1"}),
+    "odd depth": Problem({**SIZES, "a": "col", "k": 129}, {"splits": 3}, 8),
+    "shared depth in a cluster": Problem(EPILOGUE, {"splits": 2, "cluster": "2x1"}, 4),
+    "shared depth in turns": Problem(EPILOGUE, {**TURNS, "splits": 2, "staging": 0}, 6),
+    "hilbert": Problem({**SIZES, "m": 500}, {"raster": "hilbert", "block_n": 48}),
+    "bands of rows": Problem({**SIZES, "m": 500}, {"group": 2, "block_n": 64}),
+    "bands of columns in a cluster": Problem(
+        {**SIZES, "m": 500}, {"raster": "along_rows", "group": 4, "cluster": "1x2", "block_n": 32}
+    ),
+    "float8": Problem(
+        {**SIZES, "dtype": "float8_e4m3fn", "b": "col", "k": 272}, {"depth": 128, "stages": 2}
+    ),
+    "other float8, half rows": Problem(
+        {**SIZES, "dtype": "float8_e5m2", "out": "float16", "b": "col", "k": 272},
+        {"cluster": "1x2"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as made:
+        made.build([problem.kernel for problem in CHOSEN.values()])
+        yield made
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_chosen_schedules_agree_with_the_reference(emulator, name):
+    problem = CHOSEN[name]
+    result = verify(emulator, problem.workload, problem.kernel)
+    assert result.error_kind is None, result.error_text
+
+
+def check(emulator: Emulator, count: int, seed: int) -> None:
+    some = drawn(count, seed)
+    emulator.build([kernel for *_, kernel in some])
+    results = [(w, s, verify(emulator, w, k, seed=seed)) for w, s, k in some]
+    failures = [f"{w} {s}: {r.error_text}" for w, s, r in results if r.error_kind is not None]
+    assert not failures, "\n".join(failures)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_schedules_agree_with_the_reference(emulator, seed):
+    check(emulator, 8, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 20))
+def test_many_random_schedules_agree_with_the_reference(emulator, seed):
+    check(emulator, 40, seed)
+
+
+# ---------------------------------------------------------------- planted bugs
+
+PLAIN = Problem({**SIZES, "k": 600, "epilogue": "x + bias[n]"}, {"stages": 3}, 1)
+CLUSTER = Problem({**SIZES, "k": 600}, {"cluster": "2x1", "staging": 2, "block_n": 64})
+TAKING_TURNS = Problem({**SIZES, "k": 600}, {**TURNS, "in_flight": 1}, 1)
+SHARED = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 3)
+
+TOGETHER = Problem({**SIZES, "m": 128, "n": 128, "k": 256}, {"splits": 2})
+
+# problem, what is replaced (wherever it stands), by what
+BUGS = {
+    "multiplies before the stage is full": (
+        PLAIN,
+        "tw::mbarrier_wait(full + 8 * stage, phase);",
+        "",
+    ),
+    "loads before the stage is empty": (
+        PLAIN,
+        "tw::mbarrier_wait(empty + 8 * stage, phase ^ 1);",
+        "",
+    ),
+    "waits for the other phase to fill": (
+        PLAIN,
+        "full + 8 * stage, phase",
+        "full + 8 * stage, phase ^ 1",
+    ),
+    "waits for the other phase to empty": (PLAIN, "phase ^ 1);", "phase);"),
+    "never turns the phase": (PLAIN, "stage = 0; phase ^= 1;", "stage = 0;"),
+    "a stage too many": (PLAIN, "++stage == 3", "++stage == 4"),
+    "a stage too few for loading": (
+        PLAIN,
+        "depth0);\n          if (++stage == 3)",
+        "depth0);\n          if (++stage == 2)",
+    ),
+    "expects too few bytes": (
+        PLAIN,
+        "arrive_expect(barrier, 32768)",
+        "arrive_expect(barrier, 16384)",
+    ),
+    "expects too many bytes": (
+        PLAIN,
+        "arrive_expect(barrier, 32768)",
+        "arrive_expect(barrier, 32784)",
+    ),
+    "another swizzle": (
+        PLAIN,
+        "wgmma_descriptor<128>(at + group",
+        "wgmma_descriptor<64>(at + group",
+    ),
+    "half the stride between groups of rows": (PLAIN, "8192, 16, 1024)", "8192, 16, 512)"),
+    "steps too far along the depth": (PLAIN, "m_tile + 2 * k0", "m_tile + 4 * k0"),
+    "keeps the sums of the last tile": (PLAIN, "(step | k0) != 0", "1"),
+    "releases the stage before the products are done": (
+        PLAIN,
+        "tw::wgmma_wait<0>();\n        if (lane == 0) tw::mbarrier_arrive(empty + 8 * stage);",
+        "if (lane == 0) tw::mbarrier_arrive(empty + 8 * stage);\n        tw::wgmma_wait<0>();",
+    ),
+    "never releases": (PLAIN, "if (lane == 0) tw::mbarrier_arrive(empty + 8 * stage);", ""),
+    "no commit": (PLAIN, "tw::wgmma_commit();", ""),
+    "no wgmma fence": (PLAIN, "tw::wgmma_fence();", ""),
+    "barriers not made visible": (PLAIN, "tw::fence_barrier_init();", ""),
+    "no predicate before an epilogue's load": (
+        PLAIN,
+        "if (row0",
+        "if (true || row0",
+    ),
+    "writes the buffer before TMA has read it": (
+        PLAIN,
+        "if (thread == 0) tw::tma_wait_read<0>();\n",
+        "\n",
+    ),
+    "one buffer fewer than stores in flight": (CLUSTER, "tma_wait_read<1>", "tma_wait_read<2>"),
+    "stores before all have written": (
+        CLUSTER,
+        "tw::fence_async();\n        tw::sync_named(1 + group, 128);",
+        "tw::fence_async();",
+    ),
+    "no fence before the store": (CLUSTER, "tw::fence_async();", ""),
+    "staged without the swizzle": (CLUSTER, " ^ (8 * (lane % 8))", ""),
+    "starts before the other block's barriers are there": (
+        CLUSTER,
+        "  }\n  tw::sync_cluster();\n  if (group",
+        "  }\n  tw::sync_block();\n  if (group",
+    ),
+    "leaves the cluster early": (CLUSTER, "  tw::sync_warp();\n  tw::sync_cluster();\n}", "}"),
+    "casts to itself only": (CLUSTER, "barrier, 3, ", "barrier, 1 << rank, "),
+    "casts the other half": (
+        CLUSTER,
+        "n0, depth0 + (int)rank * 32",
+        "n0, depth0 + (int)(1 - rank) * 32",
+    ),
+    "releases its own block's stage twice": (CLUSTER, "8 * stage, lane)", "8 * stage, rank)"),
+    "does not wait for the other block's release": (
+        CLUSTER,
+        "mbarrier_init(empty + 8 * i, 16)",
+        "mbarrier_init(empty + 8 * i, 8)",
+    ),
+    "multiplies out of turn": (TAKING_TURNS, "tw::sync_named(3 + group, 256);", ""),
+    "skips the others' stages wrongly": (TAKING_TURNS, "phase ^= stage / 3 & 1;", ""),
+    "ends with products in flight": (TAKING_TURNS, "tw::wgmma_wait<0>();", ""),
+    "releases a stage that products in flight read": (
+        TAKING_TURNS,
+        "empty + 8 * (stage == 0 ? 2 : stage - 1)",
+        "empty + 8 * stage",
+    ),
+    "finishes before its turn to add up": (SHARED, "== 1) {", ">= 0) {"),
+    "does not leave zeros": (SHARED, "0.0f);", "1.0f);"),
+    "leaves the ticket": (SHARED, "tw::store_global(ticket, 0u);", ""),
+    "takes the ticket before all have added": (
+        TOGETHER,
+        "tw::fence_global();\n      tw::sync_named(1 + group, 128);\n",
+        "tw::fence_global();\n",
+    ),
+    "stores past the end": (SHARED, "if (row0", "if (true || row0"),
+}
+
+
+def broken(name: str) -> tuple[Problem, object]:
+    problem, old, new = BUGS[name]
+    kernel = problem.kernel
+    assert old in kernel.source, name
+    entry = f"bug_{list(BUGS).index(name)}"
+    source = kernel.source.replace(old, new).replace(kernel.entry, entry)
+    return problem, replace(kernel, source=source, entry=entry)
+
+
+@pytest.fixture(scope="module")
+def bugs(emulator):
+    made = {name: broken(name) for name in BUGS}
+    emulator.build([kernel for _, kernel in made.values()])
+    return made
+
+
+@pytest.mark.parametrize("problem", [PLAIN, CLUSTER, TAKING_TURNS, SHARED, TOGETHER], ids=range(5))
+def test_the_kernels_that_bugs_are_planted_in_are_right(emulator, problem):
+    result = verify(emulator, problem.workload, problem.kernel)
+    assert result.error_kind is None, result.error_text
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_shows(emulator, bugs, name):
+    problem, kernel = bugs[name]
+    orders = (*INTERLEAVINGS, *(Interleaving("random", seed) for seed in range(3, 7)))
+    result = verify(emulator, problem.workload, kernel, orders)
+    assert result.error_kind is not None

@@ -1,0 +1,89 @@
+"""Hopper kernels compiled for sm_90a: no spills, no lost setmaxnreg, wgmma and TMA in the code."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from measure.cuda import nvrtc
+from measure.cuda.cubin import read_cubin
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.cuda.sass import count
+from measure.interfaces import Built
+from measure.measurement import Candidate
+from spaces.cuda.hopper import Hopper
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.space import Space
+
+HOPPER = cuda_target("sm_90a")
+FUSED = "gelu(x + bias[n]) + r[m, n]"
+WORKLOADS = [
+    workload("matmul", **parameters)
+    for parameters in (
+        {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
+        {"m": 4096, "n": 4096, "k": 4096, "dtype": "float16", "b": "col", "epilogue": FUSED},
+        {"m": 2048, "n": 2048, "k": 2048, "dtype": "bfloat16", "a": "col", "c": "col"},
+        {"m": 64, "n": 14336, "k": 4096, "dtype": "bfloat16", "b": "col", "epilogue": FUSED},
+        {"m": 32, "n": 4096, "k": 14336, "dtype": "float16", "out": "float32"},
+        {"m": 4096, "n": 4096, "k": 4096, "dtype": "float8_e4m3fn", "b": "col"},
+        {"m": 2042, "n": 2042, "k": 2048, "dtype": "bfloat16", "b": "col", "epilogue": FUSED},
+    )
+]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    """Each test compiles afresh and leaves nothing in the user's cache."""
+    monkeypatch.setattr(nvrtc, "cache_directory", lambda kind: tmp_path)
+
+
+def drawn(each: int, seed: int) -> list[Candidate]:
+    """``each`` random schedules of each workload."""
+    found = []
+    for number, made in enumerate(WORKLOADS):
+        space = Space(made, HOPPER, [Hopper(made, HOPPER)])
+        generator = np.random.default_rng([seed, number])
+        schedules = [space.schedule(row) for row in space.sample(generator, each)]
+        found += [Candidate(made, HOPPER, s, space.lower(s)) for s in schedules]
+    return found
+
+
+def check(candidates: list[Candidate]) -> None:
+    """All build without a refusal, into the instructions they are meant to be."""
+    builder = NvrtcBuilder(HOPPER, jobs=2)
+    try:
+        built = builder.build(candidates)
+        refused = [f"{b.candidate.schedule}: {b.error_text}" for b in built if b.error_kind]
+        assert not refused, "\n".join(refused)
+        for one in built:
+            check_code(one.candidate, instructions(one))
+    finally:
+        builder.close()
+
+
+def instructions(built: Built) -> Counter[str]:
+    assert built.path is not None
+    return count(read_cubin(built.path.read_bytes(), built.candidate.kernel.entry).code)
+
+
+def check_code(candidate: Candidate, found: Counter[str]) -> None:
+    schedule, kind = candidate.schedule, candidate.workload.inputs[0].dtype
+    assert found["QGMMA" if kind.startswith("float8") else "HGMMA"], schedule
+    assert found["UTMALDG"] >= 2, schedule
+    assert not found["LDL"] + found["STL"], schedule
+    assert bool(found["UTMASTG"]) == (schedule["staging"] != 0), schedule
+    if schedule["staging"] and candidate.workload.output.element.bytes == 2:
+        assert found["STSM"], schedule
+
+
+def test_random_schedules_build():
+    check(drawn(3, 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 8))
+def test_hundreds_of_random_schedules_build(seed):
+    check(drawn(8, seed))

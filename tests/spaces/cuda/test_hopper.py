@@ -1,0 +1,181 @@
+"""The space of Hopper schedules: its size, its rules in words, its resources and its orders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spaces.cuda.hopper import Hopper
+from spaces.cuda.hopper_code import group_registers
+from spaces.cuda.hopper_grid import PersistentGrid, hilbert
+from spaces.cuda.hopper_rules import HopperSizes
+from spaces.cuda.target import cuda_target
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.product import orient
+from spaces.quantities import QUANTITIES
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.space import Space
+from tests.measure.cuda.hopper_problems import USUAL, drawn, small_target
+
+HOPPER = cuda_target("sm_90a")
+LARGE = workload("matmul", m=8192, n=8192, k=8192, dtype="bfloat16")
+
+
+def space_of(**parameters: int | str) -> Space:
+    made = workload("matmul", **parameters)
+    return Space(made, HOPPER, [Hopper(made, HOPPER)])
+
+
+@pytest.fixture(scope="module")
+def large() -> Space:
+    return Space(LARGE, HOPPER, [Hopper(LARGE, HOPPER)])
+
+
+def test_a_large_product_has_thousands_of_schedules(large):
+    found = 0
+    for block in large.blocks(1 << 12):
+        found += len(block)
+        if found >= 5000:
+            break
+    assert found >= 5000
+
+
+@pytest.mark.parametrize("stages", [3, 4])
+def test_the_known_good_schedule_is_in_the_space(large, stages):
+    values = {**USUAL, "block_n": 256, "cluster": "2x1", "stages": stages}
+    values |= {"producer_registers": 24, "in_flight": 1}
+    assert Schedule("hopper", tuple(values.items())) in large
+    assert group_registers(2, 24) == 240
+
+
+def test_registers_moved_are_registers_there_are():
+    for consumers, kept in ((2, 24), (2, 40), (2, 56), (3, 32), (3, 56)):
+        groups = consumers + 1
+        at_launch = 65536 // (groups * 128) // 8 * 8
+        assert kept + consumers * group_registers(consumers, kept) <= groups * at_launch
+
+
+CASES = (
+    {"m": 8192, "n": 8192, "k": 8192, "dtype": "bfloat16"},
+    {"m": 100, "n": 100, "k": 128, "dtype": "float16", "b": "col"},
+    {"m": 2048, "n": 512, "k": 64, "dtype": "bfloat16"},
+    {"m": 40, "n": 65536, "k": 512, "dtype": "bfloat16"},
+    {"m": 65536, "n": 65536, "k": 64, "dtype": "bfloat16"},
+)
+
+
+def test_every_rule_refuses_something_and_says_why():
+    generator = np.random.default_rng(0)
+    seen: dict[str, str] = {}
+    for parameters in CASES:
+        space = space_of(**parameters)
+        template = space.templates["hopper"]
+        for _ in range(300):
+            values = {
+                d.name: d.values[int(generator.integers(len(d.values)))] for d in template.decisions
+            }
+            reason = space.why_not(Schedule("hopper", tuple(values.items())))
+            for words in (reason or "").split("; "):
+                name, colon, text = words.partition(": ")
+                if colon:
+                    seen[name] = text
+    names = {rule.name for rule in Hopper(LARGE, HOPPER).rules}
+    assert names <= set(seen)
+    for name in names:
+        assert len(seen[name].split()) >= 5, seen[name]
+        assert "{" not in seen[name]
+        assert "array" not in seen[name]
+
+
+def test_rules_count_what_kernels_take():
+    for made, schedule, kernel in drawn(40, 3):
+        assert kernel.launch is not None
+        sizes = HopperSizes(orient(made))
+        columns = {name: np.array([value]) for name, value in schedule.decisions}
+        assert sizes.shared_bytes(columns)[0] == kernel.launch.shared_bytes
+        assert sizes.threads(columns)[0] == kernel.launch.block[0]
+        assert kernel.launch.grid[0] % kernel.launch.cluster[0] == 0
+        assert kernel.launch.grid[0] <= 4
+
+
+def test_equal_schedules_make_equal_kernels_and_others_others():
+    some = drawn(12, 4)
+    for made, schedule, kernel in some:
+        again = Hopper(made, small_target(int(kernel.launch.grid[0]))).lower(schedule)
+        assert again.entry == kernel.entry
+    assert len({kernel.entry for *_, kernel in some}) == len({(w, s) for w, s, _ in some})
+
+
+def test_quantities_are_there_and_make_sense(large):
+    population = large.sample(np.random.default_rng(1), 500)
+    found = large.quantities(population)
+    assert set(found) == set(QUANTITIES)
+    for name, values in found.items():
+        assert np.isfinite(values).all(), name
+        assert (values >= 0).all(), name
+    assert (found["flops"] >= found["useful_flops"]).all()
+    assert (found["near_fraction"] <= 1).all()
+    assert (found["register_fraction"] <= 1).all()
+    assert (found["main_bytes"] >= LARGE.least_bytes).all()
+
+
+def test_a_cluster_loads_less(large):
+    alone = {**USUAL, "block_n": 256, "producer_registers": 24}
+    rows = large.rows(
+        [Schedule("hopper", tuple({**alone, "cluster": c}.items())) for c in ("1x1", "2x1", "1x2")]
+    )
+    near = large.quantities(rows)["near_bytes"]
+    assert near[1] == pytest.approx(near[0] * (128 + 128) / 384)
+    assert near[2] == pytest.approx(near[0] * (64 + 256) / 384)
+
+
+REFUSED = (
+    ({"dtype": "bfloat16", "k": 100}, "rows of A are 200 bytes apart"),
+    ({"dtype": "bfloat16", "n": 100}, "rows of B are 200 bytes apart"),
+    ({"dtype": "float8_e4m3fn"}, "B is float8_e4m3fn and does not run along k"),
+    ({"dtype": "float32"}, "A is float32; allowed: float16"),
+    ({"dtype": "bfloat16", "out": "int32"}, "the output is int32"),
+)
+
+
+@pytest.mark.parametrize(("parameters", "words"), REFUSED)
+def test_what_cannot_be_served_is_refused_in_words(parameters, words):
+    made = workload("matmul", **{"m": 128, "n": 128, "k": 128, **parameters})
+    assert words in (Hopper.refuses(made, HOPPER) or "")
+
+
+def test_older_gpus_are_refused():
+    assert "sm_90a" in (Hopper.refuses(LARGE, cuda_target("sm_80")) or "")
+
+
+def test_what_tma_cannot_load_is_served_by_another_template():
+    space = space_for(workload("matmul", m=64, n=64, k=65, dtype="bfloat16"), HOPPER)
+    assert "hopper" not in space.templates
+
+
+def test_an_output_that_tma_cannot_store_is_stored_directly():
+    space = space_of(m=64, n=100, k=128, dtype="bfloat16", b="col")
+    values = {**USUAL, "block_m": 64, "block_n": 64, "consumers": 1, "producer_registers": 0}
+    assert Schedule("hopper", tuple({**values, "staging": 0}.items())) in space
+    with pytest.raises(InputError, match="rows of C are 200 bytes apart"):
+        space.lower(Schedule("hopper", tuple(values.items())))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (8, 8), (5, 9), (16, 3), (1, 40)])
+def test_a_hilbert_order_visits_every_tile_once(rows, columns):
+    order = list(zip(*(axis.tolist() for axis in hilbert(rows, columns)), strict=True))
+    assert sorted(order) == [(r, c) for r in range(rows) for c in range(columns)]
+
+
+def test_a_hilbert_order_goes_from_neighbour_to_neighbour():
+    rows, columns = hilbert(32, 32)
+    assert (abs(np.diff(rows)) + abs(np.diff(columns)) == 1).all()
+
+
+def test_a_grid_fills_the_multiprocessors_with_whole_clusters():
+    grid = PersistentGrid((64, 32), (2, 1), 128, 1, "along_rows", 4, 131)
+    assert (grid.clusters, grid.blocks) == (65, 130)
+    few = PersistentGrid((3, 1), (2, 1), 128, 1, "along_rows", 1, 132)
+    assert (few.shape, few.blocks) == ((2, 1), 4)
