@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from spaces.cpu.simd import C_TYPES
+from spaces.cpu.steps import PAIR, multiply_add
 from spaces.index import Index
 from spaces.layout import Layout
 from spaces.mapping import repeat, spatial
@@ -20,7 +21,8 @@ class DotTile:
     """A tile and what it reads and writes; ``left`` and ``right`` are contiguous along the depth.
 
     ``left`` (row, depth), ``right`` (depth, column) and ``sums`` (row, column) lay out what the
-    arguments a, b and s point to. ``prefetch`` is a distance in elements of depth, 0 for none.
+    arguments a, b and s point to. Both operands may be of pairs, and depth counts steps (see
+    ``spaces.cpu.steps``). ``prefetch`` is a distance in steps, 0 for none.
     """
 
     name: str
@@ -92,5 +94,8 @@ class DotTile:
             if self.prefetch:
                 lines.append(f"__builtin_prefetch({place} + {self.prefetch});")
             lines.append(f"const vf b{j} = {load.format(self.right_dtype, place)};")
-            lines += [f"c{i}_{j}_{chain} += a{i} * b{j};" for i in range(self.rows)]
+            lines += [
+                multiply_add(f"c{i}_{j}_{chain}", f"a{i}", f"b{j}", self.right_dtype == PAIR)
+                for i in range(self.rows)
+            ]
         return lines

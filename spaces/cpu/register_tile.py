@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from spaces.cpu.simd import C_TYPES
-from spaces.cpu.steps import PAIR
+from spaces.cpu.steps import PAIR, element_bytes, multiply_add
 from spaces.index import Index
 from spaces.layout import Layout, Strided
 from spaces.mapping import repeat, spatial
@@ -26,9 +26,10 @@ class RegisterTile:
 
     ``columns`` need not fill the last vector. ``left`` (row, depth), ``right`` (depth, column) and
     ``sums`` (row, column) lay out what the arguments a, b and s point to; ``right_is_padded`` says
-    that whole vectors of b may be read. Vectors of b are prefetched ``prefetch`` steps deeper and
-    ``prefetch_columns`` columns further on; both 0 for none. ``fetches_sums`` says that the sums
-    are worth prefetching too.
+    that whole vectors of b may be read. If ``apart`` is not 0, a step's pairs of terms have yet to
+    be formed, of bfloat16 elements of b and those ``apart`` from them. Vectors of b are prefetched
+    ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
+    ``fetches_sums`` says that the sums are worth prefetching too.
     """
 
     name: str
@@ -43,6 +44,7 @@ class RegisterTile:
     left_dtype: str = "float32"
     right_dtype: str = "float32"
     right_is_padded: bool = True
+    apart: int = 0
     prefetch_columns: int = 0
     fetches_sums: bool = True
 
@@ -112,23 +114,20 @@ class RegisterTile:
             f"const {C_TYPES[self.left_dtype]} *ak = a + {self.left.emit(0, k)};",
             f"const {C_TYPES[self.right_dtype]} *bk = b + {self.right.emit(k, 0)};",
         ]
+        if self.apart:
+            lines += self._right_pairs()
         for j in range(self.vectors):
-            lines.append(f"const vf b{j} = {self._right_vector(j * self.lanes)};")
-            if self.prefetch or self.prefetch_columns:
-                ahead = self.right.emit(self.prefetch, j * self.lanes + self.prefetch_columns)
-                lines.append(f"__builtin_prefetch(bk + {ahead});")
+            if not self.apart:
+                lines.append(f"const vf b{j} = {self._right_vector(j * self.lanes)};")
+            lines += self._ahead(j * self.lanes)
+        pairs = self.apart > 0 or self.right_dtype == PAIR
         for i in range(self.rows):
             place = f"ak + {self.left.offset(i, 0)}"
             lines.append(f"const vf a{i} = tw_splat_{self.left_dtype}({place});")
             lines += [
-                self._multiply_add(f"c{i}_{j}", f"a{i}", f"b{j}") for j in range(self.vectors)
+                multiply_add(f"c{i}_{j}", f"a{i}", f"b{j}", pairs) for j in range(self.vectors)
             ]
         return lines
-
-    def _multiply_add(self, c: str, a: str, b: str) -> str:
-        if self.right_dtype == PAIR:
-            return f"{c} = tw_dot_pairs({c}, {a}, {b});"
-        return f"{c} += {a} * {b};"
 
     def _right_vector(self, column: int) -> str:
         place, left = f"bk + {self.right.offset(0, column)}", self.columns - column
@@ -137,6 +136,34 @@ class RegisterTile:
             vector = f"tw_load_first_{self.right_dtype}({place}, {left})"
         # GCC would rather load again for each of a few rows.
         return f"tw_keep({vector})" if 1 < self.rows <= 4 else vector
+
+    def _right_pairs(self) -> list[str]:
+        """Two vectors of pairs at a time, where there are as many whole ones."""
+        lines, j = [], 0
+        while j < self.vectors:
+            column = j * self.lanes
+            place, left = f"bk + {self.right.offset(0, column)}", self.columns - column
+            if left >= 2 * self.lanes:
+                lines.append(f"const vw x{j} = tw_load_words({place});")
+                lines.append(f"const vw y{j} = tw_load_words({place} + {self.apart});")
+                lines.append(f"const vf b{j} = tw_low_pairs(x{j}, y{j});")
+                lines.append(f"const vf b{j + 1} = tw_high_pairs(x{j}, y{j});")
+                j += 2
+            else:
+                lines.append(f"const vf b{j} = tw_load_pairs({place}, {self.apart}, {left});")
+                j += 1
+        return lines
+
+    def _ahead(self, column: int) -> list[str]:
+        """Prefetches for a vector of b. Other columns are needed only after this whole tile: in
+        L1 they would evict each other if rows are a multiple of a page apart, so L2 gets them."""
+        new_line = column * element_bytes(self.right_dtype) % (4 * LINE) == 0
+        if not new_line or not (self.prefetch or self.prefetch_columns):
+            return []
+        hint = ", 0, 2" if self.prefetch_columns else ""
+        ahead = self.right.emit(self.prefetch, column + self.prefetch_columns)
+        places = [f"bk + {ahead}", *([f"bk + {ahead} + {self.apart}"] * (self.apart > 0))]
+        return [f"__builtin_prefetch({place}{hint});" for place in places]
 
     def _access(self, verb: str, row: int, column: int, value: str = "") -> str:
         """A load from or store to the sums, of as many lanes as there are."""

@@ -16,7 +16,9 @@ need that element's alignment only; in registers they are float32. For each dtyp
 
 Where there is a dot instruction, ``bfloat16x2`` is a dtype too: pairs that stay as they are, a word
 a lane, in registers. ``tw_dot_pairs(sum, a, b)`` adds both products of each lane's pairs, and
-``tw_load_pairs(p, apart, n)`` makes words of bfloat16 elements and those ``apart`` from them.
+``tw_load_pairs(p, apart, n)`` makes words of bfloat16 elements and those ``apart`` from them;
+``tw_low_pairs(a, b)`` and ``tw_high_pairs(a, b)`` make them of the first and the second half of two
+``vw``, the double number of bfloat16 elements, read by ``tw_load_words(p)``.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
     high = [lane + lanes // 2 for lane in low]
     values = {"LANES": str(lanes), "BYTES": str(4 * lanes)}
     values |= {"LOW": ", ".join(map(str, low)), "HIGH": ", ".join(map(str, high))}
+    pairs = [word // 2 + word % 2 * 2 * lanes for word in range(4 * lanes)]
+    values["LOW_PAIRS"] = ", ".join(map(str, pairs[: 2 * lanes]))
+    values["HIGH_PAIRS"] = ", ".join(map(str, pairs[2 * lanes :]))
     text = _TYPES + _sum(lanes) + _FLOAT32 + _BFLOAT16 + (partial_access(isa) or _FIRST) + _WIDENING
     text += keep(isa)
     access = _MOST + _transposition(lanes)
@@ -125,6 +130,15 @@ static inline void tw_store_first_bfloat16x2(tw_pair *p, vf x, long n) {
 static inline vf tw_load_pairs(const unsigned short *p, long apart, long n) {
   vu low = (vu)tw_load_most_bfloat16(p, n), high = (vu)tw_load_most_bfloat16(p + apart, n);
   return (vf)(low >> 16 | high);
+}
+typedef unsigned short vw __attribute__((vector_size(@BYTES@)));
+typedef vw vw_any __attribute__((aligned(2), may_alias));
+static inline vw tw_load_words(const unsigned short *p) { return *(const vw_any *)p; }
+static inline vf tw_low_pairs(vw a, vw b) {
+  return (vf)__builtin_shufflevector(a, b, @LOW_PAIRS@);
+}
+static inline vf tw_high_pairs(vw a, vw b) {
+  return (vf)__builtin_shufflevector(a, b, @HIGH_PAIRS@);
 }
 """
 

@@ -10,11 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.cpu.simd import C_TYPES
+from spaces.dtypes import dtype
 from spaces.layout import Strided, strided
 from spaces.product import Product
 from spaces.workload import Operand
 
 PAIR = "bfloat16x2"
+
+
+def element_bytes(name: str) -> int:
+    """Bytes of an element of the dtype ``name``, or of a pair."""
+    return 4 if name == PAIR else dtype(name).bytes
+
+
+def multiply_add(c: str, a: str, b: str, pairs: bool) -> str:
+    """C statement: adds the products of a and b's lanes, or of their pairs, to c's."""
+    return f"{c} = tw_dot_pairs({c}, {a}, {b});" if pairs else f"{c} += {a} * {b};"
 
 
 @dataclass(frozen=True)

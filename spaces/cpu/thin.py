@@ -37,6 +37,7 @@ FLOAT = 4
 class Thin(Template):
     """What both templates share. ``dots`` tells them apart."""
 
+    version: ClassVar[int] = 2
     dots: ClassVar[bool]
 
     def __init__(self, workload: Workload, target: Target) -> None:
@@ -45,6 +46,7 @@ class Thin(Template):
         self.cpu = target
         self.product = orient(workload)
         self.lanes = target.lanes(FLOAT)
+        self.terms = 2 if self._has_pairs() else 1
         workers = tuple(n for n in range(1, target.threads + 1) if target.threads % n == 0)
         self.decisions = (
             Decision("tile_rows", tuple(n for n in TILE_ROWS if n <= self.product.rows)),
@@ -87,7 +89,8 @@ class Thin(Template):
         name = hashlib.sha256(f"{self.workload.key} {schedule.key}".encode()).hexdigest()[:16]
         values = schedule.values
         blocks = self.blocks(values)
-        code = ThinCode(self.product, values, blocks, self.lanes, f"tw_{name}", self.dots)
+        entry = f"tw_{name}"
+        code = ThinCode(self.product, values, blocks, self.lanes, entry, self.dots, self.terms)
         return Kernel(
             language="c",
             entry=code.entry,
@@ -96,6 +99,12 @@ class Thin(Template):
             arguments=self.workload.operands,
             workspace_bytes=code.workspace_bytes,
         )
+
+    def _has_pairs(self) -> bool:
+        """Whether the dot instruction applies: twice the work of an FMA, so it always pays."""
+        dtypes = {operand.dtype for operand in self.workload.inputs}
+        pairs = dtypes == {"bfloat16"} and self.product.terms % 2 == 0
+        return self.cpu.bf16_dot and pairs and self.product.left_runs_deep
 
     @abstractmethod
     def tile_columns(self, values: Mapping[str, Any]) -> Any:

@@ -19,10 +19,11 @@ from spaces.cpu.dot_tile import DotTile
 from spaces.cpu.epilogue import finish_function, operand_name
 from spaces.cpu.register_tile import RegisterTile
 from spaces.cpu.simd import C_TYPES
+from spaces.cpu.steps import PAIR, Stream, stream
 from spaces.cpu.thin_blocking import ThinBlocking
 from spaces.index import Index, index
 from spaces.integers import ceil_div, round_up
-from spaces.layout import Layout, Strided, row_major
+from spaces.layout import Strided, row_major
 from spaces.mapping import repeat, spatial
 from spaces.product import Product
 from spaces.schedule import Value
@@ -36,7 +37,8 @@ LINE = 16
 class ThinCode:
     """The kernel called ``entry`` of ``product`` under the decisions ``values``.
 
-    ``dots`` chooses the micro-kernel: lanes along the depth instead of along columns.
+    ``dots`` chooses the micro-kernel: lanes along the depth instead of along columns. The depth is
+    walked in steps of ``terms`` terms each (see ``spaces.cpu.steps``).
     """
 
     product: Product
@@ -45,6 +47,7 @@ class ThinCode:
     lanes: int
     entry: str
     dots: bool
+    terms: int
 
     @property
     def source(self) -> str:
@@ -71,24 +74,48 @@ class ThinCode:
     def _workers(self) -> int:
         return int(self.blocks.column_workers * self.blocks.depth_workers)
 
+    @property
+    def _steps(self) -> int:
+        return self.product.terms // self.terms
+
+    @property
+    def _chunk_steps(self) -> int:
+        return int(self.blocks.chunk_depth) // self.terms
+
+    @property
+    def _block_steps(self) -> int:
+        return int(self.blocks.block_depth) // self.terms
+
+    @cached_property
+    def _left(self) -> Stream:
+        return stream(self.product, self.product.left, self.terms)
+
+    @cached_property
+    def _right(self) -> Stream:
+        return stream(self.product, self.product.right, self.terms)
+
+    @property
+    def _packed_dtype(self) -> str:
+        return PAIR if self.terms > 1 else "float32"
+
     @cached_property
     def _packed_left(self) -> Strided | None:
-        """Layout of a worker's share of the rows as float32, contiguous along the depth and a
-        little apart, so that they do not compete for the same cache sets."""
+        """Layout of a worker's share of the rows, contiguous along the depth and a little apart,
+        so that they do not compete for the same cache sets."""
         if not self.values["pack_left"]:
             return None
-        return row_major(self.product.rows, self.blocks.chunk_depth).padded(1, LINE)
+        return row_major(self.product.rows, self._chunk_steps).padded(1, LINE)
 
     @property
     def _left_floats(self) -> int:
         return round_up(self._packed_left.size + self.lanes, LINE) if self._packed_left else 0
 
     @cached_property
-    def _sums(self) -> Layout | None:
+    def _sums(self) -> Strided | None:
         """Layout of a depth worker's partial sums, where the output cannot hold them itself."""
         if self.blocks.depth_chunks == 1 and self.product.output.dtype == "float32":
             return None
-        return row_major(self.product.rows, round_up(self.product.columns, LINE))
+        return row_major(self.product.rows, round_up(self.product.columns, LINE)).padded(1, LINE)
 
     @property
     def _sums_floats(self) -> int:
@@ -98,25 +125,25 @@ class ThinCode:
 
     def _packing(self) -> list[str]:
         """C function ``ENTRY_left(p, q, depth)``: copies the rows' terms from p to q."""
-        packed, left = self._packed_left, self.product.left
+        packed, left = self._packed_left, self._left
         if packed is None:
             return []
-        source = self.product.layout(left)
-        stride = source.strides[1]
+        stride = left.layout.strides[1]
 
         def vector(indices: Sequence[Index]) -> list[str]:
             i, k = indices
-            place = f"p + {source.emit(i, k)}"
-            load = f"tw_load_most_{left.dtype}({place}, depth - {k})"
+            place = f"p + {left.layout.emit(i, k)}"
+            load = left.load(place, f"depth - {k}")
             if stride != 1:
                 load = f"tw_gather_{left.dtype}({place}, {stride}, depth - {k})"
-            return [f"tw_store_float32(q + {packed.emit(i, k)}, {load});"]
+            return [f"tw_store_{self._packed_dtype}(q + {packed.emit(i, k)}, {load});"]
 
-        grid = repeat(self.product.rows, ceil_div(self.blocks.chunk_depth, self.lanes))
+        grid = repeat(self.product.rows, ceil_div(self._chunk_steps, self.lanes))
         vectors = grid * spatial(1, self.lanes)
         return [
             f"static __attribute__((noinline)) void {self.entry}_left(",
-            f"    const {C_TYPES[left.dtype]} *restrict p, float *restrict q, long depth) {{",
+            f"    const {left.c_type} *restrict p, {C_TYPES[self._packed_dtype]} *restrict q,",
+            "    long depth) {",
             *vectors.emit(0, vector, extents=(self.product.rows, "depth")),
             "}",
         ]
@@ -132,24 +159,31 @@ class ThinCode:
         ]
 
     def _micro_kernel(self, rows: int, columns: int) -> RegisterTile | DotTile:
-        product, packed = self.product, self._packed_left
+        left, right, packed = self._left, self._right, self._packed_left
         shared: dict[str, Any] = {
             "name": f"{self.entry}_{rows}x{columns}",
             "rows": rows,
             "columns": columns,
             "lanes": self.lanes,
             "unroll": self.values["unroll"],
-            "left": packed or product.layout(product.left),
-            "right": product.layout(product.right),
-            "sums": self._sums or product.layout(product.output),
-            "left_dtype": "float32" if packed else product.left.dtype,
-            "right_dtype": product.right.dtype,
+            "left": packed or left.layout,
+            "right": right.layout,
+            "sums": self._sums or self.product.layout(self.product.output),
+            "left_dtype": self._packed_dtype if packed else left.dtype,
+            "right_dtype": right.dtype,
         }
         ahead = int(self.values["prefetch"])
         if self.dots:
             return DotTile(prefetch=ahead, **shared)
         ahead *= self.blocks.tile_columns
-        return RegisterTile(prefetch=0, prefetch_columns=ahead, right_is_padded=False, **shared)
+        return RegisterTile(
+            prefetch=0,
+            apart=right.apart,
+            prefetch_columns=ahead,
+            right_is_padded=False,
+            fetches_sums=False,
+            **shared,
+        )
 
     def _tile_choice(self) -> list[str]:
         """The function that runs the micro-kernel for what is left of a tile."""
@@ -189,11 +223,12 @@ class ThinCode:
         worker = index("worker", self._workers)
         chunks = (ceil_div(product.columns, b.chunk_columns), b.depth_chunks)
         workers = spatial(b.column_workers, b.depth_workers)
+        packed = C_TYPES[self._packed_dtype]
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
             *self._pointers(),
-            f"  float *pl = (float *)call->workspace + {worker * self._left_floats};",
+            f"  {packed} *pl = ({packed} *)call->workspace + {worker * self._left_floats};",
             f"  float *sums = (float *)call->workspace + {self._workers * self._left_floats};",
             *workers.emit(worker, self._chunk, extents=chunks),
             "}",
@@ -201,10 +236,12 @@ class ThinCode:
 
     def _pointers(self) -> list[str]:
         lines = []
-        for i, operand in enumerate(self.product.workload.operands):
-            constant = "" if operand is self.product.output else "const "
-            c_type = f"{constant}{C_TYPES[operand.dtype]}"
-            lines.append(f"  {c_type} *{self._pointer(operand)} = call->buffers[{i}];")
+        product = self.product
+        c_types = {product.left.name: self._left.c_type, product.right.name: self._right.c_type}
+        for i, operand in enumerate(product.workload.operands):
+            constant = "" if operand is product.output else "const "
+            c_type = c_types.get(operand.name, C_TYPES[operand.dtype])
+            lines.append(f"  {constant}{c_type} *{self._pointer(operand)} = call->buffers[{i}];")
         return lines
 
     def _pointer(self, operand: Operand) -> str:
@@ -216,14 +253,14 @@ class ThinCode:
         b, product = self.blocks, self.product
         lines = [
             f"const long column0 = {chunk[0] * b.chunk_columns};",
-            f"const long depth0 = {chunk[1] * b.chunk_depth};",
+            f"const long depth0 = {chunk[1] * self._chunk_steps};",
             f"const long chunk_columns = tw_least({product.columns} - column0, {b.chunk_columns});",
-            f"const long chunk_depth = tw_least({product.terms} - depth0, {b.chunk_depth});",
+            f"const long chunk_depth = tw_least({self._steps} - depth0, {self._chunk_steps});",
         ]
         if self._sums and b.depth_chunks > 1:
             lines.append(f"sums += {chunk[1] * self._sums.size};")
         if self._packed_left:
-            place = product.layout(product.left).emit(0, DEPTH0)
+            place = self._left.layout.emit(0, DEPTH0)
             lines.append(f"{self.entry}_left(l + {place}, pl, chunk_depth);")
         blocks = repeat(b.column_blocks) * spatial(b.block_columns)
         return lines + blocks.emit(0, self._column_block, extents=("chunk_columns",), prefix="b")
@@ -231,7 +268,7 @@ class ThinCode:
     def _column_block(self, start: Sequence[Index]) -> list[str]:
         """All depth of a block of columns, and the epilogue if these are the whole sums."""
         b = self.blocks
-        depths = repeat(b.depth_blocks) * spatial(b.block_depth)
+        depths = repeat(b.depth_blocks) * spatial(self._block_steps)
         lines = [
             f"const long j = {start[0]};",
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
@@ -260,17 +297,17 @@ class ThinCode:
         tiles = repeat(*counts, order=(1, 0)) * spatial(b.tile_rows, b.tile_columns)
         return [
             f"const long k = {start[0]};",
-            f"const long depth = tw_least(chunk_depth - k, {b.block_depth});",
+            f"const long depth = tw_least(chunk_depth - k, {self._block_steps});",
             *tiles.emit(0, self._tile, extents=(product.rows, "columns"), prefix="t"),
         ]
 
     def _tile(self, start: Sequence[Index]) -> list[str]:
         product = self.product
         ti, tj = start
-        a = f"l + {product.layout(product.left).emit(ti, DEPTH)}"
+        a = f"l + {self._left.layout.emit(ti, DEPTH)}"
         if self._packed_left:
             a = f"pl + {self._packed_left.emit(ti, 'k')}"
-        r = f"r + {product.layout(product.right).emit(DEPTH, COLUMN + tj)}"
+        r = f"r + {self._right.layout.emit(DEPTH, COLUMN + tj)}"
         s = f"c + {product.layout(product.output).emit(ti, COLUMN + tj)}"
         if self._sums:
             s = f"sums + {self._sums.emit(ti, COLUMN + tj)}"
@@ -335,7 +372,7 @@ class ThinCode:
         ]
 
 
-# Variables of the generated code: where a block begins in the product.
+# Variables of the generated code: where a block begins in the product, its depth in steps.
 DEPTH0 = index("depth0")
 COLUMN, DEPTH = index("column0") + index("j"), index("depth0") + index("k")
 
