@@ -1,6 +1,7 @@
 """The CUDA target: hardware as data, and the templates that generate CUDA C++."""
 
+from spaces.cuda.hopper import Hopper
 from spaces.cuda.mma import Mma
 from spaces.cuda.simt import Simt
 
-TEMPLATES = (Mma, Simt)
+TEMPLATES = (Hopper, Mma, Simt)
