@@ -23,6 +23,8 @@ STEP_BYTES = 32
 WIDEST_SWIZZLE = 128
 BLOCK = 64
 """Rows of the output that one wgmma computes."""
+MOST_WRITTEN_OUT = 4
+"""Panels loaded without a loop; more would not leave registers enough to a loading thread."""
 
 
 def why_no_tensor_map(operand: Operand) -> str | None:
@@ -123,9 +125,14 @@ class OperandTile:
             at = f"{depth}, {along}{ahead}" if self.runs_deep else f"{along}, {depth}{ahead}"
             return [f"tw::{call.format(place.text + offset, at)};"]
 
-        panels = repeat(self.extent // self.panel)
-        return panels.emit(
-            0, line, prefix=f"{tensor_map}_", unroll=True, integer="int", language="cuda"
+        count = self.extent // self.panel
+        return repeat(count).emit(
+            0,
+            line,
+            prefix=f"{tensor_map}_",
+            unroll=True if count <= MOST_WRITTEN_OUT else 1,
+            integer="int",
+            language="cuda",
         )
 
     def descriptor(self, address: str) -> str:
