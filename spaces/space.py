@@ -11,6 +11,7 @@ populations, so that a hundred thousand schedules cost seconds, not hours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.quantities import QUANTITIES
-from spaces.schedule import Schedule, Value
+from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template
 from spaces.workload import Workload
@@ -51,6 +52,7 @@ class Space:
         self._sizes = np.array([len(values) for values in self._values])
         self._index = [{v: i for i, v in enumerate(values.tolist())} for values in self._values]
         self._template_names = list(self.templates)
+        self._plans: dict[tuple[int, int | None], Sequence[_Step]] = {}
 
     # -- schedules and populations ---------------------------------------------------------
 
@@ -98,12 +100,13 @@ class Space:
         if reason:
             return reason
         values = schedule.values
+        columns = {name: np.asarray(value) for name, value in values.items()}
         reasons = [
             f"{rule.name}: {rule.explain(values)}"
             for rule in self.templates[schedule.template].rules
-            if not np.all(rule.holds({name: np.asarray(values[name]) for name in rule.reads}))
+            if not np.all(rule.holds(columns))
         ]
-        return "; ".join(reasons) or None
+        return "; ".join(dict.fromkeys(reasons)) or None
 
     def __contains__(self, schedule: Schedule) -> bool:
         return self.why_not(schedule) is None
@@ -258,29 +261,28 @@ class Space:
         for t in range(len(self._template_names)):
             start = np.zeros((1, self.width), dtype=np.int32)
             start[0, 0] = t
-            order = self._order(t, None)[1:]
-            yield from self._expand(start, t, order, 0, limit)
+            yield from self._expand(start, self._steps(t, None), 0, limit)
 
     def _expand(
-        self, partial: Population, template: int, order: list[int], depth: int, limit: int
+        self, partial: Population, steps: Sequence[_Step], depth: int, limit: int
     ) -> Iterator[Population]:
         if not len(partial):
             return
-        if depth == len(order):
+        if depth == len(steps):
             yield partial
             return
-        column = order[depth]
+        column = steps[depth].column
         size = int(self._sizes[column])
         if len(partial) * size > limit and len(partial) > 1:
             middle = len(partial) // 2
-            yield from self._expand(partial[:middle], template, order, depth, limit)
-            yield from self._expand(partial[middle:], template, order, depth, limit)
+            yield from self._expand(partial[:middle], steps, depth, limit)
+            yield from self._expand(partial[middle:], steps, depth, limit)
             return
-        valid = self._valid(partial, template, column, order[:depth])
+        valid = self._valid(partial, steps[depth])
         rows, values = np.nonzero(valid)
         grown = partial[rows]
         grown[:, column] = values
-        yield from self._expand(grown, template, order, depth + 1, limit)
+        yield from self._expand(grown, steps, depth + 1, limit)
 
     # -- internals -------------------------------------------------------------------------
 
@@ -289,16 +291,19 @@ class Space:
         if template is None:
             known = ", ".join(self.templates)
             return f"template {schedule.template!r} is not in this space; known: {known}"
-        allowed = {decision.name: decision.values for decision in template.decisions}
         values = schedule.values
-        for name in (*allowed, *values):
-            if name not in values:
-                return f"decision {name!r} is missing"
-            if name not in allowed:
-                return f"decision {name!r} is not one of {template.name}: {', '.join(allowed)}"
-            if not any(_same(values[name], value) for value in allowed[name]):
-                some = ", ".join(map(str, allowed[name]))
-                return f"{name}={values[name]!r} is not a value of that decision; allowed: {some}"
+        for decision in template.decisions:
+            if decision.name not in values:
+                return f"decision {decision.name!r} is missing"
+        for name, value in values.items():
+            i = self._position.get((template.name, name))
+            if i is None:
+                known = ", ".join(decision.name for decision in template.decisions)
+                return f"decision {name!r} is not one of {template.name}: {known}"
+            index = self._index[i]
+            if value not in index or type(value) is not type(next(iter(index))):
+                some = ", ".join(map(str, index))
+                return f"{name}={value!r} is not a value of that decision; allowed: {some}"
         return None
 
     def _active(self, population: Population) -> np.ndarray:
@@ -328,14 +333,28 @@ class Space:
         ]
         return np.concatenate(groups) if groups else population
 
-    def _order(self, template: int, first: int | None) -> list[int]:
-        """Column 0, then ``first``, then the template's other decisions as they stand."""
-        name = self._template_names[template]
-        own = [i for i, (owner, _) in enumerate(self._names) if owner == name]
-        if first in own:
-            own.remove(first)
-            own.insert(0, first)
-        return [0, *own]
+    def _steps(self, template: int, first: int | None) -> Sequence[_Step]:
+        """How schedules of a template are made: ``first``, then its other decisions as they
+        stand, each with the rules that read it and nothing that is decided later."""
+        if (template, first) not in self._plans:
+            name = self._template_names[template]
+            own = [i for i, (owner, _) in enumerate(self._names) if owner == name]
+            if first in own:
+                own.remove(first)
+                own.insert(0, first)
+            known: dict[str, int] = {}
+            steps = []
+            for column in own:
+                decision = self._names[column][1]
+                known[decision] = column
+                rules = [
+                    _Judge(rule, tuple((read, known[read]) for read in rule.reads))
+                    for rule in self.templates[name].rules
+                    if decision in rule.reads and known.keys() >= set(rule.reads)
+                ]
+                steps.append(_Step(column, tuple(rules)))
+            self._plans[template, first] = steps
+        return self._plans[template, first]
 
     def _fill(
         self, preferences: Population, generator: np.random.Generator, first: int | None
@@ -350,37 +369,40 @@ class Space:
             if not len(chosen):
                 continue
             part, wanted = rows[chosen], preferences[chosen]
-            order = self._order(t, first)
-            for depth in range(1, len(order)):
-                column = order[depth]
-                valid = self._valid(part, t, column, order[1:depth])
-                part[:, column], found = _pick(valid, wanted[:, column], generator)
+            for step in self._steps(t, first):
+                valid = self._valid(part, step)
+                part[:, step.column], found = _pick(valid, wanted[:, step.column], generator)
                 alive[chosen] &= found
             rows[chosen] = part
         return rows, alive
 
-    def _valid(
-        self, partial: Population, template: int, column: int, known: list[int]
-    ) -> np.ndarray:
-        """Boolean matrix [rows, values]: which values of ``column`` the rules allow, as far as
-        rules read only it and the columns in ``known``."""
-        owner = self._template_names[template]
-        name = self._names[column][1]
-        visible = {self._names[i][1]: i for i in known}
-        valid = np.ones((len(partial), int(self._sizes[column])), dtype=bool)
-        for rule in self._rules_of(owner, name):
-            if all(read == name or read in visible for read in rule.reads):
-                columns = {
-                    read: self._values[column][None, :]
-                    if read == name
-                    else self._values[visible[read]][partial[:, visible[read]]][:, None]
-                    for read in rule.reads
-                }
-                valid &= np.asarray(rule.holds(columns), dtype=bool)
+    def _valid(self, partial: Population, step: _Step) -> np.ndarray:
+        """Boolean matrix [rows, values]: which values of the step's column its rules allow."""
+        own = self._values[step.column][None, :]
+        valid = np.ones((len(partial), own.size), dtype=bool)
+        for judge in step.judges:
+            columns = {
+                name: own if i == step.column else self._values[i][partial[:, i]][:, None]
+                for name, i in judge.reads
+            }
+            valid &= np.asarray(judge.rule.holds(columns), dtype=bool)
         return valid
 
-    def _rules_of(self, template: str, decision: str) -> list[Rule]:
-        return [rule for rule in self.templates[template].rules if decision in rule.reads]
+
+@dataclass(frozen=True)
+class _Judge:
+    """A rule, and the columns of the decisions it reads."""
+
+    rule: Rule
+    reads: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A decision to make, and the rules that can be judged when it is made."""
+
+    column: int
+    judges: tuple[_Judge, ...]
 
 
 def _column(decision: Decision) -> np.ndarray:
@@ -397,10 +419,6 @@ def _check_rules(template: Template) -> None:
             raise ValueError(f"rule {rule.name}: reads {rule.reads}, not decisions of {names}")
 
 
-def _same(value: Value, allowed: Value) -> bool:
-    return type(value) is type(allowed) and value == allowed
-
-
 def _choose(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """For each row of a boolean matrix, the position of a random true entry (0 if none)."""
     return np.argmax(np.where(mask, generator.random(mask.shape), -1.0), axis=1)
@@ -413,7 +431,13 @@ def _pick(
 
     The second result tells which rows had any.
     """
-    distance = np.abs(np.arange(valid.shape[1])[None, :] - preferred[:, None])
-    closeness = np.where(preferred[:, None] < 0, 0, -distance) + generator.random(valid.shape)
-    score = np.where(valid, closeness, -np.inf)
-    return np.argmax(score, axis=1), np.any(valid, axis=1)
+    picked = np.clip(preferred, 0, valid.shape[1] - 1)
+    found = valid[np.arange(len(valid)), picked]
+    open_ = np.flatnonzero((picked != preferred) | ~found)
+    if len(open_):
+        valid, preferred = valid[open_], preferred[open_]
+        distance = np.abs(np.arange(valid.shape[1])[None, :] - preferred[:, None])
+        closeness = np.where(preferred[:, None] < 0, 0, -distance) + generator.random(valid.shape)
+        picked[open_] = np.argmax(np.where(valid, closeness, -np.inf), axis=1)
+        found[open_] = np.any(valid, axis=1)
+    return picked, found

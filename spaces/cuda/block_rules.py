@@ -7,7 +7,7 @@ has of each.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,14 @@ from spaces.cuda.tile_copy import source_of
 from spaces.cuda.traffic import BLOCK_SHARED
 from spaces.integers import ceil_div
 from spaces.product import Product
+from spaces.schedule import Value
 from spaces.template import Decision, Rule
 from spaces.workload import Operand
 
 WARP = 32
+
+LEAST_REGISTERS = 36
+"""Registers that addresses and counters take at least."""
 
 
 @dataclass(frozen=True)
@@ -106,21 +110,59 @@ def thread_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
     ]
 
 
-def memory_rules(sizes: BlockSizes, target: CudaTarget, reads: Sequence[str]) -> list[Rule]:
-    """What they hold in shared memory and registers; ``reads`` decide the sizes."""
+def memory_rules(
+    sizes: BlockSizes,
+    target: CudaTarget,
+    decisions: Sequence[Decision],
+    tile: Sequence[str],
+    others: Sequence[str],
+) -> list[Rule]:
+    """What blocks may take of shared memory and registers; the decisions ``tile`` and ``others``
+    make the sizes.
+
+    Each rule is judged as soon as the tile is known, and again with the others, as if decisions
+    still to come took their first and least demanding values: so sampling meets no dead ends.
+    """
+    least = {decision.name: decision.values[0] for decision in decisions}
+    steps = [(*tile, *others[:n]) for n in range(len(others) + 1)]
+    return [
+        rule
+        for known in (*steps, (*tile, *others, "residency"))
+        for rule in _judged_early(_memory_rules(sizes, target), known, least)
+    ]
+
+
+def _judged_early(
+    rules: Sequence[Rule], known: Sequence[str], least: Mapping[str, Value]
+) -> list[Rule]:
+    def filled(c: Any) -> dict[str, Any]:
+        return {**least, **{name: c[name] for name in known}}
+
+    def early(rule: Rule) -> Rule:
+        return Rule(
+            rule.name,
+            tuple(known),
+            lambda c: rule.holds(filled(c)),
+            lambda c: rule.explain({**least, **c}),
+        )
+
+    return [early(rule) for rule in rules]
+
+
+def _memory_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
     return [
         Rule(
             "shared_memory",
-            tuple(reads),
+            (),
             lambda c: sizes.shared_bytes(c) <= target.shared_per_block,
             lambda c: (
-                f"the stages of both tiles take {sizes.shared_bytes(c)} bytes of shared memory; "
-                f"a block may have {target.shared_per_block}"
+                f"the tiles of a block take {sizes.shared_bytes(c)} bytes of shared memory; "
+                f"it may have {target.shared_per_block}"
             ),
         ),
         Rule(
             "resident_shared_memory",
-            (*reads, "residency"),
+            (),
             lambda c: (
                 (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
                 <= target.shared_per_multiprocessor
@@ -132,7 +174,7 @@ def memory_rules(sizes: BlockSizes, target: CudaTarget, reads: Sequence[str]) ->
         ),
         Rule(
             "registers",
-            (*reads, "residency"),
+            (),
             lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
             lambda c: (
                 f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
@@ -140,3 +182,14 @@ def memory_rules(sizes: BlockSizes, target: CudaTarget, reads: Sequence[str]) ->
             ),
         ),
     ]
+
+
+def sums_rule(reads: tuple[str, str], sums: Callable[[Any], Any], target: CudaTarget) -> Rule:
+    """Sums alone, ``sums(c)`` registers of a thread, leave some for all else."""
+    most = target.registers_per_thread - LEAST_REGISTERS
+    return Rule(
+        "sums",
+        reads,
+        lambda c: sums(c) <= most,
+        lambda c: f"the sums of a thread take {sums(c)} registers; there are {most} for them",
+    )

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spaces.cuda.accumulators import STORES
 from spaces.cuda.finish import prelude
+from spaces.cuda.fragments import FRAGMENT
 from spaces.cuda.mma_code import INSTRUCTIONS, MmaCode
-from spaces.cuda.mma_rules import FRAGMENT, MmaSizes, mma_rules
+from spaces.cuda.mma_rules import MmaSizes, mma_rules
 from spaces.cuda.partial_sums import WAYS
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import grid_decisions
@@ -102,6 +104,7 @@ def _decisions(element_bytes: int) -> tuple[Decision, ...]:
         Decision("tile_columns", (16, 32, 64, 128)),
         Decision("warp_rows", (1, 2, 4, 8)),
         Decision("warp_columns", (1, 2, 4, 8)),
+        Decision("store", STORES),
         Decision("depth", tuple(size // element_bytes for size in DEPTH_BYTES)),
         Decision("stages", (2, 3, 4, 5, 6)),
         Decision("residency", (1, 2, 3, 4, 6, 8)),

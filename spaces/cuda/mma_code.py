@@ -13,14 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from spaces.cuda.accumulators import Accumulators
 from spaces.cuda.block_code import BlockCode
-from spaces.cuda.finish import Finish
 from spaces.cuda.fragments import FRAGMENT, Fragments, swizzled_tile
 from spaces.cuda.tile_copy import TileCopy, source_of, step_of, widest_vector
-from spaces.cuda.unrolled import THREAD, unrolled
-from spaces.index import Index, index
+from spaces.cuda.unrolled import unrolled
+from spaces.index import Index
 from spaces.layout import permuted
-from spaces.mapping import TaskMapping, repeat, spatial
+from spaces.mapping import repeat
 from spaces.workload import Operand
 
 INSTRUCTIONS = {
@@ -32,9 +32,6 @@ INSTRUCTIONS = {
     "float8_e5m2": "mma_m16n8k32_f32_e5m2_e5m2",
 }
 """The instruction for each dtype of A and B; all take 32 bytes of depth."""
-
-WIDTH = 8
-"""Columns of an instruction's accumulator."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +65,6 @@ class MmaCode(BlockCode):
     def element_bytes(self) -> int:
         """Bytes of an element of A and B."""
         return self.product.left.element.bytes
-
-    @property
-    def accumulators(self) -> tuple[int, int]:
-        """Accumulators of a warp along rows and columns."""
-        return self.fragments[0], self.fragments[1] * FRAGMENT // WIDTH
 
     # -- memory --------------------------------------------------------------------------------
 
@@ -133,14 +125,12 @@ class MmaCode(BlockCode):
     @property
     def sums_in_thread(self) -> int:
         """Four of each accumulator."""
-        rows, columns = self.accumulators
-        return rows * columns * 4
+        return self.accumulated.count * 4
 
     @property
     def declare_sums(self) -> str:
         """One array for each accumulator."""
-        rows, columns = self.accumulators
-        return f"{self.kind} sums[{rows * columns}][4] = {{}};"
+        return f"{self.kind} sums[{self.accumulated.count}][4] = {{}};"
 
     @property
     def sum(self) -> str:
@@ -209,7 +199,7 @@ class MmaCode(BlockCode):
 
     def _multiply(self) -> list[str]:
         """All products of a stage."""
-        rows, columns = self.accumulators
+        rows, columns = self.accumulated.shape
         left, right = self.operands
         instruction = INSTRUCTIONS[self.product.left.dtype]
 
@@ -247,26 +237,19 @@ class MmaCode(BlockCode):
 
         return unrolled(repeat(count, 4), 0, body, f"{name}_")
 
-    def finish(self) -> list[str]:
-        """Pairs of neighbours, as accumulators hold them."""
-        output = Finish(self.product, *self.block)
-        columns = self.accumulators[1]
+    # -- output --------------------------------------------------------------------------------
 
-        def body(indices: tuple[Index, ...]) -> list[str]:
-            row, pair = indices
-            i = row // FRAGMENT % self.accumulators[0]
-            j = pair // (WIDTH // 2) % columns
-            first = row // WIDTH % 2 * 2
-            total = f"sums[{(i * columns + j).text}]"
-            return output.store(
-                index("row0") + row,
-                index("column0") + pair * 2,
-                [f"{total}[{first.text}]", f"{total}[{(first + 1).text}]"],
-            )
-
-        return unrolled(self._pairs, THREAD, body, "f")
+    @cached_property
+    def accumulated(self) -> Accumulators:
+        """The sums of the block, and their way out."""
+        through_shared = self.values["store"] == "shared"
+        return Accumulators(self.product, self.warps, self.fragments, self.kind, through_shared)
 
     @property
-    def _pairs(self) -> TaskMapping:
-        """Thread to pairs of neighbouring sums, (row, pair)."""
-        return spatial(*self.warps) * repeat(*self.accumulators) * repeat(2, 1) * spatial(8, 4)
+    def shared_bytes(self) -> int:
+        """Shared memory of a block: the ring, whose place sums use on their way out."""
+        return max(super().shared_bytes, self.accumulated.shared_bytes)
+
+    def finish(self) -> list[str]:
+        """See :class:`Accumulators`."""
+        return self.accumulated.finish()

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spaces.cuda.block_rules import BlockSizes, memory_rules, step_rule, thread_rules
+import numpy as np
+
+from spaces.cuda.accumulators import VECTOR, slab_bytes
+from spaces.cuda.block_rules import BlockSizes, memory_rules, step_rule, sums_rule, thread_rules
+from spaces.cuda.finish import Finish
+from spaces.cuda.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import exchange_rule, grid_rules
 from spaces.integers import round_up
@@ -15,7 +20,6 @@ from spaces.template import Decision, Rule
 from spaces.workload import Operand
 
 TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
-FRAGMENT = 16
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,12 @@ class MmaSizes(BlockSizes):
         return c["warp_rows"] * c["tile_rows"], c["warp_columns"] * c["tile_columns"]
 
     def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: all stages of both tiles."""
+        """Shared memory of a block: all stages of both tiles, or sums on their way out."""
         rows, columns = self.block(c)
         left = round_up(rows * c["depth"] * self.bytes, 128)
-        return c["stages"] * (left + round_up(columns * c["depth"] * self.bytes, 128))
+        ring = c["stages"] * (left + round_up(columns * c["depth"] * self.bytes, 128))
+        slabs = c["warp_rows"] * c["warp_columns"] * slab_bytes(c["tile_columns"])
+        return np.maximum(ring, (c["store"] == "shared") * slabs)
 
     def passes_registers(self, operand: Operand) -> bool:
         """Whether ``cp.async`` cannot move an input's tiles: rows aligned to less than 4 bytes,
@@ -45,14 +51,17 @@ class MmaSizes(BlockSizes):
         crosswise = self.bytes != 2 and not deep
         return crosswise or self.vector(operand) * self.bytes < 4
 
+    def sums(self, c: Any) -> Any:
+        """Registers of a thread's sums."""
+        return c["tile_rows"] * c["tile_columns"] // 32
+
     def registers(self, c: Any) -> Any:
         """The least 32-bit registers that a thread can do with: sums, fragments of one step,
         tiles in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
-        sums = c["tile_rows"] * c["tile_columns"] // 32
         fragments = (c["tile_rows"] + c["tile_columns"]) // FRAGMENT * 4
         pieces = c["depth"] * self.bytes // FRAGMENT
         functions = 8 * (self.product.workload.epilogue is not None)
-        total = sums + fragments + pieces + functions + 32
+        total = self.sums(c) + fragments + pieces + functions + 32
         for operand, width in zip(
             (self.product.left, self.product.right), self.block(c), strict=True
         ):
@@ -70,9 +79,11 @@ def mma_rules(
         *thread_rules(sizes, target),
         *_tile_rules(sizes),
         step_rule(product, decisions),
-        *memory_rules(sizes, target, (*TILE, "depth", "stages")),
+        sums_rule(("tile_rows", "tile_columns"), sizes.sums, target),
+        *memory_rules(sizes, target, decisions, TILE, ("store", "depth", "stages")),
         *grid_rules(product, TILE, sizes.block, target.multiprocessors),
         exchange_rule(),
+        _store_rule(product),
     )
 
 
@@ -99,3 +110,17 @@ def _tile_rules(sizes: MmaSizes) -> list[Rule]:
         bounded("tile_width", "columns", ("tile_columns",), columns),
         bounded("tile_width", "columns", ("tile_columns", "warp_columns"), columns),
     ]
+
+
+def _store_rule(product: Product) -> Rule:
+    """Sums go by way of shared memory only to be stored in wider pieces."""
+    width = Finish(product, FRAGMENT, FRAGMENT).vector(VECTOR)
+    return Rule(
+        "narrow_store",
+        ("store",),
+        lambda c: (c["store"] == "direct") | (width > 2),
+        lambda c: (
+            f"the output's rows of {product.columns} elements take stores of {width} at a time, "
+            "for which shared memory is a detour"
+        ),
+    )

@@ -94,9 +94,9 @@ class Simt(Template):
 
 def _decisions() -> tuple[Decision, ...]:
     return (
+        Decision("lane_rows", (1, 2, 4, 8, 16, 32)),
         Decision("thread_rows", (1, 2, 4, 8, 16)),
         Decision("thread_columns", (1, 2, 4, 8, 16)),
-        Decision("lane_rows", (1, 2, 4, 8, 16, 32)),
         Decision("warp_rows", (1, 2, 4, 8)),
         Decision("warp_columns", (1, 2, 4, 8)),
         Decision("depth", (8, 16, 32, 64)),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.block_rules import BlockSizes, memory_rules, step_rule, thread_rules
+from spaces.cuda.block_rules import BlockSizes, memory_rules, step_rule, sums_rule, thread_rules
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import exchange_rule, grid_rules
 from spaces.dtypes import dtype
@@ -62,6 +62,10 @@ class SimtSizes(BlockSizes):
         row = width + deep * (16 // self.bytes)
         return round_up(((depth - 1) * row + width) * self.bytes, 128)
 
+    def sums(self, c: Any) -> Any:
+        """Registers of a thread's sums."""
+        return c["thread_rows"] * c["thread_columns"] * (self.bytes // 4)
+
     def registers(self, c: Any) -> Any:
         """The least 32-bit registers that a thread can do with: sums, one term's elements, tiles
         in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
@@ -73,15 +77,10 @@ class SimtSizes(BlockSizes):
         left, right = self.product.left, self.product.right
         # each of the smaller elements takes a register, for they are converted
         held = self.held(left, rows, c) + self.held(right, columns, c)
-        return (
-            c["thread_rows"] * c["thread_columns"] * words
-            + fragments
-            + held * max(left.element.bytes // 4, 1)
-            + addresses
-        )
+        return self.sums(c) + fragments + held * max(left.element.bytes // 4, 1) + addresses
 
 
-TILE = ("thread_rows", "thread_columns", "lane_rows", "warp_rows", "warp_columns")
+TILE = ("lane_rows", "thread_rows", "thread_columns", "warp_rows", "warp_columns")
 
 
 def simt_rules(
@@ -93,7 +92,8 @@ def simt_rules(
         *thread_rules(sizes, target),
         *_tile_rules(sizes),
         step_rule(product, decisions),
-        *memory_rules(sizes, target, (*TILE, "depth")),
+        sums_rule(("thread_rows", "thread_columns"), sizes.sums, target),
+        *memory_rules(sizes, target, decisions, TILE, ("depth",)),
         *grid_rules(product, TILE, sizes.block, target.multiprocessors),
         exchange_rule(),
     )
@@ -108,36 +108,37 @@ def _tile_rules(sizes: SimtSizes) -> list[Rule]:
     fewest_lanes = WARP // min(WARP, 2 ** (product.rows - 1).bit_length())
     widest = 2 * max(product.columns, fewest_lanes)
 
+    tall = ("lane_rows", "thread_rows", "warp_rows")
+    wide = ("lane_rows", "thread_columns", "warp_columns")
+
+    def rows(c: Any, names: Sequence[str] = tall) -> Any:
+        return prod(c[name] for name in names)
+
+    def columns(c: Any, names: Sequence[str] = wide) -> Any:
+        return sizes.lane_columns(c) * prod(c[name] for name in names[1:])
+
     def height(names: Sequence[str]) -> Rule:
         return Rule(
             "tile_height",
             tuple(names),
-            lambda c: prod(c[name] for name in names) < tallest,
+            lambda c: rows(c, names) < tallest,
             lambda c: (
-                f"a tile of at least {prod(c[name] for name in names)} rows is twice as high as "
-                f"the product's {product.rows}, or higher"
+                f"a tile of {rows(c)} rows is twice as high as the product's {product.rows}, or "
+                "higher"
             ),
         )
 
     def width(names: Sequence[str]) -> Rule:
-        def columns(c: Any) -> Any:
-            lanes = sizes.lane_columns(c) if "lane_rows" in names else fewest_lanes
-            return lanes * prod(c[name] for name in names if name != "lane_rows")
-
         return Rule(
             "tile_width",
             tuple(names),
-            lambda c: columns(c) < widest,
+            lambda c: columns(c, names) < widest,
             lambda c: (
-                f"a tile of at least {columns(c)} columns is twice as wide as the product's "
+                f"a tile of {columns(c)} columns is twice as wide as the product's "
                 f"{product.columns}, or wider"
             ),
         )
 
-    tall, wide = (
-        ("thread_rows", "lane_rows", "warp_rows"),
-        ("thread_columns", "lane_rows", "warp_columns"),
-    )
     return [
         *(height(tall[:n]) for n in (1, 2, 3)),
         *(width(wide[:n]) for n in (1, 2, 3)),

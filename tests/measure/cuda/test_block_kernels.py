@@ -26,7 +26,7 @@ ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"
 SIMT = {"thread_rows": 4, "thread_columns": 4, "lane_rows": 4, "warp_rows": 2, "warp_columns": 1}
 SIMT |= {"depth": 8, "residency": 1, **ALONE}
 MMA = {"tile_rows": 32, "tile_columns": 16, "warp_rows": 1, "warp_columns": 2, "stages": 3}
-MMA |= {"residency": 1, **ALONE}
+MMA |= {"residency": 1, **ALONE, "store": "direct"}
 TEMPLATES: dict[str, tuple[type[Template], dict[str, int | str]]] = {
     "simt": (Simt, SIMT),
     "mma": (Mma, MMA),
@@ -78,6 +78,10 @@ def hard_cases() -> dict[str, tuple]:
             work = matmul(41, 37, 203, dtype=dtype, epilogue=fused)
             walk = {"raster": "along_rows", "group": 2}
             cases[f"{name}, fused, {stages} stages"] = case(name, work, **ring, **walk)
+    for columns, out in ((40, "float16"), (40, "float32"), (44, "float16"), (36, "float32")):
+        work = matmul(70, columns, 67, dtype="float16", out=out, epilogue="x + bias[n]")
+        shape = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 2}
+        cases[f"mma, {columns} {out} through slabs"] = case("mma", work, **shape, store="shared")
     cases["simt, one row"] = case(
         "simt", matmul(1, 300, 65), thread_rows=1, lane_rows=1, warp_rows=1, splits=2
     )
@@ -138,9 +142,12 @@ def test_simt_kernels_move_16_bytes_at_a_time(target, orders):
 @pytest.mark.parametrize("orders", ORDERS[::2])
 def test_mma_kernels_copy_16_bytes_at_a_time_into_matrices(target, orders):
     work = matmul(4096, 4096, 4096, orders, dtype="float16")
-    found = instructions(target, case("mma", work, target, **LARGE_MMA, residency=2))
+    found = instructions(
+        target, case("mma", work, target, **LARGE_MMA, residency=2, store="shared")
+    )
     assert all_wide(found, "LDGSTS")
-    assert found["LDG"] == found["LDS"] == found["LDL"] == found["STL"] == 0
+    assert found["LDG"] == found["LDL"] == found["STL"] == 0
+    assert all_wide(found, "STG")
     assert found["HMMA"] == 4 * found["LDSM"] // 3 * 2
 
 

@@ -22,7 +22,7 @@ class TestMma(BlockTemplateContract):
 
     def known_good(self):
         tile = {"tile_rows": 64, "tile_columns": 32, "warp_rows": 2, "warp_columns": 4}
-        ring = {"depth": 32, "stages": 3, "residency": 2}
+        ring = {"depth": 32, "stages": 3, "residency": 2, "store": "shared"}
         large = {"tile_rows": 64, "tile_columns": 64, "residency": 1, "stages": 4}
         return [
             ("float16", {**tile, **ring, **ALONE}),
@@ -61,6 +61,6 @@ def test_what_it_cannot_do_is_refused_in_words(parameters, target, words):
 def test_tiles_pass_registers_only_where_copies_cannot_be_asynchronous(dtype, k, a, asynchronous):
     product = orient(workload("matmul", m=64, n=64, k=k, dtype=dtype, a=a))
     values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
-    values |= {"depth": 64, "stages": 2, "residency": 1, **ALONE}
+    values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
     assert MmaCode(product, values, "tw_test").left.can_be_asynchronous == asynchronous
     assert MmaSizes(product).passes_registers(product.left) != asynchronous
