@@ -32,4 +32,10 @@ def runner_for(target: Target) -> Runner:
 
         assert isinstance(target, CpuTarget)
         return CRunner(target)
-    raise InputError(f"no runner for target {target.kind!r}; allowed: cpu")
+    if target.kind == "cuda":
+        from measure.cuda.runner import CudaRunner
+        from spaces.cuda.target import CudaTarget
+
+        assert isinstance(target, CudaTarget)
+        return CudaRunner(target)
+    raise InputError(f"no runner for target {target.kind!r}; allowed: cpu, cuda")

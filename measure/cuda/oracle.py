@@ -215,7 +215,10 @@ def _element(operand: Operand) -> str:
         return f"({kind})((i32)({bits} >> 60) - 8)"
     if operand.dtype == "float64":
         return f"(double)(i64){bits} * {2.0**-63!r}"
-    return f"tw::from_float<{kind}>((float)(i32)({bits} >> 32) * {2.0**-31!r}f)"
+    value = f"(float)(i32)({bits} >> 32) * {2.0**-31!r}f"
+    if operand.dtype == "tfloat32":
+        return f"tw::bits_float(tw::to_tf32({value}) & 0xffffe000u)"
+    return f"tw::from_float<{kind}>({value})"
 
 
 def _double(value: str, kind: str) -> str:

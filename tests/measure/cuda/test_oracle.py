@@ -46,7 +46,7 @@ def random_values(operand: Operand, seed: int) -> np.ndarray:
     else:
         top = (words >> np.uint64(32)).astype(np.uint32).view(np.int32)
         values = top.astype(np.float32) * np.float32(2.0**-31)
-    return values.astype(operand.element.numpy)
+    return operand.element.cast(values)
 
 
 @pytest.mark.parametrize("name", DTYPES)

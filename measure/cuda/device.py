@@ -1,0 +1,60 @@
+"""What measuring needs of a GPU: a small interface, so that all above it runs without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from spaces.kernel import Kernel
+
+Call = Callable[[], None]
+"""Puts one launch on the device's queue."""
+
+
+class DeviceError(RuntimeError):
+    """The device reported an error; after one in a kernel, the process must not use it further."""
+
+
+class LoadError(DeviceError):
+    """The device does not take a kernel, but is none the worse for it."""
+
+
+class Device(Protocol):
+    """One GPU and its queue, on which work is done in order. Addresses are numbers.
+
+    Every method may raise :class:`DeviceError` of any earlier work.
+    """
+
+    name: str
+    architecture: str
+    multiprocessors: int
+
+    def allocate(self, size: int) -> int:
+        """Address of ``size`` new bytes, aligned to 256."""
+        ...
+
+    def free(self, address: int) -> None:
+        """Give back what :meth:`allocate` gave."""
+        ...
+
+    def fill(self, address: int, byte: int, size: int) -> None:
+        """Set ``size`` bytes."""
+        ...
+
+    def write(self, address: int, data: bytes) -> None:
+        """Copy ``data`` to the device."""
+        ...
+
+    def read(self, address: int, size: int) -> bytes:
+        """Copy from the device, after all earlier work."""
+        ...
+
+    def bind(self, kernel: Kernel, binary: Path | None, addresses: Mapping[str, int]) -> Call:
+        """A launch of ``kernel`` from its cubin (None: compile its text) on the buffers at
+        ``addresses``, by operand name and ``workspace``; :class:`LoadError` if it is not taken."""
+        ...
+
+    def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:
+        """Device time of one of ``calls`` launches; ``cold`` empties L2 before each."""
+        ...

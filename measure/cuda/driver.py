@@ -1,0 +1,158 @@
+"""A GPU through NVIDIA's driver: the thin layer that only a machine with one can run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from measure.cuda.compilation import compile_cubin
+from measure.cuda.device import Call, DeviceError, LoadError
+from measure.cuda.launching import Arguments, bindings, checked, configuration, load_kernel
+from spaces.cuda.intrinsics import device_text
+from spaces.kernel import Kernel
+
+COMPILE_SECONDS = 60.0
+
+
+class CudaDevice:
+    """:class:`measure.cuda.device.Device` of GPU ``ordinal``, in its primary context.
+
+    Uses a stream of its own. Never touches clocks or settings.
+    """
+
+    def __init__(self, ordinal: int = 0) -> None:
+        self._driver = driver = bindings()
+        checked(driver.cuInit(0))
+        self._ordinal = ordinal
+        self._device = checked(driver.cuDeviceGet(ordinal))
+        checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(self._device))))
+        name = checked(driver.cuDeviceGetName(256, self._device))
+        self.name = name.split(b"\0")[0].decode()
+        major, minor = (
+            self._attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR")
+        )
+        self.architecture = "sm_90a" if (major, minor) == (9, 0) else f"sm_{major}{minor}"
+        self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
+        flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
+        self._stream = checked(driver.cuStreamCreate(flags))
+        self._events = [checked(driver.cuEventCreate(0)) for _ in range(2)]
+        self._flush_bytes = 4 * self._attribute("L2_CACHE_SIZE")
+        self._flush_address = self.allocate(self._flush_bytes)
+
+    def allocate(self, size: int) -> int:
+        """Plain device memory."""
+        return int(checked(self._driver.cuMemAlloc(max(size, 1))))
+
+    def free(self, address: int) -> None:
+        """Give it back."""
+        checked(self._driver.cuMemFree(address))
+
+    def fill(self, address: int, byte: int, size: int) -> None:
+        """Set bytes, in order with the other work."""
+        checked(self._driver.cuMemsetD8Async(address, byte, size, self._stream))
+
+    def write(self, address: int, data: bytes) -> None:
+        """Copy to the device; waits for earlier work."""
+        self._synchronize()
+        checked(self._driver.cuMemcpyHtoD(address, data, len(data)))
+
+    def read(self, address: int, size: int) -> bytes:
+        """Copy from the device; waits for earlier work."""
+        self._synchronize()
+        data = bytearray(size)
+        checked(self._driver.cuMemcpyDtoH(data, address, size))
+        return bytes(data)
+
+    def bind(self, kernel: Kernel, binary: Path | None, addresses: Mapping[str, int]) -> Call:
+        """A prepared launch; the function and its arguments live as long as the call does."""
+        cubin = binary.read_bytes() if binary else self._compiled(kernel)
+        function = load_kernel(cubin, kernel, self._ordinal)
+        config = configuration(kernel, int(self._stream))
+        arguments = Arguments(kernel, addresses)
+        launch = self._driver.cuLaunchKernelEx
+
+        def call() -> None:
+            checked(launch(config, function, arguments.address, 0))
+
+        return call
+
+    def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:
+        """By events around one launch, or around the replay of a graph of several.
+
+        A cold launch is queued behind the flush, so that the processor's own time is hidden. Of
+        a cold graph the time of its flushes alone is subtracted.
+        """
+        if calls == 1:
+            if cold:
+                self._flush()
+            return self._between(call)
+        launches = self._graph((self._flush, call) if cold else (call,), calls)
+        flushes = self._graph((self._flush,), calls) if cold else None
+        try:
+            total = self._replayed(launches)
+            idle = self._replayed(flushes) if flushes is not None else 0.0
+        finally:
+            for graph in (launches, flushes):
+                if graph is not None:
+                    checked(self._driver.cuGraphExecDestroy(graph))
+        return max(total - idle, 1e-9) / calls
+
+    def _attribute(self, name: str) -> int:
+        attribute = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(checked(self._driver.cuDeviceGetAttribute(attribute, self._device)))
+
+    def _compiled(self, kernel: Kernel) -> bytes:
+        text = device_text(kernel.text) + kernel.text
+        done = compile_cubin(text, self.architecture, COMPILE_SECONDS, lambda: False)
+        if done.cubin is None:
+            raise LoadError(f"{kernel.entry} does not compile: {done.log}")
+        return done.cubin
+
+    def _flush(self) -> None:
+        self.fill(self._flush_address, 1, self._flush_bytes)
+
+    def _synchronize(self) -> None:
+        checked(self._driver.cuStreamSynchronize(self._stream))
+
+    def _between(self, call: Call) -> float:
+        start, end = self._events
+        checked(self._driver.cuEventRecord(start, self._stream))
+        call()
+        checked(self._driver.cuEventRecord(end, self._stream))
+        checked(self._driver.cuEventSynchronize(end))
+        return float(checked(self._driver.cuEventElapsedTime(start, end))) * 1e-3
+
+    def _graph(self, parts: tuple[Call, ...], times: int) -> Any:
+        driver = self._driver
+        mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        checked(driver.cuStreamBeginCapture(self._stream, mode))
+        try:
+            for _ in range(times):
+                for part in parts:
+                    part()
+        finally:
+            graph = checked(driver.cuStreamEndCapture(self._stream))
+        try:
+            return checked(driver.cuGraphInstantiate(graph, 0))
+        finally:
+            checked(driver.cuGraphDestroy(graph))
+
+    def _replayed(self, graph: Any) -> float:
+        """Seconds of a replay, after one that is not timed."""
+
+        def call() -> None:
+            checked(self._driver.cuGraphLaunch(graph, self._stream))
+
+        call()
+        return self._between(call)
+
+
+def open_device(ordinal: int = 0) -> CudaDevice:
+    """The GPU; :class:`DeviceError` says in words why there is none."""
+    try:
+        return CudaDevice(ordinal)
+    except ImportError:
+        raise DeviceError("the package cuda-bindings is not installed") from None
+    except RuntimeError as error:  # the bindings' own, where there is no driver
+        raise DeviceError(str(error).splitlines()[0].rstrip(".")) from None

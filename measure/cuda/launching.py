@@ -1,0 +1,129 @@
+"""Launches through the driver: kernels loaded from cubins, arguments packed once.
+
+Everything here wants the packages of ``tilewright[cuda]``; what touches a device, a driver too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from typing import Any
+
+from measure.cuda.device import DeviceError, LoadError
+from spaces.cuda.abi import tensor_maps
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.kernel import Kernel, Launch
+
+PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory, without asking for more
+_MAP_TYPES = {
+    "float64": "FLOAT64",
+    "float32": "FLOAT32",
+    "tfloat32": "FLOAT32",
+    "float16": "FLOAT16",
+    "bfloat16": "BFLOAT16",
+    "float8_e4m3fn": "UINT8",
+    "float8_e5m2": "UINT8",
+    "int8": "UINT8",
+    "int32": "INT32",
+}
+
+
+def bindings() -> Any:
+    """``cuda.bindings.driver``; ImportError where it is not installed."""
+    from cuda.bindings import driver
+
+    return driver
+
+
+def checked(result: tuple[Any, ...], error: type[DeviceError] = DeviceError) -> Any:
+    """The value of a driver call's result; ``error`` with the driver's words if it failed."""
+    status, *values = result
+    if status.value != 0:
+        raise error(_words(status))
+    return values[0] if len(values) == 1 else values
+
+
+def _words(status: Any) -> str:
+    found, text = bindings().cuGetErrorString(status)
+    words = text.decode() if found.value == 0 and text else "unknown"
+    return f"{status.name}: {words}"
+
+
+def load_kernel(cubin: bytes, kernel: Kernel, ordinal: int) -> Any:
+    """The ``CUfunction`` of ``kernel`` in ``cubin``, allowed the shared memory it asks for.
+
+    Valid in every context of the device. :class:`LoadError` if the driver refuses.
+    """
+    driver = bindings()
+    library = checked(driver.cuLibraryLoadData(cubin, [], [], 0, [], [], 0), LoadError)
+    handle = checked(driver.cuLibraryGetKernel(library, kernel.entry.encode()), LoadError)
+    shared = _launch(kernel).shared_bytes
+    if shared > PLAIN_SHARED_BYTES:
+        name = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        device = checked(driver.cuDeviceGet(ordinal))
+        checked(driver.cuKernelSetAttribute(name, shared, handle, device), LoadError)
+    return driver.CUfunction(int(handle))
+
+
+def configuration(kernel: Kernel, stream: int) -> Any:
+    """The ``CUlaunchConfig`` of ``kernel`` on the stream of this handle."""
+    driver, launch = bindings(), _launch(kernel)
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = launch.grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = launch.block
+    config.sharedMemBytes = launch.shared_bytes
+    config.hStream = driver.CUstream(stream)
+    if launch.cluster != (1, 1, 1):
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        cluster = attribute.value.clusterDim
+        cluster.x, cluster.y, cluster.z = launch.cluster
+        config.attrs = [attribute]
+        config.numAttrs = 1
+    return config
+
+
+class Arguments:
+    """The parameters of one launch in memory of their own; ``address`` is that of the array of
+    pointers to them, as ``cuLaunchKernelEx`` takes it."""
+
+    def __init__(self, kernel: Kernel, addresses: Mapping[str, int]) -> None:
+        names = [operand.name for operand in kernel.arguments]
+        if kernel.workspace_bytes:
+            names.append("workspace")
+        self._words = (ctypes.c_uint64 * len(names))(*(addresses[name] for name in names))
+        self._maps = [encode(spec, addresses[spec.operand]) for spec in tensor_maps(kernel)]
+        start = ctypes.addressof(self._words)
+        places = [start + 8 * i for i in range(len(names))]
+        places += [made.getPtr() for made in self._maps]
+        self._places = (ctypes.c_void_p * len(places))(*places)
+        self.address = ctypes.addressof(self._places)
+
+
+def encode(spec: TensorMapSpec, address: int) -> Any:
+    """The driver's tensor map of ``spec`` over the array at ``address``."""
+    driver = bindings()
+    kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_TYPES[spec.dtype]}")
+    bits = f"{spec.swizzle}B" if spec.swizzle else "NONE"
+    return checked(
+        driver.cuTensorMapEncodeTiled(
+            kind,
+            spec.rank,
+            driver.CUdeviceptr(address),
+            [driver.cuuint64_t(extent) for extent in spec.dims],
+            [driver.cuuint64_t(stride) for stride in spec.strides],
+            [driver.cuuint32_t(extent) for extent in spec.box],
+            [driver.cuuint32_t(1)] * spec.rank,
+            driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+            getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{bits}"),
+            driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+        ),
+        LoadError,
+    )
+
+
+def _launch(kernel: Kernel) -> Launch:
+    if kernel.launch is None:
+        raise ValueError(f"CUDA kernel {kernel.entry} has no launch dimensions")
+    return kernel.launch

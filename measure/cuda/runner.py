@@ -1,0 +1,248 @@
+"""Verifies and times cubins on the GPU of this machine, in a supervised child.
+
+The child (:mod:`measure.cuda.server`) keeps the GPU's context from batch to batch, for making one
+takes most of a second. An error of the device, a crash or a hang costs one candidate its record
+and a fresh child, which proves that the device still computes before the others run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from measure.cuda.server import DRIVER, request
+from measure.interfaces import Built
+from measure.measurement import ErrorKind, Measurement, Status
+from measure.timing import FINAL, SEARCH, TimingProtocol, score
+from spaces.cuda.target import CudaTarget
+from spaces.errors import InputError
+
+STARTING_SECONDS = 120.0  # for a child to import, open the device and compile its own kernels
+LEAST_SECONDS, FLOPS = 5.0, 1e11  # a call that takes longer than at this rate hangs
+STARTS = 3  # of a child in a row that come to nothing
+_ROOT = Path(__file__).parents[2]
+
+DEVICE_SEARCH = replace(SEARCH, samples=10, contender_samples=5, budget=50e-3)
+DEVICE_FINAL = replace(FINAL, samples=50, contender_samples=10)
+
+
+class CudaRunner:
+    """Measures candidates of one CUDA target, which must be this machine's first GPU.
+
+    Samples are device time with a cold L2. :class:`InputError` where there is no usable GPU, or
+    another one. :meth:`close` may come from another thread and ends a run. ``opener`` names what
+    opens the device in the child; ``protocol`` takes the place of the usual ones.
+    """
+
+    def __init__(
+        self,
+        target: CudaTarget,
+        opener: str = DRIVER,
+        protocol: TimingProtocol | None = None,
+        least_seconds: float = LEAST_SECONDS,
+    ) -> None:
+        self._target, self._opener, self._protocol = target, opener, protocol
+        self._least_seconds = least_seconds
+        self._process: subprocess.Popen[bytes] | None = None
+        self._rest = b""
+        self._closed = False
+        self._lock = threading.Lock()
+        ready = self._start()
+        if ready.get("event") != "ready":
+            self.close()
+            raise InputError(
+                f"no GPU to run on: {ready.get('text', 'the device does not answer')}; it takes "
+                "an NVIDIA GPU with its driver and `pip install 'tilewright[cuda]'`; "
+                "tilewright verify works without"
+            )
+        found = ready["architecture"], ready["name"]
+        if found != (target.name, target.model):
+            self.close()
+            raise InputError(
+                f"the target is {target.model} ({target.name}), but the GPU here is "
+                f"{found[1]} ({found[0]}); allowed to run on it: --target cuda"
+            )
+
+    def run(
+        self, built: Sequence[Built], best: float | None = None, final: bool = False
+    ) -> list[Measurement]:
+        """Measurements in the order of ``built``; what failed to build fails here too."""
+        started = time.time()
+        answers = {
+            i: _Answer(b.error_kind, b.error_text) for i, b in enumerate(built) if b.path is None
+        }
+        failed = 0
+        while pending := [i for i in range(len(built)) if i not in answers]:
+            told = self._serve([built[i] for i in pending], best, final)
+            answers |= {pending[i]: answer for i, answer in told.items()}
+            failed = 0 if told else failed + 1
+            if failed == STARTS:
+                raise RuntimeError("the measuring process of the GPU ends before it measures")
+        share = (time.time() - started) / max(len(built), 1)
+        return [_measurement(b, answers[i], final, started, share) for i, b in enumerate(built)]
+
+    def close(self) -> None:
+        """Kill the child. Idempotent."""
+        with self._lock:
+            self._closed = True
+            self._kill()
+
+    # -- the child -------------------------------------------------------------------------
+
+    def _serve(self, group: Sequence[Built], best: float | None, final: bool) -> dict[int, _Answer]:
+        """What the child says of ``group``, by index, without those it did not come to."""
+        if self._process is None and (ready := self._start()).get("event") != "ready":
+            raise RuntimeError(f"the GPU does not answer any more: {ready.get('text', ready)}")
+        protocol = self._protocol or (DEVICE_FINAL if final else DEVICE_SEARCH)
+        self._send(request(group, protocol, best, secrets.randbits(31)))
+        limit = max(self._least_seconds, group[0].candidate.workload.flops / FLOPS)
+        answers: dict[int, _Answer] = {}
+        culprit: int | None = None
+        while True:
+            event = self._event(STARTING_SECONDS if culprit is None else limit)
+            match event.get("event"):
+                case "done":
+                    return answers
+                case "result":
+                    answers[event["index"]] = _Answer.of(event)
+                case "load" | "run" | "time":
+                    culprit = event["index"]
+                case end:
+                    code = self._end()
+                    if culprit is not None:
+                        answers[culprit] = _blamed(end, event, code, limit)
+                    return answers
+
+    def _start(self) -> dict[str, Any]:
+        """A new child's first words."""
+        paths = [str(_ROOT), *sys.path[1:]]
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the runner is closed")
+            self._rest = b""
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "measure.cuda.server", str(os.getpid()), self._opener],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+                start_new_session=True,
+            )
+        ready = self._event(STARTING_SECONDS)
+        if ready.get("event") != "ready":
+            self._end()
+        return ready
+
+    def _send(self, asked: Mapping[str, Any]) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _event(self, patience: float) -> dict[str, Any]:
+        """The child's next line; ``{"event": "timeout"}`` or ``"end"`` where none comes."""
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        poller = select.poll()
+        poller.register(process.stdout, select.POLLIN)
+        deadline = time.monotonic() + patience
+        while b"\n" not in self._rest:
+            if not poller.poll(max(0.0, deadline - time.monotonic()) * 1e3):
+                return {"event": "timeout"}
+            block = os.read(process.stdout.fileno(), 1 << 16)
+            if not block:
+                return {"event": "end"}
+            self._rest += block
+        line, _, self._rest = self._rest.partition(b"\n")
+        return dict(json.loads(line))
+
+    def _end(self) -> int:
+        """Make sure that the child is gone; what it ended with."""
+        process = self._process
+        assert process is not None
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        code = process.poll()
+        with self._lock:
+            self._kill()
+            self._process = None
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+        if self._closed:
+            raise RuntimeError("the runner is closed")
+        return code or 0
+
+    def _kill(self) -> None:
+        if self._process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What is known of one candidate."""
+
+    error_kind: ErrorKind | None = None
+    error_text: str = ""
+    samples: tuple[float, ...] = ()
+    references: tuple[float, ...] = ()
+    slow: bool = False
+
+    @staticmethod
+    def of(event: Mapping[str, Any]) -> _Answer:
+        kind = event["error_kind"]
+        return _Answer(
+            None if kind is None else ErrorKind(kind),
+            event["error_text"],
+            tuple(event["samples"]),
+            tuple(event["references"]),
+            event["slow"],
+        )
+
+
+def _blamed(end: str | None, event: Mapping[str, Any], code: int, limit: float) -> _Answer:
+    """Of the candidate at work when the child came to its end."""
+    if end == "lost":
+        return _Answer(ErrorKind.DEVICE, str(event["text"]))
+    if end == "timeout":
+        return _Answer(ErrorKind.TIMEOUT, f"no answer from the device within {limit:g} s")
+    name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return _Answer(ErrorKind.CRASH, f"the measuring process ended by {name}")
+
+
+def _measurement(
+    built: Built, answer: _Answer, final: bool, started: float, seconds: float
+) -> Measurement:
+    failed = answer.error_kind is not None
+    return Measurement(
+        schedule=built.candidate.schedule,
+        status=Status.ERROR if failed else Status.SLOW if answer.slow else Status.OK,
+        score=None if failed else score(answer.samples),
+        samples=answer.samples,
+        reference_samples=answer.references,
+        clock="device" if built.path is not None else "",
+        round="final" if final else "search",
+        error_kind=answer.error_kind,
+        error_text=answer.error_text,
+        build_seconds=built.seconds,
+        run_seconds=seconds if built.path is not None else 0.0,
+        started_at=started,
+        info=dict(built.info or {}),
+    )

@@ -1,0 +1,154 @@
+"""The child that runs candidates on a GPU: requests and events are lines of JSON.
+
+    python -m measure.cuda.server PARENT [MODULE:FUNCTION]
+
+A request is a workload, the protocol and the candidates (:func:`request`); the answer is a line
+per event: ``load``, ``run`` and ``time`` before a candidate's work, so that the parent knows who
+was at work when this process dies or hangs, ``result`` of a candidate, and ``done``. A wrong kernel
+ends the request, for it may have spoilt the others' memory: those without a result are to be asked
+for again. After an error of the device this process says ``lost`` and ends: nothing after it could
+be believed.
+``FUNCTION`` opens the device, for tests; by default it is the first GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from measure.cuda.device import Device, DeviceError
+from measure.cuda.session import Session, Trial, check_oracle
+from measure.interfaces import Built
+from measure.timing import TimingProtocol
+from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.kernel import Kernel, Launch
+from spaces.operators import workload_from_json
+from spaces.workload import Workload
+
+DRIVER = "measure.cuda.driver:open_device"
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def request(
+    built: Sequence[Built], protocol: TimingProtocol, best: float | None, seed: int
+) -> dict[str, Any]:
+    """What asks for measurements of ``built``, all of one workload; JSON values."""
+    workload = built[0].candidate.workload
+    return {
+        "workload": workload.to_json(),
+        "protocol": asdict(protocol),
+        "best": best,
+        "seed": seed,
+        "candidates": [_described(b.candidate.kernel, b.path) for b in built],
+    }
+
+
+def main() -> None:
+    """Serve requests until standard input ends."""
+    parent, opener = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else DRIVER
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    module, _, function = opener.partition(":")
+    try:
+        device: Device = getattr(import_module(module), function)()
+        check_oracle(device)
+    except DeviceError as error:
+        _say(event="lost", text=str(error))
+        return
+    _say(event="ready", name=device.name, architecture=device.architecture)
+    for line in sys.stdin:
+        try:
+            _serve(device, json.loads(line))
+        except DeviceError as error:
+            _say(event="lost", text=str(error))
+            return
+        _say(event="done")
+
+
+def _serve(device: Device, asked: Mapping[str, Any]) -> None:
+    workload = workload_from_json(asked["workload"])
+    protocol = TimingProtocol(**asked["protocol"])
+    best = float("inf") if asked["best"] is None else asked["best"]
+    trials = [_trial(fields, workload) for fields in asked["candidates"]]
+    with Session(device, workload, asked["seed"]) as session:
+        for i, trial in enumerate(trials):
+            _say(event="load", index=i)
+            session.load(trial)
+            if trial.error_kind is None:
+                _say(event="run", index=i)
+                session.judge(trial, protocol, best)
+            if trial.error_kind is not None or trial.slow:
+                _tell(i, trial)
+            if trial.error_kind is not None and trial.call is not None:
+                return  # who knows what else it wrote: the others get memory of their own
+        timed = [i for i, t in enumerate(trials) if t.error_kind is None and not t.slow]
+
+        def started(number: int) -> None:
+            _say(event="time", index=timed[number])
+
+        pulses = list(session.rounds([trials[i] for i in timed], protocol, started))
+        for i in timed:
+            _tell(i, trials[i], pulses)
+
+
+def _tell(index: int, trial: Trial, pulses: Sequence[float] = ()) -> None:
+    _say(
+        event="result",
+        index=index,
+        samples=trial.samples,
+        references=list(pulses),
+        slow=trial.slow,
+        error_kind=trial.error_kind,
+        error_text=trial.error_text,
+    )
+
+
+def _say(**event: Any) -> None:
+    print(json.dumps(event), flush=True)
+
+
+def _described(kernel: Kernel, path: Path | None) -> dict[str, Any]:
+    """A kernel without its text: that is in the binary at ``path``."""
+    assert kernel.launch is not None
+    return {
+        "path": str(path),
+        "entry": kernel.entry,
+        "launch": asdict(kernel.launch),
+        "workspace_bytes": kernel.workspace_bytes,
+        "workspace_zeroed": kernel.workspace_zeroed,
+        TENSOR_MAPS: [asdict(spec) for spec in tensor_maps(kernel)],
+    }
+
+
+def _trial(fields: Mapping[str, Any], workload: Workload) -> Trial:
+    kernel = Kernel(
+        "cuda",
+        fields["entry"],
+        "",
+        "",
+        workload.operands,
+        fields["workspace_bytes"],
+        fields["workspace_zeroed"],
+        Launch(**_tuples(fields["launch"])),
+        {TENSOR_MAPS: tuple(TensorMapSpec(**_tuples(f)) for f in fields[TENSOR_MAPS])},
+    )
+    return Trial(kernel, Path(fields["path"]))
+
+
+def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON's lists as the tuples they were."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+
+
+if __name__ == "__main__":
+    main()

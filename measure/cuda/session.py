@@ -1,0 +1,223 @@
+"""One workload on a device: its buffers, and how candidates are judged and timed on them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from measure.cpu.problem import index_of
+from measure.cuda import oracle
+from measure.cuda.device import Call, Device, DeviceError, LoadError
+from measure.measurement import ErrorKind
+from measure.timing import TimingProtocol
+from spaces.kernel import Kernel
+from spaces.operators import workload as make_workload
+from spaces.workload import Operand, Workload
+
+GUARD = 4096  # bytes before and after every buffer, that nobody may touch
+GUARD_BYTE = 0xA5
+POISON, WHOLE_POISON = 0xFF, 0x7F  # the first is NaN in every floating-point type
+SHORT, GRAPH_CALLS = 20e-6, 20  # calls so short are timed by the graph of so many
+PULSE_STEPS = 8192
+CHECKED = ("matmul", {"m": 67, "n": 45, "k": 33, "dtype": "float32", "b": "col"})
+
+
+@dataclass
+class Trial:
+    """One candidate and what has become known of it; ``samples`` are seconds of one call."""
+
+    kernel: Kernel
+    binary: Path
+    call: Call | None = None
+    workspace: int = 0
+    first: float = 0.0  # seconds of its first call
+    samples: list[float] = field(default_factory=list)
+    slow: bool = False
+    error_kind: ErrorKind | None = None
+    error_text: str = ""
+
+
+class Session:
+    """The problem of one workload in device memory.
+
+    Inputs are random by ``seed`` and the expected result is their float64 product, both made on
+    the device (:mod:`measure.cuda.oracle`). A context manager: its memory lives within it.
+    """
+
+    def __init__(
+        self, device: Device, workload: Workload, seed: int, pulse_steps: int = PULSE_STEPS
+    ) -> None:
+        self._device, self._workload, self._seed = device, workload, seed
+        self._held: list[int] = []
+        operands = (*workload.operands, oracle.expected_operand(workload), oracle.SEED)
+        self._addresses = {operand.name: self._guarded(operand.bytes) for operand in operands}
+        self._addresses["report"] = self._guarded(oracle.REPORT.bytes)
+        device.write(self._addresses["seed"], (seed % 2**31).to_bytes(4, "little"))
+        inputs = (*workload.inputs, *workload.epilogue_inputs)
+        for operand in inputs:
+            self._bound(oracle.fill(operand))()
+        self._bound(oracle.expect(workload))()
+        self._unchanged = [(o, self._bound(oracle.changed(o))) for o in inputs]
+        self._compare = self._bound(oracle.compare(workload))
+        pulse = oracle.pulse(device.multiprocessors, pulse_steps)
+        self._addresses["out"] = self._guarded(pulse.arguments[0].bytes)
+        self._pulse = self._bound(pulse)
+        device.read(self._addresses["report"], 8)  # waits, so that later faults are others'
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(DeviceError):  # of a device that is lost, memory and all
+            for address in self._held:
+                self._device.free(address)
+
+    def load(self, trial: Trial) -> None:
+        """Make the candidate's launch; one that the device does not take gets an error."""
+        kernel = trial.kernel
+        addresses = dict(self._addresses)
+        if kernel.workspace_bytes:
+            trial.workspace = addresses["workspace"] = self._guarded(kernel.workspace_bytes)
+            self._device.fill(trial.workspace, POISON, kernel.workspace_bytes)
+            self._device.fill(trial.workspace, 0, kernel.workspace_zeroed)
+        try:
+            trial.call = self._device.bind(kernel, trial.binary, addresses)
+        except LoadError as error:
+            trial.error_kind, trial.error_text = ErrorKind.DEVICE, str(error)
+
+    def judge(self, trial: Trial, protocol: TimingProtocol, best: float) -> None:
+        """Run the candidate on a poisoned output, twice if it is fast, and look at what it left.
+
+        Its first call is timed: one far slower than ``best`` (seconds) is marked as slow.
+        """
+        assert trial.call is not None
+        for number in (1, 2):
+            output = self._workload.output
+            poison = WHOLE_POISON if output.element.is_integer else POISON
+            self._device.fill(self._addresses[output.name], poison, output.bytes)
+            seconds = self._device.seconds(trial.call)
+            trial.first = trial.first or seconds
+            if fault := self._fault(trial, number):
+                trial.error_kind, trial.error_text = fault
+                return
+            if seconds > protocol.slow_factor * best + protocol.cold_seconds:
+                trial.slow, trial.samples = True, [seconds]
+                return
+            if seconds > protocol.recheck_seconds:
+                return
+
+    def rounds(
+        self, trials: Sequence[Trial], protocol: TimingProtocol, started: Callable[[int], None]
+    ) -> Iterator[float]:
+        """Time ``trials`` in shuffled rounds, after telling ``started`` the number of each.
+
+        Gives the pulse's time of each round that counts; those in which the clock had drifted
+        are repeated, at most as often again.
+        """
+        pulses: list[float] = []
+        rounds = extra = protocol.samples
+        while rounds:
+            pulse = self._device.seconds(self._pulse, cold=False)
+            order = list(range(len(trials)))
+            random.shuffle(order)
+            taken = []
+            for i in order:
+                if _is_done(trials[i], protocol):
+                    continue
+                started(i)
+                taken.append((i, self._sample(trials[i])))
+            if extra and pulses and pulse > (1 + protocol.drift) * median(pulses):
+                extra -= 1
+                continue
+            pulses.append(pulse)
+            rounds -= 1
+            for i, seconds in taken:
+                trials[i].samples.append(seconds)
+            yield pulse
+
+    def _sample(self, trial: Trial) -> float:
+        assert trial.call is not None
+        short = min(trial.samples, default=trial.first) < SHORT
+        return self._device.seconds(trial.call, GRAPH_CALLS if short else 1)
+
+    # -- what a call may have done wrong ---------------------------------------------------
+
+    def _fault(self, trial: Trial, number: int) -> tuple[ErrorKind, str] | None:
+        device, output = self._device, self._workload.output
+        self._compare()
+        wrong, first = self._report()
+        if wrong:
+            place = list(index_of(first, output))
+            found = self._element(self._addresses[output.name], output, first)
+            right = self._element(
+                self._addresses["expected"], oracle.expected_operand(self._workload), first
+            )
+            return ErrorKind.WRONG, (
+                f"{output.name}{place} is {found}, expected {right} "
+                f"({wrong} of {output.size} elements wrong, call {number})"
+            )
+        for operand, call in self._unchanged:
+            call()
+            if self._report()[0]:
+                return ErrorKind.OUT_OF_BOUNDS, f"the kernel writes to its input {operand.name}"
+        sizes = {operand.name: operand.bytes for operand in self._workload.operands}
+        places = [(name, self._addresses[name], size) for name, size in sizes.items()]
+        if trial.workspace:
+            places.append(("workspace", trial.workspace, trial.kernel.workspace_bytes))
+            zeroed = trial.kernel.workspace_zeroed
+            if zeroed and np.frombuffer(device.read(trial.workspace, zeroed), np.uint8).any():
+                return ErrorKind.WRONG, "the kernel leaves its workspace non-zero"
+        for name, address, size in places:
+            for side, guard in (("before", address - GUARD), ("after", address + size)):
+                if device.read(guard, GUARD) != bytes([GUARD_BYTE]) * GUARD:
+                    return ErrorKind.OUT_OF_BOUNDS, f"the kernel writes {side} {name}"
+        return None
+
+    def array(self, operand: Operand) -> np.ndarray:
+        """A copy of one of the problem's arrays."""
+        data = self._device.read(self._addresses[operand.name], operand.bytes)
+        shape = [operand.shape[dimension] for dimension in operand.order]
+        ordered = np.frombuffer(data, operand.element.numpy).reshape(shape)
+        return ordered.transpose(np.argsort(operand.order))
+
+    def _report(self) -> tuple[int, int]:
+        address = self._addresses["report"]
+        return oracle.count_and_first(self._device.read(address, oracle.REPORT.bytes))
+
+    def _element(self, address: int, operand: Operand, position: int) -> float:
+        size = operand.element.bytes
+        data = self._device.read(address + size * position, size)
+        return float(np.frombuffer(data, operand.element.numpy)[0])
+
+    # -- memory ----------------------------------------------------------------------------
+
+    def _guarded(self, size: int) -> int:
+        base = self._device.allocate(size + 2 * GUARD)
+        self._held.append(base)
+        self._device.fill(base, GUARD_BYTE, size + 2 * GUARD)
+        return base + GUARD
+
+    def _bound(self, kernel: Kernel) -> Call:
+        return self._device.bind(kernel, None, self._addresses)
+
+
+def _is_done(trial: Trial, protocol: TimingProtocol) -> bool:
+    enough = len(trial.samples) >= protocol.contender_samples
+    return enough and sum(trial.samples) > protocol.budget
+
+
+def check_oracle(device: Device) -> None:
+    """Hold the kernels that judge to NumPy on this device; RuntimeError if they disagree."""
+    operator, parameters = CHECKED
+    workload = make_workload(operator, **parameters)
+    with Session(device, workload, seed=1, pulse_steps=1) as session:
+        inputs = {o.name: session.array(o) for o in workload.inputs}
+        found = session.array(oracle.expected_operand(workload))
+    if not np.allclose(found, workload.reference(inputs), rtol=1e-12, atol=1e-12):
+        raise RuntimeError(f"{device.name} multiplies in float64 otherwise than NumPy")

@@ -1,0 +1,150 @@
+"""A device for the runner's child that is no GPU: kernels run on the emulator.
+
+What stands for a cubin is the kernel's text. Time is what a comment in it says:
+``// takes 0.001`` seconds, ``// hangs``, or ``// kills`` (the process, as a driver's bug might).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from measure.cuda.device import Call, DeviceError, LoadError
+from measure.cuda.emulator import Emulator
+from measure.interfaces import Built
+from measure.measurement import Candidate
+from spaces.kernel import Kernel
+
+LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"
+BROKEN = "TILEWRIGHT_TEST_NO_DEVICE"
+
+
+def open_device() -> EmulatedDevice:
+    """In place of ``measure.cuda.driver.open_device``."""
+    if os.environ.get(BROKEN):
+        raise DeviceError(os.environ[BROKEN])
+    return EmulatedDevice()
+
+
+def pack(kernel: Kernel) -> bytes:
+    """What stands for a cubin."""
+    return json.dumps({"prelude": kernel.prelude, "source": kernel.source}).encode()
+
+
+class PackingBuilder:
+    """Keeps what another builder accepts, but puts the text in the cubin's place."""
+
+    def __init__(self, builder) -> None:
+        self._builder = builder
+
+    def build(self, candidates: list[Candidate]) -> list[Built]:
+        built = self._builder.build(candidates)
+        for b in built:
+            if b.path is not None:
+                b.path.write_bytes(pack(b.candidate.kernel))
+        return built
+
+    def close(self) -> None:
+        self._builder.close()
+
+
+class _Folder:
+    """A folder for the emulator's libraries that outlives the process, to compile once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def cleanup(self) -> None:
+        pass
+
+
+class EmulatedDevice:
+    """See ``measure.cuda.device.Device``."""
+
+    name = "NVIDIA H200"
+    architecture = "sm_90a"
+    multiprocessors = 2
+
+    def __init__(self) -> None:
+        self._emulator = Emulator()
+        if folder := os.environ.get(LIBRARIES):
+            self._emulator.close()
+            self._emulator._folder = _Folder(folder)
+        self._memory: dict[int, np.ndarray] = {}
+        self._next = 1 << 20
+
+    def allocate(self, size: int) -> int:
+        address = self._next
+        self._next += (size + 511) // 256 * 256
+        self._memory[address] = np.zeros(size, np.uint8)
+        return address
+
+    def free(self, address: int) -> None:
+        del self._memory[address]
+
+    def fill(self, address: int, byte: int, size: int) -> None:
+        self._view(address, size)[:] = byte
+
+    def write(self, address: int, data: bytes) -> None:
+        self._view(address, len(data))[:] = np.frombuffer(data, np.uint8)
+
+    def read(self, address: int, size: int) -> bytes:
+        return self._view(address, size).tobytes()
+
+    def bind(self, kernel: Kernel, binary: Path | None, addresses: Mapping[str, int]) -> Call:
+        if binary is not None:
+            kernel = replace(kernel, **json.loads(binary.read_bytes()))
+        if "// is refused" in kernel.source:
+            raise LoadError("CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid")
+
+        def call() -> None:
+            self._run(kernel, addresses)
+
+        call.source = kernel.source
+        call.runs = 0
+        return call
+
+    def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:
+        if call.runs < 2:
+            call()
+            call.runs += 1
+        if "// hangs" in call.source:
+            time.sleep(1000)
+        if "// kills" in call.source:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        told = re.search(r"// takes (\S+)", call.source)
+        return (float(told[1]) if told else 1e-4) * random.uniform(0.99, 1.01)
+
+    def _run(self, kernel: Kernel, addresses: Mapping[str, int]) -> None:
+        *inputs, output = kernel.arguments
+        arrays = {o.name: self._array(o, addresses) for o in inputs}
+        done = self._emulator.run(kernel, arrays)
+        if done.error_kind is not None:
+            raise DeviceError(f"CUDA_ERROR_ILLEGAL_ADDRESS: {done.error_text}")
+        self._array(output, addresses)[...] = done.output
+        if "// writes beside its output" in kernel.source:
+            self._view(addresses[output.name] + output.bytes, 1)[:] = 1
+        if "// leaves its workspace" in kernel.source:
+            self._view(addresses["workspace"] + 1, 1)[:] = 7
+        if "// writes to its input" in kernel.source:
+            self._view(addresses[inputs[1].name] + 40, 1)[:] += 1
+
+    def _array(self, operand, addresses: Mapping[str, int]) -> np.ndarray:
+        data = self._view(addresses[operand.name], operand.bytes).view(operand.element.numpy)
+        shape = [operand.shape[d] for d in operand.order]
+        return data.reshape(shape).transpose(np.argsort(operand.order))
+
+    def _view(self, address: int, size: int) -> np.ndarray:
+        base = max(start for start in self._memory if start <= address)
+        view = self._memory[base][address - base : address - base + size]
+        assert len(view) == size, "out of bounds"
+        return view

@@ -1,0 +1,271 @@
+"""The GPU's runner, its child and its protocol, over an emulated device."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import psutil
+import pytest
+
+from measure.cuda import oracle
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.cuda.runner import CudaRunner
+from measure.cuda.session import CHECKED, Session, Trial, check_oracle
+from measure.measurement import Candidate, ErrorKind, Status
+from measure.registry import runner_for
+from measure.timing import TimingProtocol
+from scheduler.verification import draw
+from spaces.cuda.abi import parameters
+from spaces.errors import InputError
+from spaces.kernel import Kernel, Launch
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.target import detect_target
+from tests.contracts.runner import RunnerContract
+from tests.measure.cuda import emulated_device
+from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder, pack
+
+OPENER = "tests.measure.cuda.emulated_device:open_device"
+TARGET = detect_target("cuda:sm_90a")
+WORK = workload(CHECKED[0], **CHECKED[1])
+QUICK = TimingProtocol(samples=3, contender_samples=2)
+
+BODY = """
+  const int m = blockIdx.x;
+  for (int n = threadIdx.x; n < 45; n += 32) {
+    float sum = 0;
+    for (int k = 0; k < 33; k++)
+      sum += tw::load_global(A + m * 33 + k) * tw::load_global(B + n * 33 + k);
+    tw::store_global(C + m * 45 + n, sum);
+  }
+"""
+
+
+def candidate(name: str, body: str = BODY, work=WORK, **options) -> Candidate:
+    source = f'extern "C" __global__ void {name}({parameters(work.operands)}) {{{body}}}'
+    launch = Launch((67, 1, 1), (32, 1, 1))
+    kernel = Kernel("cuda", name, "", source, work.operands, launch=launch, **options)
+    return Candidate(work, TARGET, Schedule("written", (("name", name),)), kernel)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries(tmp_path_factory):
+    """A folder for compiled kernels, which the children share."""
+    folder = str(tmp_path_factory.mktemp("libraries"))
+    os.environ[emulated_device.LIBRARIES] = folder
+    yield
+    del os.environ[emulated_device.LIBRARIES]
+
+
+class TestCudaRunner(RunnerContract):
+    clock = "device"
+
+    def make(self):
+        return CudaRunner(TARGET, OPENER, least_seconds=30)
+
+    def make_builder(self):
+        return PackingBuilder(NvrtcBuilder(TARGET))
+
+    def good(self, name):
+        return candidate(name)
+
+    def wrong(self, name):
+        return candidate(name, BODY.replace("n, sum)", "n, sum + (m == 3))"))
+
+    def crashing(self, name):
+        return candidate(name, BODY.replace("C + m", "C + 100000000 * m"))
+
+    def broken(self, name):
+        return candidate(name, "this is no C;")
+
+    def slow(self, name):
+        return candidate(name, BODY + "  // takes 0.1\n")
+
+
+def measure(candidates, runner=None, **options):
+    builder = PackingBuilder(NvrtcBuilder(TARGET))
+    runner = runner or CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
+    try:
+        return runner.run(builder.build(candidates), **options)
+    finally:
+        runner.close()
+        builder.close()
+
+
+def test_what_a_kernel_does_beside_its_result_is_found():
+    found = measure(
+        [
+            candidate("beside", BODY + "// writes beside its output\n"),
+            candidate("input", BODY + "// writes to its input\n"),
+            candidate("refused", BODY + "// is refused\n"),
+            candidate("unwritten", BODY.replace("n < 45", "n < 44")),
+            candidate("good"),
+        ]
+    )
+    assert [m.error_kind for m in found] == [
+        ErrorKind.OUT_OF_BOUNDS,
+        ErrorKind.OUT_OF_BOUNDS,
+        ErrorKind.DEVICE,
+        ErrorKind.WRONG,
+        None,
+    ]
+    texts = [m.error_text for m in found]
+    assert texts[0] == "the kernel writes after C"
+    assert texts[1] == "the kernel writes to its input B"
+    assert texts[2].startswith("CUDA_ERROR_INVALID_IMAGE")
+    assert texts[3].startswith("C[0, 44] is nan, expected ")
+    assert texts[3].endswith("(67 of 3015 elements wrong, call 1)")
+    assert found[4].status is Status.OK
+
+
+def test_hangs_and_deaths_cost_one_record_each_and_leave_no_process():
+    runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=6)
+    hangs, kills = (candidate(n, BODY + f"// {n}\n") for n in ("hangs", "kills"))
+    found = measure([candidate("a"), hangs, candidate("b"), kills, candidate("c")], runner)
+    kinds = [m.error_kind for m in found]
+    assert kinds == [None, ErrorKind.TIMEOUT, None, ErrorKind.CRASH, None]
+    assert "within 6 s" in found[1].error_text
+    assert "SIGSEGV" in found[3].error_text
+    assert not _children("measure.cuda.server")
+
+
+def _children(word: str) -> list[psutil.Process]:
+    own = psutil.Process().children(recursive=True)
+    return [p for p in own if word in " ".join(p.cmdline())]
+
+
+def test_closing_from_another_thread_ends_a_run():
+    runner = CudaRunner(TARGET, OPENER, least_seconds=60)
+    timer = threading.Timer(2.0, runner.close)
+    timer.start()
+    with pytest.raises(RuntimeError, match="closed"):
+        measure([candidate("hangs", BODY + "// hangs\n")], runner)
+    timer.join()
+    assert not _children("measure.cuda.server")
+
+
+PARENT = f"""
+import os, signal
+from measure.cuda.runner import CudaRunner
+from spaces.target import detect_target
+runner = CudaRunner(detect_target("cuda:sm_90a"), {OPENER!r})
+print(runner._process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_child_goes_with_its_parent():
+    done = subprocess.run([sys.executable, "-c", PARENT], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL
+    child = int(done.stdout)
+    deadline = time.monotonic() + 20
+    while psutil.pid_exists(child) and psutil.Process(child).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_without_a_device_one_sentence_says_what_to_do(monkeypatch):
+    monkeypatch.setenv(emulated_device.BROKEN, "no CUDA-capable device is detected")
+    with pytest.raises(InputError, match="no CUDA-capable device is detected; it takes an NVIDIA"):
+        CudaRunner(TARGET, OPENER)
+
+
+def test_a_gpu_of_another_kind_is_refused():
+    with pytest.raises(InputError, match=r"the target is NVIDIA A10 .*GPU here is NVIDIA H200"):
+        CudaRunner(detect_target("cuda:sm_86"), OPENER)
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU here")
+def test_this_machine_has_no_gpu():
+    with pytest.raises(InputError, match="tilewright verify works without"):
+        runner_for(TARGET)
+
+
+def test_real_schedules_run_through_the_whole_chain():
+    work = workload("matmul", m=72, n=80, k=64, dtype="float16", epilogue="relu(x + bias[n])")
+    space = space_for(work, TARGET)
+    candidates = [
+        Candidate(work, TARGET, schedule, space.lower(schedule))
+        for schedule in draw(space, 2 * len(space.templates), seed=4)
+    ]
+    found = measure(candidates)
+    kinds = {m.error_kind for m in found} - {None, ErrorKind.REJECTED}
+    assert not kinds, [m.error_text for m in found]
+    assert sum(m.ok for m in found) >= len(space.templates)
+
+
+# -- the session alone ------------------------------------------------------------------------
+
+
+def test_the_judges_agree_with_numpy_or_are_not_believed(monkeypatch):
+    device = EmulatedDevice()
+    check_oracle(device)
+    assert not device._memory
+    double = oracle._double
+    monkeypatch.setattr(oracle, "_double", lambda value, kind: f"1.001 * {double(value, kind)}")
+    with pytest.raises(RuntimeError, match="otherwise than NumPy"):
+        check_oracle(device)
+
+
+def test_a_workspace_is_zero_where_asked_and_must_stay_so(tmp_path):
+    body = BODY.replace("float sum = 0;", "float sum = (float)tw::load_global(workspace + 3);")
+    for end, kind in (("", None), ("// leaves its workspace\n", ErrorKind.WRONG)):
+        source = f'extern "C" __global__ void w({parameters(WORK.operands, True)}) {{{body}{end}}}'
+        launch = Launch((67, 1, 1), (32, 1, 1))
+        kernel = Kernel("cuda", "w", "", source, WORK.operands, 64, 16, launch)
+        path = tmp_path / "w"
+        path.write_bytes(pack(kernel))
+        trial = Trial(replace(kernel, source=""), path)
+        with Session(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
+            session.load(trial)
+            session.judge(trial, QUICK, np.inf)
+        assert trial.error_kind is kind, trial.error_text
+
+
+class _Scripted(EmulatedDevice):
+    """Whose pulse is slow in some rounds."""
+
+    def __init__(self, slow: set[int]) -> None:
+        super().__init__()
+        self.slow, self.round = slow, -1
+
+    def seconds(self, call, calls=1, cold=True):
+        if "tw_pulse" in call.source:
+            self.round += 1
+            return 2e-5 if self.round in self.slow else 1e-5
+        return super().seconds(call, calls, cold)
+
+
+@pytest.mark.parametrize(("slow", "rounds"), [(set(), 4), ({2}, 5), (set(range(1, 90)), 8)])
+def test_rounds_in_which_the_clock_drifts_are_repeated(tmp_path, slow, rounds):
+    path = tmp_path / "good"
+    good = candidate("good").kernel
+    path.write_bytes(pack(good))
+    device = _Scripted(slow)
+    trials = [Trial(good, path), Trial(good, path)]
+    started = []
+    with Session(device, WORK, seed=3, pulse_steps=1) as session:
+        for trial in trials:
+            session.load(trial)
+            session.judge(trial, QUICK, np.inf)
+        protocol = TimingProtocol(samples=4)
+        pulses = list(session.rounds(trials, protocol, started.append))
+    assert device.round + 1 == rounds
+    assert len(pulses) == 4
+    assert [len(trial.samples) for trial in trials] == [4, 4]
+    assert sorted(started) == [0] * rounds + [1] * rounds
+
+
+def test_a_slow_child_is_waited_for_within_reason():
+    start = time.monotonic()
+    with pytest.raises(InputError, match="no GPU to run on"):
+        CudaRunner(TARGET, "tests.measure.cuda.emulated_device:nothing_of_this_name")
+    assert time.monotonic() - start < 60
