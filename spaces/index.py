@@ -90,14 +90,16 @@ class Index:
 
     def __add__(self, other: Index | int) -> Index:
         other = index(other)
+        if not (self.terms and other.terms):
+            return Index(self.terms or other.terms, self.constant + other.constant)
         terms = dict(self.terms)
         for atom, coefficient in other.terms:
             terms[atom] = terms.get(atom, 0) + coefficient
         return _rejoined(terms, self.constant + other.constant)
 
     def __mul__(self, factor: int) -> Index:
-        if factor == 0:
-            return Index()
+        if factor in (0, 1):
+            return self if factor else Index()
         return Index(tuple((a, c * factor) for a, c in self.terms), self.constant * factor)
 
     __radd__ = __add__
