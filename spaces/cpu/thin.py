@@ -22,6 +22,7 @@ from spaces.cpu.thin_blocking import ThinBlocking, thin_blocking
 from spaces.cpu.thin_code import ThinCode
 from spaces.cpu.thin_rules import thin_rules
 from spaces.cpu.thin_traffic import thin_quantities
+from spaces.integers import ceil_div
 from spaces.kernel import Kernel
 from spaces.product import orient, why_no_product
 from spaces.schedule import Schedule
@@ -30,7 +31,6 @@ from spaces.template import Columns, Decision, Template
 from spaces.workload import Workload
 
 MOST_ROWS = 16
-TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16)
 FLOAT = 4
 
 
@@ -49,7 +49,7 @@ class Thin(Template):
         self.terms = 2 if self._has_pairs() else 1
         workers = tuple(n for n in range(1, target.threads + 1) if target.threads % n == 0)
         self.decisions = (
-            Decision("tile_rows", tuple(n for n in TILE_ROWS if n <= self.product.rows)),
+            Decision("tile_rows", _even_parts(self.product.rows)),
             *self._tile_decisions(),
             Decision("column_workers", workers),
             Decision("depth_workers", workers),
@@ -149,14 +149,14 @@ class ThinStream(Thin):
         return values
 
     def _tile_decisions(self) -> tuple[Decision, ...]:
-        depths = tuple(2**i for i in range(2, 10))
-        widths = tuple(2**i for i in range(8, 15))
+        widest = self.cpu.l2_bytes // (4 * FLOAT * self.product.rows)
+        widest = 1 << (max(widest, 1024).bit_length() - 1)
         return (
-            Decision("tile_vectors", (1, 2, 3, 4, 6, 8, 12, 16, 24)),
-            Decision("block_depth", depths),
-            Decision("block_columns", widths),
-            Decision("prefetch", (0, 1, 2, 4, 8)),
-            Decision("unroll", (1, 2, 4, 8)),
+            Decision("tile_vectors", (1, 2, 3, 4, 6, 8)),
+            Decision("block_depth", tuple(2**i for i in range(3, 10))),
+            Decision("block_columns", (widest // 4, widest)),
+            Decision("prefetch", (0, 1, 2, 4)),
+            Decision("unroll", (1, 2, 4)),
         )
 
 
@@ -189,3 +189,8 @@ class ThinDots(Thin):
             Decision("prefetch", (0, 128, 256, 512)),
             Decision("unroll", (1, 2, 4)),
         )
+
+
+def _even_parts(rows: int) -> tuple[int, ...]:
+    """Rows of a tile when there are 1, 2, ... tiles, as even as can be; each height once."""
+    return tuple(sorted({ceil_div(rows, tiles) for tiles in range(1, rows + 1)}))

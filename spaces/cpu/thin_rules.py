@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaces.cpu.memory_rules import PAGE
 from spaces.cpu.thin_blocking import CHUNK_UNIT
-from spaces.integers import round_up
+from spaces.integers import ceil_div, round_up
 from spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -17,6 +19,14 @@ if TYPE_CHECKING:
 
 LEAST_CHAINS = 4
 """Independent accumulations below which even a memory-bound loop waits for its FMAs."""
+BUSY_CHAINS = 8
+"""The same for a loop with a few rows' work for each vector it reads."""
+FEW_ROWS = 2
+"""Rows up to which memory is all that counts."""
+STREAMS = 8
+"""Rows of the right operand at a time that hardware is sure to fetch ahead by itself."""
+LEAST_DEPTH = 32
+"""Terms of a block below which more than :data:`FEW_ROWS` wait for the traffic of their sums."""
 LEAST_WORK = 2.0**20
 """Multiply-adds that are worth waking a thread for."""
 
@@ -25,6 +35,7 @@ def thin_rules(template: Thin) -> tuple[Rule, ...]:
     """All rules of a thin template."""
     return (
         *_tile_rules(template),
+        *([] if template.dots else _stream_rules(template)),
         *_worker_rules(template),
         *_packing_rules(template),
         *(_distinct(template, d.name) for d in template.decisions if d.name in _EXTENT),
@@ -38,8 +49,24 @@ def _tile_reads(template: Thin) -> tuple[str, ...]:
 def _tile_rules(template: Thin) -> list[Rule]:
     target, reads = template.cpu, _tile_reads(template)
     widest = round_up(template.product.columns, template.lanes)
-    chains = min(LEAST_CHAINS, _most_chains(template, widest))
+    few = template.product.rows <= FEW_ROWS
+    chains = min(LEAST_CHAINS if few else BUSY_CHAINS, _most_chains(template, widest))
+    most_tiles = 4 if template.dots else 1
+    most_tiles *= ceil_div(template.product.rows, (target.vector_registers - 3) // 2)
+
+    def row_tiles(c: Any) -> Any:
+        return ceil_div(template.product.rows, c["tile_rows"])
+
     return [
+        Rule(
+            "row_tiles",
+            ("tile_rows",),
+            lambda c: row_tiles(c) <= most_tiles,
+            lambda c: (
+                f"tiles of {c['tile_rows']} rows would read {template.product.right.name} "
+                f"{row_tiles(c)} times; registers leave room for taller ones"
+            ),
+        ),
         Rule(
             "registers",
             reads,
@@ -65,6 +92,37 @@ def _tile_rules(template: Thin) -> list[Rule]:
             lambda c: (
                 f"a tile of {template.tile_columns(c)} columns is wider than the product's "
                 f"{template.product.columns}"
+            ),
+        ),
+    ]
+
+
+def _stream_rules(template: Thin) -> list[Rule]:
+    thin = template.product
+    fetched = thin.right.bytes <= template.cpu.l2_bytes
+    few = thin.rows <= FEW_ROWS
+    least = 1 if few else LEAST_DEPTH
+    most = STREAMS if few else 2**30
+    return [
+        Rule(
+            "prefetch_streams",
+            ("block_depth", "prefetch"),
+            lambda c: (c["block_depth"] <= STREAMS) | (c["prefetch"] > 0) | fetched,
+            lambda c: (
+                f"{c['block_depth']} rows of {thin.right.name} at a time are more streams than "
+                f"hardware prefetches ({STREAMS}), so software must"
+            ),
+        ),
+        Rule(
+            "block_depth",
+            ("block_depth",),
+            lambda c: (
+                ((c["block_depth"] >= least) | (c["block_depth"] >= thin.terms))
+                & (c["block_depth"] <= most)
+            ),
+            lambda c: (
+                f"for {thin.rows} rows a block of {c['block_depth']} terms "
+                + (f"is more than {most} streams" if few else f"does not repay a visit; {least} do")
             ),
         ),
     ]
@@ -127,7 +185,19 @@ def _packing_rules(template: Thin) -> list[Rule]:
     needed = template.dots and not deep
     useful = needed or wide or thin.rows > 1
     name = thin.left.name
+    stride = thin.left.stride(thin.row) * thin.left.element.bytes
+    ways = template.cpu.l1_bytes // PAGE * (PAGE // gcd(stride, PAGE))
+    height = max(1, ways // 2) if deep else thin.rows
     return [
+        Rule(
+            "left_conflicts",
+            ("pack_left", "tile_rows"),
+            lambda c: c["pack_left"] | (c["tile_rows"] <= height),
+            lambda c: (
+                f"{c['tile_rows']} rows of {name} as they lie take more than half of the {ways} "
+                "lines of L1 that they compete for, so it must be packed"
+            ),
+        ),
         Rule(
             "packing_needed",
             ("pack_left",),

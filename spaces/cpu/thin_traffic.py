@@ -1,15 +1,18 @@
 """Work and memory traffic of a thin product; names and units are those of ``spaces.quantities``.
 
-The right operand is read once, tile by tile; the left operand and the sums are read again for
-each tile and each block of depth, from whichever cache holds them.
+The right operand is read tile by tile, from L2 again by all tiles of rows but the first if L1 does
+not hold the tile; the left operand and the sums are read again for each tile and each block of
+depth, from whichever cache holds them.
 """
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaces.cpu.memory_rules import PAGE
 from spaces.integers import ceil_div
 from spaces.template import Columns
 
@@ -33,34 +36,45 @@ def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
     depth_blocks = b.depth_blocks * b.depth_chunks
     workers = b.column_workers * b.depth_workers
 
+    deep = terms / template.terms  # steps along the depth
+    block_steps = np.minimum(b.block_depth, b.chunk_depth) / template.terms
     if template.dots:
-        steps = ceil_div(product.terms, lanes)
+        steps = np.ceil(deep / lanes)
         multiplies = rows * width * steps
         right_loads, left_loads = row_tiles * width * steps, rows * column_tiles * steps
         left_bytes = left_loads * lanes * FLOAT
         updates = rows * width * depth_blocks * (2 + np.log2(lanes))
-        trips = np.minimum(b.block_depth, b.chunk_depth) / (lanes * values["unroll"])
-        vector_fraction = product.terms / (steps * lanes)
+        trips = block_steps / (lanes * values["unroll"])
+        vector_fraction = deep / (steps * lanes)
     else:
-        steps = ceil_div(product.columns, lanes)
-        multiplies = rows * steps * terms
-        right_loads, left_loads = row_tiles * steps * terms, rows * column_tiles * terms
+        vectors = ceil_div(product.columns, lanes)
+        multiplies = rows * vectors * deep
+        right_loads, left_loads = row_tiles * vectors * deep, rows * column_tiles * deep
         left_bytes = left_loads * FLOAT
-        updates = 2 * rows * steps * depth_blocks
-        trips = np.minimum(b.block_depth, b.chunk_depth) / values["unroll"]
-        vector_fraction = product.columns / (steps * lanes)
+        updates = 2 * rows * vectors * depth_blocks
+        trips = block_steps / values["unroll"]
+        vector_fraction = product.columns / (vectors * lanes)
 
     right_bytes = float(product.right.bytes)
     sums_bytes = 2 * FLOAT * rows * width * depth_blocks
-    left_block = FLOAT * rows * np.minimum(b.block_depth, b.chunk_depth)
+    left_block = FLOAT * rows * block_steps
     sums_block = FLOAT * rows * np.minimum(b.block_columns, b.chunk_columns)
-    tile = FLOAT * b.block_depth * b.tile_columns
+    tile = float(product.right.element.bytes) * b.block_depth * b.tile_columns
     footprint = left_block + sums_block + tile
-    in_l1 = footprint <= USABLE * target.l1_bytes
+    staying = tile <= USABLE * target.l1_bytes
+    if not template.dots:
+        # Rows of the right operand a page apart compete for the lines of one set.
+        stride = product.right.stride(product.depth) * product.right.element.bytes
+        staying &= b.block_depth <= target.l1_bytes // PAGE * (PAGE // gcd(stride, PAGE))
+    left_in_l1 = left_block <= USABLE * target.l1_bytes
+    sums_in_l1 = left_block + sums_block <= USABLE * target.l1_bytes
     in_l2 = left_block + sums_block <= USABLE * target.l2_bytes
-    again = left_bytes + sums_bytes
-    near = right_bytes + np.where(in_l1, 0.0, again)
-    middle = right_bytes + np.where(in_l2, 0.0, again)
+    near = (
+        right_bytes * np.where(staying, 1, row_tiles)
+        + np.where(left_in_l1, 0.0, left_bytes)
+        + np.where(sums_in_l1, 0.0, sums_bytes)
+    )
+    middle = right_bytes + np.where(in_l2, 0.0, left_bytes + sums_bytes)
     partial = 2.0 * FLOAT * rows * width * (b.depth_chunks > 1) * b.depth_chunks
     packing = 2.0 * FLOAT * rows * terms * values["pack_left"] * b.column_workers
     prefetches = right_loads * (values["prefetch"] > 0)
@@ -69,7 +83,7 @@ def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
     registers = template.registers(values)
     resident = float(product.workload.least_bytes) <= USABLE * target.l3_bytes
     quantities = {
-        "flops": 2 * multiplies * lanes,
+        "flops": 2 * multiplies * lanes * template.terms,
         "useful_flops": 2 * rows * width * terms,
         "instructions": multiplies
         + right_loads
