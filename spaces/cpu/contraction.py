@@ -83,7 +83,7 @@ class Contraction(Template):
         least_depth = cpu.l1_bytes // (FLOAT * PANEL_WIDTH)
         depths = _geometric(least_depth, cpu.l2_bytes // (2 * FLOAT * PANEL_WIDTH), halves=True)
         inputs = {operand.dtype for operand in self.workload.inputs}
-        pairs = cpu.bf16_dot and inputs == {"bfloat16"} and self.product.terms % 2 == 0
+        pairs = cpu.bf16_dot and inputs == {"bfloat16"}
         workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)
         return (
             Decision("multiply", ("fma", "dot") if pairs else ("fma",)),

@@ -75,7 +75,7 @@ class ContractionCode:
 
     @property
     def _steps(self) -> int:
-        return self.product.terms // self._terms_a_step
+        return ceil_div(self.product.terms, self._terms_a_step)
 
     @property
     def _block_steps(self) -> int:
@@ -260,9 +260,12 @@ class ContractionCode:
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
             f"const long depth = tw_least({self._steps} - k, {self._block_steps});",
         ]
+        if self._right.odd:
+            lines.append(f"const long terms = tw_least({self.product.terms} - k * 2, depth * 2);")
         if self._right_block:
             place = self._right.layout.emit(DEPTH, COLUMN)
-            lines.append(f"{self.entry}_right(r + {place}, pr, depth, columns);")
+            extent = self._right.extent
+            lines.append(f"{self.entry}_right(r + {place}, pr, {extent}, columns);")
         blocks = repeat(b.row_blocks) * spatial(b.block_rows)
         return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")
 
@@ -275,7 +278,7 @@ class ContractionCode:
         ]
         if self._left_block:
             place = self._left.layout.emit(ROW, DEPTH)
-            lines.append(f"{self.entry}_left(l + {place}, pl, rows, depth);")
+            lines.append(f"{self.entry}_left(l + {place}, pl, rows, {self._left.extent});")
         counts = (b.block_rows // b.tile_rows, b.block_columns // b.tile_columns)
         order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
         tiles = repeat(*counts, order=order) * spatial(b.tile_rows, b.tile_columns)

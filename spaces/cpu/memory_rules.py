@@ -25,6 +25,7 @@ COLUMNS_PER_PACKED = 512
 def layout_rules(context: Context) -> list[Rule]:
     """What must be packed because registers cannot be filled from it as it lies."""
     product, has_dot = context.product, "dot" in context.values["multiply"]
+    has_pairs = product.left_runs_deep and product.terms % 2 == 0
     return [
         Rule(
             "dot",
@@ -47,9 +48,9 @@ def layout_rules(context: Context) -> list[Rule]:
         Rule(
             "left_pairs",
             ("multiply", "pack_left"),
-            lambda c: c["pack_left"] | (c["multiply"] == "fma") | product.left_runs_deep,
+            lambda c: c["pack_left"] | (c["multiply"] == "fma") | has_pairs,
             lambda c: (
-                f"{product.left.name} has no pairs along {product.depth} in memory, "
+                f"{product.left.name} has no whole pairs along {product.depth} in memory, "
                 "so it must be packed"
             ),
         ),

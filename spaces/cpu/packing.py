@@ -5,7 +5,7 @@ little apart so that they do not compete for the same cache sets; an operand con
 becomes panels of tile height. A right block is always panels of tile width, transposed on the way
 where the source is contiguous along the depth. Why panels: Goto and van de Geijn, "Anatomy of
 High-Performance Matrix Multiplication", ACM TOMS 2008, section 4. Elements become float32, or
-stay pairs of bfloat16.
+stay pairs of bfloat16. Depth counts steps (see ``spaces.cpu.steps``).
 
 Every function writes whole vectors at ascending addresses. What a vector writes past its panel is
 overwritten by the next one, and a block needs ``lanes`` elements to spare after its end.
@@ -48,7 +48,8 @@ class LeftBlock:
         return row_major(self.panels, 1) * self.panel
 
     def function(self, name: str) -> list[str]:
-        """C function ``name(p, q, rows, depth)``: from p, in the source, to q."""
+        """C function ``name(p, q, rows, depth)``: from p, in the source, to q; it takes terms
+        for depth if they are odd."""
         if self.source.deep:
             grid = repeat(self.panels * self.height, self.depth // self.lanes)
             tiles = grid * spatial(1, self.lanes)
@@ -57,7 +58,7 @@ class LeftBlock:
 
         def deep_row(indices: Sequence[Index]) -> list[str]:
             i, k = indices
-            return [self._copy(i, k, f"depth - {k}")]
+            return [self._copy(i, k, self.source.left(k))]
 
         def panel_column(indices: Sequence[Index]) -> list[str]:
             i, k = indices
@@ -75,12 +76,13 @@ class LeftBlock:
         body = deep_row if self.source.deep else panel_column
         return _function(
             f"{name}(const {self.source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
-            "long rows, long depth)",
+            f"long rows, long {self.source.extent})",
+            self.source,
             tiles.emit(0, body, extents=("rows", "depth")),
         )
 
     def _copy(self, i: Index, k: Index, count: str) -> str:
-        load = self.source.load(f"p + {self.source.layout.emit(i, k)}", count)
+        load = self.source.load(f"p + {self.source.layout.emit(i, k)}", count, k)
         return f"tw_store_{self.dtype}(q + {self.layout.emit(i, k)}, {load});"
 
 
@@ -107,7 +109,8 @@ class RightBlock:
         return row_major(1, self.panels) * self.panel
 
     def function(self, name: str) -> list[str]:
-        """C function ``name(p, q, depth, columns)``: from p, in the source, to q."""
+        """C function ``name(p, q, depth, columns)``: from p, in the source, to q; it takes terms
+        for depth if they are odd."""
         source = self.source
         step = self.lanes if self.source.deep else 1
         tiles = repeat(self.depth // step, self.panels, order=(1, 0)) * spatial(step, self.width)
@@ -116,9 +119,9 @@ class RightBlock:
         def copy(k: Index, j: Index, v: Index) -> list[str]:
             p, q = f"p + {source.layout.emit(k, j + v)}", f"q + {self.layout.emit(k, j + v)}"
             if not source.deep:
-                return [f"tw_store_{self.dtype}({q}, {source.load(p, f'left - {v}')});"]
+                return [f"tw_store_{self.dtype}({q}, {source.load(p, f'left - {v}', k)});"]
             stride, ld = source.layout.strides[1], self.width
-            sizes = f"left - {v}, depth - {k}"
+            sizes = f"left - {v}, {source.left(k)}"
             return [f"tw_transpose_{source.dtype}({p}, {stride}, {sizes}, {q}, {ld});"]
 
         def row(indices: Sequence[Index]) -> list[str]:
@@ -128,14 +131,15 @@ class RightBlock:
 
         signature = (
             f"{name}(const {source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
-            "long depth, long columns)"
+            f"long {source.extent}, long columns)"
         )
-        return _function(signature, tiles.emit(0, row, extents=("depth", "columns")))
+        return _function(signature, source, tiles.emit(0, row, extents=("depth", "columns")))
 
 
-def _function(signature: str, body: Sequence[str]) -> list[str]:
+def _function(signature: str, source: Stream, body: Sequence[str]) -> list[str]:
     return [
         f"static __attribute__((noinline)) void {signature} {{",
+        *(["  const long depth = (terms + 1) / 2;"] * source.odd),
         *(f"  {line}" for line in body),
         "}",
     ]

@@ -16,16 +16,23 @@ need that element's alignment only; in registers they are float32. For each dtyp
 
 Where there is a dot instruction, ``bfloat16x2`` is a dtype too: pairs that stay as they are, a word
 a lane, in registers. ``tw_dot_pairs(sum, a, b)`` adds both products of each lane's pairs, and
-``tw_load_pairs(p, apart, n)`` makes words of bfloat16 elements and those ``apart`` from them;
-``tw_low_pairs(a, b)`` and ``tw_high_pairs(a, b)`` make them of the first and the second half of two
-``vw``, the double number of bfloat16 elements, read by ``tw_load_words(p)``.
+``tw_load_pairs(p, apart, n)`` makes words of bfloat16 elements and those ``apart`` from them,
+``tw_load_lone(p, n)`` of elements and zeros; ``tw_low_pairs(a, b)`` and ``tw_high_pairs(a, b)``
+make them of the first and the second half of two ``vw``, the double number of bfloat16 elements,
+read by ``tw_load_words(p)``. The dtype ``bfloat16_terms`` is for pairs that begin at any element:
+what ``n`` and ``columns`` count are terms, and a lone last one is paired with zero.
 """
 
 from __future__ import annotations
 
 from spaces.cpu.isa import BFLOAT16_DOT, keep, partial_access
 
-C_TYPES = {"float32": "float", "bfloat16": "unsigned short", "bfloat16x2": "tw_pair"}
+C_TYPES = {
+    "float32": "float",
+    "bfloat16": "unsigned short",
+    "bfloat16x2": "tw_pair",
+    "bfloat16_terms": "unsigned short",
+}
 
 
 def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
@@ -33,6 +40,7 @@ def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
     low = [lane // 2 + lane % 2 * lanes for lane in range(lanes)]
     high = [lane + lanes // 2 for lane in low]
     values = {"LANES": str(lanes), "BYTES": str(4 * lanes)}
+    values["LANE_NUMBERS"] = ", ".join(map(str, range(lanes)))
     values |= {"LOW": ", ".join(map(str, low)), "HIGH": ", ".join(map(str, high))}
     pairs = [word // 2 + word % 2 * 2 * lanes for word in range(4 * lanes)]
     values["LOW_PAIRS"] = ", ".join(map(str, pairs[: 2 * lanes]))
@@ -43,6 +51,7 @@ def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
     text += _for_dtype(access, "float32") + _for_dtype(access, "bfloat16")
     if bf16_dot:
         text += BFLOAT16_DOT + _PAIRS + _for_dtype(access, "bfloat16x2")
+        text += _TERMS + _for_dtype(_transposition(lanes), "bfloat16_terms")
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)
     return text
@@ -142,6 +151,21 @@ static inline vf tw_high_pairs(vw a, vw b) {
 }
 """
 
+_TERMS = """\
+static inline vf tw_load_lone(const unsigned short *p, long n) {
+  return (vf)((vu)tw_load_most_bfloat16(p, n) >> 16);
+}
+static inline vf tw_load_most_bfloat16_terms(const unsigned short *p, long n) {
+  if (n >= 2 * @LANES@) return tw_load_bfloat16x2((const void *)p);
+  vi pairs = (vi)tw_load_first_float32((const void *)p, n / 2);
+  vi last = (vi){@LANE_NUMBERS@} == (int)(n / 2);
+  return (vf)(n % 2 ? pairs | (last & p[n - 1]) : pairs);
+}
+static inline vf tw_load_bfloat16_terms(const unsigned short *p) {
+  return tw_load_bfloat16x2((const void *)p);
+}
+"""
+
 _MOST = """\
 static inline vf tw_load_most_@D@(const @T@ *p, long n) {
   return n < @LANES@ ? tw_load_first_@D@(p, n) : tw_load_@D@(p);
@@ -158,9 +182,10 @@ static inline vf tw_gather_@D@(const @T@ *p, long stride, long n) {
 
 
 def _for_dtype(text: str, dtype: str) -> str:
-    """``text`` for one dtype (D, in C T), packed as Q (in C P)."""
-    packed = "bfloat16x2" if dtype == "bfloat16x2" else "float32"
+    """``text`` for one dtype (D, in C T), a vector of which is packed as Q (in C P)."""
+    packed = "bfloat16x2" if dtype in ("bfloat16x2", "bfloat16_terms") else "float32"
     names = {"D": dtype, "T": C_TYPES[dtype], "Q": packed, "P": C_TYPES[packed]}
+    names["COUNT"] = "2 * @LANES@" if dtype == "bfloat16_terms" else "@LANES@"
     for name, value in names.items():
         text = text.replace(f"@{name}@", value)
     return text
@@ -197,7 +222,7 @@ def _transposition(lanes: int) -> str:
             "static __attribute__((noinline)) void tw_transpose_@D@(",
             "    const @T@ *p, long stride, long rows, long columns, @P@ *q, long ld) {",
             f"  vf {', '.join(names)};",
-            "  if (rows >= @LANES@ && columns >= @LANES@) {",
+            "  if (rows >= @LANES@ && columns >= @COUNT@) {",
             *whole,
             "  } else {",
             "    vf x[@LANES@] = {0};",

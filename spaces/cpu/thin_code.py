@@ -133,7 +133,7 @@ class ThinCode:
         def vector(indices: Sequence[Index]) -> list[str]:
             i, k = indices
             place = f"p + {left.layout.emit(i, k)}"
-            load = left.load(place, f"depth - {k}")
+            load = left.load(place, f"depth - {k}", k)
             if stride != 1:
                 load = f"tw_gather_{left.dtype}({place}, {stride}, depth - {k})"
             return [f"tw_store_{self._packed_dtype}(q + {packed.emit(i, k)}, {load});"]

@@ -109,6 +109,23 @@ def test_narrower_vectors(vector_bytes, dtype, tmp_path):
     check(w, narrow(vector_bytes), 6, 0, tmp_path)
 
 
+@pytest.mark.parametrize(("a", "b", "c"), LAYOUTS)
+def test_an_odd_depth_of_pairs(a, b, c, tmp_path):
+    """No term of the next row, and nothing past the last row, is multiplied with the lone term,
+    not even by zero: all those are NaN."""
+    k = (1, 3, 17, 131, 2039)[LAYOUTS.index((a, b, c)) % 5]
+    w = workload("matmul", m=37, n=45, k=k, a=a, b=b, c=c, dtype="bfloat16", out="float32")
+    inputs = w.make_inputs(0)
+    inputs["A"][::2], inputs["B"][:, 1::2] = np.nan, np.nan
+    space = space_of(w, detect_cpu())
+    kernels = [
+        space.lower(space.schedule(row)) for row in space.sample(np.random.default_rng(0), 4)
+    ]
+    library = compile_kernels(kernels, detect_cpu(), tmp_path)
+    for kernel in kernels:
+        assert not complaint(kernel, library, w, 0, inputs)
+
+
 def test_bfloat16_rounds_to_nearest_even_and_keeps_nan(tmp_path):
     w = workload("matmul", m=1, n=16, k=1, dtype="bfloat16")
     space = space_of(w, detect_cpu())
