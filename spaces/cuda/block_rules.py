@@ -27,6 +27,18 @@ WARP = 32
 LEAST_REGISTERS = 36
 """Registers that addresses and counters take at least."""
 
+LEAST_THREADS = 256
+"""Threads that keep a multiprocessor busy."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Who keeps a tile of sums in registers: its threads, and sums that are worth its loads."""
+
+    name: str
+    threads: int
+    sums: int
+
 
 @dataclass(frozen=True)
 class BlockSizes(ABC):
@@ -182,6 +194,25 @@ def _memory_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
             ),
         ),
     ]
+
+
+def reuse_rule(
+    product: Product, target: CudaTarget, reads: tuple[str, str], worker: Worker
+) -> Rule:
+    """Tiles of ``reads[0]`` x ``reads[1]`` sums, one for each ``worker``, are not so small that
+    operands are loaded over and over, where the output is large enough for more."""
+    workers = target.multiprocessors * LEAST_THREADS // worker.threads
+    share = max(product.rows * product.columns // workers, 1)
+    least = min(worker.sums, 2 ** (share.bit_length() - 1))
+    return Rule(
+        "reuse",
+        reads,
+        lambda c: c[reads[0]] * c[reads[1]] >= least,
+        lambda c: (
+            f"a {worker.name}'s {c[reads[0]]} x {c[reads[1]]} sums use what it loads too little; "
+            f"the output has {least} for each, or more"
+        ),
+    )
 
 
 def sums_rule(reads: tuple[str, str], sums: Callable[[Any], Any], target: CudaTarget) -> Rule:

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from spaces.cuda.accumulators import VECTOR, slab_bytes
-from spaces.cuda.block_rules import BlockSizes, memory_rules, step_rule, sums_rule, thread_rules
+from spaces.cuda.block_rules import (
+    BlockSizes,
+    Worker,
+    memory_rules,
+    reuse_rule,
+    step_rule,
+    sums_rule,
+    thread_rules,
+)
 from spaces.cuda.finish import Finish
 from spaces.cuda.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
@@ -79,6 +87,7 @@ def mma_rules(
         *thread_rules(sizes, target),
         *_tile_rules(sizes),
         step_rule(product, decisions),
+        reuse_rule(product, target, ("tile_rows", "tile_columns"), Worker("warp", 32, 1024)),
         sums_rule(("tile_rows", "tile_columns"), sizes.sums, target),
         *memory_rules(sizes, target, decisions, TILE, ("store", "depth", "stages")),
         *grid_rules(product, TILE, sizes.block, target.multiprocessors),

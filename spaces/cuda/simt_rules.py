@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.block_rules import BlockSizes, memory_rules, step_rule, sums_rule, thread_rules
+from spaces.cuda.block_rules import (
+    BlockSizes,
+    Worker,
+    memory_rules,
+    reuse_rule,
+    step_rule,
+    sums_rule,
+    thread_rules,
+)
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import exchange_rule, grid_rules
 from spaces.dtypes import dtype
@@ -92,6 +100,7 @@ def simt_rules(
         *thread_rules(sizes, target),
         *_tile_rules(sizes),
         step_rule(product, decisions),
+        reuse_rule(product, target, ("thread_rows", "thread_columns"), Worker("thread", 1, 16)),
         sums_rule(("thread_rows", "thread_columns"), sizes.sums, target),
         *memory_rules(sizes, target, decisions, TILE, ("depth",)),
         *grid_rules(product, TILE, sizes.block, target.multiprocessors),
