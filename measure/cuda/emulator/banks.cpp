@@ -9,15 +9,16 @@ namespace {
 
 constexpr u32 banks = 32, word = 4;
 
-// Wavefronts of one phase: the most distinct words that lanes want of one bank.
+// Wavefronts of one phase of at most 32 words: the most distinct ones that lanes want of one bank.
 u32 wavefronts(const u32 *addresses, u32 lanes, u32 bytes) {
-  std::vector<u32> wanted;
+  u32 wanted[banks], count = 0, load[banks] = {}, most = 0;
   for (u32 lane = 0; lane < lanes; lane++)
-    for (u32 i = 0; i < std::max(bytes, word); i += word) wanted.push_back((addresses[lane] + i) / word);
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-  u32 load[banks] = {}, most = 0;
-  for (u32 w : wanted) most = std::max(most, ++load[w % banks]);
+    for (u32 i = 0; i < std::max(bytes, word); i += word) {
+      const u32 at = (addresses[lane] + i) / word;
+      if (std::find(wanted, wanted + count, at) != wanted + count) continue;
+      wanted[count++] = at;
+      most = std::max(most, ++load[at % banks]);
+    }
   return most;
 }
 
@@ -37,13 +38,12 @@ void count_wavefronts(const u32 *addresses, u32 lanes, u32 bytes) {
 void note_access(u32 address, u32 bytes) {
   if (machine.mode != Mode::eager) return;
   Fiber &fiber = *machine.current;
-  auto &open = fiber.warp->accesses;
-  const u64 key = (u64)fiber.meetings << 32 | fiber.accesses++;
-  Access &access = open[key];
+  auto &accesses = fiber.warp->accesses;
+  if (fiber.accesses == accesses.size()) accesses.emplace_back();
+  Access &access = accesses[fiber.accesses++];
+  if (access.meeting != fiber.meetings) access = {fiber.meetings, 0, {}};
   access.addresses[fiber.lane] = address;
-  if (++access.lanes < 32) return;
-  count_wavefronts(access.addresses, 32, bytes);
-  open.erase(open.begin(), ++open.find(key));
+  if (++access.lanes == 32) count_wavefronts(access.addresses, 32, bytes);
 }
 
 void note_meeting() {

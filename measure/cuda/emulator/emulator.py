@@ -68,10 +68,11 @@ class Emulator:
     """Compiles and runs kernels; a context manager that owns a folder of libraries.
 
     ``batch`` kernels go into one library when :meth:`build` is given many, which costs far less
-    than one each. ``resident`` clusters are in flight at once.
+    than one each. At most ``resident`` clusters are in flight at once; blocks that race with each
+    other must be for it to show.
     """
 
-    def __init__(self, batch: int = 8, resident: int = 4) -> None:
+    def __init__(self, batch: int = 8, resident: int = 32) -> None:
         self._batch = batch
         self._resident = resident
         self._folder = tempfile.TemporaryDirectory(prefix="tilewright-emulator-")

@@ -4,7 +4,7 @@
 #include <deque>
 #include <functional>
 #include <list>
-#include <map>
+#include <set>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -66,16 +66,18 @@ struct Warpgroup {
   bool fenced = false;
 };
 
-// One access to shared memory that a warp's lanes make together.
+// One access to shared memory that a warp's lanes make together, after that meeting of theirs.
 struct Access {
-  u32 addresses[32], lanes = 0;
+  u32 meeting = 0, lanes = 0, addresses[32] = {};
 };
 
 struct Warp {
   Block *block = nullptr;
   u32 index = 0, registers = 0, priority = 0;
+  bool lags = false;  // random mode: its priority is below that of all that do not
   Team team;
-  std::map<u64, Access> accesses;  // those that some lanes have yet to make
+  std::vector<Access> accesses;  // by their number since the lanes last met
+  std::vector<Fiber *> ready;    // random mode only
 };
 
 struct Fiber {
@@ -133,7 +135,8 @@ struct Machine {
   Launch launch;
   std::vector<Buffer> buffers;
   std::list<Cluster> clusters;
-  std::deque<Fiber *> ready;
+  std::deque<Fiber *> ready;                        // eager and lazy mode: the oldest goes first
+  std::set<std::pair<u32, Warp *>> ready_warps;     // random mode: by priority
   std::vector<char *> stacks;
   std::unordered_map<const u32 *, Waiters> flags;  // wait_global
   void *main_stack_pointer = nullptr;
@@ -147,6 +150,7 @@ u32 random_below(u32 bound);
 void run();                // the whole launch
 void suspend(Waiters &waiters, std::function<std::string()> waits_for);
 void wake(Waiters &waiters);
+void make_ready(Fiber *fiber);
 // Random mode: lets another thread go first, once in `chance` calls.
 constexpr u32 at_access = 32, at_meeting = 4;
 void perhaps_preempt(u32 chance);

@@ -14,6 +14,7 @@ Machine machine;
 namespace {
 
 constexpr size_t stack_bytes = 128 << 10, page = 4096;
+constexpr u32 most_threads = 12 << 10;  // in flight: each takes two of the system's 64 K mappings
 
 #if defined(__x86_64__)
 extern "C" void tw_switch(void **save, void *load);
@@ -89,6 +90,8 @@ void fiber_main() {
   abort();
 }
 
+u32 new_priority(const Warp &warp) { return random_below(1 << 16) + (warp.lags ? 0 : 1 << 16); }
+
 void start_block(Cluster &cluster, u32 rank, Index index) {
   const Launch &launch = machine.launch;
   auto &block = *cluster.blocks.emplace_back(std::make_unique<Block>());
@@ -103,11 +106,13 @@ void start_block(Cluster &cluster, u32 rank, Index index) {
   block.warps.resize(threads / 32);
   // what ptxas gives each thread of one block a multiprocessor; setmaxnreg redistributes those
   const u32 registers = std::min(65536 / threads / 8 * 8, 255u);
+  const bool late = random_below(2);  // random mode: some blocks start after all others
   for (u32 i = 0; i < block.warps.size(); i++) {
     block.warps[i].block = &block;
     block.warps[i].index = i;
     block.warps[i].registers = registers;
-    block.warps[i].priority = random_below(1 << 16);
+    block.warps[i].lags = late;
+    block.warps[i].priority = new_priority(block.warps[i]);
     block.warps[i].team.arguments.resize(32);
   }
   block.warpgroups.resize(threads / 128);
@@ -122,7 +127,7 @@ void start_block(Cluster &cluster, u32 rank, Index index) {
     fiber.block = &block;
     fiber.stack = take_stack();
     fiber.stack_pointer = first_frame(fiber.stack);
-    machine.ready.push_back(&fiber);
+    make_ready(&fiber);
   }
   cluster.alive += threads;
 }
@@ -154,6 +159,14 @@ bool start_cluster() {
   return true;
 }
 
+bool room_for_cluster() {
+  const Launch &launch = machine.launch;
+  const Index &block = launch.block, &size = launch.cluster;
+  const u32 threads = block.x * block.y * block.z * size.x * size.y * size.z;
+  const size_t running = machine.clusters.size();
+  return running == 0 || (running < launch.resident && (running + 1) * threads <= most_threads);
+}
+
 void retire_clusters() {
   for (auto cluster = machine.clusters.begin(); cluster != machine.clusters.end();) {
     if (cluster->alive) { ++cluster; continue; }
@@ -168,17 +181,36 @@ void retire_clusters() {
 // missing barrier (Burckhardt et al., A Randomized Scheduler with Probabilistic Guarantees of
 // Finding Bugs, ASPLOS 2010).
 Fiber *pick() {
-  auto &ready = machine.ready;
-  if (ready.empty()) return nullptr;
   if (machine.mode == Mode::random) {
-    size_t best = random_below(ready.size());
-    for (size_t i = 0; i < ready.size(); i++)
-      if (ready[i]->warp->priority > ready[best]->warp->priority) best = i;
-    std::swap(ready[best], ready.front());
+    if (machine.ready_warps.empty()) return nullptr;
+    const auto highest = std::prev(machine.ready_warps.end());
+    auto &ready = highest->second->ready;
+    std::swap(ready[random_below(ready.size())], ready.back());
+    Fiber *fiber = ready.back();
+    ready.pop_back();
+    if (ready.empty()) machine.ready_warps.erase(highest);
+    return fiber;
   }
-  Fiber *fiber = ready.front();
-  ready.pop_front();
+  if (machine.ready.empty()) return nullptr;
+  Fiber *fiber = machine.ready.front();
+  machine.ready.pop_front();
   return fiber;
+}
+
+void change_priority(Warp &warp) {
+  if (!warp.ready.empty()) machine.ready_warps.erase({warp.priority, &warp});
+  warp.priority = new_priority(warp);
+  if (!warp.ready.empty()) machine.ready_warps.insert({warp.priority, &warp});
+}
+
+// Of the warps that a barrier releases one lags: it goes only when no other can, until it is
+// released again. If the next barrier is missing, the others run into what it has yet to do.
+void choose_laggard(const Waiters &released) {
+  Warp *laggard = released[random_below(released.size())]->warp;
+  for (Fiber *fiber : released) fiber->warp->lags = false;
+  laggard->lags = true;
+  for (Fiber *fiber : released)
+    if (fiber->lane == 0) change_priority(*fiber->warp);
 }
 
 // Lets one TMA load land: the oldest, or any in random mode, where loads are unordered.
@@ -209,7 +241,7 @@ u32 random_below(u32 bound) {
 void run() {
   check_launch();
   for (;;) {
-    while (machine.clusters.size() < machine.launch.resident && start_cluster()) {}
+    while (room_for_cluster() && start_cluster()) {}
     if (machine.clusters.empty()) return;
     if (machine.mode == Mode::random && random_below(8) == 0) land_one();
     Fiber *fiber = pick();
@@ -233,14 +265,23 @@ void suspend(Waiters &waiters, std::function<std::string()> waits_for) {
 }
 
 void wake(Waiters &waiters) {
-  machine.ready.insert(machine.ready.end(), waiters.begin(), waiters.end());
+  const bool several = !waiters.empty() && waiters.front()->warp != waiters.back()->warp;
+  if (machine.mode == Mode::random && several) choose_laggard(waiters);
+  for (Fiber *fiber : waiters) make_ready(fiber);
   waiters.clear();
+}
+
+void make_ready(Fiber *fiber) {
+  if (machine.mode != Mode::random) return machine.ready.push_back(fiber);
+  Warp &warp = *fiber->warp;
+  if (warp.ready.empty()) machine.ready_warps.insert({warp.priority, &warp});
+  warp.ready.push_back(fiber);
 }
 
 void perhaps_preempt(u32 chance) {
   if (machine.mode != Mode::random || random_below(chance)) return;
-  machine.current->warp->priority = random_below(1 << 16);
-  machine.ready.push_back(machine.current);
+  change_priority(*machine.current->warp);
+  make_ready(machine.current);
   leave();
 }
 
