@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
 from spaces.errors import InputError
 from spaces.expression import parse
@@ -29,15 +30,18 @@ def matmul(
     b: str = "row",
     c: str = "row",
     epilogue: str = "",
+    accumulator: str = "",
 ) -> Workload:
     """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``.
 
     ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
     input's, or the accumulator's for tfloat32, float8 and int8). ``a``, ``b``, ``c`` are ``row``
     or ``col`` major. The epilogue is an expression over ``x`` (the accumulator), see
-    ``spaces.expression``.
+    ``spaces.expression``. ``accumulator`` is the dtype of the sums: float16 may be asked for
+    beside float16 inputs, and then sums may be kept in it; otherwise it is the input's own.
     """
     source = element_type(dtype)
+    sums = _accumulator(source, accumulator)
     same = source.bytes > 1 and dtype != "tfloat32"
     output = out or (dtype if same else source.accumulator)
     if element_type(output).name == "tfloat32":
@@ -55,6 +59,8 @@ def matmul(
         raise InputError(f"epilogue operand {clash.pop()!r} is a name of the product's own arrays")
     parameters: dict[str, int | str] = {**extents, "dtype": dtype, "out": output}
     parameters |= {"a": a, "b": b, "c": c, "epilogue": str(expression) if expression else ""}
+    if sums != source.accumulator:
+        parameters["accumulator"] = sums
     return Workload(
         operator="matmul",
         parameters=tuple(parameters.items()),
@@ -66,13 +72,13 @@ def matmul(
             for name, axes in references.items()
         ),
         output=operand("C", output, "mn", orders["c"]),
-        accumulator=source.accumulator,
+        accumulator=sums,
     )
 
 
 OPERATORS: dict[str, Callable[..., Workload]] = {"matmul": matmul}
 _INTEGERS = {"matmul": ("m", "n", "k")}
-_TEXTS = {"matmul": ("dtype", "out", "a", "b", "c", "epilogue")}
+_TEXTS = {"matmul": ("dtype", "out", "a", "b", "c", "epilogue", "accumulator")}
 
 
 def workload(operator: str, /, **parameters: Any) -> Workload:
@@ -123,3 +129,12 @@ def _order(name: str, value: str) -> tuple[int, ...]:
     if value not in ORDERS:
         raise InputError(f"layout {name}={value!r} is unknown; allowed: {', '.join(ORDERS)}")
     return ORDERS[value]
+
+
+def _accumulator(source: DType, asked: str) -> str:
+    allowed = (source.accumulator, "float16") if source.name == "float16" else (source.accumulator,)
+    if asked and asked not in allowed:
+        raise InputError(
+            f"accumulator={asked!r} is not for sums of {source.name}; allowed: {', '.join(allowed)}"
+        )
+    return asked or source.accumulator

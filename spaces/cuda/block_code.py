@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.cuda.finish import SUM_TYPES, signature
+from spaces.cuda.finish import SUM_TYPES, signature, sum_dtype
 from spaces.cuda.partial_sums import PartialSums
 from spaces.cuda.tile_copy import TileCopy, position_type
 from spaces.cuda.tile_grid import TileGrid, tile_grid
@@ -119,7 +119,7 @@ class BlockCode(ABC):
     @property
     def kind(self) -> str:
         """C type of the sums."""
-        return SUM_TYPES[self.product.workload.accumulator]
+        return SUM_TYPES[sum_dtype(self.product.workload)]
 
     @cached_property
     def partial(self) -> PartialSums:

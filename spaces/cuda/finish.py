@@ -12,7 +12,12 @@ from spaces.product import Product
 from spaces.workload import Operand, Workload
 
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
-"""C type of sums by the workload's accumulator."""
+"""C type of sums by their dtype."""
+
+
+def sum_dtype(workload: Workload) -> str:
+    """Dtype that sums have when they are finished: float16 ones are widened first."""
+    return "float32" if workload.accumulator == "float16" else workload.accumulator
 
 
 def why_no_finish(workload: Workload) -> str | None:
@@ -150,14 +155,14 @@ class Finish:
         number = self._number(total, i)
         if output == ("float64" if self._double else "float32"):
             return number
-        if workload.epilogue is None and output == workload.accumulator:
+        if workload.epilogue is None and output == sum_dtype(workload):
             return total
         return f"tw::from_float<{C_TYPES[output]}>({number})"
 
     def _number(self, total: str, i: int) -> str:
         """The same before it is rounded: a float, or a double of double sums."""
         workload = self.product.workload
-        x = total if self._double else _as_float(total, workload.accumulator)
+        x = total if self._double else _as_float(total, sum_dtype(workload))
         if workload.epilogue is None:
             return x
         literal = repr if self._double else None

@@ -33,6 +33,9 @@ INSTRUCTIONS = {
 }
 """The instruction for each dtype of A and B; all take 32 bytes of depth."""
 
+PACKED = "mma_m16n8k16_f16_f16_f16"
+"""That of float16 with float16 sums."""
+
 
 @dataclass(frozen=True)
 class MmaCode(BlockCode):
@@ -144,6 +147,7 @@ class MmaCode(BlockCode):
         pending = [copy for copy in (self.left, self.right) if not copy.can_be_asynchronous]
         return [
             *(line for copy in pending for line in copy.declare()),
+            *self._declare_packed(),
             "#pragma unroll",
             f"for (int step = 0; step < {ahead}; step++) {{",
             "  if (step < steps) {",
@@ -165,6 +169,7 @@ class MmaCode(BlockCode):
             *(f"  {line}" for line in self._multiply()),
             *(f"  {line}" for line in self._settle_if_more()),
             "}",
+            *self._unpack(),
         ]
 
     def _fetch(self) -> list[str]:
@@ -201,7 +206,6 @@ class MmaCode(BlockCode):
         """All products of a stage."""
         rows, columns = self.accumulated.shape
         left, right = self.operands
-        instruction = INSTRUCTIONS[self.product.left.dtype]
 
         def step(indices: tuple[Index, ...]) -> list[str]:
             (k,) = indices
@@ -216,15 +220,38 @@ class MmaCode(BlockCode):
 
         def accumulate(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices
-            total = f"sums[{(i * columns + j).text}]"
+            total = f"{'packed' if self._is_packed else 'sums'}[{(i * columns + j).text}]"
             block, half = (j // 2).text, j % 2 * 2
             pair = f"b[{block}][{half.text}], b[{block}][{(half + 1).text}]"
             return [
                 f"const u32 pair[2] = {{{pair}}};",
-                f"tw::{instruction}({total}, a[{i.text}], pair);",
+                f"tw::{self._instruction}({total}, a[{i.text}], pair);",
             ]
 
         return unrolled(repeat(self.depth // left.terms), 0, step, "k")
+
+    @property
+    def _instruction(self) -> str:
+        return PACKED if self._is_packed else INSTRUCTIONS[self.product.left.dtype]
+
+    @property
+    def _is_packed(self) -> bool:
+        """Whether sums are kept in float16, two in a register, until they are finished."""
+        return self.product.workload.accumulator == "float16"
+
+    def _declare_packed(self) -> list[str]:
+        return [f"u32 packed[{self.accumulated.count}][2] = {{}};"] if self._is_packed else []
+
+    def _unpack(self) -> list[str]:
+        if not self._is_packed:
+            return []
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, half = indices
+            low, high = (f"sums[{i.text}][{(half * 2 + e).text}]" for e in (0, 1))
+            return [f"tw::unpack2<f16>(packed[{i.text}][{half.text}], {low}, {high});"]
+
+        return unrolled(repeat(self.accumulated.count, 2), 0, body, "u")
 
     def _rounded(self, name: str, count: int) -> list[str]:
         """Round what ``ldmatrix`` brought to tf32, whose instructions would cut it off."""

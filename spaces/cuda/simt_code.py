@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.cuda.block_code import WARP, BlockCode
-from spaces.cuda.finish import Finish
+from spaces.cuda.finish import Finish, sum_dtype
 from spaces.cuda.tile_copy import TileCopy, source_of, step_of, widest_vector
 from spaces.cuda.unrolled import THREAD, unrolled
 from spaces.dtypes import dtype
@@ -34,7 +34,7 @@ class SimtCode(BlockCode):
     @property
     def element(self) -> str:
         """Dtype that operands are multiplied in: that of the sums."""
-        return self.product.workload.accumulator
+        return sum_dtype(self.product.workload)
 
     @property
     def bytes(self) -> int:

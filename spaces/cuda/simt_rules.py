@@ -22,6 +22,7 @@ from spaces.cuda.block_rules import (
     sums_rule,
     thread_rules,
 )
+from spaces.cuda.finish import sum_dtype
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import exchange_rule, grid_rules
 from spaces.dtypes import dtype
@@ -39,7 +40,7 @@ class SimtSizes(BlockSizes):
     @property
     def bytes(self) -> int:
         """Bytes of an element in shared memory."""
-        return dtype(self.product.workload.accumulator).bytes
+        return dtype(sum_dtype(self.product.workload)).bytes
 
     def vectors(self, c: Any) -> tuple[Any, Any]:
         """Rows and columns that a thread reads at once from shared memory."""

@@ -66,6 +66,9 @@ def hard_cases() -> dict[str, tuple]:
         for orders in (ORDERS[i], ORDERS[7 - i]):
             work = matmul(40, 36, 100, orders, dtype=dtype)
             cases[f"mma, {dtype}, {' '.join(orders)}"] = case("mma", work)
+    for name in ("simt", "mma"):
+        work = matmul(41, 36, 67, dtype="float16", accumulator="float16", epilogue="relu(x)")
+        cases[f"{name}, float16 sums"] = case(name, work)
     for exchange in ("store", "add"):
         split = {"splits": 3, "exchange": exchange}
         for name, dtype in (("simt", "float64"), ("simt", "int8"), ("mma", "float16")):

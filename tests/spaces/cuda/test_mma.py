@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from spaces.cpu.target import detect_cpu
@@ -9,7 +10,8 @@ from spaces.cuda.mma import Mma
 from spaces.cuda.mma_code import MmaCode
 from spaces.cuda.mma_rules import MmaSizes
 from spaces.cuda.target import cuda_target
-from spaces.operators import workload
+from spaces.errors import InputError
+from spaces.operators import workload, workload_from_json
 from spaces.product import orient
 from tests.spaces.cuda.block_templates import BlockTemplateContract
 
@@ -64,3 +66,39 @@ def test_tiles_pass_registers_only_where_copies_cannot_be_asynchronous(dtype, k,
     values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
     assert MmaCode(product, values, "tw_test").left.can_be_asynchronous == asynchronous
     assert MmaSizes(product).passes_registers(product.left) != asynchronous
+
+
+def test_sums_are_float16_only_if_asked_for():
+    values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
+    values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
+
+    def source(**options: str) -> str:
+        work = workload("matmul", m=64, n=64, k=64, dtype="float16", **options)
+        return MmaCode(orient(work), values, "tw_test").source
+
+    assert "mma_m16n8k16_f32_f16_f16" in source()
+    assert "mma_m16n8k16_f16_f16_f16" in source(accumulator="float16")
+    assert source(accumulator="float32") == source()
+
+
+def test_an_accumulator_is_named_only_where_it_is_not_the_usual_one():
+    sizes = {"m": 8, "n": 8, "k": 8}
+    usual = workload("matmul", **sizes, dtype="float16")
+    assert "accumulator" not in usual.key
+    assert workload("matmul", **sizes, dtype="float16", accumulator="float32") == usual
+    short = workload("matmul", **sizes, dtype="float16", accumulator="float16")
+    assert short != usual
+    assert workload_from_json(short.to_json()) == short
+    with pytest.raises(InputError, match="accumulator='float16' is not for sums of float32"):
+        workload("matmul", **sizes, accumulator="float16")
+
+
+def test_tf32_is_never_meant_by_float32():
+    values = np.array([[1 + 2**-11, 1 + 2**-12, -1 - 2**-11, np.inf]])
+    work = workload("matmul", m=1, n=4, k=4, dtype="tfloat32")
+    assert work.output.dtype == "float32"
+    rounded = work.inputs[0].array(values)
+    assert rounded.dtype == np.float32
+    assert rounded.tolist() == [[1 + 2**-10, 1, -1 - 2**-10, np.inf]]
+    with pytest.raises(InputError, match="inputs only"):
+        workload("matmul", m=8, n=8, k=8, out="tfloat32")
