@@ -110,6 +110,18 @@ TAKING_TURNS = Problem({**SIZES, "k": 600}, {**TURNS, "in_flight": 1}, 1)
 SHARED = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 3)
 
 
+START = """\
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 3; i++) {
+      tw::mbarrier_init(full + 8 * i, 1);
+      tw::mbarrier_init(empty + 8 * i, 16);
+    }
+    tw::fence_barrier_init();
+  }
+  tw::sync_cluster();
+"""
+LATE = "  if (rank == 1) for (int i = 0; i < 20; i++) tw::sync_block();\n"
+
 # problem, what is replaced (wherever it stands), by what
 BUGS = {
     "multiplies before the stage is full": (
@@ -182,8 +194,8 @@ BUGS = {
     "staged without the swizzle": (CLUSTER, " ^ (8 * (lane % 8))", ""),
     "starts before the other block's barriers are there": (
         CLUSTER,
-        "  }\n  tw::sync_cluster();\n  if (group",
-        "  }\n  tw::sync_block();\n  if (group",
+        START,
+        LATE + START.replace("sync_cluster", "sync_block"),
     ),
     "leaves the cluster early": (CLUSTER, "  tw::sync_warp();\n  tw::sync_cluster();\n}", "}"),
     "casts to itself only": (CLUSTER, "barrier, 3, ", "barrier, 1 << rank, "),
@@ -232,6 +244,14 @@ def bugs(emulator):
 @pytest.mark.parametrize("problem", [PLAIN, CLUSTER, TAKING_TURNS, SHARED], ids=range(4))
 def test_the_kernels_that_bugs_are_planted_in_are_right(emulator, problem):
     result = verify(emulator, problem.workload, problem.kernel)
+    assert result.error_kind is None, result.error_text
+
+
+def test_a_block_that_comes_late_does_no_harm(emulator):
+    kernel = CLUSTER.kernel
+    assert START in kernel.source
+    late = replace(kernel, source=kernel.source.replace(START, LATE + START))
+    result = verify(emulator, CLUSTER.workload, late)
     assert result.error_kind is None, result.error_text
 
 
