@@ -15,6 +15,7 @@ from spaces.target import Target
 from spaces.workload import Workload
 
 SpaceFor = Callable[[Workload, Target], Space]
+Place = Callable[[Space, Schedule], np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -46,12 +47,19 @@ class Group:
         return Group(self.space, self.population[keep], self.latency[keep])
 
 
-def group_examples(examples: Sequence[Example], space_for: SpaceFor) -> tuple[list[Group], int]:
+def place(space: Space, schedule: Schedule) -> np.ndarray | None:
+    """The row of a schedule; None if it is no point of the space."""
+    return space.row(schedule) if schedule in space else None
+
+
+def group_examples(
+    examples: Sequence[Example], space_for: SpaceFor, place: Place = place
+) -> tuple[list[Group], int]:
     """Groups in the order of their names, and the number of schedules skipped.
 
     A schedule measured more than once counts once, with its lowest latency (noise only adds).
     Skipped are schedules that are no point of the workload's space (any more), or whose workload
-    has none.
+    has none. Whoever groups the same examples again may hand in a ``place`` that remembers.
     """
     found: dict[tuple[str, str], list[Example]] = {}
     fingerprints = {target: target.fingerprint for target in {e.target for e in examples}}
@@ -69,10 +77,11 @@ def group_examples(examples: Sequence[Example], space_for: SpaceFor) -> tuple[li
         for example in members:
             seconds = np.inf if example.latency is None else example.latency
             best[example.schedule] = min(seconds, best.get(example.schedule, np.inf))
-        kept = [s for s in sorted(best, key=lambda s: s.key) if s in space]
-        skipped += len(best) - len(kept)
-        if kept:
-            latency = np.array([best[s] for s in kept])
+        placed = [(place(space, s), best[s]) for s in sorted(best, key=lambda s: s.key)]
+        rows = [row for row, _ in placed if row is not None]
+        skipped += len(best) - len(rows)
+        if rows:
+            latency = np.array([seconds for row, seconds in placed if row is not None])
             latency[np.isinf(latency)] = np.nan
-            groups.append(Group(space, space.rows(kept), latency))
+            groups.append(Group(space, np.stack(rows), latency))
     return groups, skipped

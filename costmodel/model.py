@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costmodel.analytic import AnalyticModel
-from costmodel.dataset import Group, SpaceFor, group_examples
+from costmodel.dataset import Group, SpaceFor, group_examples, place
 from costmodel.features import as_matrix, feature_matrix, features
 from costmodel.interfaces import Example
 from costmodel.storage import read_model, write_model
@@ -86,6 +86,7 @@ class XGBoostModel:
         self.settings = settings
         self.skipped = 0
         self._space_for = cache(space_for)
+        self._place = cache(place)  # a search fits the same schedules again and again
         self._analytic = AnalyticModel(space_for=self._space_for)
         self._trained: Trained | None = None
 
@@ -96,7 +97,7 @@ class XGBoostModel:
 
     def fit(self, examples: Sequence[Example]) -> None:
         """Train from scratch on all of ``examples``."""
-        groups, self.skipped = group_examples(examples, self._space_for)
+        groups, self.skipped = group_examples(examples, self._space_for, self._place)
         self.fit_groups(groups)
 
     def fit_groups(self, groups: Sequence[Group]) -> None:

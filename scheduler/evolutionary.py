@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from costmodel.interfaces import CostModel, Example
-from scheduler.history import History
+from scheduler.history import History, distinct
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 
@@ -108,16 +108,18 @@ class EvolutionarySearch:
         """Promising rows: random ones and the leaders, then generations of their children."""
         choice = self._evolution
         immigrants = self._space.sample(generator, choice.immigrants)
-        population = np.unique(np.concatenate([leaders, immigrants]), axis=0)
+        population = np.concatenate([leaders, immigrants])
+        population = population[distinct(population)]
         score = self._score(population)
         for _ in range(choice.generations):
             best = population[np.argsort(-score, kind="stable")[: choice.parents]]
             first, second = generator.integers(0, len(best), (2, choice.children))
             children = self._space.crossover(best[first], best[second], generator)
             children = self._space.complete(self._jolt(children, generator), generator)
-            both = np.concatenate([population, children])
-            population, kept = np.unique(both, axis=0, return_index=True)
+            population = np.concatenate([population, children])
+            kept = distinct(population)
             score = np.concatenate([score, self._score(children)])[kept]
+            population = population[kept]
         return population
 
     def _choose(

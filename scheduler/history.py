@@ -76,14 +76,8 @@ class History:
 
     def fresh(self, population: Population) -> Population:
         """The distinct rows that are not taken, in the order in which they first stand."""
-        seen: set[bytes] = set()
-        keep = []
-        for i, row in enumerate(np.ascontiguousarray(population, dtype=np.int32)):
-            identity = row.tobytes()
-            if identity not in seen and identity not in self._taken:
-                keep.append(i)
-            seen.add(identity)
-        return population[keep]
+        first = _first(population)
+        return population[[i for identity, i in first.items() if identity not in self._taken]]
 
     def free(self, row: np.ndarray) -> bool:
         """Whether the row is not taken."""
@@ -102,6 +96,20 @@ class History:
             more = list(islice(others, count - len(rows)))
             rows = np.concatenate([rows, more]) if more else rows
         return rows
+
+
+def distinct(population: Population) -> list[int]:
+    """Positions of the distinct rows, in the order in which they first stand."""
+    return list(_first(population).values())
+
+
+def _first(population: Population) -> dict[bytes, int]:
+    """Where each distinct row first stands."""
+    rows = np.ascontiguousarray(population, dtype=np.int32)
+    first: dict[bytes, int] = {}
+    for i, identity in enumerate(rows.view(f"V{rows.strides[0]}").ravel().tolist()):
+        first.setdefault(identity, i)
+    return first
 
 
 def _identity(row: np.ndarray) -> bytes:

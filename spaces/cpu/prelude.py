@@ -6,12 +6,15 @@ workload must not come with different ones.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from spaces.cpu import simd, vector_math
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget
 from spaces.workload import Workload
 
 
+@lru_cache(maxsize=64)
 def prelude(workload: Workload, target: CpuTarget) -> str:
     """The declarations of the calling convention, vector types and epilogue functions."""
     lanes = target.lanes(4)
