@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from measure.cuda.device import DeviceError, LoadError
@@ -15,6 +16,7 @@ from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
 
 PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory, without asking for more
+MAP_BYTES, MAP_ALIGNMENT = 128, 64
 _MAP_TYPES = {
     "float64": "FLOAT64",
     "float32": "FLOAT32",
@@ -92,35 +94,54 @@ class Arguments:
         if kernel.workspace_bytes:
             names.append("workspace")
         self._words = (ctypes.c_uint64 * len(names))(*(addresses[name] for name in names))
-        self._maps = [encode(spec, addresses[spec.operand]) for spec in tensor_maps(kernel)]
         start = ctypes.addressof(self._words)
         places = [start + 8 * i for i in range(len(names))]
-        places += [made.getPtr() for made in self._maps]
+        maps = tensor_maps(kernel)
+        self._maps = ctypes.create_string_buffer(MAP_BYTES * len(maps) + MAP_ALIGNMENT)
+        first = -(-ctypes.addressof(self._maps) // MAP_ALIGNMENT) * MAP_ALIGNMENT
+        for i, spec in enumerate(maps):
+            places.append(first + MAP_BYTES * i)
+            encode(spec, addresses[spec.operand], places[-1])
         self._places = (ctypes.c_void_p * len(places))(*places)
         self.address = ctypes.addressof(self._places)
 
 
-def encode(spec: TensorMapSpec, address: int) -> Any:
-    """The driver's tensor map of ``spec`` over the array at ``address``."""
+def encode(spec: TensorMapSpec, address: int, to: int) -> None:
+    """Write the driver's tensor map of ``spec``, over the array at ``address``, to host memory.
+
+    Past ``cuda.bindings``, whose own ``CUtensorMap`` is not aligned as the driver wants it.
+    """
     driver = bindings()
     kind = getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{_MAP_TYPES[spec.dtype]}")
     bits = f"{spec.swizzle}B" if spec.swizzle else "NONE"
-    return checked(
-        driver.cuTensorMapEncodeTiled(
-            kind,
-            spec.rank,
-            driver.CUdeviceptr(address),
-            [driver.cuuint64_t(extent) for extent in spec.dims],
-            [driver.cuuint64_t(stride) for stride in spec.strides],
-            [driver.cuuint32_t(extent) for extent in spec.box],
-            [driver.cuuint32_t(1)] * spec.rank,
-            driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-            getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{bits}"),
-            driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-            driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
-        ),
-        LoadError,
+    swizzle = getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{bits}")
+    promotion = driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+    small, large = ctypes.c_uint32 * spec.rank, ctypes.c_uint64 * spec.rank
+    status = _encoder()(
+        to,
+        kind.value,
+        spec.rank,
+        address,
+        large(*spec.dims),
+        large(*spec.strides),
+        small(*spec.box),
+        small(*[1] * spec.rank),
+        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE.value,
+        swizzle.value,
+        promotion.value,
+        driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE.value,
     )
+    checked((driver.CUresult(status),), LoadError)
+
+
+@cache
+def _encoder() -> Any:
+    """``cuTensorMapEncodeTiled`` of the driver."""
+    function = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    function.restype = number
+    function.argtypes = [pointer, number, ctypes.c_uint32, *[pointer] * 5, *[number] * 4]
+    return function
 
 
 def _launch(kernel: Kernel) -> Launch:

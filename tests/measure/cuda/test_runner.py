@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from measure.cuda import oracle
+from measure.cuda.device import DeviceError
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.cuda.session import CHECKED, Session, Trial, check_oracle
@@ -211,7 +212,7 @@ def test_the_judges_agree_with_numpy_or_are_not_believed(monkeypatch):
     assert not device._memory
     double = oracle._double
     monkeypatch.setattr(oracle, "_double", lambda value, kind: f"1.001 * {double(value, kind)}")
-    with pytest.raises(RuntimeError, match="otherwise than NumPy"):
+    with pytest.raises(DeviceError, match="otherwise than NumPy"):
         check_oracle(device)
 
 

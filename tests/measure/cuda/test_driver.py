@@ -1,0 +1,96 @@
+"""What our calls hand to NVIDIA's driver, by one that only writes it down."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.measure.cuda.stub import build_stub, run_with_stub
+
+pytestmark = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")
+
+LAUNCH = """
+import json
+import os
+from pathlib import Path
+from measure.cuda.compilation import compile_cubin
+from measure.cuda.device import DeviceError, LoadError
+from measure.cuda.driver import open_device
+from spaces.cuda.abi import parameters
+from spaces.cuda.intrinsics import device_text
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.kernel import Kernel, Launch
+from spaces.workload import Operand
+
+device = open_device()
+A, C = (Operand(n, "bfloat16", ("m", "k"), (64, 128), (0, 1)) for n in "AC")
+maps = (
+    TensorMapSpec("A", "bfloat16", (128, 64), (256,), (64, 32), 128),
+    TensorMapSpec("workspace", "float32", (64,), (), (32,)),
+)
+text = f'extern "C" __global__ void made({parameters([A, C], True, ["x", "y"])}) {{}}'
+launch = Launch((6, 2, 1), (96, 1, 1), (2, 1, 1), 70000)
+kernel = Kernel("cuda", "made", "", text, (A, C), 512, 512, launch, {"tensor_maps": maps})
+addresses = {name: device.allocate(20000) for name in ("A", "C", "workspace")}
+call = device.bind(kernel, None, addresses)
+call()
+found = {"addresses": [hex(a) for a in addresses.values()]}
+found["seconds"] = [device.seconds(call), device.seconds(call, 4, cold=False)]
+device.write(addresses["A"], b"abc")
+device.fill(addresses["A"] + 1, 0x5A, 1)
+found["read"] = device.read(addresses["A"], 3).decode()
+Path("FOLDER/bad").write_bytes(b"this is no cubin")
+try:
+    device.bind(kernel, Path("FOLDER/bad"), addresses)
+except LoadError as error:
+    found["bad"] = str(error)
+os.environ["STUB_FAILS"] = "1"
+try:
+    call()
+except DeviceError as error:
+    found["fails"] = str(error)
+found["name"] = [device.name, device.architecture, device.multiprocessors]
+print(json.dumps(found))
+"""
+
+
+def test_a_launch_reaches_the_driver_as_it_is_meant(tmp_path):
+    build_stub(tmp_path)
+    script = LAUNCH.replace("FOLDER", str(tmp_path))
+    found, log = run_with_stub(tmp_path, script, STUB_PARAMETERS="5")
+    a, c, workspace = found["addresses"]
+    assert found["name"] == ["NVIDIA H200", "sm_90a", 2]
+    assert found["read"] == "aZc"
+    assert found["bad"].startswith("CUDA_ERROR_INVALID_IMAGE")
+    assert found["fails"].startswith("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")
+    assert found["seconds"] == pytest.approx([2e-3, 0.5e-3])
+    assert log[0] == "attribute made 8 70000"
+    # rank, base, dims/box/steps, byte strides, interleave, swizzle, fill: as cuda.h numbers them
+    assert log[1] == f"map 9 2 {a} 128/64/1 64/32/1 +256 0 3 0"
+    assert log[2] == f"map 7 1 {workspace} 64/32/1 0 0 0"
+    launch = f"launch made 6,2,1 96,1,1 70000 0x2001 id4:2,1,1 {a} {c} {workspace} {a} {workspace}"
+    assert log[3] == launch
+    assert log[4] == launch
+    assert log[5:] == ["begin 2", *[launch] * 4, "end", "replay", "replay"]
+
+
+SERVE = """
+import json
+from measure.cuda.runner import CudaRunner
+from spaces.target import detect_target
+try:
+    CudaRunner(detect_target("cuda:sm_90a")).close()
+    print(json.dumps("believed"))
+except Exception as error:
+    print(json.dumps(str(error)))
+"""
+
+
+def test_a_device_that_computes_nothing_is_not_believed(tmp_path):
+    build_stub(tmp_path)
+    found, log = run_with_stub(tmp_path, SERVE)
+    assert found.startswith("no GPU to run on: NVIDIA H200 computes otherwise than NumPy")
+    launched = [line.split()[1] for line in log if line.startswith("launch")]
+    assert launched[:2] == ["tw_fill_A", "tw_fill_B"]
+    assert launched[2].startswith("tw_expect_")
