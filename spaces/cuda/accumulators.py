@@ -13,6 +13,7 @@ from typing import Any
 
 from spaces.cuda.finish import Finish
 from spaces.cuda.fragments import FRAGMENT
+from spaces.cuda.tile_copy import position_type
 from spaces.cuda.unrolled import THREAD, unrolled
 from spaces.index import Index, index
 from spaces.layout import Layout, strided
@@ -76,7 +77,7 @@ class Accumulators:
             return self._output.store(*place, self._pair(i, j, row))
 
         mapping = spatial(*self.warps) * repeat(*self.shape) * repeat(2, 1) * spatial(8, 4)
-        return unrolled(mapping, THREAD, body, "f")
+        return unrolled(mapping, THREAD, body, "f", None, position_type(self.product))
 
     def _finish_slab(self, indices: tuple[Index, ...]) -> list[str]:
         """Sixteen rows of each warp's tile: into its slab, and out again as vectors of a row."""
@@ -114,7 +115,8 @@ class Accumulators:
             ]
 
         tasks = repeat(FRAGMENT * lanes // _WARP, wide // lanes) * spatial(_WARP // lanes, lanes)
-        return unrolled(spatial(*self.warps) * tasks, THREAD, body, "r")
+        mapping = spatial(*self.warps) * tasks
+        return unrolled(mapping, THREAD, body, "r", None, position_type(self.product))
 
     def _pair(self, i: Index, j: Index, row: Index) -> list[str]:
         """The two sums of a thread in accumulator (i, j) at a row of it."""

@@ -16,7 +16,7 @@ from functools import cached_property
 from spaces.cuda.accumulators import Accumulators
 from spaces.cuda.block_code import BlockCode
 from spaces.cuda.fragments import FRAGMENT, Fragments, swizzled_tile
-from spaces.cuda.tile_copy import TileCopy, source_of, step_of, widest_vector
+from spaces.cuda.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
 from spaces.cuda.unrolled import unrolled
 from spaces.index import Index
 from spaces.layout import permuted
@@ -100,6 +100,7 @@ class MmaCode(BlockCode):
             step=step_of(self.product, operand, self.depth),
             shared=shared,
             shared_dtype=operand.dtype,
+            integer=position_type(self.product),
         )
 
     @cached_property

@@ -16,7 +16,7 @@ from functools import cached_property
 
 from spaces.cuda.block_code import WARP, BlockCode
 from spaces.cuda.finish import Finish, sum_dtype
-from spaces.cuda.tile_copy import TileCopy, source_of, step_of, widest_vector
+from spaces.cuda.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
 from spaces.cuda.unrolled import THREAD, unrolled
 from spaces.dtypes import dtype
 from spaces.index import Index, index
@@ -109,6 +109,7 @@ class SimtCode(BlockCode):
             step=step_of(self.product, operand, self.depth),
             shared=strided(tile, (1, row) if deep else (row, 1)),
             shared_dtype=self.element,
+            integer=position_type(self.product),
         )
 
     # -- text ----------------------------------------------------------------------------------
@@ -218,4 +219,6 @@ class SimtCode(BlockCode):
                 lines += output.store(row + r, column, totals)
             return lines
 
-        return unrolled(self.vectors_of_thread, THREAD, body, "f")
+        return unrolled(
+            self.vectors_of_thread, THREAD, body, "f", None, position_type(self.product)
+        )

@@ -22,6 +22,9 @@ from spaces.mapping import TaskMapping, repeat, spatial
 from spaces.product import Product
 from spaces.workload import Operand
 
+MOST_EXTENT = 4096
+"""Rows or columns of a tile at most."""
+
 
 @dataclass(frozen=True)
 class TileCopy:
@@ -29,6 +32,7 @@ class TileCopy:
 
     ``source`` is the whole operand's layout, its fast axis of stride 1; ``shared`` the place of
     each element of a tile within a stage of shared memory, which holds ``shared_type`` elements.
+    Offsets into the operand are of C type ``integer``.
     ``vector`` elements move at a time; they divide the fast extents of the tile and the operand.
     Tiles follow each other ``step`` elements apart; ``{name}_from`` points to a thread's first
     vector of the next one.
@@ -43,6 +47,7 @@ class TileCopy:
     step: int
     shared: Layout
     shared_dtype: str
+    integer: str
 
     @property
     def can_be_asynchronous(self) -> bool:
@@ -68,7 +73,9 @@ class TileCopy:
             place = self.source.index([index(slow) + i, index(fast) + j]).text
             return [f"const {C_TYPES[self.dtype]} *{self.name}_from = {self.name} + {place};"]
 
-        return unrolled(spatial(*self._thread_grid), THREAD, body, f"{self.name}_")
+        return unrolled(
+            spatial(*self._thread_grid), THREAD, body, f"{self.name}_", None, self.integer
+        )
 
     def advance(self) -> list[str]:
         """Go on to the next tile."""
@@ -164,7 +171,7 @@ class TileCopy:
 
     def _each(self, body: Body) -> list[str]:
         extents = (self.tile[0], self.tile[1] // self.vector)
-        return unrolled(self.mapping, THREAD, body, f"{self.name}_", extents)
+        return unrolled(self.mapping, THREAD, body, f"{self.name}_", extents, self.integer)
 
     def _held(self, indices: tuple[Index, ...]) -> Index:
         slow, fast = self._thread_grid
@@ -222,6 +229,7 @@ def source_of(product: Product, operand: Operand) -> Strided:
 
 
 def position_type(product: Product) -> str:
-    """C type that holds any offset into an operand."""
-    largest = max(operand.size for operand in product.workload.operands)
-    return "int" if largest < 2**30 else "i64"
+    """C type that holds any offset into an operand, those of tiles that stick out included."""
+    operands = product.workload.operands
+    farthest = max(o.size + MOST_EXTENT * max(o.strides, default=0) for o in operands)
+    return "int" if farthest < 2**31 else "i64"

@@ -19,14 +19,16 @@ def unrolled(
     body: Body,
     prefix: str,
     extents: Sequence[int | str | None] | None = None,
+    integer: str = "int",
 ) -> list[str]:
-    """Lines of ``body`` for each task of ``worker``; loops of up to 32 turns are unrolled."""
+    """Lines of ``body`` for each task of ``worker``, whose indices are of C type ``integer``;
+    loops of up to 32 turns are unrolled."""
     return mapping.emit(
         worker,
         body,
         extents=extents,
         prefix=prefix,
         unroll=_TURNS,
-        integer="int",
+        integer=integer,
         language="cuda",
     )

@@ -109,6 +109,24 @@ def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
     assert result.error_kind is None, result.error_text
 
 
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name):
+    for module in ("accumulators", "block_code", "mma_code", "simt_code"):
+        monkeypatch.setattr(f"spaces.cuda.{module}.position_type", lambda product: "i64")
+    work, kernel = case(name, matmul(41, 36, 67, dtype="float16"))
+    assert "(i64)threadIdx.x" in kernel.source
+    result = verify(emulator, work, kernel)
+    assert result.error_kind is None, result.error_text
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_huge_operands_are_indexed_in_64_bits(name):
+    large, dtype = (LARGE_SIMT, "float32") if name == "simt" else (LARGE_MMA, "float16")
+    made = case(name, matmul(2**17, 64, 2**14, dtype=dtype), "sm_80", **large)
+    assert "i64 row0" in made[1].source
+    assert instructions("sm_80", made)[{"simt": "FFMA", "mma": "HMMA"}[name]] > 0
+
+
 def instructions(target: str, made: tuple) -> Counter[str]:
     """What a kernel that must compile well is made of."""
     (work, kernel), hardware = made, cuda_target(target)

@@ -112,6 +112,7 @@ def test_a_copy_moves_each_element_of_a_tile_once(m, k, width, depth, threads, d
         step_of(product, product.left, depth),
         swizzled_tile(*tile, size) if size < 8 else source,
         dtype,
+        "int",
     )
     assert vector * size <= 16
     assert source.shape[1] % vector == tile[1] % vector == 0
