@@ -122,7 +122,7 @@ def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name)
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_huge_operands_are_indexed_in_64_bits(name):
     large, dtype = (LARGE_SIMT, "float32") if name == "simt" else (LARGE_MMA, "float16")
-    made = case(name, matmul(2**17, 64, 2**14, dtype=dtype), "sm_80", **large)
+    made = case(name, matmul(2**17, 256, 2**14, dtype=dtype), "sm_80", **large)
     assert "i64 row0" in made[1].source
     assert instructions("sm_80", made)[{"simt": "FFMA", "mma": "HMMA"}[name]] > 0
 
