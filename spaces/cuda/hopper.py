@@ -13,7 +13,7 @@ import numpy as np
 from spaces.cuda.finish import prelude
 from spaces.cuda.hopper_code import CLUSTERS, ELEMENTS, HopperCode
 from spaces.cuda.hopper_grid import ORDERS
-from spaces.cuda.hopper_rules import SPARE_REGISTERS, HopperSizes, hopper_rules
+from spaces.cuda.hopper_rules import SPARE_REGISTERS, HopperSizes, hopper_rules, promotes
 from spaces.cuda.hopper_tile import BLOCK, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import GROUPS, SPLITS
@@ -80,7 +80,7 @@ class Hopper(Template):
         found = grid_quantities(self.product, self.cuda, self._blocks(sizes, c), walk)
         m, n = sizes.cluster(c)
         loaded = (c["block_m"] / n + c["block_n"] / m) / (c["block_m"] + c["block_n"])
-        registers = (sizes.sums(c) + SPARE_REGISTERS).astype(np.float64)
+        registers = (sizes.results(c) + SPARE_REGISTERS).astype(np.float64)
         return {
             **found,
             "near_bytes": found["near_bytes"] * loaded,
@@ -131,6 +131,7 @@ def _decisions(product: Product) -> tuple[Decision, ...]:
         Decision("depth", (64 // element, 128 // element)),
         Decision("staging", (0, 1, 2, 4)),
         Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),
+        *((Decision("promotion", (0, 1, 2, 4)),) if promotes(product) else ()),
         Decision("in_flight", (0, 1)),
         Decision("splits", SPLITS),
         Decision("raster", ORDERS),

@@ -108,6 +108,15 @@ class HopperCode:
         return self.tile[1] // 2
 
     @property
+    def promotion(self) -> int:
+        """Steps after which products are added to the sums by ordinary additions; 0 for never.
+
+        wgmma on float8 keeps about 14 bits of its sums (DeepSeek-V3 Technical Report, section
+        3.3.2), so that long sums lose bits that adding up in float32 keeps.
+        """
+        return int(self.values.get("promotion", 0))
+
+    @property
     def stages(self) -> int:
         """Stages of the ring."""
         return self.number("stages")
@@ -409,7 +418,7 @@ class HopperCode:
         return [
             f"const {position} {m_axis}0 = {m0}{own};",
             f"const {position} {n_axis}0 = {n0};",
-            f"float sums[{self.blocks}][{self.registers}];",
+            *self._declare_sums(),
             "for (int step = 0; step < steps; step++) {",
             *_indented(self._multiply()),
             "}",
@@ -417,6 +426,12 @@ class HopperCode:
             *self._drain(),
             *(f"tw::settle(sums[{block}]);" for block in range(self.blocks)),
             *end,
+        ]
+
+    def _declare_sums(self) -> list[str]:
+        shape = f"[{self.blocks}][{self.registers}]"
+        return [
+            f"float sums{shape} = {{}}, fresh{shape};" if self.promotion else f"float sums{shape};"
         ]
 
     def _multiply(self) -> list[str]:
@@ -437,7 +452,24 @@ class HopperCode:
             "tw::wgmma_commit();",
             f"tw::wgmma_wait<{in_flight}>();",
             *release,
+            *(self._promote() if self.promotion else []),
             self._next_stage(),
+        ]
+
+    def _promote(self) -> list[str]:
+        """Add what was multiplied since the last time to the sums."""
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            block, register = indices
+            return [f"sums[{block.text}][{register.text}] += fresh[{block.text}][{register.text}];"]
+
+        halves = repeat(self.blocks, self.registers // 8) * repeat(1, 8)
+        every = self.promotion
+        return [
+            f"if (step % {every} == {every - 1} || step + 1 == steps) {{",
+            *(f"  tw::settle(fresh[{block}]);" for block in range(self.blocks)),
+            *_indented(unrolled(halves, 0, body, "q")),
+            "}",
         ]
 
     def _drain(self) -> list[str]:
@@ -461,10 +493,13 @@ class HopperCode:
             m_offset = step * (self.m.step_bytes // 16) + block * (self.m.block_bytes // 16)
             n_offset = step * (self.n.step_bytes // 16)
             return [
-                f"tw::{name}(sums[{block.text}], {(index('m_tile') + m_offset).text}, "
-                f"{(index('n_tile') + n_offset).text}, (step | {step}) != 0);"
+                f"tw::{name}({sums}[{block.text}], {(index('m_tile') + m_offset).text}, "
+                f"{(index('n_tile') + n_offset).text}, ({since} | {step}) != 0);"
             ]
 
+        sums, since = "sums", "step"
+        if self.promotion:
+            sums, since = "fresh", f"step % {self.promotion}"
         steps = self.m.depth_bytes // STEP_BYTES
         return unrolled(repeat(steps, self.blocks), 0, body, "k")
 

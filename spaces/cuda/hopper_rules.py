@@ -67,6 +67,11 @@ class HopperSizes:
         """Sums that each multiplying thread keeps."""
         return self.blocks(c) * c["block_n"] // 2
 
+    def results(self, c: Any) -> Any:
+        """Sums, and where they are kept apart from wgmma's, those too."""
+        apart = c["promotion"] > 0 if promotes(self.product) else 0
+        return self.sums(c) * (1 + apart)
+
     def threads(self, c: Any) -> Any:
         """Threads of a block."""
         return c["consumers"] * GROUP + np.where(c["producer_registers"] > 0, GROUP, 32)
@@ -98,12 +103,18 @@ class HopperSizes:
         return c["stages"] * (self.stage_bytes(c) + 16) + staging + 4 * c["consumers"]
 
 
+def promotes(product: Product) -> bool:
+    """Whether sums can be kept apart from wgmma's: where its own lose bits."""
+    return product.left.element.bytes == 1
+
+
 def hopper_rules(product: Product, target: CudaTarget) -> tuple[Rule, ...]:
     """All rules of the Hopper template."""
     sizes = HopperSizes(product)
     return (
         *_role_rules(sizes),
         *_resource_rules(sizes, target),
+        *(_promotion_rules() if promotes(product) else ()),
         *_store_rules(sizes),
         *_merit_rules(sizes, target),
         *grid_rules(
@@ -154,7 +165,9 @@ def _role_rules(sizes: HopperSizes) -> list[Rule]:
 
 
 def _resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    roles = ("block_m", "block_n", "consumers", "schedule", "producer_registers")
+    roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers"]
+    if promotes(sizes.product):
+        roles.append("promotion")
     return [
         Rule(
             "shared_memory",
@@ -168,11 +181,11 @@ def _resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "registers",
-            roles,
-            lambda c: sizes.sums(c) + SPARE_REGISTERS <= sizes.group_registers(c),
+            tuple(roles),
+            lambda c: sizes.results(c) + SPARE_REGISTERS <= sizes.group_registers(c),
             lambda c: (
-                f"a thread keeps {sizes.sums(c)} sums and needs {SPARE_REGISTERS} registers "
-                f"more; it may have {sizes.group_registers(c)}"
+                f"a thread keeps {sizes.results(c)} sums and products and needs "
+                f"{SPARE_REGISTERS} registers more; it may have {sizes.group_registers(c)}"
             ),
         ),
         Rule(
@@ -184,6 +197,17 @@ def _resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
                 f"{c['block_n'] // 2 + INSTRUCTION_REGISTERS} registers; "
                 f"{sizes.threads(c)} threads start with {sizes.launch_registers(c)}"
             ),
+        ),
+    ]
+
+
+def _promotion_rules() -> list[Rule]:
+    return [
+        Rule(
+            "promotion",
+            ("promotion", "in_flight"),
+            lambda c: (c["promotion"] == 0) | (c["in_flight"] == 0),
+            lambda c: "products that are added to sums have to be done; none can be in flight",
         ),
     ]
 

@@ -63,7 +63,9 @@ class Problem:
         target = small_target(self.multiprocessors)
         template = Hopper(self.workload, target)
         space = Space(self.workload, target, [template])
-        return space.lower(Schedule("hopper", tuple({**USUAL, **self.changes}.items())))
+        known = {decision.name: decision.values[0] for decision in template.decisions}
+        values = {**known, **USUAL, **self.changes}
+        return space.lower(Schedule("hopper", tuple(values.items())))
 
 
 def drawn(count: int, seed: int, each: int = 4) -> list[tuple[Workload, Schedule, Kernel]]:

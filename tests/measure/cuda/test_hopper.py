@@ -62,6 +62,15 @@ CHOSEN = {
     "float8": Problem(
         {**SIZES, "dtype": "float8_e4m3fn", "b": "col", "k": 272}, {"depth": 128, "stages": 2}
     ),
+    "float8 added up in float32": Problem(
+        {**SIZES, "dtype": "float8_e4m3fn", "b": "col", "k": 720},
+        {"promotion": 2, "block_m": 256, "block_n": 48},
+        1,
+    ),
+    "float8 added up at each step, in turns": Problem(
+        {**SIZES, "dtype": "float8_e5m2", "b": "col", "k": 272},
+        {**TURNS, "promotion": 1, "block_m": 64, "cluster": "2x1"},
+    ),
     "other float8, half rows": Problem(
         {**SIZES, "dtype": "float8_e5m2", "out": "float16", "b": "col", "k": 272},
         {"cluster": "1x2"},
