@@ -22,7 +22,8 @@ class DotTile:
 
     ``left`` (row, depth), ``right`` (depth, column) and ``sums`` (row, column) lay out what the
     arguments a, b and s point to. Both operands may be of pairs, and depth counts steps (see
-    ``spaces.cpu.steps``). ``prefetch`` is a distance in steps, 0 for none.
+    ``spaces.cpu.steps``). Vectors of b are prefetched ``prefetch_columns`` columns further on, 0
+    for none.
     """
 
     name: str
@@ -30,7 +31,7 @@ class DotTile:
     columns: int
     lanes: int
     unroll: int
-    prefetch: int
+    prefetch_columns: int
     left: Layout
     right: Layout
     sums: Layout
@@ -91,8 +92,10 @@ class DotTile:
             lines.append(f"const vf a{i} = {load.format(self.left_dtype, place)};")
         for j in range(self.columns):
             place = f"b + {self.right.emit(k, j)}"
-            if self.prefetch:
-                lines.append(f"__builtin_prefetch({place} + {self.prefetch});")
+            if self.prefetch_columns:
+                # Not needed before the columns of this tile are done: L2 is near enough.
+                ahead = f"b + {self.right.emit(k, j + self.prefetch_columns)}"
+                lines.append(f"__builtin_prefetch({ahead}, 0, 2);")
             lines.append(f"const vf b{j} = {load.format(self.right_dtype, place)};")
             lines += [
                 multiply_add(f"c{i}_{j}_{chain}", f"a{i}", f"b{j}", self.right_dtype == PAIR)

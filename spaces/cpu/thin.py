@@ -31,13 +31,15 @@ from spaces.template import Columns, Decision, Template
 from spaces.workload import Workload
 
 MOST_ROWS = 16
+FEW_ROWS = 2
+"""Rows up to which memory is all that counts."""
 FLOAT = 4
 
 
 class Thin(Template):
     """What both templates share. ``dots`` tells them apart."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     dots: ClassVar[bool]
 
     def __init__(self, workload: Workload, target: Target) -> None:
@@ -47,6 +49,7 @@ class Thin(Template):
         self.product = orient(workload)
         self.lanes = target.lanes(FLOAT)
         self.terms = 2 if self._has_pairs() else 1
+        self.few = self.product.rows <= FEW_ROWS
         workers = tuple(n for n in range(1, target.threads + 1) if target.threads % n == 0)
         self.decisions = (
             Decision("tile_rows", _even_parts(self.product.rows)),
@@ -155,7 +158,7 @@ class ThinStream(Thin):
             Decision("tile_vectors", (1, 2, 3, 4, 6, 8)),
             Decision("block_depth", tuple(2**i for i in range(3, 10))),
             Decision("block_columns", (widest // 4, widest)),
-            Decision("prefetch", (0, 1, 2, 4)),
+            Decision("prefetch", (0, 2, 4, 8) if self.few else (0, 1, 2, 4)),
             Decision("unroll", (1, 2, 4)),
         )
 
@@ -185,9 +188,9 @@ class ThinDots(Thin):
     def _tile_decisions(self) -> tuple[Decision, ...]:
         return (
             Decision("tile_columns", (1, 2, 3, 4, 5, 6, 8, 12, 16)),
-            Decision("block_depth", tuple(2**i for i in range(8, 15))),
-            Decision("prefetch", (0, 128, 256, 512)),
-            Decision("unroll", (1, 2, 4)),
+            Decision("block_depth", tuple(2**i for i in range(10, 15))),
+            Decision("prefetch", (0, 1, 2)),
+            Decision("unroll", (1, 2)),
         )
 
 

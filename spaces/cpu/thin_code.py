@@ -172,10 +172,9 @@ class ThinCode:
             "left_dtype": self._packed_dtype if packed else left.dtype,
             "right_dtype": right.dtype,
         }
-        ahead = int(self.values["prefetch"])
+        ahead = int(self.values["prefetch"]) * self.blocks.tile_columns
         if self.dots:
-            return DotTile(prefetch=ahead, **shared)
-        ahead *= self.blocks.tile_columns
+            return DotTile(prefetch_columns=ahead, **shared)
         return RegisterTile(
             prefetch=0,
             apart=right.apart,

@@ -21,12 +21,12 @@ LEAST_CHAINS = 4
 """Independent accumulations below which even a memory-bound loop waits for its FMAs."""
 BUSY_CHAINS = 8
 """The same for a loop with a few rows' work for each vector it reads."""
-FEW_ROWS = 2
-"""Rows up to which memory is all that counts."""
 STREAMS = 8
 """Rows of the right operand at a time that hardware is sure to fetch ahead by itself."""
 LEAST_DEPTH = 32
-"""Terms of a block below which more than :data:`FEW_ROWS` wait for the traffic of their sums."""
+"""Terms of a block below which more than a few rows wait for the traffic of their sums."""
+REUSE = 0.75
+"""Share of the most multiply-adds a load that a tile of dot products is to reach."""
 LEAST_WORK = 2.0**20
 """Multiply-adds that are worth waking a thread for."""
 
@@ -35,6 +35,7 @@ def thin_rules(template: Thin) -> tuple[Rule, ...]:
     """All rules of a thin template."""
     return (
         *_tile_rules(template),
+        *_prefetch_rules(template),
         *([] if template.dots else _stream_rules(template)),
         *_worker_rules(template),
         *_packing_rules(template),
@@ -49,24 +50,11 @@ def _tile_reads(template: Thin) -> tuple[str, ...]:
 def _tile_rules(template: Thin) -> list[Rule]:
     target, reads = template.cpu, _tile_reads(template)
     widest = round_up(template.product.columns, template.lanes)
-    few = template.product.rows <= FEW_ROWS
-    chains = min(LEAST_CHAINS if few else BUSY_CHAINS, _most_chains(template, widest))
-    most_tiles = 4 if template.dots else 1
-    most_tiles *= ceil_div(template.product.rows, (target.vector_registers - 3) // 2)
-
-    def row_tiles(c: Any) -> Any:
-        return ceil_div(template.product.rows, c["tile_rows"])
-
+    tiles = _tiles(template, widest)
+    most = max(int(template.chains(tile)) for tile in tiles)
+    chains = min(LEAST_CHAINS if template.few else BUSY_CHAINS, most)
+    busy = [tile for tile in tiles if template.chains(tile) >= chains]
     return [
-        Rule(
-            "row_tiles",
-            ("tile_rows",),
-            lambda c: row_tiles(c) <= most_tiles,
-            lambda c: (
-                f"tiles of {c['tile_rows']} rows would read {template.product.right.name} "
-                f"{row_tiles(c)} times; registers leave room for taller ones"
-            ),
-        ),
         Rule(
             "registers",
             reads,
@@ -94,25 +82,84 @@ def _tile_rules(template: Thin) -> list[Rule]:
                 f"{template.product.columns}"
             ),
         ),
+        _dots_reuse(busy) if template.dots else _stream_reuse(template),
+    ]
+
+
+def _tiles(template: Thin, widest: int) -> list[dict[str, Any]]:
+    """The tiles that fit the registers and the product."""
+    reads = _tile_reads(template)
+    choices = {d.name: d.values for d in template.decisions}
+    tiles = (
+        dict(zip(reads, values, strict=True)) for values in product(*(choices[r] for r in reads))
+    )
+    return [
+        tile
+        for tile in tiles
+        if template.registers(tile) <= template.cpu.vector_registers
+        and template.tile_columns(tile) <= widest
+    ]
+
+
+def _stream_reuse(template: Thin) -> Rule:
+    """As few row tiles as leave room for two vectors a row: each reads the right operand again."""
+    thin = template.product
+    most = ceil_div(thin.rows, (template.cpu.vector_registers - 3) // 2)
+    return Rule(
+        "row_tiles",
+        ("tile_rows",),
+        lambda c: ceil_div(thin.rows, c["tile_rows"]) <= most,
+        lambda c: (
+            f"tiles of {c['tile_rows']} rows would read {thin.right.name} "
+            f"{ceil_div(thin.rows, c['tile_rows'])} times; with taller ones {most} would do"
+        ),
+    )
+
+
+def _dots_reuse(tiles: list[dict[str, Any]]) -> Rule:
+    """Both operands of a dot product are loaded: square tiles load least."""
+
+    def multiplies(c: Any) -> Any:
+        """Multiply-adds a load."""
+        return c["tile_rows"] * c["tile_columns"] / (c["tile_rows"] + c["tile_columns"])
+
+    least = REUSE * max(multiplies(tile) for tile in tiles)
+    return Rule(
+        "reuse",
+        ("tile_rows", "tile_columns"),
+        lambda c: multiplies(c) >= least,
+        lambda c: (
+            f"a tile of {c['tile_rows']} x {c['tile_columns']} does {multiplies(c):.2f} "
+            f"multiply-adds a load; others do {least:.2f} and more"
+        ),
+    )
+
+
+def _prefetch_rules(template: Thin) -> list[Rule]:
+    """Software fetches ahead what hardware does not: many rows, or columns, at a time."""
+    thin, across = template.product, "tile_columns" if template.dots else "block_depth"
+    if thin.right.bytes <= template.cpu.l2_bytes:
+        return []
+    most = STREAMS if template.few or not template.dots else 0
+    return [
+        Rule(
+            "prefetch_streams",
+            (across, "prefetch"),
+            lambda c: (c[across] <= most) | (c["prefetch"] > 0),
+            lambda c: (
+                f"{across}={c[across]} parts of {thin.right.name} at a time are more than hardware "
+                "fetches ahead, so software must"
+            ),
+        )
     ]
 
 
 def _stream_rules(template: Thin) -> list[Rule]:
     thin = template.product
-    fetched = thin.right.bytes <= template.cpu.l2_bytes
-    few = thin.rows <= FEW_ROWS
+    few = template.few
     least = 1 if few else LEAST_DEPTH
     most = STREAMS if few else 2**30
     return [
-        Rule(
-            "prefetch_streams",
-            ("block_depth", "prefetch"),
-            lambda c: (c["block_depth"] <= STREAMS) | (c["prefetch"] > 0) | fetched,
-            lambda c: (
-                f"{c['block_depth']} rows of {thin.right.name} at a time are more streams than "
-                f"hardware prefetches ({STREAMS}), so software must"
-            ),
-        ),
         Rule(
             "block_depth",
             ("block_depth",),
@@ -126,21 +173,6 @@ def _stream_rules(template: Thin) -> list[Rule]:
             ),
         ),
     ]
-
-
-def _most_chains(template: Thin, widest: int) -> int:
-    """Accumulators of the largest tile that fits the registers and the product."""
-    reads = _tile_reads(template)
-    choices = {d.name: d.values for d in template.decisions}
-    tiles = (
-        dict(zip(reads, values, strict=True)) for values in product(*(choices[r] for r in reads))
-    )
-    return max(
-        int(template.chains(tile))
-        for tile in tiles
-        if template.registers(tile) <= template.cpu.vector_registers
-        and template.tile_columns(tile) <= widest
-    )
 
 
 def _worker_rules(template: Thin) -> list[Rule]:
