@@ -6,6 +6,7 @@ import os
 import queue
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from measure.interfaces import Builder, Built, Runner
@@ -14,6 +15,17 @@ from measure.registry import builder_for, runner_for
 from spaces.target import Target
 
 CHUNK = 16
+LAST_WAIT = 1.0  # seconds for a thread that computes a reference, which nothing interrupts
+
+
+@dataclass(eq=False)
+class _Chunk:
+    """Candidates that are built and run together, and what became of them."""
+
+    candidates: list[Candidate]
+    final: bool
+    built: list[Built] | None = None
+    cancelled: bool = False
 
 
 class LocalExecutor:
@@ -42,8 +54,10 @@ class LocalExecutor:
         jobs = jobs or (cores if self._takes_turns else max(1, cores - threads))
         self._builder = builder or builder_for(target, jobs)
         self._runner = runner or runner_for(target)
-        self._submitted: queue.Queue[tuple[list[Candidate], bool] | None] = queue.Queue()
-        self._built: queue.Queue[tuple[list[Built], bool] | None] = queue.Queue()
+        self._submitted: queue.Queue[_Chunk | None] = queue.Queue()
+        self._built: queue.Queue[_Chunk | None] = queue.Queue()
+        self._waiting: list[_Chunk] = []  # all that do not run yet
+        self._lock = threading.Lock()  # for what is waiting, running and cancelled
         self._results: queue.Queue[list[Measurement] | Exception] = queue.Queue()
         self._pending = 0
         self._best: float | None = None
@@ -70,7 +84,10 @@ class LocalExecutor:
             group = list(alike)
             size = len(group) if final else CHUNK
             for start in range(0, len(group), size):
-                self._submitted.put((group[start : start + size], final))
+                chunk = _Chunk(group[start : start + size], final)
+                with self._lock:
+                    self._waiting.append(chunk)
+                self._submitted.put(chunk)
 
     def results(self, timeout: float | None = None) -> list[Measurement]:
         """What has become known since the last call.
@@ -95,6 +112,15 @@ class LocalExecutor:
         """Candidates whose results were not returned yet."""
         return self._pending
 
+    def cancel(self) -> None:
+        """Drop the candidates that do not run yet: they are pending no more, and give no result.
+        Those that run still do."""
+        with self._lock:
+            for chunk in self._waiting:
+                chunk.cancelled = True
+                self._pending -= len(chunk.candidates)
+            self._waiting.clear()
+
     def set_best(self, latency: float) -> None:
         """Tell the runner the latency to beat, in seconds."""
         self._best = latency
@@ -106,27 +132,37 @@ class LocalExecutor:
         self._runner.close()
         self._submitted.put(None)
         self._builder.close()
-        for thread in self._threads:
-            thread.join()
+        build, run = self._threads
+        build.join()
+        run.join(LAST_WAIT)
 
     def _build_all(self) -> None:
-        while (item := self._submitted.get()) and not self._closed:
-            candidates, final = item
+        while (chunk := self._submitted.get()) and not self._closed:
             if self._takes_turns:
                 self._built.join()
+            if chunk.cancelled:
+                continue
             try:
-                self._built.put((self._builder.build(candidates), final))
+                chunk.built = self._builder.build(chunk.candidates)
+                self._built.put(chunk)
             except Exception as error:
                 self._results.put(error)
         self._built.put(None)
 
     def _run_all(self) -> None:
-        while item := self._built.get():
-            built, final = item
+        while chunk := self._built.get():
             try:
-                if not self._closed:
-                    self._results.put(self._runner.run(built, self._best, final))
+                if self._starts(chunk) and chunk.built is not None:
+                    self._results.put(self._runner.run(chunk.built, self._best, chunk.final))
             except Exception as error:
                 self._results.put(error)
             finally:
                 self._built.task_done()
+
+    def _starts(self, chunk: _Chunk) -> bool:
+        """Whether the chunk is to run; if so it can be cancelled no more."""
+        with self._lock:
+            if self._closed or chunk.cancelled:
+                return False
+            self._waiting.remove(chunk)
+            return True

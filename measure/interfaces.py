@@ -73,6 +73,11 @@ class Executor(Protocol):
         """Number of candidates submitted whose results were not returned yet."""
         ...
 
+    def cancel(self) -> None:
+        """Drop the candidates that do not run yet: they are pending no more, and give no result.
+        Those that run still do."""
+        ...
+
     def set_best(self, latency: float) -> None:
         """Tell the runners the latency to beat, in seconds."""
         ...

@@ -35,9 +35,12 @@ class Pace:
     def affordable(self, elapsed: float, trials: int, best: float | None) -> int:
         """How many candidates can be built and run before the final comparison is due; ``best``
         is the least latency so far (seconds)."""
-        reserve = min(RESERVE * self.seconds, self.finalists * self._finalist_seconds(best))
-        free = self.seconds - elapsed - reserve
+        free = self.seconds - elapsed - self.reserve(best)
         return max(0, int(free / self._candidate_seconds(elapsed, trials)))
+
+    def reserve(self, best: float | None) -> float:
+        """Seconds at the end that are kept for the final comparison."""
+        return min(RESERVE * self.seconds, self.finalists * self._finalist_seconds(best))
 
     def comparable(self, elapsed: float, best: float | None) -> int:
         """How many finalists the time that is left allows; two at least."""

@@ -26,7 +26,7 @@ class Scoreboard:
     @property
     def best(self) -> Measurement | None:
         """The fastest right measurement: of the final comparison once there is one."""
-        return next(iter(_ranked(self._finals or self._known)), None)
+        return min((self._finals or self._known).values(), key=_rank, default=None)
 
     @property
     def since_gain(self) -> int:
@@ -58,7 +58,7 @@ class Scoreboard:
 
     def leaders(self, count: int) -> list[Schedule]:
         """The schedules of the ``count`` fastest right kernels, fastest first."""
-        return [measurement.schedule for measurement in _ranked(self._known)[:count]]
+        return [m.schedule for m in sorted(self._known.values(), key=_rank)[:count]]
 
     def _keep(self, measurement: Measurement) -> None:
         known = self._known.get(measurement.schedule)
@@ -68,5 +68,5 @@ class Scoreboard:
                 self._known[measurement.schedule] = measurement
 
 
-def _ranked(measurements: dict[Schedule, Measurement]) -> list[Measurement]:
-    return sorted(measurements.values(), key=lambda m: (m.score or 0.0, m.schedule.key))
+def _rank(measurement: Measurement) -> tuple[float, str]:
+    return measurement.score or 0.0, measurement.schedule.key

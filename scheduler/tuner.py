@@ -13,6 +13,7 @@ import numpy as np
 
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Measurement
+from scheduler.interrupt import Interrupt
 from scheduler.pace import Pace
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
@@ -87,9 +88,10 @@ class Tuner:
         self._stop: Stop | None = None
         self._executor = self._given_executor or local_executor(self.target)
         try:
-            self._resume()
-            self._explore()
-            self._compare()
+            with Interrupt() as self._interrupt:
+                self._resume()
+                self._explore()
+                self._compare()
         except KeyboardInterrupt:
             self._stop = Stop.INTERRUPTED
         finally:
@@ -112,7 +114,11 @@ class Tuner:
 
     def _explore(self) -> None:
         """Keep the executor busy until a reason to stop, and its last results are in."""
-        while self._ledger.elapsed < self._seconds:
+        while self._time_left() > 0:
+            self._interrupt.check()
+            if len(self._board.leaders(2)) == 2 and self._time_left() <= self._reserve():
+                self._executor.cancel()  # what has not started yet would leave no time to compare
+                self._stop = self._stop or Stop.SECONDS
             ahead = self._batch_size() if self._board.trials else 0
             while self._executor.pending() <= ahead and self._submit_more():
                 pass
@@ -136,6 +142,7 @@ class Tuner:
         self._report("final", None)
         self._executor.submit([self._candidate(schedule) for schedule in leaders], final=True)
         while self._executor.pending() and self._time_left() > 0:
+            self._interrupt.check()
             for measurement in self._collect():
                 self._board.add_final(measurement)
                 self._report("final", measurement)
@@ -206,6 +213,9 @@ class Tuner:
     def _affordable(self) -> int:
         affordable = self._pace.affordable(self._ledger.elapsed, self._board.trials, self._best())
         return max(0, affordable - self._executor.pending())
+
+    def _reserve(self) -> float:
+        return self._pace.reserve(self._best())
 
     def _batch_size(self) -> int:
         return self._pace.batch_size(self._ledger.elapsed, self._board.trials)

@@ -40,10 +40,9 @@ def tune_command(
     machine = parse_target(target, threads)
 
     from measure.database import Database
-    from scheduler.cli.interrupt import Interrupt
     from scheduler.cli.progress import JsonLines, LiveTable
     from scheduler.limits import check_memory
-    from scheduler.progress import Progress, Stop
+    from scheduler.progress import Stop
     from scheduler.tuner import tune
     from scheduler.yardstick import measure_yardstick
     from spaces.registry import space_for
@@ -53,13 +52,10 @@ def tune_command(
     with Database(db) as database:
         yardstick = measure_yardstick(workload, machine)
         display = LiveTable if sys.stdout.isatty() else JsonLines
-        with display(yardstick) as show, Interrupt() as interrupt:
-
-            def on_progress(progress: Progress) -> None:
-                show.progress(progress)
-                interrupt.check()
-
-            result = tune(workload, machine, database, trials, seconds, patience, seed, on_progress)
+        with display(yardstick) as show:
+            result = tune(
+                workload, machine, database, trials, seconds, patience, seed, show.progress
+            )
             show.result(result)
     interrupted = result.stopped is Stop.INTERRUPTED
     if result.best is None:

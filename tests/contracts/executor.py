@@ -104,6 +104,16 @@ class ExecutorContract(ABC):
         assert [m.round for m in results] == ["final", "final"]
         assert all(len(m.samples) > 5 for m in results)
 
+    def test_cancelling_drops_what_has_not_started(self, executor) -> None:
+        executor.submit([self.good(f"good{i}") for i in range(64)])
+        executor.cancel()
+        running = executor.pending()
+        assert running < 64
+        assert len(collect(executor)) == running
+        executor.submit([self.good("after")], final=True)
+        [after] = collect(executor)
+        assert after.round == "final"
+
     def test_closing_drops_what_is_pending_at_once(self) -> None:
         executor = self.make()
         executor.submit([self.good(f"good{i}") for i in range(64)])

@@ -14,7 +14,7 @@ import pytest
 
 from measure.database import Database
 from scheduler.cli.app import run
-from scheduler.cli.interrupt import Interrupt
+from scheduler.interrupt import Interrupt
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import signal
@@ -14,7 +15,7 @@ import pytest
 
 from measure.database import Database
 from scheduler import tune
-from scheduler.progress import Stop
+from scheduler.progress import Progress, Stop
 from spaces.operators import workload
 from spaces.target import detect_target
 
@@ -106,3 +107,16 @@ def test_ctrl_c_ends_a_run_cleanly_with_the_best_so_far(tmp_path: Path) -> None:
     assert process.wait(timeout=30) == 0
     assert last == f"ended: interrupted {len(said)} 0\n"
     assert {line.strip() for line in said} == set(searched(path))
+
+
+def test_ctrl_c_is_heard_between_two_results_only(tmp_path: Path) -> None:
+    """It may come while a library calls back into Python, which would drop the exception."""
+
+    def press(progress: Progress) -> None:
+        if progress.trials == 1 and progress.phase == "search":
+            ctypes.PYFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))()
+
+    result = tune(WORKLOAD, "cpu", tmp_path / "tuning.db", trials=64, on_progress=press)
+    assert result.stopped is Stop.INTERRUPTED
+    assert 0 < result.trials < 64
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -49,6 +49,9 @@ class MadeUpMachine:
     def pending(self) -> int:
         return len(self._queue)
 
+    def cancel(self) -> None:
+        self._queue.clear()
+
     def set_best(self, latency: float) -> None:
         self.best = latency
 
@@ -151,6 +154,23 @@ def test_stops_in_time_with_the_final_comparison_done(database: Database) -> Non
     result = tuner(space, database, machine).run(trials=10_000, seconds=4)
     assert time.monotonic() - start < 4.5
     assert result.stopped is Stop.SECONDS
+    assert result.best is not None
+    assert result.best.round == "final"
+
+
+def test_what_has_not_started_gives_way_to_the_final_comparison(database: Database) -> None:
+    class Stalling(MadeUpMachine):
+        """Takes longer and longer, which no pace foresees."""
+
+        def results(self, timeout: float | None = None) -> list[Measurement]:
+            if len(self.searched) > 16 and not self.submitted[-1][1]:
+                time.sleep(timeout or 0.0)
+                return []
+            return super().results(timeout)
+
+    result = tuner(hills(), database, Stalling()).run(trials=64, seconds=4)
+    assert result.stopped is Stop.SECONDS
+    assert 0 < result.trials <= 16
     assert result.best is not None
     assert result.best.round == "final"
 

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import signal
+import threading
 from types import FrameType
-from typing import Any
 
 
 class Interrupt:
     """While entered, the first Ctrl-C is only noted, and :meth:`check` raises KeyboardInterrupt.
 
     An exception at any moment can be lost (one raised while a C library calls back into Python
-    is printed and dropped). The second Ctrl-C raises at once.
+    is printed and dropped). The second Ctrl-C raises at once. Where Ctrl-C means something else
+    already, and outside of the main thread, which alone hears it, nothing is changed.
     """
 
     def __init__(self) -> None:
         self._asked = False
-        self._before: Any = None
+        self._listens = False
 
     def __enter__(self) -> Interrupt:
-        self._before = signal.signal(signal.SIGINT, self._note)
+        self._listens = (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+        if self._listens:
+            signal.signal(signal.SIGINT, self._note)
         return self
 
     def __exit__(self, *error: object) -> None:
-        signal.signal(signal.SIGINT, self._before)
+        if self._listens:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if Ctrl-C was pressed."""
