@@ -196,3 +196,13 @@ def test_sampled_schedules_compile_without_spills():
         ]
         builder.close()
     assert len(refused) <= 2, "\n".join(refused)
+
+
+@pytest.mark.parametrize("orders", ORDERS[::2])
+def test_main_loops_meet_no_bank_twice(emulator, orders):
+    for depth in (16, 32, 64):
+        work = matmul(128, 128, 128, orders, dtype="float16")
+        work, kernel = case("mma", work, "sm_80", **LARGE_MMA, depth=depth)
+        assert emulator.run(kernel, work.make_inputs(0)).conflicts == 0
+    work, kernel = case("simt", matmul(128, 128, 64, orders), "sm_80", **LARGE_SIMT)
+    assert emulator.run(kernel, work.make_inputs(0)).conflicts == 0
