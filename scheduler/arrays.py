@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,18 @@ class Port:
         for extent, step, right in zip(self._shape, found, wanted, strict=True):
             if extent > 1 and step != right:
                 raise InputError(f"{self.name} has strides {found}; allowed: {wanted}")
+
+
+def in_order(
+    ports: Sequence[Port], arrays: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """The arrays for ``ports`` of those given by position and those by name."""
+    names = [port.name for port in ports]
+    given = dict(zip(names, arrays, strict=False)) | dict(named)
+    if len(given) != len(arrays) + len(named) or set(given) != set(names):
+        got = ", ".join([f"{len(arrays)} by position", *named])
+        raise InputError(f"the kernel takes {', '.join(names)}, each once; got {got}")
+    return tuple(given[name] for name in names)
 
 
 def address_of(array: np.ndarray) -> int:

@@ -7,30 +7,33 @@ from typing import TYPE_CHECKING
 
 from scheduler.cpu_function import CpuFunction
 from scheduler.query import query
-from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.target import Target, detect_target
 from spaces.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database
+    from scheduler.cuda_function import CudaFunction
 
 
 def best(
     workload: Workload,
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
-) -> CpuFunction:
+) -> CpuFunction | CudaFunction:
     """A function that computes ``workload`` by the best schedule known for ``target``.
 
     Where the database has none, or is None, the schedule is transferred from the nearest shape
     or predicted (:func:`scheduler.query.query`), so there always is a function; its
     ``provenance`` says which. The kernel is built once and kept on disk. Raises
-    :class:`InputError` for bad input, or where no template serves the workload.
+    :class:`spaces.errors.InputError` for bad input, or where no template serves the workload.
     """
     if isinstance(target, str):
         target = detect_target(target)
-    if target.kind != "cpu":
-        raise InputError(f"target {target.kind!r} has no functions yet; allowed: cpu")
     answer = query(workload, target, database)
-    return CpuFunction(space_for(workload, target), answer.schedule, answer.provenance)
+    space = space_for(workload, target)
+    if target.kind == "cuda":
+        from scheduler.cuda_function import CudaFunction
+
+        return CudaFunction(space, answer.schedule, answer.provenance)
+    return CpuFunction(space, answer.schedule, answer.provenance)

@@ -9,7 +9,7 @@ import numpy as np
 
 from measure.cpu.binaries import kernel_binary
 from measure.cpu.pool import load_pool
-from scheduler.arrays import Port, address_of, is_tensor
+from scheduler.arrays import Port, address_of, in_order, is_tensor
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.schedule import Schedule
@@ -53,7 +53,7 @@ class CpuFunction:
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """The result, in ``out`` if that is given. :class:`InputError` for unfit arrays."""
         if named or len(arrays) != len(self._inputs):
-            arrays = self._in_order(arrays, named)
+            arrays = in_order(self._inputs, arrays, named)
         if out is None:
             like = self._output
             out = like.empty_tensor() if is_tensor(arrays[0]) else like.empty_array()
@@ -74,14 +74,6 @@ class CpuFunction:
         self._entry(frame.buffers, frame.workspace, self._runtime)
         self._idle.append(frame)
         return out
-
-    def _in_order(self, arrays: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        names = [port.name for port in self._inputs]
-        given = dict(zip(names, arrays, strict=False)) | named
-        if len(given) != len(arrays) + len(named) or set(given) != set(names):
-            got = ", ".join([f"{len(arrays)} by position", *named])
-            raise InputError(f"the kernel takes {', '.join(names)}, each once; got {got}")
-        return tuple(given[name] for name in names)
 
 
 class _Frame:

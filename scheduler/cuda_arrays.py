@@ -1,0 +1,136 @@
+"""Arrays on a GPU at the border of a kernel: torch, DLPack, ``__cuda_array_interface__``."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from typing import Any
+
+from scheduler.arrays import Port, is_tensor
+from spaces.errors import InputError
+from spaces.workload import Operand
+
+ALIGNMENT = 16  # bytes, of what kernels load at once
+CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
+_KINDS = {
+    (0, 8): "int8",
+    (0, 32): "int32",
+    (2, 16): "float16",
+    (2, 32): "float32",
+    (2, 64): "float64",
+    (4, 16): "bfloat16",
+    (10, 8): "float8_e4m3fn",
+    (12, 8): "float8_e5m2",
+}
+"""DLPack's type code (DLDataTypeCode of dlpack.h 1.1) and bits."""
+
+
+class _Tensor(ctypes.Structure):
+    """DLTensor of dlpack.h."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_uint64),
+    )
+
+
+_pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+_pointer_of.restype = ctypes.c_void_p
+_pointer_of.argtypes = (ctypes.py_object, ctypes.c_char_p)
+
+
+class DevicePort(Port):
+    """What a kernel demands of one of its arrays on a GPU; see :class:`scheduler.arrays.Port`."""
+
+    def __init__(self, operand: Operand, output: bool = False) -> None:
+        super().__init__(operand, output)
+        self._kind = "float32" if operand.dtype == "tfloat32" else operand.dtype
+        self._tensor_kind: Any = None
+
+    def device_address(self, array: Any, stream: int) -> tuple[int, int]:
+        """Address of the first element and the GPU's number; :class:`InputError` if the array
+        will not do. ``stream`` is the handle of the stream that is going to use it."""
+        if is_tensor(array):
+            return self._checked_tensor(array)
+        if hasattr(array, "__cuda_array_interface__"):
+            return self._from_interface(array.__cuda_array_interface__), -1
+        if hasattr(array, "__dlpack__"):
+            return self._from_dlpack(array, stream)
+        raise InputError(
+            f"{self.name} is a {type(array).__name__}; allowed: a CUDA torch tensor, or an array "
+            "with DLPack or __cuda_array_interface__"
+        )
+
+    def empty_like(self, tensor: Any) -> Any:
+        """A new torch tensor that passes, on the GPU of ``tensor``."""
+        return sys.modules["torch"].empty_strided(
+            self._shape, self._steps, dtype=self._torch_kind(), device=tensor.device
+        )
+
+    def _checked_tensor(self, tensor: Any) -> tuple[int, int]:
+        if not tensor.is_cuda:
+            raise InputError(f"{self.name} is on {tensor.device}; allowed: cuda")
+        if tensor.requires_grad:
+            raise InputError(f"{self.name} requires gradients, kernels have none; detach() it")
+        if tensor.dtype is not self._torch_kind() or tensor.shape != self._shape:
+            raise self._mismatch(tensor.dtype, tuple(tensor.shape))
+        if tensor.stride() != self._steps:
+            self._check_order(tensor.stride(), self._steps)
+        return tensor.data_ptr(), tensor.get_device()
+
+    def _torch_kind(self) -> Any:
+        if self._tensor_kind is None:
+            self._tensor_kind = getattr(sys.modules["torch"], self._kind)
+        return self._tensor_kind
+
+    def _from_interface(self, facts: dict[str, Any]) -> int:
+        """Version 3 of Numba's "CUDA Array Interface"."""
+        shape, typestr = tuple(facts["shape"]), facts["typestr"]
+        if typestr != self._dtype.str or shape != self._shape:
+            raise self._mismatch(typestr, shape)
+        strides = facts.get("strides")
+        self._check_order(
+            tuple(strides) if strides else _dense(shape, self._size), self._byte_steps
+        )
+        address, read_only = facts["data"]
+        if self._output and read_only:
+            raise InputError(f"{self.name} is read-only; it is written to")
+        return int(address)
+
+    def _from_dlpack(self, array: Any, stream: int) -> tuple[int, int]:
+        """Reads the array's description and leaves the array with its owner."""
+        if array.__dlpack_device__()[0] not in CUDA_DEVICES:
+            raise InputError(f"{self.name} is not on a GPU; allowed: cuda")
+        capsule = array.__dlpack__(stream=stream or 1)  # 1 is CUDA's default stream
+        tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor") or 0)
+        shape = tuple(tensor.shape[: tensor.rank])
+        kind = _KINDS.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+        if kind != self._kind or shape != self._shape:
+            raise self._mismatch(kind or f"DLPack type {tensor.code}", shape)
+        strides = tuple(tensor.strides[: tensor.rank]) if tensor.strides else _dense(shape, 1)
+        self._check_order(strides, self._steps)
+        return (tensor.data or 0) + tensor.offset, tensor.device_id
+
+
+def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """Strides of a row-major array whose elements are ``size`` apart."""
+    strides = []
+    for extent in reversed(shape):
+        strides.append(size)
+        size *= extent
+    return tuple(reversed(strides))
+
+
+def current_stream(device: int) -> int:
+    """Handle of torch's current stream on the GPU of this number; needs torch to be loaded."""
+    torch = sys.modules["torch"]
+    raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # ten times as fast, if it is there
+    return int(raw(device) if raw else torch.cuda.current_stream(device).cuda_stream)
