@@ -9,6 +9,7 @@ from typing import cast
 
 import typer
 
+from scheduler.cli.bundle import bundle_command
 from scheduler.cli.data import export_command, import_command, list_command
 from scheduler.cli.doctor import doctor_command
 from scheduler.cli.model import evaluate_command, train_command
@@ -38,6 +39,7 @@ app.command("export")(export_command)
 app.command("import")(import_command)
 app.command("list")(list_command)
 app.command("doctor")(doctor_command)
+app.command("bundle")(bundle_command)
 
 
 def run(arguments: Sequence[str]) -> int:

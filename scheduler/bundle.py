@@ -1,0 +1,127 @@
+"""Everything a host without a package registry needs, in one folder."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from spaces.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("spaces", "measure", "costmodel", "scheduler", "experiments")
+CONSTRAINTS = "constraints.txt"
+WHEELS = (
+    "alembic",
+    "cuda-bindings",
+    "cuda-core",
+    "cuda-pathfinder",
+    "mako",
+    "platformdirs",
+    "sqlalchemy",
+    "xgboost-cpu",
+)
+"""What a usual image with torch, Triton and NumPy lacks. XGBoost without a GPU is a tenth of it."""
+
+PLATFORMS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
+MIB = 2**20
+
+RUN = """\
+#!/bin/sh
+# Runs a command with the packages of this folder: ./run.sh python3 -m experiments.gpu_matmul
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+if [ ! -d "$here/site" ] && ls "$here"/wheels/*.whl >/dev/null 2>&1; then
+  python3 -m pip install --quiet --no-index --no-deps --no-compile --no-cache-dir \\
+    --target "$here/site.new" "$here"/wheels/*.whl
+  mv "$here/site.new" "$here/site"
+fi
+export PYTHONPATH="$here/site:$here/source${PYTHONPATH:+:$PYTHONPATH}"
+cd "$here"
+exec "$@"
+"""
+
+
+def make_bundle(
+    out: Path,
+    limit_mib: float = 64.0,
+    python: str = "3.12",
+    machine: str = "x86_64",
+    wheels: Sequence[str] = WHEELS,
+) -> dict[str, int]:
+    """Write ``out``: ``source/``, ``wheels/`` for that Python and ``run.sh``; bytes by part.
+
+    Versions are those of ``constraints.txt`` where it names one. Raises :class:`InputError` if
+    ``out`` is there already, a wheel cannot be had, or all is larger than ``limit_mib``.
+    """
+    if out.exists():
+        raise InputError(f"{out} exists already; a bundle is a new folder")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent) as folder:
+        made = Path(folder) / "bundle"
+        (made / "wheels").mkdir(parents=True)
+        _copy_sources(made / "source")
+        _download(wheels, made / "wheels", python, machine)
+        script = made / "run.sh"
+        script.write_text(RUN)
+        script.chmod(0o755)
+        sizes = _sizes(made)
+        total = sum(sizes.values())
+        if total > limit_mib * MIB:
+            largest = sorted(sizes, key=lambda name: -sizes[name])[:3]
+            words = ", ".join(f"{name} {sizes[name] / MIB:.1f}" for name in largest)
+            raise InputError(
+                f"the bundle takes {total / MIB:.1f} MiB, allowed: {limit_mib:g}; "
+                f"the largest parts: {words}"
+            )
+        made.rename(out)
+    return sizes
+
+
+def requirements(wheels: Sequence[str], pins: Mapping[str, str]) -> list[str]:
+    """``wheels`` with the pinned versions; the small XGBoost has the pin of the large one."""
+    named = []
+    for name in wheels:
+        version = pins.get(name) or pins.get(name.removesuffix("-cpu"))
+        named.append(f"{name}=={version}" if version and "=" not in name else name)
+    return named
+
+
+def read_pins(path: Path) -> dict[str, str]:
+    """Normalised project name to version, of a file of constraints; empty if there is none."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    pins = (line.partition("==") for line in lines if "==" in line and line[0] != "#")
+    return {re.sub(r"[-_.]+", "-", name.strip()).lower(): v.strip() for name, _, v in pins}
+
+
+def _copy_sources(to: Path) -> None:
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc", "*.db*", "results")
+    for package in PACKAGES:
+        if (ROOT / package).is_dir():
+            shutil.copytree(ROOT / package, to / package, ignore=ignored)
+
+
+def _download(wheels: Sequence[str], to: Path, python: str, machine: str) -> None:
+    if not wheels:
+        return
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command += ["--no-deps", "--only-binary=:all:", "--implementation", "cp"]
+    command += ["--python-version", python, "--dest", str(to)]
+    for platform in PLATFORMS:
+        command += ["--platform", f"{platform}_{machine}"]
+    command += requirements(wheels, read_pins(ROOT / CONSTRAINTS))
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "ERROR" in line] or ["pip failed"]
+        raise InputError(f"wheels for Python {python} cannot be had: {lines[-1]}")
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Bytes of the sources together, and of each wheel."""
+    sizes = {path.name: path.stat().st_size for path in (folder / "wheels").iterdir()}
+    sources = (path for path in (folder / "source").rglob("*") if path.is_file())
+    return {"source": sum(path.stat().st_size for path in sources), **sizes}
