@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.cuda.finish import prelude
-from spaces.cuda.hopper_code import CLUSTERS, ELEMENTS, HopperCode
+from spaces.cuda.hopper_code import HopperCode
 from spaces.cuda.hopper_grid import ORDERS
+from spaces.cuda.hopper_multiply import ELEMENTS
+from spaces.cuda.hopper_plan import CLUSTERS, HopperPlan
 from spaces.cuda.hopper_rules import SPARE_REGISTERS, HopperSizes, hopper_rules, promotes
 from spaces.cuda.hopper_tile import BLOCK, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
@@ -91,8 +93,8 @@ class Hopper(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         name = hashlib.sha256(f"{self.workload.key} {schedule.key}".encode()).hexdigest()[:16]
-        code = HopperCode(self.product, self.cuda, schedule.values, f"tw_{name}")
-        return code.kernel(prelude(self.workload))
+        plan = HopperPlan(self.product, self.cuda, schedule.values)
+        return HopperCode(plan, f"tw_{name}").kernel(prelude(self.workload))
 
     def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:
         """A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. One block runs

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.hopper_code import GROUP, group_registers, launch_registers
 from spaces.cuda.hopper_grid import MOST_IN_TABLE
+from spaces.cuda.hopper_plan import GROUP, group_registers, launch_registers
 from spaces.cuda.hopper_store import CHUNK
 from spaces.cuda.hopper_tile import BLOCK, WIDEST_SWIZZLE, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
@@ -81,7 +81,7 @@ class HopperSizes:
         return np.vectorize(launch_registers, otypes=[np.int64])(self.threads(c))
 
     def group_registers(self, c: Any) -> Any:
-        """Registers of a multiplying thread; see :func:`hopper_code.group_registers`."""
+        """Registers of a multiplying thread; see :func:`hopper_plan.group_registers`."""
         return np.vectorize(group_registers, otypes=[np.int64])(
             c["consumers"], c["producer_registers"]
         )

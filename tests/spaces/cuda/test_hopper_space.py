@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spaces.cuda.hopper import Hopper
-from spaces.cuda.hopper_code import group_registers
 from spaces.cuda.hopper_grid import PersistentGrid, hilbert
+from spaces.cuda.hopper_plan import group_registers
 from spaces.cuda.hopper_rules import HopperSizes
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
