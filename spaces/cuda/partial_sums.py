@@ -60,17 +60,20 @@ class PartialSums:
         thread = index("(int)threadIdx.x", self.threads)
         place = self._layout.index([index("tile"), index("part"), index("i"), thread]).text
         mine = f"exchanged + {place}"
-        put = f"tw::store_global({mine}, {self.sum});"
-        collect = [
-            f"{self.sum} = 0;",
-            f"for (int part = 0; part <= {last}; part++)",
-            f"  {self.sum} += tw::load_global({mine});",
-        ]
-        if self.way == "add":
+        if self.way == "store":
+            put = f"tw::store_global({mine}, {self.sum});"
+            collect = [
+                *self._each(f"{self.sum} = 0;"),
+                "#pragma unroll 1",
+                f"for (i64 part = 0; part <= {last}; part++) {{",
+                *(f"  {line}" for line in self._each(f"{self.sum} += tw::load_global({mine});")),
+                "}",
+            ]
+        else:
             put = f"tw::atomic_add({mine}, {self.sum});"
             collect = [
-                f"{self.sum} = tw::load_global({mine});",
-                f"tw::store_global({mine}, ({self.kind})0);",
+                *self._each(f"{self.sum} = tw::load_global({mine});"),
+                *self._each(f"tw::store_global({mine}, ({self.kind})0);"),
             ]
         return [
             f"const i64 tile = (i64)tile_row * {self.grid.columns} + tile_column;",
@@ -78,8 +81,7 @@ class PartialSums:
             f"{self.kind} *exchanged = ({self.kind} *)(workspace + {self._tickets_bytes});",
             "{",
             "  const i64 part = blockIdx.y;",
-            "#pragma unroll",
-            f"  for (int i = 0; i < {self.count}; i++) {put}",
+            *(f"  {line}" for line in self._each(put)),
             "}",
             "tw::fence_global();",
             "tw::sync_block();",
@@ -87,12 +89,13 @@ class PartialSums:
             "tw::sync_block();",
             f"if (tw::load_shared<u32>(shared) != {last}) return;",
             "tw::fence_global();",
-            "#pragma unroll",
-            f"for (int i = 0; i < {self.count}; i++) {{",
-            *(f"  {line}" for line in collect),
-            "}",
+            *collect,
             "if (threadIdx.x == 0) tw::store_global(ticket, 0u);",
         ]
+
+    def _each(self, line: str) -> list[str]:
+        """``line`` for each sum ``i`` of a thread."""
+        return ["#pragma unroll", f"for (int i = 0; i < {self.count}; i++) {line}"]
 
     @property
     def _layout(self) -> Layout:
