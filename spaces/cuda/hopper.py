@@ -43,7 +43,7 @@ class Hopper(Template):
         self.cuda = target
         self.product = orient(workload)
         self.decisions = _decisions(self.product)
-        self.rules = hopper_rules(self.product, target)
+        self.rules = hopper_rules(self.product, target, self.decisions)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

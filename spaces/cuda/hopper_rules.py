@@ -6,11 +6,13 @@ and identity: tiles larger than the output, blocks without work, decisions that 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from spaces.cuda.foresight import foresee
 from spaces.cuda.hopper_grid import MOST_IN_TABLE
 from spaces.cuda.hopper_plan import GROUP, group_registers, launch_registers
 from spaces.cuda.hopper_store import CHUNK
@@ -19,7 +21,7 @@ from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import grid_rules
 from spaces.integers import ceil_div, round_up
 from spaces.product import Product
-from spaces.template import Rule
+from spaces.template import Decision, Rule
 
 FEW_ROWS = 256
 """Rows of the output up to which it may pay to compute it transposed."""
@@ -108,12 +110,15 @@ def promotes(product: Product) -> bool:
     return product.left.element.bytes == 1
 
 
-def hopper_rules(product: Product, target: CudaTarget) -> tuple[Rule, ...]:
+def hopper_rules(
+    product: Product, target: CudaTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
     """All rules of the Hopper template."""
     sizes = HopperSizes(product)
+    resources = [*_role_rules(sizes), *_resource_rules(sizes, target)]
     return (
-        *_role_rules(sizes),
-        *_resource_rules(sizes, target),
+        *resources,
+        *_foresight_rules(resources, {decision.name: decision for decision in decisions}),
         *(_promotion_rules() if promotes(product) else ()),
         *_store_rules(sizes),
         *_merit_rules(sizes, target),
@@ -121,6 +126,18 @@ def hopper_rules(product: Product, target: CudaTarget) -> tuple[Rule, ...]:
             product, ("block_m", "block_n", "swapped"), sizes.block, target.multiprocessors
         ),
     )
+
+
+def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -> list[Rule]:
+    """A tile needs registers in some warpgroups, and shared memory in some form."""
+    roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers"]
+    memory = ["block_m", "block_n", "stages", "consumers", "depth", "staging", "swapped"]
+    if "promotion" in decisions:
+        roles.append("promotion")
+    return [
+        *(foresee([decisions[name] for name in roles], rules, known) for known in (2, 3, 4)),
+        foresee([decisions[name] for name in memory], rules, 3),
+    ]
 
 
 def _role_rules(sizes: HopperSizes) -> list[Rule]:

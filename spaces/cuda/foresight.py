@@ -1,0 +1,53 @@
+"""Rules that follow from others, to be judged sooner: what leaves later decisions no choice.
+
+A space makes its decisions one after the other and judges a rule once all that it reads is
+decided. Where a rule reads many decisions, most of what comes to it is already doomed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from spaces.template import Decision, Rule
+
+
+def foresee(decisions: Sequence[Decision], rules: Sequence[Rule], known: int) -> Rule:
+    """The rule that the first ``known`` of ``decisions`` leave values for the others which keep
+    all of ``rules`` that read no further decision."""
+    names = [decision.name for decision in decisions]
+    reads, rest = tuple(names[:known]), names[known:]
+    columns = {
+        decision.name: np.array(decision.values).reshape(_along(i, len(decisions)))
+        for i, decision in enumerate(decisions)
+    }
+    possible = np.ones([len(decision.values) for decision in decisions], dtype=bool)
+    assert prod(possible.shape) < 1 << 20  # the table must stay small
+    for rule in rules:
+        if set(names).issuperset(rule.reads):
+            possible &= np.asarray(rule.holds(columns), dtype=bool)
+    left = np.asarray(possible.any(axis=tuple(range(known, len(names)))))
+    positions = [_positions(decision) for decision in decisions[:known]]
+
+    def holds(c: Any) -> Any:
+        return left[tuple(at(c[name]) for at, name in zip(positions, reads, strict=True))]
+
+    def explain(c: Mapping[str, Any]) -> str:
+        decided = ", ".join(f"{name}={c[name]}" for name in reads)
+        return f"{decided} leaves no values of {', '.join(rest)} that keep the other rules"
+
+    return Rule(f"after_{reads[-1]}", reads, holds, explain)
+
+
+def _along(axis: int, rank: int) -> tuple[int, ...]:
+    return tuple(-1 if i == axis else 1 for i in range(rank))
+
+
+def _positions(decision: Decision) -> Callable[[Any], Any]:
+    """From values to their numbers, element by element."""
+    values = np.array(decision.values)
+    order = np.argsort(values)
+    return lambda column: order[np.searchsorted(values[order], column)]
