@@ -1,8 +1,8 @@
 """What schedule to use for a workload, and how we know.
 
 Measured: the best-known one of this very workload and target. Transferred: that of the nearest
-shape which is valid here too. Predicted: the best of many random ones by the roofline. So there
-is always an answer, and it says which of the three it is.
+shape, changed where the rules here ask for it. Predicted: the best of many random ones by the
+roofline. So there is always an answer, and it says which of the three it is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from costmodel.analytic import AnalyticModel
+from scheduler.machine import roofline
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -116,33 +116,26 @@ def _transferred(space: Space, database: Database, trials: int) -> Answer | None
     workload, target = space.workload, space.target
     older = database.best_few(workload, target, NEIGHBOURS)  # of other versions of the space
     for record in (*older, *database.nearest(workload, target, NEIGHBOURS)):
-        latency = _scaled_latency(record, space)
-        if latency is not None:
+        schedule = space.nearest(record.schedule, np.random.default_rng(0))
+        there = space_for(record.workload, record.target)
+        score = record.measurement.score
+        if schedule is not None and record.schedule in there and score is not None:
+            longer = _estimate(space, schedule) / _estimate(there, record.schedule)
             return Answer(
-                workload, target, record.schedule, latency, Provenance.TRANSFERRED, trials, record
+                workload, target, schedule, score * longer, Provenance.TRANSFERRED, trials, record
             )
     return None
 
 
-def _scaled_latency(record: Record, space: Space) -> float | None:
-    """The record's score times how much longer the roofline says its schedule takes in
-    ``space``, in seconds; None if the schedule is not valid in both spaces."""
-    there = space_for(record.workload, record.target)
-    schedule, score = record.schedule, record.measurement.score
-    if score is None or schedule not in space or schedule not in there:
-        return None
-    return score * _estimate(space, schedule) / _estimate(there, schedule)
-
-
 def _estimate(space: Space, schedule: Schedule) -> float:
-    return float(AnalyticModel().latency(space, space.rows([schedule]))[0])
+    return float(roofline(space.target).latency(space, space.rows([schedule]))[0])
 
 
 def _predicted(space: Space, trials: int) -> Answer:
     population = space.sample(np.random.default_rng(0), SAMPLES)
     if not len(population):
         raise InputError(f"no valid schedule was found for {space.workload}")
-    latency = AnalyticModel().latency(space, population)
+    latency = roofline(space.target).latency(space, population)
     best = int(np.nanargmin(latency))
     return Answer(
         space.workload,

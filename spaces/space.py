@@ -118,6 +118,27 @@ class Space:
             raise InputError(f"schedule is not in the space: {reason}")
         return self.templates[schedule.template].lower(schedule)
 
+    def nearest(self, schedule: Schedule, generator: np.random.Generator) -> Schedule | None:
+        """``schedule`` if it is in this space, else one like it that is; None if there is none.
+
+        Decisions that this space does not have are passed over; of a value that it does not
+        have, the nearest number is taken, or what the rules allow.
+        """
+        if schedule in self:
+            return schedule
+        if schedule.template not in self.templates:
+            return None
+        wishes = np.full((1, self.width), NO_PREFERENCE, dtype=np.int32)
+        wishes[0, 0] = self._template_names.index(schedule.template)
+        for name, value in schedule.decisions:
+            i = self._position.get((schedule.template, name), 0)
+            if i and value in self._index[i]:
+                wishes[0, i] = self._index[i][value]
+            elif i and isinstance(value, int) and self._values[i].dtype.kind == "i":
+                wishes[0, i] = np.argmin(np.abs(self._values[i] - value))
+        found = self.complete(wishes, generator)
+        return self.schedule(found[0]) if len(found) else None
+
     def quantities(self, population: Population) -> dict[str, np.ndarray]:
         """Physical quantities (see ``spaces.quantities``) of each schedule, float64 arrays."""
         result = {name: np.full(len(population), np.nan) for name in QUANTITIES}

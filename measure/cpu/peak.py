@@ -22,6 +22,7 @@ from measure.cpu.pool import load_pool
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.isa import BFLOAT16_DOT
 from spaces.cpu.target import CpuTarget
+from spaces.errors import InputError
 from spaces.kernel import Kernel
 
 VERSION = 2  # rises when the same machine would get other numbers
@@ -64,8 +65,19 @@ def measure_peaks(target: CpuTarget) -> Peaks:
         )
         path.write_text(json.dumps(asdict(peaks)))
 
-    path = cached(cache_directory("peaks") / f"{target.fingerprint}-{VERSION}.json", measure)
-    return Peaks(**json.loads(path.read_text()))
+    return Peaks(**json.loads(cached(_path(target), measure).read_text()))
+
+
+def known_peaks(target: CpuTarget) -> Peaks | None:
+    """The peaks of ``target`` if they were measured before, at no cost; else None."""
+    try:
+        return Peaks(**json.loads(_path(target).read_text()))
+    except (FileNotFoundError, InputError):  # not measured yet, or no cache to be used
+        return None
+
+
+def _path(target: CpuTarget) -> Path:
+    return cache_directory("peaks") / f"{target.fingerprint}-{VERSION}.json"
 
 
 def _fma_gflops(target: CpuTarget, dtype: str) -> float:

@@ -60,14 +60,17 @@ def test_transferred_from_the_nearest_shape(database):
     assert answer.to_json()["transferred_from"] == square(128).to_json()
 
 
-def test_a_nearest_shape_whose_schedule_is_not_valid_is_passed_over(database):
-    space = space_for(square(64), TARGET)
-    rows = space_for(square(128), TARGET).sample(np.random.default_rng(0), 512)
-    foreign = next(s for s in map(space_for(square(128), TARGET).schedule, rows) if s not in space)
+def test_the_schedule_of_the_nearest_shape_is_repaired_where_it_is_not_valid(database):
+    space, other = space_for(square(64), TARGET), space_for(square(128), TARGET)
+    rows = other.sample(np.random.default_rng(0), 512)
+    foreign = next(s for s in map(other.schedule, rows) if s not in space)
     put(database, 128, foreign, 1.0)
     put(database, 512, some_schedule(512, 64), 1.0)
     answer = query(square(64), TARGET, database)
-    assert answer.record.workload == square(512)
+    assert answer.record.workload == square(128)
+    assert answer.schedule in space
+    assert answer.schedule["tile_vectors"] == foreign["tile_vectors"]
+    assert answer == query(square(64), TARGET, database)
 
 
 def test_a_larger_shape_is_estimated_to_take_longer(database):

@@ -276,3 +276,19 @@ def test_malformed_templates_are_refused():
         make_space()
     with pytest.raises(ValueError, match="distinct"):
         Decision("x", (1, 1))
+
+
+def test_the_nearest_of_a_schedule_in_the_space_is_itself():
+    for schedule in VALID[::7]:
+        assert SPACE.nearest(schedule, generator(0)) == schedule
+
+
+def test_the_nearest_keeps_what_the_rules_and_values_allow():
+    broken = {"bm": 2, "bn": 9, "order": "nm", "pack": True, "stages": 1, "unknown": 5}
+    near = SPACE.nearest(Schedule("blocks", tuple(broken.items())), generator(0))
+    assert near is not None
+    assert near in SPACE
+    assert near["bm"] in (1, 4)
+    assert near["bn"] == 8
+    assert (near["order"], near["pack"], near["stages"]) == ("nm", True, 1)
+    assert SPACE.nearest(Schedule("magic", ()), generator(0)) is None

@@ -1,0 +1,39 @@
+"""What this machine is known to do, for estimates."""
+
+from __future__ import annotations
+
+from costmodel.analytic import AnalyticModel
+from costmodel.dataset import SpaceFor
+from costmodel.peaks import MeasuredPeaks
+from spaces.cpu.target import CpuTarget
+from spaces.registry import space_for
+from spaces.target import Target
+
+GIGA = 1e9
+
+
+def roofline(target: Target, space_for: SpaceFor = space_for) -> AnalyticModel:
+    """The model that needs no data, by the peaks of ``target`` where these were measured before.
+
+    Nothing is measured for it, so that an answer never takes seconds: ``tilewright tune`` and
+    ``doctor`` do that.
+    """
+    return AnalyticModel(_measured(target), space_for)
+
+
+def _measured(target: Target) -> MeasuredPeaks | None:
+    if not isinstance(target, CpuTarget):
+        return None
+    from measure.cpu.peak import known_peaks
+
+    peaks = known_peaks(target)
+    if peaks is None:
+        return None
+    read = peaks.read_gbs
+    return MeasuredPeaks(
+        flops=GIGA * peaks.fma_gflops,
+        register_bandwidth=GIGA * read["near"],
+        near_bandwidth=GIGA * read["middle"],
+        middle_bandwidth=GIGA * read["far"],
+        main_bandwidth=GIGA * read["main"],
+    )
