@@ -37,8 +37,8 @@ LEAST_UNCERTAINTY = 0.01
 class Settings:
     """How the trees are grown; the defaults fit 256 rows in about 0.1 s of one core.
 
-    ``rounds`` and ``depth`` are for up to 256 rows; with more the rounds grow as the square root
-    of the rows and the depth by one for each four times as many, both within bounds. ``floor``
+    ``rounds`` and ``depth`` are for 256 rows. The rounds grow as the square root of the rows, and
+    from there on the depth by one for each four times as many, both within bounds. ``floor``
     is added to a label to make its weight, so that failures count too. Each of ``members`` sees
     a row with probability ``share``.
     """
@@ -56,8 +56,9 @@ class Settings:
 
     def grown(self, rows: int) -> tuple[int, int]:
         """Rounds and depth for so many rows."""
-        ratio = max(rows / 256, 1.0)
-        return min(int(self.rounds * ratio**0.5), 400), min(self.depth + int(log(ratio, 4)), 9)
+        ratio = rows / 256
+        rounds = max(self.rounds / 2, self.rounds * ratio**0.5)
+        return min(int(rounds), 400), min(self.depth + int(log(max(ratio, 1.0), 4)), 9)
 
 
 @dataclass(frozen=True)

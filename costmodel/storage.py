@@ -65,6 +65,8 @@ def read_model(
     Raises InputError unless trees and sidecar are there, belong together, and are of this
     version of the features.
     """
+    if path.exists() and not sidecar(path).exists():
+        raise InputError(f"model {path} lacks its sidecar {sidecar(path)}, which says what it is")
     try:
         trees = path.read_bytes()
         description = json.loads(sidecar(path).read_bytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, closing
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ import numpy as np
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Measurement
 from scheduler.interrupt import Interrupt
+from scheduler.machine import roofline
 from scheduler.pace import Pace
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
@@ -264,7 +265,6 @@ class Tuner:
 
 def default_search(space: Space, seed: int) -> Search:
     """Evolution under the learned model, with the roofline as its prior."""
-    from costmodel.analytic import AnalyticModel
     from costmodel.model import XGBoostModel
     from scheduler.evolutionary import EvolutionarySearch
 
@@ -275,14 +275,12 @@ def default_search(space: Space, seed: int) -> Search:
         return space
 
     model = XGBoostModel(space_for=this_space)
-    return EvolutionarySearch(space, model, AnalyticModel(space_for=this_space), seed)
+    return EvolutionarySearch(space, model, roofline(space.target, this_space), seed)
 
 
 def expected_latency(space: Space) -> float:
     """Seconds of one call of a good schedule, by the roofline; 0 if that knows nothing."""
-    from costmodel.analytic import AnalyticModel
-
-    latency = AnalyticModel().latency(space, space.sample(np.random.default_rng(0), 64))
+    latency = roofline(space.target).latency(space, space.sample(np.random.default_rng(0), 64))
     known = latency[np.isfinite(latency)]
     return float(known.min()) if len(known) else 0.0
 
@@ -303,21 +301,23 @@ def tune(
     patience: int | None = None,
     seed: int = 0,
     on_progress: OnProgress | None = None,
+    executor: Executor | None = None,
 ) -> TuningResult:
     """Tune ``workload`` on this machine and keep every result in ``database``.
 
-    ``target`` may be a name (``spaces.target.detect_target``), ``database`` a path or URL. See
-    :meth:`Tuner.run` for the budgets.
+    ``target`` may be a name (``spaces.target.detect_target``), ``database`` a path or URL;
+    ``executor`` takes the place of this machine. See :meth:`Tuner.run` for the budgets.
     """
     from measure.database import Database
 
     if isinstance(target, str):
         target = detect_target(target)
-    if isinstance(database, Database):
-        tuner = Tuner(workload, target, database, seed=seed)
-        return tuner.run(trials, seconds, patience, on_progress)
-    with Database(database) as opened:
-        tuner = Tuner(workload, target, opened, seed=seed)
+    with ExitStack() as stack:
+        if executor is None:  # says what is missing here before a database is made
+            executor = stack.enter_context(closing(local_executor(target)))
+        if not isinstance(database, Database):
+            database = stack.enter_context(Database(database))
+        tuner = Tuner(workload, target, database, executor, seed=seed)
         return tuner.run(trials, seconds, patience, on_progress)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -43,19 +44,18 @@ def tune_command(
     from scheduler.cli.progress import JsonLines, LiveTable
     from scheduler.limits import check_memory
     from scheduler.progress import Stop
-    from scheduler.tuner import tune
+    from scheduler.tuner import local_executor, tune
     from scheduler.yardstick import measure_yardstick
     from spaces.registry import space_for
 
     check_memory(workload)
     space_for(workload, machine)  # says what is wrong before anything is measured or made
-    with Database(db) as database:
+    with closing(local_executor(machine)) as executor, Database(db) as database:
         yardstick = measure_yardstick(workload, machine)
         display = LiveTable if sys.stdout.isatty() else JsonLines
         with display(yardstick) as show:
-            result = tune(
-                workload, machine, database, trials, seconds, patience, seed, show.progress
-            )
+            budget = (trials, seconds, patience)
+            result = tune(workload, machine, database, *budget, seed, show.progress, executor)
             show.result(result)
     interrupted = result.stopped is Stop.INTERRUPTED
     if result.best is None:

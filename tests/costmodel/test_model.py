@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -173,3 +174,9 @@ def test_importing_the_package_loads_no_xgboost():
         "sys.exit(bool({'xgboost', 'scipy', 'torch', 'pandas'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_model_without_its_sidecar_is_refused_by_its_name(saved):
+    sidecar(saved).unlink()
+    with pytest.raises(InputError, match=re.escape(f"lacks its sidecar {sidecar(saved)}")):
+        XGBoostModel.load(saved)

@@ -122,6 +122,13 @@ def test_interrupted_tuning_ends_with_the_best_so_far(tmp_path):
         assert len(list(database.records())) >= result["trials"]
 
 
+def test_tuning_for_a_gpu_that_is_not_here_makes_no_database(tmp_path, capsys):
+    path = tmp_path / "tuning.db"
+    assert run(["tune", *SMALL, "--target", "cuda:sm_80", "--db", str(path)]) == 2
+    assert "GPU" in capsys.readouterr().err
+    assert not path.exists()
+
+
 def test_the_first_interrupt_is_noted_and_the_second_raises():
     before = signal.getsignal(signal.SIGINT)
     with Interrupt() as interrupt:
