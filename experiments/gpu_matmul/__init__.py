@@ -1,0 +1,1 @@
+"""Our best schedules against cuBLAS and Triton on a GPU, interleaved in one process."""

@@ -1,0 +1,175 @@
+"""Doctor, verify, tune and compare on the GPU of this machine; see README.md beside this file.
+
+    python -m experiments.gpu_matmul [--minutes 10] [--seconds 20] [--only TEXT] [--out DIR]
+
+Writes ``results.json`` after every case and ``results.svg`` at the end. A further call goes on:
+it takes the cases that were tuned least, and tunes them from where they stand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import statistics
+import sys
+import time
+from collections import Counter
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from experiments.gpu_matmul.cases import Case, all_cases
+from experiments.gpu_matmul.summary import draw, in_turn, ratio, summarise
+from measure.database import Database
+from scheduler import best, tune
+from scheduler.doctor import diagnose
+from scheduler.verification import draw as draw_schedules
+from scheduler.verification import measure
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.target import Target, detect_target
+
+VERIFIED = (
+    {"m": 1000, "n": 1032, "k": 520, "dtype": "bfloat16", "epilogue": "gelu(x + bias[n])"},
+    {"m": 515, "n": 1027, "k": 333, "dtype": "float16", "b": "col"},
+    {"m": 640, "n": 512, "k": 1024, "dtype": "float8_e4m3fn", "out": "bfloat16", "b": "col"},
+    {"m": 777, "n": 640, "k": 555, "dtype": "float32", "a": "col"},
+    {"m": 256, "n": 512, "k": 512, "dtype": "int8", "b": "col", "c": "col"},
+)
+TRIALS = 4096
+
+
+def main() -> int:
+    options = _options()
+    end = time.monotonic() + 60 * options.minutes
+    try:
+        target = detect_target("cuda")
+    except InputError as error:
+        print(f"gpu_matmul: {error}", file=sys.stderr)
+        return 2
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / "results.json"
+    results = json.loads(path.read_text()) if path.exists() else {"cases": {}}
+
+    def save() -> None:
+        results["summary"] = summarise(results["cases"])
+        path.write_text(json.dumps(results, indent=1) + "\n")
+
+    if "machine" not in results:
+        results["machine"] = machine(target)
+        save()
+    if "verification" not in results:
+        results["verification"] = verify(target, options.schedules)
+        save()
+        print(json.dumps(results["verification"], indent=1), flush=True)
+    with Database(out / "tuning.db") as database:
+        for case in in_turn(all_cases(), results["cases"]):
+            left = end - time.monotonic()
+            if options.only in case.name and left > options.seconds + 10:
+                before = results["cases"].get(case.name, {}).get("tuning_seconds", 0.0)
+                row = run(case, target, database, options.seconds)
+                row["tuning_seconds"] += before
+                results["cases"][case.name] = row
+                save()
+                print(line(case.name, row), flush=True)
+    save()
+    draw(results["cases"], out / "results.svg")
+    print(json.dumps(results["summary"], indent=1))
+    return 0
+
+
+def verify(target: Target, schedules: int) -> dict[str, Any]:
+    """Random schedules of every template on the hardware, against the float64 reference."""
+    counts: dict[str, Counter[str]] = {}
+    failures = []
+    for seed, parameters in enumerate(VERIFIED):
+        space = space_for(workload("matmul", **parameters), target)
+        for verdict in measure(space, draw_schedules(space, schedules, seed)):
+            outcome = "right" if verdict.right else "refused" if verdict.refused else "wrong"
+            counts.setdefault(verdict.schedule.template, Counter())[outcome] += 1
+            if outcome == "wrong":
+                text = f"{verdict.error_kind}: {verdict.error_text}"
+                failures.append(
+                    {
+                        "workload": str(space.workload),
+                        "schedule": verdict.schedule.to_json(),
+                        "error": text,
+                    }
+                )
+    return {"templates": counts, "failures": failures}
+
+
+def run(case: Case, target: Target, database: Database, seconds: float) -> dict[str, Any]:
+    """Tune one case for so long, then time it against the libraries."""
+    import torch
+
+    from experiments.gpu_matmul.contenders import cublas, largest_error, tensors, triton_call
+    from experiments.gpu_matmul.timing import interleave
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    row: dict[str, Any] = {"regimes": case.regimes, "flops": case.workload.flops}
+    tuned = tune(case.workload, target, database, TRIALS, seconds)
+    row |= {"trials": tuned.trials, "tuning_seconds": tuned.seconds}
+    row |= {"failures": dict(tuned.failures), "median_s": {}}
+    if tuned.best is None:
+        return row
+    row["schedule"] = tuned.best.schedule.to_json()
+    ours = best(case.workload, target, database)
+    a, b, c = tensors(case)
+    calls = {"tilewright": lambda: ours(a, b, out=c)}
+    calls["tilewright"]()
+    row["max_abs_error"] = {"tilewright": largest_error(a, b, c)}
+    makers = {"cublas": cublas, "triton": triton_call}
+    for name, make in makers.items():
+        try:
+            calls[name] = make(a, b, torch.empty_like(c))
+            calls[name]()
+        except Exception as error:  # a library without this type is no reason to stop
+            calls.pop(name, None)
+            row.setdefault("unavailable", {})[name] = str(error).splitlines()[0][:200]
+    times = interleave(calls)
+    row["median_s"] = {name: statistics.median(t) for name, t in times.items()}
+    row["least_s"] = {name: min(t) for name, t in times.items()}
+    row["tflops"] = {name: row["flops"] / t / 1e12 for name, t in row["median_s"].items()}
+    return row
+
+
+def line(name: str, row: dict[str, Any]) -> str:
+    """One case in a line."""
+    rates = " ".join(f"{who} {rate:.0f}" for who, rate in row.get("tflops", {}).items())
+    over = ratio(row, "cublas")
+    against = "no time" if over is None else f"{over:.3f} x cuBLAS"
+    return f"{name:34s} {against}, TFLOP/s: {rates} ({row['trials']} trials)"
+
+
+def machine(target: Target) -> dict[str, Any]:
+    """What the numbers are measured on and with."""
+    versions = {}
+    for package in ("torch", "triton", "cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cublas"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            versions[package] = "absent"
+    return {
+        "date": datetime.date.today().isoformat(),
+        "target": target.to_json(),
+        "packages": versions,
+        "doctor": [f"{f.name}: {f.state}: {f.text}" for f in diagnose()],
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.gpu_matmul")
+    parser.add_argument("--minutes", type=float, default=10.0, help="for all of it")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of tuning a case in a call")
+    parser.add_argument("--schedules", type=int, default=12, help="to verify of each problem")
+    parser.add_argument("--only", default="", help="only cases whose name contains this text")
+    parser.add_argument("--out", type=Path, default=Path("gpu_matmul_results"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Interleaved device times with a cold L2."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+
+import torch
+
+Call = Callable[[], object]
+
+
+def interleave(
+    calls: Mapping[str, Call], rounds: int = 40, seconds: float = 2.0
+) -> dict[str, list[float]]:
+    """Seconds of one call, a list a name, in shuffled rounds after two that do not count.
+
+    Before each call the L2 is flushed; while that runs, the call and both events are queued, so
+    that the processor's time does not show. Stops when ``seconds`` of device time are spent.
+    """
+    size = 4 * torch.cuda.get_device_properties(0).L2_cache_size
+    flush = torch.empty(size, dtype=torch.uint8, device="cuda")
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    names, spent = list(calls), 0.0
+    for number in range(rounds + 2):
+        random.shuffle(names)
+        events = []
+        for name in names:
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            flush.zero_()
+            start.record()
+            calls[name]()
+            end.record()
+            events.append((name, start, end))
+        torch.cuda.synchronize()
+        for name, start, end in events:
+            elapsed = start.elapsed_time(end) * 1e-3
+            spent += elapsed
+            if number >= 2:
+                times[name].append(elapsed)
+        if spent > seconds and number >= 6:
+            break
+    return times

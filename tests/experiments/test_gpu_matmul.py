@@ -1,0 +1,76 @@
+"""The GPU comparison as far as it runs without one: its cases, order, summary and refusal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from experiments.gpu_matmul.cases import all_cases
+from experiments.gpu_matmul.summary import draw, in_turn, summarise
+from spaces.registry import space_for
+from spaces.target import detect_target
+
+
+def row(ours: float | None, cublas: float, triton: float | None, *regimes: str) -> dict:
+    times = {"tilewright": ours, "cublas": cublas, "triton": triton}
+    known = {name: t for name, t in times.items() if t is not None}
+    return {"regimes": list(regimes), "median_s": known, "tuning_seconds": 5.0}
+
+
+def test_the_cases_are_those_of_the_comparison():
+    cases = all_cases()
+    assert len({case.name for case in cases}) == len(cases) == 6 + 40 - 1 + 16
+    layers = [case for case in cases if "layers" in case.regimes]
+    assert len(layers) == 40
+    assert sum("layers, m <= 128" in case.regimes for case in cases) == 24
+    assert all(case.regimes for case in cases)
+
+
+def test_every_case_has_a_space():
+    target = detect_target("cuda:sm_90a")
+    for case in all_cases():
+        space = space_for(case.workload, target)
+        tensor_cores = case.dtype != "float32" and case.m % 16 == 0
+        assert ("hopper" in space.templates) >= tensor_cores, case.name
+
+
+def test_the_summary_names_the_losses():
+    cases = {
+        "a": row(1.0, 2.0, 4.0, "layers", "squares"),
+        "b": row(1.0, 0.5, None, "layers"),
+        "c": row(None, 0.5, 1.0, "layers"),
+    }
+    summary = summarise(cases)
+    losing = {"cases": 2, "geomean": pytest.approx(1.0), "least": 0.5, "losses": ["b"]}
+    assert summary["layers"]["cublas"] == losing
+    assert summary["layers"]["triton"]["cases"] == 1
+    assert summary["squares"]["cublas"]["losses"] == []
+    assert summarise({}) == {}
+
+
+def test_a_second_call_takes_what_was_tuned_least():
+    cases = all_cases()
+    done = {case.name: row(1.0, 1.0, 1.0, "layers") for case in cases[:5]}
+    done[cases[1].name]["tuning_seconds"] = 2.0
+    order = in_turn(cases, done)
+    assert order[:-5] == cases[5:]
+    assert order[-5:] == [cases[1], cases[0], *cases[2:5]]
+
+
+def test_the_chart_is_drawn(tmp_path):
+    cases = {"a": row(1.0, 2.0, None, "layers"), "b": row(1.0, 0.5, 2.0, "squares")}
+    draw(cases, tmp_path / "chart.svg")
+    assert "over cublas" in (tmp_path / "chart.svg").read_text()
+    draw({}, tmp_path / "empty.svg")
+
+
+@pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU here")
+def test_without_a_gpu_it_says_so(tmp_path):
+    command = [sys.executable, "-m", "experiments.gpu_matmul", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("gpu_matmul: target 'cuda' needs an NVIDIA GPU")
+    assert not (tmp_path / "out").exists()
