@@ -1,0 +1,42 @@
+"""Tuning for a GPU from end to end, the GPU being emulated."""
+
+from __future__ import annotations
+
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.cuda.runner import CudaRunner
+from measure.database import Database
+from measure.executor import LocalExecutor
+from measure.measurement import ErrorKind
+from measure.timing import TimingProtocol
+from scheduler.query import Provenance, query
+from scheduler.tuner import Tuner
+from spaces.operators import workload
+from spaces.target import detect_target
+from tests.measure.cuda import emulated_device
+from tests.measure.cuda.emulated_device import PackingBuilder
+
+TARGET = detect_target("cuda:sm_90a")
+OPENER = "tests.measure.cuda.emulated_device:open_device"
+WORK = workload("matmul", m=64, n=48, k=64, dtype="float16", b="col", epilogue="relu(x)")
+
+
+def test_a_run_verifies_records_and_finds_a_best(tmp_path, monkeypatch):
+    monkeypatch.setenv(emulated_device.LIBRARIES, str(tmp_path))
+    protocol = TimingProtocol(samples=2, contender_samples=1)
+    runner = CudaRunner(TARGET, OPENER, protocol, least_seconds=60)
+    builder = PackingBuilder(NvrtcBuilder(TARGET, jobs=2))
+    executor = LocalExecutor(TARGET, builder=builder, runner=runner)
+    path = tmp_path / "tuning.db"
+    try:
+        with Database(path) as database:
+            result = Tuner(WORK, TARGET, database, executor, seed=1).run(trials=8, seconds=120)
+    finally:
+        executor.close()
+    assert result.trials == 8
+    assert set(result.failures) <= {ErrorKind.REJECTED}
+    assert result.best is not None
+    answer = query(WORK, TARGET, path)
+    assert answer.provenance is Provenance.MEASURED
+    assert answer.schedule == result.best.schedule
+    assert answer.record.measurement.clock == "device"
+    assert answer.record.measurement.info["registers"] > 0
