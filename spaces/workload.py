@@ -168,7 +168,15 @@ class Workload:
         return _contract(self, [np.asarray(inputs[o.name]).astype(wide) for o in self.inputs])
 
     def finish(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The epilogue of sums that :meth:`contract` gave."""
+        """The epilogue of sums that :meth:`contract` gave, within the range of the output if that
+        is an integer: kernels saturate."""
+        finished = self._fused(accumulator, inputs)
+        if not self.output.element.is_integer:
+            return finished
+        range_ = np.iinfo(self.output.element.numpy)
+        return np.clip(finished, range_.min, range_.max)
+
+    def _fused(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         if self.epilogue is None:
             return accumulator
         letters = {axis: i for i, axis in enumerate(self.output.axes)}
@@ -192,14 +200,17 @@ class Workload:
         analysis, SISC 41, 2019) these add up to a standard deviation of 0.07 K units; K units are
         far beyond what any of millions of elements shows, and far below one product gone wrong.
         The 16 units cover a vectorised epilogue's last bits. The output's own rounding is
-        relative. Integers compare exactly.
+        relative. Integer sums compare exactly where they are the output; of products up to 64 of
+        integers, an epilogue in float32 sees the rounded sum, and an integer output rounds again.
         """
         accumulator, output = dtype(self.accumulator), self.output.element
-        if accumulator.is_integer and self.epilogue is None:
+        if accumulator.is_integer and output.is_integer and self.epilogue is None:
             return (0.0, 0.0)
-        unit = max(accumulator.epsilon, dtype("float32").epsilon * 2**-29)
+        unit = dtype("float32" if accumulator.is_integer else self.accumulator).epsilon
+        largest = 64.0 if accumulator.is_integer else 1.0
         terms = prod(axis.extent for axis in self.axes if axis.reduction)
-        return (2.0 * max(output.epsilon, unit), unit * (terms + 16.0) + output.epsilon * 1e-3)
+        rounding = 0.5 if output.is_integer else output.epsilon * 1e-3
+        return (2.0 * max(output.epsilon, unit), largest * unit * (terms + 16.0) + rounding)
 
 
 def _random(generator: np.random.Generator, operand: Operand) -> np.ndarray:

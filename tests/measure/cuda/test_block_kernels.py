@@ -67,6 +67,13 @@ def hard_cases() -> dict[str, tuple]:
             work = matmul(40, 36, 100, orders, dtype=dtype)
             cases[f"mma, {dtype}, {' '.join(orders)}"] = case("mma", work)
     for name in ("simt", "mma"):
+        for out, epilogue in (
+            ("float32", "gelu(x * s + bias[n])"),
+            ("int8", "x * 0.02"),
+            ("int8", ""),
+        ):
+            work = matmul(41, 36, 67, dtype="int8", out=out, epilogue=epilogue)
+            cases[f"{name}, int8 to {out} by {epilogue}"] = case(name, work)
         work = matmul(41, 36, 67, dtype="float16", accumulator="float16", epilogue="relu(x)")
         cases[f"{name}, float16 sums"] = case(name, work)
     for exchange in ("store", "add"):
