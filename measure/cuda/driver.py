@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from measure.cuda.compilation import compile_cubin
@@ -36,7 +37,7 @@ class CudaDevice:
         self.multiprocessors = self._attribute("MULTIPROCESSOR_COUNT")
         flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
         self._stream = checked(driver.cuStreamCreate(flags))
-        self._events = [checked(driver.cuEventCreate(0)) for _ in range(2)]
+        self._events: list[tuple[Any, ...]] = []
         self._flush_bytes = 4 * self._attribute("L2_CACHE_SIZE")
         self._flush_address = self.allocate(self._flush_bytes)
 
@@ -78,25 +79,18 @@ class CudaDevice:
         return call
 
     def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:
-        """By events around one launch, or around the replay of a graph of several.
-
-        A cold launch is queued behind the flush, so that the processor's own time is hidden. Of
-        a cold graph the time of its flushes alone is subtracted.
-        """
+        """By events around the launch; of several launches, which are replayed as a graph with
+        the events in it, the median. A cold one is queued behind the flush, so that the
+        processor's own time is hidden."""
+        while len(self._events) < calls:
+            self._events.append(tuple(checked(self._driver.cuEventCreate(0)) for _ in range(2)))
         if calls == 1:
-            if cold:
-                self._flush()
-            return self._between(call)
-        launches = self._graph((self._flush, call) if cold else (call,), calls)
-        flushes = self._graph((self._flush,), calls) if cold else None
-        try:
-            total = self._replayed(launches)
-            idle = self._replayed(flushes) if flushes is not None else 0.0
-        finally:
-            for graph in (launches, flushes):
-                if graph is not None:
-                    checked(self._driver.cuGraphExecDestroy(graph))
-        return max(total - idle, 1e-9) / calls
+            self._record(call, self._events[0], cold)
+        else:
+            self._replay(call, calls, cold)
+        self._synchronize()
+        elapsed = self._driver.cuEventElapsedTime
+        return median(checked(elapsed(*pair)) * 1e-3 for pair in self._events[:calls])
 
     def _attribute(self, name: str) -> int:
         attribute = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
@@ -109,43 +103,35 @@ class CudaDevice:
             raise LoadError(f"{kernel.entry} does not compile: {done.log}")
         return done.cubin
 
-    def _flush(self) -> None:
-        self.fill(self._flush_address, 1, self._flush_bytes)
-
     def _synchronize(self) -> None:
         checked(self._driver.cuStreamSynchronize(self._stream))
 
-    def _between(self, call: Call) -> float:
-        start, end = self._events
-        checked(self._driver.cuEventRecord(start, self._stream))
+    def _record(self, call: Call, pair: Any, cold: bool, flags: int = 0) -> None:
+        """Queue one launch between two events."""
+        record, (start, end) = self._driver.cuEventRecordWithFlags, pair
+        if cold:
+            self.fill(self._flush_address, 1, self._flush_bytes)
+        checked(record(start, self._stream, flags))
         call()
-        checked(self._driver.cuEventRecord(end, self._stream))
-        checked(self._driver.cuEventSynchronize(end))
-        return float(checked(self._driver.cuEventElapsedTime(start, end))) * 1e-3
+        checked(record(end, self._stream, flags))
 
-    def _graph(self, parts: tuple[Call, ...], times: int) -> Any:
+    def _replay(self, call: Call, calls: int, cold: bool) -> None:
+        """Queue a graph of launches twice; the second time counts."""
         driver = self._driver
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        external = driver.CUevent_record_flags.CU_EVENT_RECORD_EXTERNAL.value
         checked(driver.cuStreamBeginCapture(self._stream, mode))
         try:
-            for _ in range(times):
-                for part in parts:
-                    part()
+            for pair in self._events[:calls]:
+                self._record(call, pair, cold, external)
         finally:
             graph = checked(driver.cuStreamEndCapture(self._stream))
-        try:
-            return checked(driver.cuGraphInstantiate(graph, 0))
-        finally:
-            checked(driver.cuGraphDestroy(graph))
-
-    def _replayed(self, graph: Any) -> float:
-        """Seconds of a replay, after one that is not timed."""
-
-        def call() -> None:
-            checked(self._driver.cuGraphLaunch(graph, self._stream))
-
-        call()
-        return self._between(call)
+        replay = checked(driver.cuGraphInstantiate(graph, 0))
+        checked(driver.cuGraphLaunch(replay, self._stream))
+        checked(driver.cuGraphLaunch(replay, self._stream))
+        self._synchronize()
+        checked(driver.cuGraphExecDestroy(replay))
+        checked(driver.cuGraphDestroy(graph))
 
 
 def open_device(ordinal: int = 0) -> CudaDevice:

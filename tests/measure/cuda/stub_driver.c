@@ -56,6 +56,7 @@ static int is_capturing(void *stream, int *status) {
 }
 static int exchange(int *mode) { int old = capturing; capturing = *mode; *mode = old; return 0; }
 static int event_create(void **event, unsigned flags) { *event = (void *)0x5000; return 0; }
+static int record(void *event, void *stream, unsigned flags) { say("event %u\n", flags); return 0; }
 static int elapsed(float *ms, void *start, void *end) { *ms = 2.0f; return 0; }
 static int allocate(unsigned long long *address, size_t size) {
   *address = (unsigned long long)aligned_alloc(256, (size + 255) / 256 * 256);
@@ -123,7 +124,7 @@ static const struct { const char *name; void *function; } known[] = {
     {"cuThreadExchangeStreamCaptureMode", exchange}, {"cuGraphInstantiate", instantiate},
     {"cuGraphInstantiateWithFlags", instantiate}, {"cuGraphDestroy", fine},
     {"cuGraphExecDestroy", fine}, {"cuGraphLaunch", graph_launch}, {"cuEventCreate", event_create},
-    {"cuEventRecord", fine}, {"cuEventSynchronize", fine}, {"cuEventElapsedTime", elapsed},
+    {"cuEventRecordWithFlags", record}, {"cuEventSynchronize", fine}, {"cuEventElapsedTime", elapsed},
     {"cuMemAlloc", allocate}, {"cuMemFree", release}, {"cuMemsetD8Async", set_bytes},
     {"cuMemcpyHtoD", to_device}, {"cuMemcpyDtoH", from_device}, {"cuLibraryLoadData", load},
     {"cuLibraryGetKernel", get_kernel}, {"cuKernelSetAttribute", set_attribute},

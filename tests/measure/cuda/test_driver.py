@@ -64,15 +64,16 @@ def test_a_launch_reaches_the_driver_as_it_is_meant(tmp_path):
     assert found["read"] == "aZc"
     assert found["bad"].startswith("CUDA_ERROR_INVALID_IMAGE")
     assert found["fails"].startswith("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")
-    assert found["seconds"] == pytest.approx([2e-3, 0.5e-3])
+    assert found["seconds"] == pytest.approx([2e-3, 2e-3])
     assert log[0] == "attribute made 8 70000"
     # rank, base, dims/box/steps, byte strides, interleave, swizzle, fill: as cuda.h numbers them
     assert log[1] == f"map 9 2 {a} 128/64/1 64/32/1 +256 0 3 0"
     assert log[2] == f"map 7 1 {workspace} 64/32/1 0 0 0"
     launch = f"launch made 6,2,1 96,1,1 70000 0x2001 id4:2,1,1 {a} {c} {workspace} {a} {workspace}"
     assert log[3] == launch
-    assert log[4] == launch
-    assert log[5:] == ["begin 2", *[launch] * 4, "end", "replay", "replay"]
+    assert log[4:7] == ["event 0", launch, "event 0"]
+    captured = ["event 1", launch, "event 1"] * 4  # 1 is CU_EVENT_RECORD_EXTERNAL
+    assert log[7:] == ["begin 2", *captured, "end", "replay", "replay"]
 
 
 SERVE = """
