@@ -80,9 +80,9 @@ class EvolutionarySearch:
         if len(leaders):
             around = self._space.neighbours(leaders, generator)
             near = min(_share(choice.neighbours, count, generator), count - blind)
-            asked += self._choose(around, asked, near, diversity)
-        evolved = self._evolve(generator, leaders)
-        asked += self._choose(evolved, asked, count - blind - len(asked), diversity)
+            asked += self._choose(around, self._score(around), asked, near, diversity)
+        evolved, score = self._evolve(generator, leaders)
+        asked += self._choose(evolved, score, asked, count - blind - len(asked), diversity)
         asked.extend(self._history.sample(generator, count - len(asked)))
         return self._history.take(asked)
 
@@ -107,8 +107,11 @@ class EvolutionarySearch:
             score = (1.0 - self._trust) * score + self._trust * learnt
         return score
 
-    def _evolve(self, generator: np.random.Generator, leaders: Population) -> Population:
-        """Promising rows: random ones and the leaders, then generations of their children."""
+    def _evolve(
+        self, generator: np.random.Generator, leaders: Population
+    ) -> tuple[Population, np.ndarray]:
+        """Promising rows and their scores: random ones and the leaders, then generations of
+        their children."""
         choice = self._evolution
         immigrants = self._space.sample(generator, choice.immigrants)
         population = np.concatenate([leaders, immigrants])
@@ -123,20 +126,23 @@ class EvolutionarySearch:
             kept = distinct(population)
             score = np.concatenate([score, self._score(children)])[kept]
             population = population[kept]
-        return population
+        return population, score
 
     def _choose(
-        self, pool: Population, before: Sequence[np.ndarray], count: int, diversity: float
+        self,
+        pool: Population,
+        score: np.ndarray,
+        before: Sequence[np.ndarray],
+        count: int,
+        diversity: float,
     ) -> list[np.ndarray]:
         """At most ``count`` free rows of ``pool``, from now on taken.
 
         Each is the best by score less ``diversity`` times its likeness to the nearest row chosen
         before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998).
         """
-        pool = self._history.fresh(pool)
-        if not len(pool):
-            return []
-        score = self._score(pool)
+        fresh = self._history.fresh(pool)
+        pool, score = pool[fresh], score[fresh]
         likeness = np.zeros(len(pool))
         for row in before:
             likeness = np.maximum(likeness, self._likeness(pool, row))

@@ -74,10 +74,11 @@ class History:
         rows = [self._rows[key] for _, key in ranked[:count]]
         return np.stack(rows) if rows else np.zeros((0, self.space.width), dtype=np.int32)
 
-    def fresh(self, population: Population) -> Population:
-        """The distinct rows that are not taken, in the order in which they first stand."""
+    def fresh(self, population: Population) -> list[int]:
+        """Positions of the distinct rows that are not taken, in the order in which they first
+        stand."""
         first = _first(population)
-        return population[[i for identity, i in first.items() if identity not in self._taken]]
+        return [i for identity, i in first.items() if identity not in self._taken]
 
     def free(self, row: np.ndarray) -> bool:
         """Whether the row is not taken."""
@@ -88,7 +89,8 @@ class History:
 
         Where sampling finds hardly anything new, the rest comes from enumeration.
         """
-        rows = self.fresh(self.space.sample(generator, 4 * count))[:count]
+        rows = self.space.sample(generator, 4 * count)
+        rows = rows[self.fresh(rows)[:count]]
         if len(rows) < count:
             found = {_identity(row) for row in rows}
             every = (row for block in self.space.blocks() for row in block)

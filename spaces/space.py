@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -204,7 +203,7 @@ class Space:
 
     def neighbours(self, rows: np.ndarray, generator: np.random.Generator) -> Population:
         """All distinct valid schedules one decision away from one of ``rows`` (a row or a
-        population), repaired where rules ask; none of ``rows`` itself."""
+        population), repaired where rules ask and few changes suffice; none of ``rows``."""
         origins = np.atleast_2d(rows)
         active = self._active(origins)
         parents, columns, values = [], [], []
@@ -219,6 +218,7 @@ class Space:
             np.concatenate(columns),
             np.concatenate(values),
             generator,
+            attempts=4,  # the rest would be far away
         )
         changed = np.unique(changed, axis=0)
         same = (changed[:, None] == origins[None]).all(axis=2).any(axis=1)
@@ -345,12 +345,18 @@ class Space:
         }
 
     def _change(
-        self, population: Population, column: np.ndarray, value: np.ndarray, generator: Any
+        self,
+        population: Population,
+        column: np.ndarray,
+        value: np.ndarray,
+        generator: np.random.Generator,
+        attempts: int = 8,
     ) -> Population:
         changed = self._preferences(population)
         changed[np.arange(len(population)), column] = value
         groups = [
-            self.complete(changed[column == c], generator, first=int(c)) for c in np.unique(column)
+            self.complete(changed[column == c], generator, first=int(c), attempts=attempts)
+            for c in np.unique(column)
         ]
         return np.concatenate(groups) if groups else population
 

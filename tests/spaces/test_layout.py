@@ -3,11 +3,11 @@ from math import prod
 
 import numpy as np
 import pytest
-from c_program import run_c
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from spaces.layout import column_major, row_major, strided, swizzled
+from tests.spaces.c_program import run_c
 
 
 @st.composite

@@ -3,11 +3,11 @@ from itertools import product
 from math import prod
 
 import pytest
-from c_program import run_c
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from spaces.mapping import repeat, spatial
+from tests.spaces.c_program import run_c
 
 MOST = {1: 4, 2: 3, 3: 2}  # extents of one atom by rank: products stay small
 

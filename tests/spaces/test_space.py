@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy_templates import Blocks, Impossible, Lanes
 
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import NO_PREFERENCE, Space
 from spaces.template import Decision, Rule
+from tests.spaces.toy_templates import Blocks, Impossible, Lanes
 
 
 def make_space(*templates):
