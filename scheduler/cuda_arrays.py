@@ -55,13 +55,22 @@ class DevicePort(Port):
         self._kind = "float32" if operand.dtype == "tfloat32" else operand.dtype
         self._tensor_kind: Any = None
 
-    def device_address(self, array: Any, stream: int) -> tuple[int, int]:
-        """Address of the first element and the GPU's number; :class:`InputError` if the array
-        will not do. ``stream`` is the handle of the stream that is going to use it."""
+    def device_address(self, array: Any, stream: int) -> int:
+        """Address of the first element; :class:`InputError` if the array will not do. ``stream``
+        is the handle of the stream that is going to use it."""
         if is_tensor(array):
-            return self._checked_tensor(array)
+            kind = self._tensor_kind or self._torch_kind()
+            if array.dtype is not kind or array.shape != self._shape:
+                raise self._mismatch(array.dtype, tuple(array.shape))
+            if array.stride() != self._steps:
+                self._check_order(array.stride(), self._steps)
+            if not array.is_cuda:
+                raise InputError(f"{self.name} is on {array.device}; allowed: cuda")
+            if array.requires_grad:
+                raise InputError(f"{self.name} requires gradients, kernels have none; detach() it")
+            return int(array.data_ptr())
         if hasattr(array, "__cuda_array_interface__"):
-            return self._from_interface(array.__cuda_array_interface__), -1
+            return self._from_interface(array.__cuda_array_interface__)
         if hasattr(array, "__dlpack__"):
             return self._from_dlpack(array, stream)
         raise InputError(
@@ -74,17 +83,6 @@ class DevicePort(Port):
         return sys.modules["torch"].empty_strided(
             self._shape, self._steps, dtype=self._torch_kind(), device=tensor.device
         )
-
-    def _checked_tensor(self, tensor: Any) -> tuple[int, int]:
-        if not tensor.is_cuda:
-            raise InputError(f"{self.name} is on {tensor.device}; allowed: cuda")
-        if tensor.requires_grad:
-            raise InputError(f"{self.name} requires gradients, kernels have none; detach() it")
-        if tensor.dtype is not self._torch_kind() or tensor.shape != self._shape:
-            raise self._mismatch(tensor.dtype, tuple(tensor.shape))
-        if tensor.stride() != self._steps:
-            self._check_order(tensor.stride(), self._steps)
-        return tensor.data_ptr(), tensor.get_device()
 
     def _torch_kind(self) -> Any:
         if self._tensor_kind is None:
@@ -105,7 +103,7 @@ class DevicePort(Port):
             raise InputError(f"{self.name} is read-only; it is written to")
         return int(address)
 
-    def _from_dlpack(self, array: Any, stream: int) -> tuple[int, int]:
+    def _from_dlpack(self, array: Any, stream: int) -> int:
         """Reads the array's description and leaves the array with its owner."""
         if array.__dlpack_device__()[0] not in CUDA_DEVICES:
             raise InputError(f"{self.name} is not on a GPU; allowed: cuda")
@@ -117,7 +115,7 @@ class DevicePort(Port):
             raise self._mismatch(kind or f"DLPack type {tensor.code}", shape)
         strides = tuple(tensor.strides[: tensor.rank]) if tensor.strides else _dense(shape, 1)
         self._check_order(strides, self._steps)
-        return (tensor.data or 0) + tensor.offset, tensor.device_id
+        return int((tensor.data or 0) + tensor.offset)
 
 
 def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -127,6 +125,15 @@ def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
         strides.append(size)
         size *= extent
     return tuple(reversed(strides))
+
+
+def device_of(array: Any) -> int:
+    """Number of the GPU that an array is on; 0 where it does not say."""
+    if is_tensor(array):
+        return int(array.get_device())
+    if hasattr(array, "__dlpack_device__"):
+        return int(array.__dlpack_device__()[1])
+    return 0
 
 
 def current_stream(device: int) -> int:

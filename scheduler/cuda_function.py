@@ -9,7 +9,7 @@ from measure.cuda.launching import Arguments, bindings, checked, configuration, 
 from measure.measurement import Candidate
 from measure.registry import builder_for
 from scheduler.arrays import in_order, is_tensor
-from scheduler.cuda_arrays import ALIGNMENT, DevicePort, current_stream
+from scheduler.cuda_arrays import ALIGNMENT, DevicePort, current_stream, device_of
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -42,6 +42,7 @@ class CudaFunction:
         self._inputs = tuple(DevicePort(operand) for operand in inputs)
         self._output = DevicePort(output, output=True)
         self._driver = bindings()
+        self._start = self._driver.cuLaunchKernelEx
         self._functions: dict[int, Any] = {}
         self._launches: dict[tuple[int, ...], _Launch] = {}
         self._workspaces: dict[tuple[int, int], int] = {}
@@ -59,29 +60,31 @@ class CudaFunction:
             arrays = in_order(self._inputs, arrays, named)
         first = arrays[0]
         if stream is None:
-            stream = current_stream(first.get_device()) if is_tensor(first) and first.is_cuda else 0
-        addresses = [port.device_address(a, stream) for port, a in zip(self._inputs, arrays)]  # noqa: B905
+            on_gpu = is_tensor(first) and first.is_cuda
+            stream = current_stream(first.get_device()) if on_gpu else 0
         if out is None:
-            if not is_tensor(first):
-                raise InputError("out is needed where the inputs are no torch tensors")
-            out = self._output.empty_like(first)
-        addresses.append(self._output.device_address(out, stream))
-        key = (stream, *(address for address, _ in addresses))
-        launch = self._launches.get(key)
+            out = self._new_output(first)
+        key = [stream]
+        for port, array in zip(self._inputs, arrays):  # noqa: B905
+            key.append(port.device_address(array, stream))
+        key.append(self._output.device_address(out, stream))
+        launch = self._launches.get(tuple(key))
         if launch is None or launch.has_workspace:
-            launch = self._prepare(key, max(device for _, device in addresses), launch)
-        (status,) = self._driver.cuLaunchKernelEx(
-            launch.configuration, launch.function, launch.arguments, 0
-        )
-        if status.value:
+            launch = self._prepare(tuple(key), device_of(first), launch)
+        (status,) = self._start(launch.configuration, launch.function, launch.arguments, 0)
+        if status:
             self._retry(launch, status)
         return out
 
-    def _prepare(self, key: tuple[int, ...], device: int, known: _Launch | None) -> _Launch:
+    def _new_output(self, like: Any) -> Any:
+        if not is_tensor(like):
+            raise InputError("out is needed where the inputs are no torch tensors")
+        return self._output.empty_like(like)
+
+    def _prepare(self, key: tuple[int, ...], ordinal: int, known: _Launch | None) -> _Launch:
         """The launch for a stream and addresses. What is captured in a graph, which may run at
         any time, gets a workspace of its own."""
         stream, *addresses = key
-        ordinal = max(device, 0)
         if known is None:
             self._check(addresses)
         if ordinal not in self._functions:
@@ -136,11 +139,7 @@ class CudaFunction:
         if status is not self._driver.CUresult.CUDA_ERROR_INVALID_CONTEXT:
             checked((status,))
         self._enter(launch.ordinal)
-        checked(
-            self._driver.cuLaunchKernelEx(
-                launch.configuration, launch.function, launch.arguments, 0
-            )
-        )
+        checked(self._start(launch.configuration, launch.function, launch.arguments, 0))
 
     def _is_capturing(self, stream: int) -> bool:
         status = checked(self._driver.cuStreamIsCapturing(self._driver.CUstream(stream)))
