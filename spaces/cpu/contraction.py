@@ -16,6 +16,7 @@ from spaces.cpu.contraction_code import ContractionCode
 from spaces.cpu.contraction_rules import contraction_rules
 from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.thin_blocking import THIN_ROWS
 from spaces.cpu.traffic import contraction_quantities
 from spaces.kernel import Kernel
 from spaces.product import orient, why_no_product
@@ -51,13 +52,20 @@ class Contraction(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product of matrices, or a dtype that kernels here do not load or store."""
+        """Why not: no product of matrices, a dtype that kernels here do not load or store, or so
+        few rows that a thin template serves better."""
         if not isinstance(target, CpuTarget):
             return "needs a CPU target"
         for operand in workload.operands:
             if operand.dtype not in DTYPES:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(DTYPES)}"
-        return why_no_product(workload)
+        reason = why_no_product(workload)
+        if reason is None and (product := orient(workload)).rows <= THIN_ROWS:
+            reason = (
+                f"{product.rows} rows along {product.row} do not repay packed panels; "
+                f"needs more than {THIN_ROWS}"
+            )
+        return reason
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cpu.traffic``."""

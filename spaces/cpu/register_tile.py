@@ -155,13 +155,17 @@ class RegisterTile:
         return lines
 
     def _ahead(self, column: int) -> list[str]:
-        """Prefetches for a vector of b. Other columns are needed only after this whole tile: in
-        L1 they would evict each other if rows are a multiple of a page apart, so L2 gets them."""
-        new_line = column * element_bytes(self.right_dtype) % (4 * LINE) == 0
-        if not new_line or not (self.prefetch or self.prefetch_columns):
+        """Prefetches of the line of b that begins with ``column``.
+
+        Other columns are needed only after this whole tile. In L1 they would evict each other if
+        rows are a multiple of a page apart, so L2 gets them. Asked for by its last element, also
+        a line comes in time that a misaligned tile begins in and the next one ends in.
+        """
+        line = 4 * LINE // element_bytes(self.right_dtype)
+        if column % line or not (self.prefetch or self.prefetch_columns):
             return []
-        hint = ", 0, 2" if self.prefetch_columns else ""
-        ahead = self.right.emit(self.prefetch, column + self.prefetch_columns)
+        hint, last = (", 0, 2", line - 1) if self.prefetch_columns else ("", 0)
+        ahead = self.right.emit(self.prefetch, column + self.prefetch_columns + last)
         places = [f"bk + {ahead}", *([f"bk + {ahead} + {self.apart}"] * (self.apart > 0))]
         return [f"__builtin_prefetch({place}{hint});" for place in places]
 

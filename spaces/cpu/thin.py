@@ -18,7 +18,7 @@ import numpy as np
 from spaces.cpu.prelude import prelude
 from spaces.cpu.simd import C_TYPES
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.thin_blocking import ThinBlocking, thin_blocking
+from spaces.cpu.thin_blocking import THIN_ROWS, ThinBlocking, thin_blocking
 from spaces.cpu.thin_code import ThinCode
 from spaces.cpu.thin_rules import thin_rules
 from spaces.cpu.thin_traffic import thin_quantities
@@ -30,7 +30,6 @@ from spaces.target import Target
 from spaces.template import Columns, Decision, Template
 from spaces.workload import Workload
 
-MOST_ROWS = 16
 FEW_ROWS = 2
 """Rows up to which memory is all that counts."""
 FLOAT = 4
@@ -72,8 +71,8 @@ class Thin(Template):
         if reason:
             return reason
         product = orient(workload)
-        if product.rows > MOST_ROWS:
-            return f"needs at most {MOST_ROWS} rows along {product.row}; there are {product.rows}"
+        if product.rows > THIN_ROWS:
+            return f"needs at most {THIN_ROWS} rows along {product.row}; there are {product.rows}"
         if product.right_runs_deep is not cls.dots:
             wanted = product.depth if cls.dots else product.column
             return f"needs {product.right.name} to be contiguous along {wanted}"

@@ -13,6 +13,8 @@ from spaces.cpu.blocking import blocks_of
 from spaces.integers import ceil_div, round_up
 from spaces.product import Product
 
+THIN_ROWS = 16
+"""Rows up to which a product is thin: the right operand is used too little to repay a copy."""
 CHUNK_UNIT = 64
 """A worker's share of the depth is a multiple of this many terms: whole vectors, whole lines."""
 

@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spaces.cpu.contraction import Contraction
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.cpu.thin import Thin, ThinDots, ThinStream
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
+from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workload import Workload
@@ -96,6 +98,18 @@ def test_refusals_say_what_is_needed(template, parameters, words):
     assert words in template.refuses(w, detect_cpu())
 
 
+@pytest.mark.parametrize("b", ["row", "col"])
+@pytest.mark.parametrize("m", range(1, 17))
+def test_a_thin_template_serves_every_shape_that_the_blocked_one_refuses(m, b):
+    for n, k, registers in itertools.product((1, 40, 5000), (1, 100, 5000), (16, 32)):
+        target = dataclasses.replace(detect_cpu(), vector_registers=registers)
+        w = workload("matmul", m=m, n=n, k=k, b=b)
+        (template,) = space_for(w, target).templates.values()
+        assert isinstance(template, Thin)
+        assert space_for(w, target).count() > 0
+    assert "more than 16" in Contraction.refuses(w, target)
+
+
 @pytest.mark.parametrize(("b", "a"), [("row", "row"), ("col", "col"), ("row", "col")])
 def test_every_rule_refuses_something_and_says_why(a, b):
     target = dataclasses.replace(detect_cpu(), threads=4, cores=4)
@@ -114,6 +128,9 @@ def test_every_rule_refuses_something_and_says_why(a, b):
                     assert f"{rule.name}: {rule.explain(values)}" in sentence
                     seen.add(rule.name)
     assert {"registers", "latency", "threads", "idle_threads", "depth_share"} <= seen
+    assert {"prefetch_streams"} | (
+        {"reuse"} if b == "col" else {"row_tiles", "block_depth"}
+    ) <= seen
     assert "tile_width" in seen or b == "col"
     assert seen & {"packing_needed", "packing_useful"}
 
