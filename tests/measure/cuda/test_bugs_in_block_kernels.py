@@ -1,0 +1,94 @@
+"""Bugs planted in generated SIMT and mma kernels: the emulator must find every one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from measure.cuda.emulator import Emulator, verify
+from tests.measure.cuda.test_block_kernels import ORDERS, case, matmul
+
+LAST_SYNC = r"tw::sync_block\(\);\n(?=\s*\}\n)"
+CASES = {
+    "ring": case("mma", matmul(80, 40, 160, dtype="float16"), tile_columns=32),
+    "crosswise": case("mma", matmul(40, 48, 96, ORDERS[4], dtype="float16")),
+    "slabs": case("mma", matmul(64, 64, 32, dtype="float16"), warp_rows=2, store="shared"),
+    "registers": case("mma", matmul(33, 32, 167, dtype="float16")),
+    "simt": case("simt", matmul(48, 40, 40)),
+    "tails": case("simt", matmul(41, 37, 19)),
+    "split": case("simt", matmul(32, 32, 96), splits=3),
+    "atomics": case("mma", matmul(32, 32, 192, dtype="float16"), splits=3, exchange="add"),
+}
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "no barrier in the ring": ("ring", r"(cp_async_wait<1>\(\);\n\s*)tw::sync_block\(\);", r"\1"),
+    "waits for a group too few": ("ring", r"cp_async_wait<1>", "cp_async_wait<2>"),
+    "does not wait": ("ring", r"tw::cp_async_wait<1>\(\);", ""),
+    "no commit in the prologue": ("ring", r"tw::cp_async_commit\(\);", ""),
+    "fills the stage being read": ("ring", r"\(step \+ 2\) % 3", "step % 3"),
+    "fills the stage to come": ("ring", r"\(step \+ 2\) % 3", "(step + 1) % 3"),
+    "reads the wrong stage": ("ring", r"step % 3 \*", "(step + 1) % 3 *"),
+    "one step too many": ("ring", r"step \+ 2 < steps", "step + 1 < steps"),
+    "one step too few": ("ring", r"step \+ 2 < steps", "step + 3 < steps"),
+    "advances half a tile": ("ring", r"left_from \+= 32", "left_from += 16"),
+    "copies without the swizzle": ("ring", r" \^ ", " + 0 * "),
+    "copies rows that are not there": ("ring", r"(tw::cp_async.*), row0[^?]*\? 16 : 0", r"\1"),
+    "stores rows that are not there": ("ring", r"if \(row0[^&]*&& ", "if ("),
+    "does not transpose": ("crosswise", r"ldmatrix_x4_trans", "ldmatrix_x4"),
+    "halves of a fragment exchanged": (
+        "ring",
+        r"pair\[2\] = \{(.*), (.*)\};",
+        r"pair[2] = {\2, \1};",
+    ),
+    "no barrier before the slabs": ("slabs", r"  tw::sync_block\(\);\n(?=.*slab)", ""),
+    "slabs are read too early": (
+        "slabs",
+        r"(store_shared<2>[^\n]*\n\s*\}\n\s*\}\n)\s*tw::sync_warp\(\);",
+        r"\1",
+    ),
+    "slabs overlap": ("slabs", r"/ 32 \* \d+;", "/ 64 * 1536;"),
+    "stores before the products": ("registers", r"if \(more\)(?=[^}]*store_shared)", "if (!more)"),
+    "no barrier before the loop": ("simt", r"  tw::sync_block\(\);\n(?=.*for \(int step)", ""),
+    "no barrier in the loop": ("simt", LAST_SYNC, ""),
+    "one stage for both": ("simt", r"\(step \+ 1\) % 2", "step % 2"),
+    "terms that are not there": ("tails", r"(?s)(for \(int step.*?)depth0[^&\n]*< 19", r"\1true"),
+    "a term too few": ("simt", r"k0 < 8", "k0 < 7"),
+    "the ticket is kept": ("split", r"tw::store_global\(ticket, 0u\)", ""),
+    "finishes too early": ("split", r"!= 2\) return", "!= 1) return"),
+    "a part is left out": ("split", r"part <= 2", "part <= 1"),
+    "does not clear the sums": ("atomics", r"tw::store_global\(exchanged[^;]*;", ";"),
+    "a part does nothing": ("atomics", r"rest < (\d+) \? rest : \1", r"rest < \1 ? rest : \1 - 1"),
+}
+
+
+def planted(name: str) -> tuple:
+    kind, pattern, replacement = BUGS[name]
+    work, kernel = CASES[kind]
+    source, count = re.subn(pattern, replacement, kernel.source, count=1)
+    assert count == 1, f"{pattern} is not in the kernel"
+    assert source != kernel.source
+    return work, replace(kernel, source=source)
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as running:
+        running.build([kernel for _, kernel in map(planted, BUGS)])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_are_right_before_bugs_are_planted(emulator, name):
+    work, kernel = CASES[name]
+    result = verify(emulator, work, kernel)
+    assert result.error_kind is None, result.error_text
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found(emulator, name):
+    work, kernel = planted(name)
+    result = verify(emulator, work, kernel)
+    assert result.error_kind is not None
+    assert "compile" not in result.error_kind.value, result.error_text
