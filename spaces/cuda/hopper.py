@@ -15,7 +15,7 @@ from spaces.cuda.hopper_code import HopperCode
 from spaces.cuda.hopper_grid import ORDERS
 from spaces.cuda.hopper_multiply import ELEMENTS
 from spaces.cuda.hopper_plan import CLUSTERS, HopperPlan
-from spaces.cuda.hopper_rules import SPARE_REGISTERS, HopperSizes, hopper_rules, promotes
+from spaces.cuda.hopper_rules import HopperSizes, hopper_rules, promotes
 from spaces.cuda.hopper_tile import BLOCK, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import GROUPS, SPLITS
@@ -82,7 +82,7 @@ class Hopper(Template):
         found = grid_quantities(self.product, self.cuda, self._blocks(sizes, c), walk)
         m, n = sizes.cluster(c)
         loaded = (c["block_m"] / n + c["block_n"] / m) / (c["block_m"] + c["block_n"])
-        registers = (sizes.results(c) + SPARE_REGISTERS).astype(np.float64)
+        registers = (sizes.results(c) + sizes.spare).astype(np.float64)
         return {
             **found,
             "near_bytes": found["near_bytes"] * loaded,

@@ -22,7 +22,7 @@ from spaces.layout import Layout, row_major, swizzled
 from spaces.mapping import TaskMapping, repeat, spatial
 
 CHUNK = 64
-"""Most columns of a block that are staged at a time."""
+"""Most columns of a block that are finished at a time."""
 MATRIX = 16
 """Rows and columns of what four 8 x 8 matrices of stmatrix cover."""
 
@@ -49,7 +49,7 @@ class TileStore:
 
     @property
     def chunk(self) -> int:
-        """Columns of a block that are staged at a time."""
+        """Columns of a block that are finished at a time."""
         most = CHUNK if self.swapped else min(CHUNK, WIDEST_SWIZZLE // self._bytes)
         return gcd(self.columns, most)
 
@@ -73,8 +73,20 @@ class TileStore:
         )
 
     def lines(self) -> list[str]:
-        """Finish and write all blocks."""
-        return self._staged_lines() if self.is_staged else self._direct_lines()
+        """Finish and write all blocks, a chunk at a time."""
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            m, n = indices[0] * BLOCK, indices[1] * self.chunk
+            return [
+                "{",
+                # addresses and loads of a chunk are not worth registers before its turn
+                f"  const int thread = tw::opaque((int)threadIdx.x % {2 * BLOCK});",
+                *(f"  {line}" for line in self._staged_chunk(m, n) if self.is_staged),
+                *(f"  {line}" for line in self._direct_chunk(m, n) if not self.is_staged),
+                "}",
+            ]
+
+        return unrolled(repeat(self.blocks, self.columns // self.chunk), 0, body, "c")
 
     def last_lines(self) -> list[str]:
         """Before a block ends: shared memory must stay until TMA has read it."""
@@ -82,20 +94,19 @@ class TileStore:
 
     # -- directly ------------------------------------------------------------------------------
 
-    def _direct_lines(self) -> list[str]:
+    def _direct_chunk(self, m: Index, n: Index) -> list[str]:
         def body(indices: tuple[Index, ...]) -> list[str]:
-            m, n = indices[0], indices[1] * 2
-            sums = self._pair(m, n)
+            at = m + indices[0], n + indices[1] * 2
+            sums, row, column = self._pair(*at), index("row0"), index("column0")
             if not self.swapped:
-                return self.finish.store(index("row0") + m, index("column0") + n, sums)
+                return self.finish.store(row + at[0], column + at[1], sums)
             return [
                 line
                 for e, total in enumerate(sums)
-                for line in self.finish.store(index("row0") + n + e, index("column0") + m, [total])
+                for line in self.finish.store(row + at[1] + e, column + at[0], [total])
             ]
 
-        pairs = repeat(self.blocks, 1) * spatial(4, 1) * _pairs_of_warp(self.columns)
-        return unrolled(pairs, "thread", body, "s")
+        return unrolled(spatial(4, 1) * _pairs_of_warp(self.chunk), "thread", body, "s")
 
     def _pair(self, m: Index, n: Index) -> list[str]:
         """The sums at (m, n) and (m, n + 1) of the warpgroup's blocks; n is even."""
@@ -127,31 +138,25 @@ class TileStore:
         panel = swizzled(row_major(rows, self._panel), bits, base, 3)
         return row_major(1, columns // self._panel) * panel
 
-    def _staged_lines(self) -> list[str]:
+    def _staged_chunk(self, m: Index, n: Index) -> list[str]:
         step = f"turn = turn == {self.buffers - 1} ? 0 : turn + 1;"
         sync = f"tw::sync_named(1 + group, {2 * BLOCK});"
-
-        def body(indices: tuple[Index, ...]) -> list[str]:
-            m, n = indices[0] * BLOCK, indices[1] * self.chunk
-            return [
-                "{",
-                f"  const u32 buffer = staging + turn * {self.buffer_bytes};",
-                # the buffer is free once all later stores but those of the others have read it
-                f"  if (thread == 0) tw::tma_wait_read<{self.buffers - 1}>();",
-                f"  {sync}",
-                *(f"  {line}" for line in self._fill(m, n)),
-                # what threads wrote, TMA reads by the asynchronous proxy
-                "  tw::fence_async();",
-                f"  {sync}",
-                "  if (thread == 0) {",
-                *(f"    {line}" for line in self._send(m, n)),
-                "    tw::tma_commit();",
-                "  }",
-                f"  {step}",
-                "}",
-            ]
-
-        return unrolled(repeat(self.blocks, self.columns // self.chunk), 0, body, "c")
+        return [
+            "const int lane = thread % 32;",
+            f"const u32 buffer = staging + turn * {self.buffer_bytes};",
+            # the buffer is free once all later stores but those of the others have read it
+            f"if (thread == 0) tw::tma_wait_read<{self.buffers - 1}>();",
+            sync,
+            *self._fill(m, n),
+            # what threads wrote, TMA reads by the asynchronous proxy
+            "tw::fence_async();",
+            sync,
+            "if (thread == 0) {",
+            *(f"  {line}" for line in self._send(m, n)),
+            "  tw::tma_commit();",
+            "}",
+            step,
+        ]
 
     def _send(self, m: Index, n: Index) -> list[str]:
         row, column = (n, m) if self.swapped else (m, n)

@@ -25,6 +25,7 @@ struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T value[N]; };
 // ---- where am I
 TW_INLINE u32 shared_base() { return (u32)__cvta_generic_to_shared(tw_dynamic_shared); }
 TW_INLINE u32 warp_uniform(u32 x) { return __shfl_sync(0xffffffffu, x, 0); }
+TW_INLINE i32 opaque(i32 x) { asm volatile("" : "+r"(x)); return x; }
 TW_INLINE u32 cluster_rank() { u32 r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
 TW_INLINE bool elect_one() {
   u32 p;

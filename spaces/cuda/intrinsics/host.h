@@ -16,6 +16,7 @@ namespace tw {
 
 // ---- where am I
 TW_INLINE u32 shared_base() { return emulator::shared_base(); }
+TW_INLINE i32 opaque(i32 x) { return x; }
 TW_INLINE u32 cluster_rank() { return emulator::cluster_rank(); }
 TW_INLINE bool elect_one() { return emulator::lane() == 0; }
 

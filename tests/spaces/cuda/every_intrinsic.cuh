@@ -58,7 +58,7 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   p[0] = tw::from_float<e4m3>(tw::to_float(p[1]));
   q[0] = tw::from_float<e5m2>(tw::to_float(q[1]));
   tw::registers_down<40>();
-  if (tw::elect_one()) tw::mbarrier_init(b, 2);
+  if (tw::elect_one()) tw::mbarrier_init(b, tw::opaque(2));
   tw::fence_barrier_init();
   tw::cluster_arrive();
   tw::cluster_wait();
