@@ -6,6 +6,7 @@ Every kernel runs on the emulator in eager, lazy and two random orders.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -18,13 +19,14 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import detect_target
 
-SCHEDULES = 300
+SCHEDULES = 360
 GROUPS = 20
 TARGETS = ("cuda:sm_80", "cuda:sm_86", "cuda:sm_89", "cuda:sm_90a")
 # dtype of A and B, that of C
 TYPES = (
     ("float32", "float32"),
     ("float64", "float64"),
+    ("tfloat32", "float32"),
     ("float16", "float16"),
     ("float16", "float32"),
     ("bfloat16", "bfloat16"),
@@ -72,11 +74,11 @@ def problem(generator: np.random.Generator, number: int) -> Space:
 
 
 @cache
-def samples() -> list[tuple[Space, list[Schedule]]]:
-    """Problems, and schedules to check of each."""
-    generator = np.random.default_rng(2026)
+def samples(count: int = SCHEDULES, seed: int = 2026) -> list[tuple[Space, list[Schedule]]]:
+    """Problems, and schedules to check of each, ``count`` together."""
+    generator = np.random.default_rng(seed)
     found: list[tuple[Space, list[Schedule]]] = []
-    while sum(len(schedules) for _, schedules in found) < SCHEDULES:
+    while sum(len(schedules) for _, schedules in found) < count:
         space = problem(generator, len(found))
         schedules = draw(space, 3 * len(space.templates), int(generator.integers(2**31)))
         found.append((space, schedules))
@@ -97,11 +99,24 @@ def test_the_samples_cover_what_there_is():
     assert {space.target.name for space, _ in samples()} == {t[5:] for t in TARGETS}
 
 
+def failures(some: Sequence[tuple[Space, list[Schedule]]], seed: int) -> list[str]:
+    return [
+        f"{space.workload} {space.target.name} {verdict}"
+        for space, schedules in some
+        for verdict in emulate(space, schedules, seed=seed)
+        if not verdict.right
+    ]
+
+
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_random_schedules_agree_with_the_reference(group):
-    failures = []
-    for space, schedules in samples()[group::GROUPS]:
-        for verdict in emulate(space, schedules, seed=group):
-            if not verdict.right:
-                failures.append(f"{space.workload} {space.target.name} {verdict}")
-    assert not failures, "\n".join(failures)
+    found = failures(samples()[group::GROUPS], group)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(5))
+def test_many_more_schedules_agree_with_the_reference(seed):
+    found = failures(samples(SCHEDULES, seed), seed)
+    assert not found, "\n".join(found)
