@@ -58,6 +58,8 @@ def main() -> None:
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:
         return
+    sys.stdout = os.fdopen(os.dup(1), "w")  # of events alone: what libraries print goes elsewhere
+    os.dup2(2, 1)
     module, _, function = opener.partition(":")
     try:
         device: Device = getattr(import_module(module), function)()
