@@ -448,7 +448,9 @@ def _check_rules(template: Template) -> None:
 
 def _choose(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """For each row of a boolean matrix, the position of a random true entry (0 if none)."""
-    return np.argmax(np.where(mask, generator.random(mask.shape), -1.0), axis=1)
+    if mask.shape[1] == 1:
+        return np.zeros(len(mask), dtype=np.intp)
+    return np.argmax(mask * (1 - generator.random(mask.shape, dtype=np.float32)), axis=1)
 
 
 def _pick(
@@ -458,7 +460,9 @@ def _pick(
 
     The second result tells which rows had any.
     """
-    picked = np.clip(preferred, 0, valid.shape[1] - 1)
+    if (preferred < 0).all():
+        return _choose(valid, generator), np.any(valid, axis=1)
+    picked = np.minimum(np.maximum(preferred, 0), valid.shape[1] - 1)
     found = valid[np.arange(len(valid)), picked]
     open_ = np.flatnonzero((picked != preferred) | ~found)
     if len(open_):

@@ -13,10 +13,11 @@ import numpy as np
 from costmodel.analytic import AnalyticModel
 from costmodel.interfaces import Example
 from costmodel.metrics import pairwise_accuracy, recall, top
-from experiments.replay.objectives import MODELS, OBJECTIVES
+from costmodel.model import XGBoostModel
+from experiments.replay.objectives import OBJECTIVES
 from experiments.replay.recording import read_recording
 from experiments.replay.simulated import SimulatedDevice
-from scheduler.evolutionary import EvolutionarySearch
+from scheduler.evolutionary import Evolution, EvolutionarySearch
 from scheduler.random_search import RandomSearch
 from scheduler.search import Search
 
@@ -25,13 +26,15 @@ DATA = HERE.parents[2] / "shared" / "data" / "gpu-spaces"
 TRIALS = (32, 64, 128, 256)
 BATCH = 16
 TRAINED_ON = (64, 256)
+# The product's model in a search that differs in one setting.
+SETTINGS = {"sober": Evolution(optimism=0.0), "hopeful": Evolution(optimism=1.0)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of recorded spaces")
     parser.add_argument("--only", default="", help="part of a file's name: replay only these")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     arguments = parser.parse_args()
     paths = [p for p in sorted(arguments.data.glob("*.json.gz")) if arguments.only in p.name]
@@ -70,7 +73,7 @@ def main() -> None:
 
 def search_all(device: SimulatedDevice, seeds: int) -> Iterator[dict[str, Any]]:
     """Regret of every strategy after ``TRIALS`` trials, mean over seeds."""
-    for strategy in ("random", *MODELS):
+    for strategy in ("random", *OBJECTIVES, *SETTINGS):
         curves = np.array([replay(device, make_search(strategy, device, s)) for s in range(seeds)])
         regret = curves / device.recording.best - 1.0
         result: dict[str, Any] = {"space": device.recording.name, "strategy": strategy}
@@ -84,9 +87,9 @@ def make_search(strategy: str, device: SimulatedDevice, seed: int) -> Search:
     """The product's own search, over a recorded space."""
     if strategy == "random":
         return RandomSearch(device.space, seed)
-    model = MODELS[strategy](space_for=device.space_for)
+    model = OBJECTIVES.get(strategy, XGBoostModel)(space_for=device.space_for)
     prior = AnalyticModel(space_for=device.space_for)
-    return EvolutionarySearch(device.space, model, prior, seed)
+    return EvolutionarySearch(device.space, model, prior, seed, SETTINGS.get(strategy))
 
 
 def replay(device: SimulatedDevice, search: Search) -> list[float]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from costmodel.model import XGBoostModel
-from spaces.space import Population, Space
 
 
 class Unweighted(XGBoostModel):
@@ -36,18 +35,9 @@ class Pairwise(XGBoostModel):
         return first * len(labels) ** 0.5, second * len(labels) ** 0.5
 
 
-class Optimistic(XGBoostModel):
-    """The product's model, whose score is one standard deviation higher than it thinks."""
-
-    def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
-        score, uncertainty = super().predict(space, population)
-        return score + uncertainty, uncertainty
-
-
 OBJECTIVES: dict[str, type[XGBoostModel]] = {
     "weighted": XGBoostModel,
     "unweighted": Unweighted,
     "logarithmic": Logarithmic,
     "pairwise": Pairwise,
 }
-MODELS = OBJECTIVES | {"optimistic": Optimistic}
