@@ -29,7 +29,8 @@ class RegisterTile:
     that whole vectors of b may be read. If ``apart`` is not 0, a step's pairs of terms have yet to
     be formed, of bfloat16 elements of b and those ``apart`` from them. Vectors of b are prefetched
     ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
-    ``fetches_sums`` says that the sums are worth prefetching too.
+    ``prefetches_far`` says that this is another tile, and ``fetches_sums`` that the sums are worth
+    prefetching too.
     """
 
     name: str
@@ -46,6 +47,7 @@ class RegisterTile:
     right_is_padded: bool = True
     apart: int = 0
     prefetch_columns: int = 0
+    prefetches_far: bool = False
     fetches_sums: bool = True
 
     @property
@@ -157,14 +159,14 @@ class RegisterTile:
     def _ahead(self, column: int) -> list[str]:
         """Prefetches of the line of b that begins with ``column``.
 
-        Other columns are needed only after this whole tile. In L1 they would evict each other if
-        rows are a multiple of a page apart, so L2 gets them. Asked for by its last element, also
-        a line comes in time that a misaligned tile begins in and the next one ends in.
+        What is needed only after this whole tile would be evicted from L1 by itself if rows are a
+        multiple of a page apart, so L2 gets it. Asked for by its last element, also a line comes in
+        time that one misaligned tile ends in and the next one begins in.
         """
         line = 4 * LINE // element_bytes(self.right_dtype)
         if column % line or not (self.prefetch or self.prefetch_columns):
             return []
-        hint, last = (", 0, 2", line - 1) if self.prefetch_columns else ("", 0)
+        hint, last = (", 0, 2", line - 1) if self.prefetches_far else ("", 0)
         ahead = self.right.emit(self.prefetch, column + self.prefetch_columns + last)
         places = [f"bk + {ahead}", *([f"bk + {ahead} + {self.apart}"] * (self.apart > 0))]
         return [f"__builtin_prefetch({place}{hint});" for place in places]

@@ -30,15 +30,16 @@ from spaces.target import Target
 from spaces.template import Columns, Decision, Template
 from spaces.workload import Workload
 
-FEW_ROWS = 2
-"""Rows up to which memory is all that counts."""
+FEW_ROWS = 3
+"""Rows up to which memory is all that counts: then a few rows of the right operand at a time are
+swept by whole, and prefetched by whole."""
 FLOAT = 4
 
 
 class Thin(Template):
     """What both templates share. ``dots`` tells them apart."""
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     dots: ClassVar[bool]
 
     def __init__(self, workload: Workload, target: Target) -> None:
@@ -92,7 +93,16 @@ class Thin(Template):
         values = schedule.values
         blocks = self.blocks(values)
         entry = f"tw_{name}"
-        code = ThinCode(self.product, values, blocks, self.lanes, entry, self.dots, self.terms)
+        code = ThinCode(
+            self.product,
+            values,
+            blocks,
+            self.lanes,
+            entry,
+            dots=self.dots,
+            terms=self.terms,
+            blocks_ahead=self.few,
+        )
         return Kernel(
             language="c",
             entry=code.entry,
@@ -157,7 +167,7 @@ class ThinStream(Thin):
             Decision("tile_vectors", (1, 2, 3, 4, 6, 8)),
             Decision("block_depth", tuple(2**i for i in range(3, 10))),
             Decision("block_columns", (widest // 4, widest)),
-            Decision("prefetch", (0, 2, 4, 8) if self.few else (0, 1, 2, 4)),
+            Decision("prefetch", (0, 1, 2) if self.few else (0, 1, 2, 4)),
             Decision("unroll", (1, 2, 4)),
         )
 

@@ -38,7 +38,8 @@ class ThinCode:
     """The kernel called ``entry`` of ``product`` under the decisions ``values``.
 
     ``dots`` chooses the micro-kernel: lanes along the depth instead of along columns. The depth is
-    walked in steps of ``terms`` terms each (see ``spaces.cpu.steps``).
+    walked in steps of ``terms`` terms each (see ``spaces.cpu.steps``). ``blocks_ahead`` prefetches
+    other blocks of depth instead of other tiles of columns.
     """
 
     product: Product
@@ -48,6 +49,7 @@ class ThinCode:
     entry: str
     dots: bool
     terms: int
+    blocks_ahead: bool
 
     @property
     def source(self) -> str:
@@ -172,13 +174,14 @@ class ThinCode:
             "left_dtype": self._packed_dtype if packed else left.dtype,
             "right_dtype": right.dtype,
         }
-        ahead = int(self.values["prefetch"]) * self.blocks.tile_columns
+        ahead = int(self.values["prefetch"])
         if self.dots:
-            return DotTile(prefetch_columns=ahead, **shared)
+            return DotTile(prefetch_columns=ahead * self.blocks.tile_columns, **shared)
         return RegisterTile(
-            prefetch=0,
+            prefetch=ahead * self._block_steps * self.blocks_ahead,
             apart=right.apart,
-            prefetch_columns=ahead,
+            prefetch_columns=ahead * self.blocks.tile_columns * (not self.blocks_ahead),
+            prefetches_far=True,
             right_is_padded=False,
             fetches_sums=False,
             **shared,
