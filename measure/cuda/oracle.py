@@ -121,6 +121,7 @@ def expect(workload: Workload) -> Kernel:
     blocks = (int(ceil_div(product.columns, TILE)), int(ceil_div(product.rows, TILE)), 1)
     entry = f"tw_expect_{workload.digest}"
     operands = (*workload.inputs, *workload.epilogue_inputs, expected_operand(workload))
+    place, value = _place(product, workload.output), _in_range("x", workload.output)
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
   const i64 row0 = (i64)blockIdx.y * {TILE}, column0 = (i64)blockIdx.x * {TILE};
@@ -149,8 +150,10 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(oper
 #pragma unroll
     for (int j = 0; j < 4; j++) {{
       const i64 row = row0 + down + 16 * i, column = column0 + across + 16 * j;
-      if (row < {product.rows} && column < {product.columns})
-        tw::store_global(out + {_place(product, workload.output)}, {_finished(product, operands)});
+      if (row < {product.rows} && column < {product.columns}) {{
+        const double x = {_finished(product, operands)};
+        tw::store_global(out + {place}, {value});
+      }}
     }}
 }}
 """
@@ -267,6 +270,14 @@ def _finished(product: Product, operands: tuple[Operand, ...]) -> str:
         lambda function, arguments: f"ex_{function}({', '.join(arguments)})",
         literal=repr,
     )
+
+
+def _in_range(value: str, output: Operand) -> str:
+    """Whole outputs saturate."""
+    if not output.element.is_integer:
+        return value
+    limit = 2.0 ** (8 * output.element.bytes - 1)
+    return f"{value} < {-limit!r} ? {-limit!r} : {value} > {limit - 1!r} ? {limit - 1!r} : {value}"
 
 
 def count_and_first(report: bytes) -> tuple[int, int]:

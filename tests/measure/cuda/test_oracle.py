@@ -73,6 +73,7 @@ CASES = [
     {"m": 65, "n": 64, "k": 17, "dtype": "bfloat16", "b": "col", "epilogue": "silu(x) * w[m, n]"},
     {"m": 64, "n": 65, "k": 16, "dtype": "float16", "c": "col", "epilogue": "gelu_tanh(x) - s"},
     {"m": 3, "n": 200, "k": 40, "dtype": "int8", "a": "col", "b": "col", "c": "col"},
+    {"m": 30, "n": 20, "k": 400, "dtype": "int8", "out": "int8", "epilogue": "x * 2"},
     {"m": 33, "n": 20, "k": 31, "dtype": "float8_e4m3fn", "epilogue": "max(tanh(x), rows[m])"},
     {"m": 33, "n": 20, "k": 31, "dtype": "float8_e5m2", "out": "bfloat16"},
     {"m": 9, "n": 20, "k": 5, "epilogue": "exp(x)+erf(x)+sigmoid(x)+relu(x)+sqrt(abs(x)+1)"},
@@ -89,7 +90,7 @@ def test_the_expected_result_is_the_reference(emulator, parameters):
     np.testing.assert_allclose(found, work.reference(inputs), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("parameters", CASES[:7])
+@pytest.mark.parametrize("parameters", CASES[:8])
 def test_only_what_is_beyond_the_tolerance_is_counted(emulator, parameters):
     work = workload("matmul", **parameters)
     inputs = work.make_inputs(7)
@@ -100,7 +101,7 @@ def test_only_what_is_beyond_the_tolerance_is_counted(emulator, parameters):
     report = output_of(emulator.run(kernel, arrays))
     assert oracle.count_and_first(report.tobytes()) == (0, -1)
     wrong = right.copy()
-    wrong[1, 2] += wrong.dtype.type(3)
+    wrong[1, 2] += wrong.dtype.type(3 if wrong[1, 2] < 0 else -3)
     wrong[2, 4] = wrong.dtype.type(77) if work.output.element.is_integer else np.nan
     report = output_of(emulator.run(kernel, {**arrays, work.output.name: wrong}))
     first = min(
@@ -118,7 +119,7 @@ def test_the_pulse_runs(emulator):
 
 def test_all_compile_for_the_device():
     work = workload("matmul", **CASES[1])
-    every = workload("matmul", m=9, n=20, k=5, dtype="float8_e5m2", epilogue=CASES[7]["epilogue"])
+    every = workload("matmul", m=9, n=20, k=5, dtype="float8_e5m2", epilogue=CASES[8]["epilogue"])
     kernels = [oracle.expect(work), oracle.compare(work), oracle.pulse(132, 8192)]
     kernels += [oracle.fill(work.inputs[0]), oracle.changed(work.inputs[0]), oracle.expect(every)]
     for kernel in kernels:
