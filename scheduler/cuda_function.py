@@ -123,7 +123,11 @@ class CudaFunction:
     # -- the driver ------------------------------------------------------------------------
 
     def _load(self, ordinal: int) -> Any:
-        checked(self._driver.cuInit(0))
+        try:
+            checked(self._driver.cuInit(0))
+        except RuntimeError as error:  # the bindings' own, where there is no driver
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise InputError(f"a CUDA kernel runs on a GPU with its driver: {reason}") from None
         self._enter(ordinal)
         return load_kernel(self._cubin, self._kernel, ordinal)
 

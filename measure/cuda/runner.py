@@ -103,8 +103,7 @@ class CudaRunner:
 
     def _serve(self, group: Sequence[Built], best: float | None, final: bool) -> dict[int, _Answer]:
         """What the child says of ``group``, by index, without those it did not come to."""
-        if self._process is None and (ready := self._start()).get("event") != "ready":
-            raise RuntimeError(f"the GPU does not answer any more: {ready.get('text', ready)}")
+        self._ensure_child()
         protocol = self._protocol or (DEVICE_FINAL if final else DEVICE_SEARCH)
         self._send(request(group, protocol, best, secrets.randbits(31)))
         limit = max(self._least_seconds, group[0].candidate.workload.flops / FLOPS)
@@ -124,6 +123,17 @@ class CudaRunner:
                     if culprit is not None:
                         answers[culprit] = _blamed(end, event, code, limit)
                     return answers
+
+    def _ensure_child(self) -> None:
+        """A child that has proved the device; a fault may take that a moment to get over."""
+        for _ in range(STARTS):
+            if self._process is not None:
+                return
+            ready = self._start()
+            if ready.get("event") != "ready":
+                time.sleep(1.0)
+        if self._process is None:
+            raise RuntimeError(f"the GPU does not answer any more: {ready.get('text', ready)}")
 
     def _start(self) -> dict[str, Any]:
         """A new child's first words."""

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 
+from scheduler import best
 from scheduler.cuda_arrays import DevicePort
 from spaces.errors import InputError
+from spaces.operators import workload
 from spaces.workload import Operand
 from tests.measure.cuda.stub import build_stub, run_with_stub
 
@@ -107,6 +109,7 @@ from scheduler.cuda_function import CudaFunction
 from scheduler.verification import draw
 from spaces.errors import InputError
 from spaces.operators import workload
+from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target
 
@@ -197,6 +200,17 @@ def test_streams_and_captures_have_workspaces_of_their_own(tmp_path):
     assert second == other == eager != first
     assert len({first, second, captured, recaptured}) == 4
     assert found == {"kept": 3, "captured": 2}
+
+
+@needs_stub
+def test_the_best_kernel_compiles_without_a_gpu_and_says_so_when_called():
+    work = workload("matmul", m=64, n=64, k=64, dtype="float16")
+    call = best(work, "cuda:sm_90a", None)
+    assert call.provenance == "predicted"
+    assert "__global__" in call.source
+    a, b, c = (Interface(o.shape, address=1 << (20 + i)) for i, o in enumerate(work.operands))
+    with pytest.raises(InputError, match="runs on a GPU with its driver"):
+        call(a, b, out=c)
 
 
 def test_numpy_is_not_on_a_gpu():

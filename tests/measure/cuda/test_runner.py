@@ -179,6 +179,14 @@ def test_without_a_device_one_sentence_says_what_to_do(monkeypatch):
         CudaRunner(TARGET, OPENER)
 
 
+def test_a_device_that_is_gone_for_good_ends_the_run(monkeypatch):
+    runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
+    monkeypatch.setenv(emulated_device.BROKEN, "the GPU has fallen off the bus")
+    kills = candidate("kills", BODY + "// kills\n")
+    with pytest.raises(RuntimeError, match="not answer any more: the GPU has fallen off the bus"):
+        measure([kills, candidate("good")], runner)
+
+
 def test_a_gpu_of_another_kind_is_refused():
     with pytest.raises(InputError, match=r"the target is NVIDIA A10 .*GPU here is NVIDIA H200"):
         CudaRunner(detect_target("cuda:sm_86"), OPENER)
