@@ -39,7 +39,7 @@ class Contraction(Template):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` by packed, blocked panels."""
 
     name: ClassVar[str] = "contraction"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -106,7 +106,7 @@ class Contraction(Template):
             Decision("block_rows", _geometric(32, cpu.l2_bytes // (FLOAT * least_depth))),
             Decision("block_columns", _geometric(64, cpu.l3_bytes // (4 * 1024))),
             Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
-            Decision("prefetch", (0, 8)),
+            Decision("prefetch", (False, True)),
         )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from spaces.cpu.ahead import Ahead
 from spaces.cpu.blocking import Blocking, blocking
 from spaces.cpu.epilogue import finish_function, operand_name
 from spaces.cpu.packing import LeftBlock, RightBlock
@@ -110,6 +111,12 @@ class ContractionCode:
         )
 
     @cached_property
+    def _ahead(self) -> Ahead | None:
+        if not self.values["prefetch"]:
+            return None
+        return Ahead(self.product, self.blocks, bool(self.values["pack_right"]))
+
+    @cached_property
     def _sums(self) -> Strided | None:
         """Layout of a worker's partial sums, where the output cannot hold them itself."""
         if self.product.output.dtype == "float32":
@@ -142,7 +149,7 @@ class ContractionCode:
     def _tiles(self) -> list[RegisterTile]:
         """Micro-kernels by shape: the full tile, and those of the last row and column."""
         product, b = self.product, self.blocks
-        left, right = self._left_block, self._right_block
+        left, right, ahead = self._left_block, self._right_block, self._ahead
 
         def tile(rows: int, columns: int) -> RegisterTile:
             # Edges run rarely: what makes them faster is not worth the time it takes to compile.
@@ -153,7 +160,9 @@ class ContractionCode:
                 columns=columns,
                 lanes=self.lanes,
                 unroll=1 if is_edge else int(self.values["unroll"]),
-                prefetch=0 if is_edge else int(self.values["prefetch"]),
+                prefetch=0,
+                ahead=None if is_edge or not ahead else ahead.layout,
+                ahead_dtype=product.right.dtype,
                 left=left.panel if left else self._left.layout,
                 right=right.panel if right else self._right.layout,
                 sums=self._sums or product.layout(product.output),
@@ -179,15 +188,17 @@ class ContractionCode:
             if tile.columns < b.tile_columns < self.product.columns:
                 tests.append(f"columns < {b.tile_columns}")
             condition = " && ".join(tests)
-            call = f"{tile.name}(a, b, s, depth, accumulate);"
+            ahead = ", next" if tile.ahead else ""
+            call = f"{tile.name}(a, b, s, depth, accumulate{ahead});"
             lines.append((condition, f"{call}"))
         lines.sort(key=lambda line: -line[0].count("<"))
         chosen = [f"if ({test}) {call}" if test else call for test, call in lines]
         a, b_type = self._tiles[0].left_dtype, self._tiles[0].right_dtype
+        ahead = f", const {self._ahead.c_type} *next" if self._ahead else ""
         return [
             f"static inline void {self.entry}_tile(",
             f"    const {C_TYPES[a]} *a, const {C_TYPES[b_type]} *b, float *s,",
-            "    long rows, long columns, long depth, int accumulate) {",
+            f"    long rows, long columns, long depth, int accumulate{ahead}) {{",
             "  " + "\n  else ".join(chosen),
             "}",
         ]
@@ -266,6 +277,11 @@ class ContractionCode:
             place = self._right.layout.emit(DEPTH, COLUMN)
             extent = self._right.extent
             lines.append(f"{self.entry}_right(r + {place}, pr, {extent}, columns);")
+        if self._ahead:
+            kind = f"const {self._ahead.c_type} *"
+            left = f"{self._steps} - k - depth"
+            place = self._ahead.start(DEPTH * self._terms_a_step, left, COLUMN)
+            lines.append(f"{kind}next = ({kind})r + {place};")
         blocks = repeat(b.row_blocks) * spatial(b.block_rows)
         return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")
 
@@ -300,7 +316,8 @@ class ContractionCode:
             whole = b.depth_blocks > 1
             s = f"sums + {self._sums.emit(BLOCK_ROW + ti, BLOCK_COLUMN + tj)}" if whole else "sums"
         sizes = f"rows - {ti}, columns - {tj}"
-        lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0);"]
+        ahead = f", next + {self._ahead.share(BLOCK_ROW + ti, tj)}" if self._ahead else ""
+        lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0{ahead});"]
         if self._needs_finish:
             operands = [
                 f"{self._pointer(o)} + {product.layout(o).emit(ROW + ti, COLUMN + tj)}"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from spaces.cpu.blocking import blocks_of
-from spaces.cpu.memory_rules import cache_rules, layout_rules, packing_rules
+from spaces.cpu.memory_rules import ahead_rules, cache_rules, layout_rules, packing_rules
 from spaces.cpu.rule_context import Context, registers
 from spaces.cpu.target import CpuTarget
 from spaces.integers import ceil_div
@@ -39,7 +39,7 @@ def contraction_rules(
     """All rules of the contraction template, cheapest first."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
     makers = (
-        *(_tile_rules, _worker_rules, layout_rules, packing_rules, cache_rules),
+        *(_tile_rules, _worker_rules, layout_rules, packing_rules, cache_rules, ahead_rules),
         _identity_rules,
     )
     context = Context(product, target, values)

@@ -104,6 +104,42 @@ def packing_rules(context: Context) -> list[Rule]:
     ]
 
 
+def ahead_rules(context: Context) -> list[Rule]:
+    """Where asking ahead for the right operand is of use."""
+    product, target = context.product, context.target
+
+    def following(c: Any) -> Any:
+        """Bytes of the next block to be packed."""
+        return product.right.element.bytes * c["block_depth"] * c["block_columns"]
+
+    return [
+        Rule(
+            "ahead_block",
+            ("prefetch", "pack_right", "block_depth", "block_columns"),
+            lambda c: (
+                np.logical_not(c["prefetch"] & c["pack_right"]) | (following(c) <= target.l2_bytes)
+            ),
+            lambda c: (
+                f"the next block of {product.right.name} takes {following(c)} bytes; to wait there "
+                f"for being packed, it must fit in L2 ({target.l2_bytes})"
+            ),
+        ),
+        Rule(
+            "ahead_order",
+            ("prefetch", "pack_right", "order"),
+            lambda c: (
+                np.logical_not(c["prefetch"])
+                | c["pack_right"]
+                | (np.asarray(c["order"]) == "columns_outer")
+            ),
+            lambda c: (
+                f"with order={c['order']} the next tile reads all of the next panel of "
+                f"{product.right.name}, too soon to be asked for it"
+            ),
+        ),
+    ]
+
+
 def cache_rules(context: Context) -> list[Rule]:
     """What each loop keeps must fit in its cache; the smallest bounds always may."""
     target, lanes, values = context.target, context.lanes, context.values

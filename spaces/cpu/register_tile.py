@@ -7,14 +7,14 @@ accumulator is a variable with a name of its own: an array of them would live in
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from spaces.cpu.simd import C_TYPES
 from spaces.cpu.steps import PAIR, element_bytes, multiply_add
 from spaces.index import Index
 from spaces.layout import Layout, Strided
-from spaces.mapping import repeat, spatial
+from spaces.mapping import TaskMapping, repeat, spatial
 
 LINE = 16
 """Floats in a cache line."""
@@ -30,7 +30,8 @@ class RegisterTile:
     be formed, of bfloat16 elements of b and those ``apart`` from them. Vectors of b are prefetched
     ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
     ``prefetches_far`` says that this is another tile, and ``fetches_sums`` that the sums are worth
-    prefetching too.
+    prefetching too. ``ahead`` lays out, in runs of elements of ``ahead_dtype``, a further argument
+    ``next``: a share of what later tiles read first, to be brought from far away into L2.
     """
 
     name: str
@@ -49,6 +50,8 @@ class RegisterTile:
     prefetch_columns: int = 0
     prefetches_far: bool = False
     fetches_sums: bool = True
+    ahead: Strided | None = None
+    ahead_dtype: str = "float32"
 
     @property
     def vectors(self) -> int:
@@ -56,12 +59,13 @@ class RegisterTile:
         return -(-self.columns // self.lanes)
 
     def source(self) -> list[str]:
-        """The C function ``name(a, b, s, depth, accumulate)``."""
+        """The C function ``name(a, b, s, depth, accumulate)``; ``next`` comes last, if needed."""
         a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
+        ahead = f", const {C_TYPES[self.ahead_dtype]} *next" if self.ahead else ""
         return [
             f"static __attribute__((noinline)) void {self.name}(",
             f"    const {a} *restrict a, const {b} *restrict b, float *restrict s,",
-            "    long depth, int accumulate) {",
+            f"    long depth, int accumulate{ahead}) {{",
             *(f"  vf {c} = {{0}};" for c, _, _ in self._tasks()),
             *(f"  {line}" for line in self._loops()),
             "  if (accumulate) {",
@@ -77,19 +81,18 @@ class RegisterTile:
             yield f"c{i}_{j}", i, j * self.lanes
 
     def _loops(self) -> list[str]:
-        """All steps: first single ones, each of which also asks for one line of the sums, then
-        whole turns of the unrolled loop.
+        """All steps: first single ones, each of which also asks for one line of the sums and of
+        what is next, then whole turns of the unrolled loop.
 
         The sums are needed at the end. Asked for one line a step, they arrive in time and never
         keep the operands waiting.
         """
-        lines = self.vectors + (self.sums.strides[0] % LINE > 0)
-        fetches = self.rows * lines if self.fetches_sums else 0
-        fetch = spatial(-(-(fetches + self.unroll) // lines), lines)
+        asked = self._asked()
+        fetches = max((lines.num_workers for lines, _ in asked), default=0)
 
         def single(k: Sequence[Index]) -> list[str]:
-            asked = fetch.emit(k[0], lambda line: [self._fetch(*line)]) if fetches else []
-            return [*asked, *self._step(k)]
+            lines = [line for asks in asked for line in self._ask(*asks, k[0], fetches)]
+            return [*lines, *self._step(k)]
 
         start = f"{fetches} + (depth - {fetches}) % {self.unroll}"
         depth = self.left.shape[1]
@@ -98,6 +101,36 @@ class RegisterTile:
             loops += repeat(fetches + self.unroll).emit(0, single, extents=("start",), prefix="f")
         turns = repeat(max(depth // self.unroll, 1)) * spatial(self.unroll)
         return loops + turns.emit(0, self._steps, extents=("depth",), base=("start",), prefix="k")
+
+    def _asked(self) -> list[tuple[TaskMapping, Callable[..., str]]]:
+        """Lines to ask for, one after the other, and how."""
+        asked: list[tuple[TaskMapping, Callable[..., str]]] = []
+        if self.fetches_sums:
+            lines = self.vectors + (self.sums.strides[0] % LINE > 0)
+            asked.append((spatial(self.rows, lines), self._fetch))
+        if self.ahead:
+            runs, length = self.ahead.shape
+            asked.append((spatial(runs, -(-length // self._ahead_line)), self._fetch_next))
+        return asked
+
+    @property
+    def _ahead_line(self) -> int:
+        return 4 * LINE // element_bytes(self.ahead_dtype)
+
+    def _ask(
+        self, lines: TaskMapping, fetch: Callable[..., str], step: Index, steps: int
+    ) -> list[str]:
+        """Asks for the line of ``step``, which is less than ``steps + unroll``."""
+        width = lines.task_shape[1]
+        grid = spatial(-(-(steps + self.unroll) // width), width)
+        asked = grid.emit(step, lambda line: [fetch(*line)])
+        if lines.num_workers < steps:
+            asked = [f"if ({step} < {lines.num_workers}) {{", *asked, "}"]
+        return asked
+
+    def _fetch_next(self, run: Index, line: Index) -> str:
+        assert self.ahead is not None
+        return f"__builtin_prefetch(next + {self.ahead.emit(run, line * self._ahead_line)}, 0, 2);"
 
     def _fetch(self, row: Index, line: Index) -> str:
         return f"__builtin_prefetch(s + {self.sums.emit(row, line * LINE)}, 1);"

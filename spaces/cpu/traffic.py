@@ -20,6 +20,7 @@ USABLE = 0.75
 """Share of a cache that a block can hold on to while other data streams through."""
 
 FLOAT = 4
+LINE_BYTES = 64
 
 
 def contraction_quantities(
@@ -62,7 +63,7 @@ def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[st
     broadcasts, loads = rows * column_tiles * steps, row_tiles * vectors * steps
     updates = 2 * rows * vectors * b.depth_blocks
     bookkeeping = 3 * row_tiles * column_tiles * steps / values["unroll"]
-    prefetches = loads * (values["prefetch"] > 0)
+    prefetches = product.right.bytes / LINE_BYTES * values["prefetch"]
     chains = b.tile_rows * tile_vectors
     has_epilogue = product.workload.epilogue is not None
     return {
@@ -106,9 +107,9 @@ def _near_and_middle(
     middle = once + np.where(block <= USABLE * target.l2_bytes, block_once, streaming) + sums
     near_footprint = left_panel + right_panel + FLOAT * b.tile_rows * b.tile_columns
     middle_footprint = block + staying
-    packing = 2 * (
-        left * column_blocks * values["pack_left"] + right * b.row_workers * values["pack_right"]
-    )
+    # What was fetched ahead is only written.
+    right_passes = values["pack_right"] * (2 - values["prefetch"])
+    packing = 2 * left * column_blocks * values["pack_left"] + right * b.row_workers * right_passes
     return {
         "near_bytes": near,
         "middle_bytes": middle,

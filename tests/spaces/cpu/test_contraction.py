@@ -11,10 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spaces.cpu.ahead import Ahead
+from spaces.cpu.blocking import blocking
 from spaces.cpu.contraction import Contraction
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.errors import InputError
+from spaces.index import index
 from spaces.operators import workload
+from spaces.product import orient
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -124,6 +128,23 @@ def test_an_odd_depth_of_pairs(a, b, c, tmp_path):
     library = compile_kernels(kernels, detect_cpu(), tmp_path)
     for kernel in kernels:
         assert not complaint(kernel, library, w, 0, inputs)
+
+
+@pytest.mark.parametrize("b", ["row", "col"])
+def test_all_that_is_next_is_asked_for(b):
+    w = workload("matmul", m=100, n=200, k=300, b=b)
+    values = {"tile_rows": 8, "tile_vectors": 2, "row_workers": 2, "column_workers": 1}
+    values |= {"block_rows": 32, "block_columns": 64, "block_depth": 128}
+    blocks = blocking(orient(w), 16, values)
+    ahead = Ahead(orient(w), blocks, packed=True)
+    stride = w.inputs[1].stride("k" if b == "row" else "n")
+    asked = set()
+    for row in range(0, blocks.chunk_rows, blocks.tile_rows):
+        text = ahead.share(index(row), index(0))
+        assert set(text) <= set("0123456789 +*/()")
+        first = eval(text.replace("/", "//"))
+        asked |= {first // stride + run for run in range(ahead.layout.shape[0])}
+    assert asked >= set(range(blocks.block_depth if b == "row" else blocks.tile_columns))
 
 
 def test_bfloat16_rounds_to_nearest_even_and_keeps_nan(tmp_path):
@@ -246,7 +267,8 @@ GOLDEN_CASES = {
         {
             "multiply": "fma", "tile_rows": 10, "tile_vectors": 2, "row_workers": 1,
             "column_workers": 1, "order": "columns_outer", "pack_left": False, "pack_right": True,
-            "block_depth": 256, "block_rows": 64, "block_columns": 64, "unroll": 2, "prefetch": 0,
+            "block_depth": 256, "block_rows": 64, "block_columns": 64, "unroll": 2,
+            "prefetch": False,
         },
     ),
     "fused": (
@@ -258,7 +280,8 @@ GOLDEN_CASES = {
         {
             "multiply": "dot", "tile_rows": 6, "tile_vectors": 4, "row_workers": 2,
             "column_workers": 1, "order": "rows_outer", "pack_left": True, "pack_right": True,
-            "block_depth": 384, "block_rows": 32, "block_columns": 128, "unroll": 1, "prefetch": 8,
+            "block_depth": 384, "block_rows": 32, "block_columns": 128, "unroll": 1,
+            "prefetch": True,
         },
     ),
 }  # fmt: skip

@@ -1,6 +1,6 @@
 /* matmul m=100 n=70 k=50 dtype=float32 out=float32 a=row b=row c=row
-   contraction: multiply=fma tile_rows=10 tile_vectors=2 row_workers=1 column_workers=1 order=columns_outer pack_left=False pack_right=True block_depth=256 block_rows=64 block_columns=64 unroll=2 prefetch=0 */
-static __attribute__((noinline)) void tw_6ceee4175ea53d7a_right(const float *restrict p, float *restrict q, long depth, long columns) {
+   contraction: multiply=fma tile_rows=10 tile_vectors=2 row_workers=1 column_workers=1 order=columns_outer pack_left=False pack_right=True block_depth=256 block_rows=64 block_columns=64 unroll=2 prefetch=False */
+static __attribute__((noinline)) void tw_bdc29f52ad25bb64_right(const float *restrict p, float *restrict q, long depth, long columns) {
   for (long i0 = 0, i0_most = (columns + 31) / 32, i0_end = i0_most < 2 ? i0_most : 2; i0 < i0_end; i0++) {
     for (long i1 = 0, i1_most = depth, i1_end = i1_most < 64 ? i1_most : 64; i1 < i1_end; i1++) {
       const long left = columns - (32 * i0);
@@ -13,7 +13,7 @@ static __attribute__((noinline)) void tw_6ceee4175ea53d7a_right(const float *res
     }
   }
 }
-static __attribute__((noinline)) void tw_6ceee4175ea53d7a_10x32(
+static __attribute__((noinline)) void tw_bdc29f52ad25bb64_10x32(
     const float *restrict a, const float *restrict b, float *restrict s,
     long depth, int accumulate) {
   vf c0_0 = {0};
@@ -191,7 +191,7 @@ static __attribute__((noinline)) void tw_6ceee4175ea53d7a_10x32(
   tw_store_float32(s + 630, c9_0);
   tw_store_float32(s + 646, c9_1);
 }
-static __attribute__((noinline)) void tw_6ceee4175ea53d7a_10x6(
+static __attribute__((noinline)) void tw_bdc29f52ad25bb64_10x6(
     const float *restrict a, const float *restrict b, float *restrict s,
     long depth, int accumulate) {
   vf c0_0 = {0};
@@ -255,13 +255,13 @@ static __attribute__((noinline)) void tw_6ceee4175ea53d7a_10x6(
   tw_store_first_float32(s + 560, c8_0, 6);
   tw_store_first_float32(s + 630, c9_0, 6);
 }
-static inline void tw_6ceee4175ea53d7a_tile(
+static inline void tw_bdc29f52ad25bb64_tile(
     const float *a, const float *b, float *s,
     long rows, long columns, long depth, int accumulate) {
-  if (columns < 32) tw_6ceee4175ea53d7a_10x6(a, b, s, depth, accumulate);
-  else tw_6ceee4175ea53d7a_10x32(a, b, s, depth, accumulate);
+  if (columns < 32) tw_bdc29f52ad25bb64_10x6(a, b, s, depth, accumulate);
+  else tw_bdc29f52ad25bb64_10x32(a, b, s, depth, accumulate);
 }
-static void tw_6ceee4175ea53d7a_work(void *context, int worker) {
+static void tw_bdc29f52ad25bb64_work(void *context, int worker) {
   const tw_call *call = context;
   const float *l = call->buffers[0];
   const float *r = call->buffers[1];
@@ -276,20 +276,20 @@ for (long b0 = 0, b0_most = (chunk_columns + 63) / 64, b0_end = b0_most < 2 ? b0
   const long j = (64 * b0), k = 0;
   const long columns = tw_least(chunk_columns - j, 64);
   const long depth = tw_least(50 - k, 64);
-  tw_6ceee4175ea53d7a_right(r + 70 * k + column0 + j, pr, depth, columns);
+  tw_bdc29f52ad25bb64_right(r + 70 * k + column0 + j, pr, depth, columns);
   for (long r0 = 0, r0_most = (chunk_rows + 49) / 50, r0_end = r0_most < 2 ? r0_most : 2; r0 < r0_end; r0++) {
     const long i = (50 * r0);
     const long rows = tw_least(chunk_rows - i, 50);
     for (long t0 = 0, t0_most = (columns + 31) / 32, t0_end = t0_most < 2 ? t0_most : 2; t0 < t0_end; t0++) {
       for (long t1 = 0, t1_most = (rows + 9) / 10, t1_end = t1_most < 5 ? t1_most : 5; t1 < t1_end; t1++) {
-        tw_6ceee4175ea53d7a_tile(l + 50 * row0 + 50 * i + 500 * t1 + k, pr + 2048 * t0, c + 70 * row0 + 70 * i + 700 * t1 + column0 + j + 32 * t0, rows - (10 * t1), columns - (32 * t0), depth, k > 0);
+        tw_bdc29f52ad25bb64_tile(l + 50 * row0 + 50 * i + 500 * t1 + k, pr + 2048 * t0, c + 70 * row0 + 70 * i + 700 * t1 + column0 + j + 32 * t0, rows - (10 * t1), columns - (32 * t0), depth, k > 0);
       }
     }
   }
 }
 }
-void tw_6ceee4175ea53d7a(
+void tw_bdc29f52ad25bb64(
     void *const *buffers, void *workspace, const tw_runtime *runtime) {
   tw_call call = {buffers, workspace};
-  tw_6ceee4175ea53d7a_work(&call, 0);
+  tw_bdc29f52ad25bb64_work(&call, 0);
 }
