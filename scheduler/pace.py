@@ -9,6 +9,8 @@ BATCH_SHARE = 0.08  # of the time allowed, that one batch may take
 CALLS = 6  # of a candidate's kernel, until it is verified and timed
 CANDIDATE_SECONDS = 0.06  # for the rest: compiling, mostly
 RESERVE = 0.15  # share of the time that the final comparison may take at most
+LEAST_FINALISTS = 2
+MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
 FINALIST_CALLS = 8
 FINALIST_SECONDS = 0.7
 
@@ -35,17 +37,20 @@ class Pace:
     def affordable(self, elapsed: float, trials: int, best: float | None) -> int:
         """How many candidates can be built and run before the final comparison is due; ``best``
         is the least latency so far (seconds)."""
-        free = self.seconds - elapsed - self.reserve(best)
+        free = self.seconds - elapsed - self.reserve(elapsed, trials, best)
         return max(0, int(free / self._candidate_seconds(elapsed, trials)))
 
-    def reserve(self, best: float | None) -> float:
-        """Seconds at the end that are kept for the final comparison."""
-        return min(RESERVE * self.seconds, self.finalists * self._finalist_seconds(best))
+    def reserve(self, elapsed: float, trials: int, best: float | None) -> float:
+        """Seconds at the end that are kept for the final comparison: more of them where the
+        candidates so far took longer than expected, as on a busy machine."""
+        each = self._finalist_seconds(elapsed, trials, best)
+        share = max(RESERVE * self.seconds, LEAST_FINALISTS * each)
+        return min(self.finalists * each, share, MOST_RESERVE * self.seconds)
 
-    def comparable(self, elapsed: float, best: float | None) -> int:
+    def comparable(self, elapsed: float, trials: int, best: float | None) -> int:
         """How many finalists the time that is left allows; two at least."""
-        wanted = int((self.seconds - elapsed) / self._finalist_seconds(best))
-        return min(self.finalists, max(2, wanted))
+        wanted = int((self.seconds - elapsed) / self._finalist_seconds(elapsed, trials, best))
+        return min(self.finalists, max(LEAST_FINALISTS, wanted))
 
     def _candidate_seconds(self, elapsed: float, trials: int) -> float:
         """Expected for one candidate, by those before or by what is expected of one call."""
@@ -53,5 +58,8 @@ class Pace:
             return elapsed / trials
         return CANDIDATE_SECONDS + CALLS * self.call_seconds
 
-    def _finalist_seconds(self, best: float | None) -> float:
-        return FINALIST_SECONDS + FINALIST_CALLS * (best or self.call_seconds)
+    def _finalist_seconds(self, elapsed: float, trials: int, best: float | None) -> float:
+        call = best or self.call_seconds
+        expected = CANDIDATE_SECONDS + CALLS * call
+        slowness = max(1.0, self._candidate_seconds(elapsed, trials) / expected) if trials else 1.0
+        return slowness * (FINALIST_SECONDS + FINALIST_CALLS * call)

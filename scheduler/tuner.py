@@ -136,7 +136,7 @@ class Tuner:
     def _compare(self) -> None:
         """Measure the best few again, interleaved: a single measurement's winner is partly
         lucky (the winner's curse)."""
-        count = self._pace.comparable(self._ledger.elapsed, self._best())
+        count = self._pace.comparable(self._ledger.elapsed, self._board.trials, self._best())
         leaders = self._board.leaders(count)
         if len(leaders) < 2 or self._executor.pending():
             return
@@ -216,7 +216,7 @@ class Tuner:
         return max(0, affordable - self._executor.pending())
 
     def _reserve(self) -> float:
-        return self._pace.reserve(self._best())
+        return self._pace.reserve(self._ledger.elapsed, self._board.trials, self._best())
 
     def _batch_size(self) -> int:
         return self._pace.batch_size(self._ledger.elapsed, self._board.trials)
