@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ BATCH = 16
 TRAINED_ON = (64, 256)
 # The product's model in a search that differs in one setting.
 SETTINGS = {"sober": Evolution(optimism=0.0), "hopeful": Evolution(optimism=1.0)}
+STRATEGIES = ("random", *OBJECTIVES, *SETTINGS)
 
 
 def main() -> None:
@@ -35,6 +36,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of recorded spaces")
     parser.add_argument("--only", default="", help="part of a file's name: replay only these")
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--strategies", default=",".join(STRATEGIES), help="searches to replay")
+    parser.add_argument("--no-models", action="store_true", help="replay searches only")
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     arguments = parser.parse_args()
     paths = [p for p in sorted(arguments.data.glob("*.json.gz")) if arguments.only in p.name]
@@ -44,10 +47,10 @@ def main() -> None:
     searches, models = [], []
     for path in paths:
         device = SimulatedDevice(read_recording(path))
-        for result in search_all(device, arguments.seeds):
+        for result in search_all(device, arguments.strategies.split(","), arguments.seeds):
             searches.append(result)
             print(json.dumps(result), flush=True)
-        for result in predict_all(device, arguments.seeds):
+        for result in () if arguments.no_models else predict_all(device, arguments.seeds):
             models.append(result)
             print(json.dumps(result), flush=True)
     report = {
@@ -71,9 +74,11 @@ def main() -> None:
     print(json.dumps(report["summary"], indent=1))
 
 
-def search_all(device: SimulatedDevice, seeds: int) -> Iterator[dict[str, Any]]:
-    """Regret of every strategy after ``TRIALS`` trials, mean over seeds."""
-    for strategy in ("random", *OBJECTIVES, *SETTINGS):
+def search_all(
+    device: SimulatedDevice, strategies: Sequence[str], seeds: int
+) -> Iterator[dict[str, Any]]:
+    """Regret of each strategy after ``TRIALS`` trials, mean over seeds."""
+    for strategy in strategies:
         curves = np.array([replay(device, make_search(strategy, device, s)) for s in range(seeds)])
         regret = curves / device.recording.best - 1.0
         result: dict[str, Any] = {"space": device.recording.name, "strategy": strategy}

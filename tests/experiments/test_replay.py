@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from costmodel.features import features
-from experiments.replay.__main__ import BATCH, SETTINGS, TRIALS, make_search, replay
-from experiments.replay.objectives import OBJECTIVES
+from experiments.replay.__main__ import BATCH, STRATEGIES, TRIALS, make_search, replay
 from experiments.replay.recording import read_recording
 from experiments.replay.simulated import SimulatedDevice
 from spaces.errors import InputError
@@ -111,7 +110,7 @@ def test_features_are_the_decisions(device):
     assert np.isnan(columns["roofline.seconds"]).all()
 
 
-@pytest.mark.parametrize("strategy", ["random", *OBJECTIVES, *SETTINGS])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_replays_the_same_for_the_same_seed(device, strategy, monkeypatch):
     monkeypatch.setattr("experiments.replay.__main__.TRIALS", (3 * BATCH,))
     curves = [replay(device, make_search(strategy, device, 1)) for _ in range(2)]
