@@ -36,7 +36,7 @@ class Trial:
     binary: Path
     call: Call | None = None
     workspace: int = 0
-    first: float = 0.0  # seconds of its first call
+    judged: float = 0.0  # seconds of the last call while it was judged
     samples: list[float] = field(default_factory=list)
     slow: bool = False
     error_kind: ErrorKind | None = None
@@ -68,6 +68,7 @@ class Session:
         pulse = oracle.pulse(device.multiprocessors, pulse_steps)
         self._addresses["out"] = self._guarded(pulse.arguments[0].bytes)
         self._pulse = self._bound(pulse)
+        self._pulse()
         device.read(self._addresses["report"], 8)  # waits, so that later faults are others'
 
     def __enter__(self) -> Session:
@@ -94,7 +95,8 @@ class Session:
     def judge(self, trial: Trial, protocol: TimingProtocol, best: float) -> None:
         """Run the candidate on a poisoned output, twice if it is fast, and look at what it left.
 
-        Its first call is timed: one far slower than ``best`` (seconds) is marked as slow.
+        Its last call is timed, for the driver loads a kernel when it is first called: one far
+        slower than ``best`` (seconds) is marked as slow.
         """
         assert trial.call is not None
         for number in (1, 2):
@@ -102,14 +104,14 @@ class Session:
             poison = WHOLE_POISON if output.element.is_integer else POISON
             self._device.fill(self._addresses[output.name], poison, output.bytes)
             seconds = self._device.seconds(trial.call)
-            trial.first = trial.first or seconds
+            trial.judged = seconds
             if fault := self._fault(trial, number):
                 trial.error_kind, trial.error_text = fault
                 return
-            if seconds > protocol.slow_factor * best + protocol.cold_seconds:
+            last = number == 2 or seconds > protocol.recheck_seconds
+            if last and seconds > protocol.slow_factor * best + protocol.cold_seconds:
                 trial.slow, trial.samples = True, [seconds]
-                return
-            if seconds > protocol.recheck_seconds:
+            if last:
                 return
 
     def rounds(
@@ -143,7 +145,7 @@ class Session:
 
     def _sample(self, trial: Trial) -> float:
         assert trial.call is not None
-        short = min(trial.samples, default=trial.first) < SHORT
+        short = min(trial.samples, default=trial.judged) < SHORT
         return self._device.seconds(trial.call, GRAPH_CALLS if short else 1)
 
     # -- what a call may have done wrong ---------------------------------------------------
