@@ -31,7 +31,8 @@ from spaces.workload import Workload
 class Hopper(Template):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, TMA and wgmma.
 
-    Operands are float16, bfloat16 or float8, sums float32.
+    Operands are float16, bfloat16, tfloat32 or float8, sums float32. Of tfloat32, wgmma drops the
+    bits it does not read.
     """
 
     name: ClassVar[str] = "hopper"
@@ -57,10 +58,10 @@ class Hopper(Template):
         for operand in (product.left, product.right):
             if operand.dtype not in ELEMENTS or operand.dtype != product.left.dtype:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"
-            if operand.element.bytes == 1 and operand.stride(product.depth) != 1:
+            if operand.element.bytes != 2 and operand.stride(product.depth) != 1:
                 return (
                     f"{operand.name} is {operand.dtype} and does not run along {product.depth} in "
-                    "memory; wgmma multiplies elements of one byte only so"
+                    "memory; wgmma multiplies only elements of 2 bytes otherwise"
                 )
             if reason := why_no_tensor_map(operand):
                 return reason

@@ -14,6 +14,7 @@ from spaces.mapping import repeat
 ELEMENTS = {
     "float16": "f16",
     "bfloat16": "bf16",
+    "tfloat32": "tf32",
     "float8_e4m3fn": "e4m3",
     "float8_e5m2": "e5m2",
 }

@@ -20,7 +20,7 @@ from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 
 _FAULT = 3  # exit status of a reported fault
-_ORDER = ("float64", "float32", "tf32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
+_ORDER = ("float64", "float32", "tfloat32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 _KINDS = {name: i for i, name in enumerate((*_ORDER, "int32", "int8"))}  # runtime.h: enum Kind
 
 

@@ -35,6 +35,7 @@ TYPES = (
     ("float16", "float32"),
     ("float16", "float16"),
     ("bfloat16", "float32"),
+    ("tfloat32", "float32"),
     ("float8_e4m3fn", "float32"),
     ("float8_e5m2", "bfloat16"),
 )
@@ -88,7 +89,7 @@ def _random_workload(generator: np.random.Generator) -> Workload:
     m = int(generator.choice([8, 16, 40, 72, 128, 200, 264, 328]))
     n = int(generator.choice([8, 48, 136, 200, 256, 392]))
     k = int(generator.choice([8, 64, 120, 200, 264]))
-    if source.startswith("float8"):
+    if source.startswith(("float8", "tfloat")):
         layouts |= {"a": "row", "b": "col"}
         k = -(-k // 16) * 16
     # what no operand's rows are as long as need not be a multiple of 8

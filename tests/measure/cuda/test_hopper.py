@@ -71,6 +71,14 @@ CHOSEN = {
         {**SIZES, "dtype": "float8_e5m2", "b": "col", "k": 272},
         {**TURNS, "promotion": 1, "block_m": 64, "cluster": "2x1"},
     ),
+    "tfloat32": Problem(
+        {**SIZES, "dtype": "tfloat32", "b": "col", "k": 268, "epilogue": "x + bias[n]"},
+        {"depth": 32, "cluster": "2x1", "staging": 2},
+    ),
+    "tfloat32, swapped, half rows": Problem(
+        {**SIZES, "dtype": "tfloat32", "b": "col", "m": 40},
+        {"depth": 16, "swapped": True, "block_n": 48, "staging": 0},
+    ),
     "other float8, half rows": Problem(
         {**SIZES, "dtype": "float8_e5m2", "out": "float16", "b": "col", "k": 272},
         {"cluster": "1x2"},

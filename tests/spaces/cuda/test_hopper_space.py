@@ -135,6 +135,7 @@ REFUSED = (
     ({"dtype": "bfloat16", "k": 100}, "rows of A are 200 bytes apart"),
     ({"dtype": "bfloat16", "n": 100}, "rows of B are 200 bytes apart"),
     ({"dtype": "float8_e4m3fn"}, "B is float8_e4m3fn and does not run along k"),
+    ({"dtype": "tfloat32", "b": "row"}, "B is tfloat32 and does not run along k"),
     ({"dtype": "float32"}, "A is float32; allowed: float16"),
     ({"dtype": "bfloat16", "out": "int32"}, "the output is int32"),
 )
