@@ -18,12 +18,9 @@ from spaces.product import Product, orient, why_no_product
 from spaces.workload import Operand, Workload
 
 THREADS = 256
-BLOCKS = 128  # of the kernels that walk over an array
 TILE, DEPTH = 64, 16
 
 SEED = Operand("seed", "int32", (), (), ())
-REPORT = Operand("report", "float64", ("what", "thread"), (2, BLOCKS * THREADS), (0, 1))
-"""How many elements are wrong, and the position of the first or -1, of each thread."""
 
 _RANDOM = """\
 TW_INLINE u64 tw_random(u64 i, u32 seed) {
@@ -33,10 +30,6 @@ TW_INLINE u64 tw_random(u64 i, u32 seed) {
   return z ^ (z >> 31);
 }
 """
-
-_WALK = f"""\
-  const i64 thread = (i64)blockIdx.x * {THREADS} + threadIdx.x;
-  for (i64 i = thread; i < SIZE; i += {BLOCKS * THREADS}) {{"""
 
 _MATHEMATICS = """\
 #ifndef __CUDA_ARCH__
@@ -72,13 +65,20 @@ TW_INLINE double ex_float32(double x) { return (float)x; }
 """
 
 
-def fill(operand: Operand) -> Kernel:
+def report(blocks: int) -> Operand:
+    """What ``blocks`` report: of each thread how many elements are wrong, and the position of the
+    first or -1."""
+    return Operand("report", "float64", ("what", "thread"), (2, blocks * THREADS), (0, 1))
+
+
+def fill(operand: Operand, blocks: int) -> Kernel:
     """``(seed, operand)``: random elements, uniform in [-1, 1], whole ones in [-8, 8)."""
     body = f"tw::store_global(out + i, {_element(operand)});"
-    return _walk(f"tw_fill_{operand.name}", (SEED, operand), operand.size, _RANDOM, body)
+    operands = (SEED, operand)
+    return _walk(f"tw_fill_{operand.name}", operands, operand.size, blocks, _RANDOM, body)
 
 
-def changed(operand: Operand) -> Kernel:
+def changed(operand: Operand, blocks: int) -> Kernel:
     """``(seed, operand, report)``: elements that are not as :func:`fill` made them."""
     same = {2: "x.bits == y.bits", 1: "x.bits == y.bits"}.get(operand.element.bytes, "x == y")
     if operand.element.is_integer:
@@ -87,11 +87,11 @@ def changed(operand: Operand) -> Kernel:
     body = f"""\
     const {kind} x = tw::load_global(in1 + i), y = {_element(operand)};
     count({same}, i);"""
-    operands = (SEED, operand, REPORT)
-    return _walk(f"tw_changed_{operand.name}", operands, operand.size, _RANDOM, body)
+    operands = (SEED, operand, report(blocks))
+    return _walk(f"tw_changed_{operand.name}", operands, operand.size, blocks, _RANDOM, body)
 
 
-def compare(workload: Workload) -> Kernel:
+def compare(workload: Workload, blocks: int) -> Kernel:
     """``(expected, found, report)``: elements of the output beyond the workload's tolerance."""
     relative, absolute = workload.tolerance
     found = _double("tw::load_global(in1 + i)", workload.output.dtype)
@@ -99,8 +99,9 @@ def compare(workload: Workload) -> Kernel:
     const double x = {found}, y = tw::load_global(in0 + i);
     const double error = x < y ? y - x : x - y, size = y < 0.0 ? -y : y;
     count(error <= {absolute!r} + {relative!r} * size, i);"""
-    operands = (expected_operand(workload), workload.output, REPORT)
-    return _walk(f"tw_compare_{workload.digest}", operands, workload.output.size, "", body)
+    output = workload.output
+    operands = (expected_operand(workload), output, report(blocks))
+    return _walk(f"tw_compare_{workload.digest}", operands, output.size, blocks, "", body)
 
 
 def expected_operand(workload: Workload) -> Operand:
@@ -175,30 +176,34 @@ extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((ou
     return Kernel("cuda", "tw_pulse", "", source, (out,), launch=_launch(blocks))
 
 
-def _walk(entry: str, operands: tuple[Operand, ...], size: int, prelude: str, body: str) -> Kernel:
+def _walk(
+    entry: str, operands: tuple[Operand, ...], size: int, blocks: int, prelude: str, body: str
+) -> Kernel:
     """``body`` for every position ``i`` of an array; it may ``count`` elements for a report."""
-    reports = operands[-1] is REPORT
-    seed = "  const u32 seed = (u32)tw::load_global(in0);" if operands[0] is SEED else ""
-    count = """\
+    threads, head, tail = blocks * THREADS, "", ""
+    if operands[0] is SEED:
+        head = "  const u32 seed = (u32)tw::load_global(in0);\n"
+    if operands[-1].name == "report":
+        head += """\
   double wrong = 0.0, first = -1.0;
   auto count = [&](bool right, i64 i) {
     if (!right && wrong == 0.0) first = (double)i;
     if (!right) wrong += 1.0;
-  };"""
-    report = f"""\
+  };
+"""
+        tail = f"""\
   tw::store_global(out + thread, wrong);
-  tw::store_global(out + {BLOCKS * THREADS} + thread, first);"""
+  tw::store_global(out + {threads} + thread, first);
+"""
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
-{seed}
-{count if reports else ""}
-{_WALK.replace("SIZE", str(size))}
+  const i64 thread = (i64)blockIdx.x * {THREADS} + threadIdx.x;
+{head}  for (i64 i = thread; i < {size}; i += {threads}) {{
 {body}
   }}
-{report if reports else ""}
-}}
+{tail}}}
 """
-    return Kernel("cuda", entry, prelude, source, operands, launch=_launch(BLOCKS))
+    return Kernel("cuda", entry, prelude, source, operands, launch=_launch(blocks))
 
 
 def _launch(blocks: int) -> Launch:
@@ -280,10 +285,10 @@ def _in_range(value: str, output: Operand) -> str:
     return f"{value} < {-limit!r} ? {-limit!r} : {value} > {limit - 1!r} ? {limit - 1!r} : {value}"
 
 
-def count_and_first(report: bytes) -> tuple[int, int]:
+def count_and_first(data: bytes) -> tuple[int, int]:
     """How many elements a report counts, and the position of the first (-1 for none)."""
     import numpy as np
 
-    counts, firsts = np.frombuffer(report, np.float64).reshape(REPORT.shape)
+    counts, firsts = np.frombuffer(data, np.float64).reshape(2, -1)
     found = firsts[counts > 0]
     return int(counts.sum()), int(found.min()) if len(found) else -1

@@ -25,6 +25,7 @@ GUARD_BYTE = 0xA5
 POISON, WHOLE_POISON = 0xFF, 0x7F  # the first is NaN in every floating-point type
 SHORT, GRAPH_CALLS = 20e-6, 20  # calls so short are timed by the graph of so many
 PULSE_STEPS = 8192
+BLOCKS = 4  # a multiprocessor, of the kernels that walk over arrays
 CHECKED = ("matmul", {"m": 67, "n": 45, "k": 33, "dtype": "float32", "b": "col"})
 
 
@@ -57,14 +58,16 @@ class Session:
         self._held: list[int] = []
         operands = (*workload.operands, oracle.expected_operand(workload), oracle.SEED)
         self._addresses = {operand.name: self._guarded(operand.bytes) for operand in operands}
-        self._addresses["report"] = self._guarded(oracle.REPORT.bytes)
+        blocks = BLOCKS * device.multiprocessors
+        self._report_bytes = oracle.report(blocks).bytes
+        self._addresses["report"] = self._guarded(self._report_bytes)
         device.write(self._addresses["seed"], (seed % 2**31).to_bytes(4, "little"))
         inputs = (*workload.inputs, *workload.epilogue_inputs)
         for operand in inputs:
-            self._bound(oracle.fill(operand))()
+            self._bound(oracle.fill(operand, blocks))()
         self._bound(oracle.expect(workload))()
-        self._unchanged = [(o, self._bound(oracle.changed(o))) for o in inputs]
-        self._compare = self._bound(oracle.compare(workload))
+        self._unchanged = [(o, self._bound(oracle.changed(o, blocks))) for o in inputs]
+        self._compare = self._bound(oracle.compare(workload, blocks))
         pulse = oracle.pulse(device.multiprocessors, pulse_steps)
         self._addresses["out"] = self._guarded(pulse.arguments[0].bytes)
         self._pulse = self._bound(pulse)
@@ -190,7 +193,7 @@ class Session:
 
     def _report(self) -> tuple[int, int]:
         address = self._addresses["report"]
-        return oracle.count_and_first(self._device.read(address, oracle.REPORT.bytes))
+        return oracle.count_and_first(self._device.read(address, self._report_bytes))
 
     def _element(self, address: int, operand: Operand, position: int) -> float:
         size = operand.element.bytes

@@ -52,13 +52,13 @@ def random_values(operand: Operand, seed: int) -> np.ndarray:
 @pytest.mark.parametrize("name", DTYPES)
 def test_random_elements_are_those_of_splitmix(emulator, name):
     operand = Operand("A", name, ("m", "k"), (77, 91), (1, 0))
-    kernel = oracle.fill(operand)
+    kernel = oracle.fill(operand, 3)
     found = output_of(emulator.run(kernel, {"seed": SEED}))
     flat = in_order(found, operand)
     wanted = random_values(operand, 12345)
     assert flat.tobytes() == wanted.tobytes()
     assert np.unique(flat.astype(np.float64)).size > 15
-    back = oracle.changed(operand)
+    back = oracle.changed(operand, 3)
     report = output_of(emulator.run(back, {"seed": SEED, "A": found}))
     assert oracle.count_and_first(report.tobytes()) == (0, -1)
     spoilt = flat.copy()
@@ -96,7 +96,7 @@ def test_only_what_is_beyond_the_tolerance_is_counted(emulator, parameters):
     inputs = work.make_inputs(7)
     expected = work.reference(inputs).astype(np.float64)
     right = expected.astype(work.output.element.numpy)
-    kernel = oracle.compare(work)
+    kernel = oracle.compare(work, 3)
     arrays = {"expected": expected, work.output.name: right}
     report = output_of(emulator.run(kernel, arrays))
     assert oracle.count_and_first(report.tobytes()) == (0, -1)
@@ -120,8 +120,12 @@ def test_the_pulse_runs(emulator):
 def test_all_compile_for_the_device():
     work = workload("matmul", **CASES[1])
     every = workload("matmul", m=9, n=20, k=5, dtype="float8_e5m2", epilogue=CASES[8]["epilogue"])
-    kernels = [oracle.expect(work), oracle.compare(work), oracle.pulse(132, 8192)]
-    kernels += [oracle.fill(work.inputs[0]), oracle.changed(work.inputs[0]), oracle.expect(every)]
+    kernels = [oracle.expect(work), oracle.compare(work, 3), oracle.pulse(132, 8192)]
+    kernels += [
+        oracle.fill(work.inputs[0], 528),
+        oracle.changed(work.inputs[0], 528),
+        oracle.expect(every),
+    ]
     for kernel in kernels:
         text = device_text(kernel.text) + kernel.text
         compilation = compile_cubin(text, "sm_90a", 60, lambda: False)
