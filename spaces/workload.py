@@ -202,6 +202,8 @@ class Workload:
         The 16 units cover a vectorised epilogue's last bits. The output's own rounding is
         relative. Integer sums compare exactly where they are the output; of products up to 64 of
         integers, an epilogue in float32 sees the rounded sum, and an integer output rounds again.
+        Sums of float8 products are kept with 14 bits, truncated, on some tensor cores (DeepSeek-AI,
+        DeepSeek-V3 Technical Report, 2024, section 3.3.2): half a unit of 2**-13 for each term.
         """
         accumulator, output = dtype(self.accumulator), self.output.element
         if accumulator.is_integer and output.is_integer and self.epilogue is None:
@@ -209,6 +211,8 @@ class Workload:
         unit = dtype("float32" if accumulator.is_integer else self.accumulator).epsilon
         largest = 64.0 if accumulator.is_integer else 1.0
         terms = prod(axis.extent for axis in self.axes if axis.reduction)
+        if all(o.dtype.startswith("float8") for o in self.inputs):
+            unit, largest = 2.0**-13, 0.5
         rounding = 0.5 if output.is_integer else output.epsilon * 1e-3
         return (2.0 * max(output.epsilon, unit), largest * unit * (terms + 16.0) + rounding)
 
