@@ -14,7 +14,8 @@ from functools import cached_property
 
 from spaces.cpu.ahead import Ahead
 from spaces.cpu.blocking import Blocking, blocking
-from spaces.cpu.epilogue import finish_function, operand_name
+from spaces.cpu.epilogue import finish_function
+from spaces.cpu.kernel_parts import pointer, pointers, tile_choice, tile_extents
 from spaces.cpu.packing import LeftBlock, RightBlock
 from spaces.cpu.register_tile import RegisterTile
 from spaces.cpu.simd import C_TYPES
@@ -25,7 +26,6 @@ from spaces.layout import Strided, row_major
 from spaces.mapping import repeat, spatial
 from spaces.product import Product
 from spaces.schedule import Value
-from spaces.workload import Operand
 
 PAGE = 4096
 
@@ -174,34 +174,19 @@ class ContractionCode:
 
         return [
             tile(rows, columns)
-            for rows in _extents(product.rows, b.tile_rows)
-            for columns in _extents(product.columns, b.tile_columns)
+            for rows in tile_extents(product.rows, b.tile_rows)
+            for columns in tile_extents(product.columns, b.tile_columns)
         ]
 
     def _tile_choice(self) -> list[str]:
-        """The function that runs the micro-kernel for what is left of a tile."""
-        b, lines = self.blocks, []
-        for tile in self._tiles:
-            tests = []
-            if tile.rows < b.tile_rows < self.product.rows:
-                tests.append(f"rows < {b.tile_rows}")
-            if tile.columns < b.tile_columns < self.product.columns:
-                tests.append(f"columns < {b.tile_columns}")
-            condition = " && ".join(tests)
-            ahead = ", next" if tile.ahead else ""
-            call = f"{tile.name}(a, b, s, depth, accumulate{ahead});"
-            lines.append((condition, f"{call}"))
-        lines.sort(key=lambda line: -line[0].count("<"))
-        chosen = [f"if ({test}) {call}" if test else call for test, call in lines]
-        a, b_type = self._tiles[0].left_dtype, self._tiles[0].right_dtype
-        ahead = f", const {self._ahead.c_type} *next" if self._ahead else ""
-        return [
-            f"static inline void {self.entry}_tile(",
-            f"    const {C_TYPES[a]} *a, const {C_TYPES[b_type]} *b, float *s,",
-            f"    long rows, long columns, long depth, int accumulate{ahead}) {{",
-            "  " + "\n  else ".join(chosen),
-            "}",
-        ]
+        b, ahead = self.blocks, self._ahead
+        return tile_choice(
+            f"{self.entry}_tile",
+            [(tile, ", next" if tile.ahead else "") for tile in self._tiles],
+            self.product,
+            (b.tile_rows, b.tile_columns),
+            f", const {ahead.c_type} *next" if ahead else "",
+        )
 
     @property
     def _needs_finish(self) -> bool:
@@ -227,26 +212,13 @@ class ContractionCode:
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *self._pointers(),
+            *pointers(self.product, self._left, self._right),
             f"  float *own = (float *)call->workspace + {worker * self._worker_floats};",
             f"  {packed} *pl = (void *)own, *pr = pl + {left_floats};",
             f"  float *sums = own + {left_floats + right_floats};",
             *spatial(b.row_workers, b.column_workers).emit(worker, self._chunk, extents=chunks),
             "}",
         ]
-
-    def _pointers(self) -> list[str]:
-        lines = []
-        for i, operand in enumerate(self.product.workload.operands):
-            constant = "" if operand is self.product.output else "const "
-            streams = {"l": self._left.dtype, "r": self._right.dtype}
-            c_type = C_TYPES[streams.get(self._pointer(operand), operand.dtype)]
-            lines.append(f"  {constant}{c_type} *{self._pointer(operand)} = call->buffers[{i}];")
-        return lines
-
-    def _pointer(self, operand: Operand) -> str:
-        own = {"l": self.product.left, "r": self.product.right, "c": self.product.output}
-        return next((name for name, o in own.items() if o is operand), operand_name(operand.name))
 
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
         """A worker's part of the output: its blocks of columns and depth."""
@@ -320,7 +292,7 @@ class ContractionCode:
         lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0{ahead});"]
         if self._needs_finish:
             operands = [
-                f"{self._pointer(o)} + {product.layout(o).emit(ROW + ti, COLUMN + tj)}"
+                f"{pointer(product, o)} + {product.layout(o).emit(ROW + ti, COLUMN + tj)}"
                 for o in product.workload.epilogue_inputs
             ]
             arguments = ", ".join([s, f"c + {output}", *operands, sizes])
@@ -344,9 +316,3 @@ class ContractionCode:
 # Variables of the generated code: a block's place in its worker's chunk, and in the product.
 BLOCK_ROW, BLOCK_COLUMN, DEPTH = index("i"), index("j"), index("k")
 ROW, COLUMN = index("row0") + BLOCK_ROW, index("column0") + BLOCK_COLUMN
-
-
-def _extents(total: int, tile: int) -> list[int]:
-    """The distinct extents of tiles along an axis."""
-    rest = total % tile
-    return [tile] * (total >= tile) + [rest] * (rest > 0)

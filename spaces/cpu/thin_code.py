@@ -16,7 +16,8 @@ from functools import cached_property
 from typing import Any
 
 from spaces.cpu.dot_tile import DotTile
-from spaces.cpu.epilogue import finish_function, operand_name
+from spaces.cpu.epilogue import finish_function
+from spaces.cpu.kernel_parts import pointer, pointers, tile_choice, tile_extents
 from spaces.cpu.register_tile import RegisterTile
 from spaces.cpu.simd import C_TYPES
 from spaces.cpu.steps import PAIR, Stream, stream
@@ -27,7 +28,6 @@ from spaces.layout import Strided, row_major
 from spaces.mapping import repeat, spatial
 from spaces.product import Product
 from spaces.schedule import Value
-from spaces.workload import Operand
 
 LINE = 16
 """Floats in a cache line."""
@@ -156,8 +156,8 @@ class ThinCode:
         b, product = self.blocks, self.product
         return [
             self._micro_kernel(rows, columns)
-            for rows in _extents(product.rows, b.tile_rows)
-            for columns in _extents(product.columns, b.tile_columns)
+            for rows in tile_extents(product.rows, b.tile_rows)
+            for columns in tile_extents(product.columns, b.tile_columns)
         ]
 
     def _micro_kernel(self, rows: int, columns: int) -> RegisterTile | DotTile:
@@ -188,25 +188,9 @@ class ThinCode:
         )
 
     def _tile_choice(self) -> list[str]:
-        """The function that runs the micro-kernel for what is left of a tile."""
-        b, product = self.blocks, self.product
-        chosen = []
-        for tile in self._tiles:
-            tests = [f"rows < {b.tile_rows}"] * (tile.rows < b.tile_rows < product.rows)
-            tests += [f"columns < {b.tile_columns}"] * (
-                tile.columns < b.tile_columns < product.columns
-            )
-            call = f"{tile.name}(a, b, s, depth, accumulate);"
-            chosen.append((len(tests), f"if ({' && '.join(tests)}) {call}" if tests else call))
-        chosen.sort(key=lambda choice: -choice[0])
-        a, b_type = self._tiles[0].left_dtype, self._tiles[0].right_dtype
-        return [
-            f"static inline void {self.entry}_tile(",
-            f"    const {C_TYPES[a]} *a, const {C_TYPES[b_type]} *b, float *s,",
-            "    long rows, long columns, long depth, int accumulate) {",
-            "  " + "\n  else ".join(text for _, text in chosen),
-            "}",
-        ]
+        b, tiles = self.blocks, [(tile, "") for tile in self._tiles]
+        full = (b.tile_rows, b.tile_columns)
+        return tile_choice(f"{self.entry}_tile", tiles, self.product, full)
 
     @property
     def _needs_finish(self) -> bool:
@@ -229,26 +213,12 @@ class ThinCode:
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *self._pointers(),
+            *pointers(self.product, self._left, self._right),
             f"  {packed} *pl = ({packed} *)call->workspace + {worker * self._left_floats};",
             f"  float *sums = (float *)call->workspace + {self._workers * self._left_floats};",
             *workers.emit(worker, self._chunk, extents=chunks),
             "}",
         ]
-
-    def _pointers(self) -> list[str]:
-        lines = []
-        product = self.product
-        c_types = {product.left.name: self._left.c_type, product.right.name: self._right.c_type}
-        for i, operand in enumerate(product.workload.operands):
-            constant = "" if operand is product.output else "const "
-            c_type = c_types.get(operand.name, C_TYPES[operand.dtype])
-            lines.append(f"  {constant}{c_type} *{self._pointer(operand)} = call->buffers[{i}];")
-        return lines
-
-    def _pointer(self, operand: Operand) -> str:
-        own = {"l": self.product.left, "r": self.product.right, "c": self.product.output}
-        return next((name for name, o in own.items() if o is operand), operand_name(operand.name))
 
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
         """A worker's columns and depth: its rows packed, then block after block."""
@@ -286,7 +256,7 @@ class ThinCode:
         output = f"c + {product.layout(product.output).emit(0, column)}"
         sums = f"sums + {self._sums.emit(0, column)}" if self._sums else output
         operands = [
-            f"{self._pointer(o)} + {product.layout(o).emit(0, column)}"
+            f"{pointer(product, o)} + {product.layout(o).emit(0, column)}"
             for o in product.workload.epilogue_inputs
         ]
         arguments = ", ".join([sums, output, *operands, str(product.rows), columns])
@@ -326,7 +296,7 @@ class ThinCode:
         return [
             f"static void {self.entry}_reduce(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *self._pointers(),
+            *pointers(self.product, self._left, self._right),
             "  (void)l, (void)r;",
             f"  float *sums = (float *)call->workspace + {self._workers * self._left_floats};",
             *workers.emit(
@@ -384,9 +354,3 @@ def _run(function: str, workers: int) -> str:
     if workers == 1:
         return f"{function}(&call, 0);"
     return f"runtime->parallel(runtime->pool, {workers}, {function}, &call);"
-
-
-def _extents(total: int, tile: int) -> list[int]:
-    """The distinct extents of tiles along an axis."""
-    rest = total % tile
-    return [tile] * (total >= tile) + [rest] * (rest > 0)
