@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from measure.interfaces import Executor
 
 BATCH = 8  # kernels of one library: compiling one alone costs several times as much
-LARGEST = 2**27  # multiply-adds that are emulated for one schedule
+LARGEST = 2**26  # multiply-adds emulated for one schedule: some 2 s, over all interleavings
 STEP = 256  # extents are shortened by multiples of the largest tile
 REFUSALS = (ErrorKind.REJECTED, ErrorKind.COMPILE_TIMEOUT)
 
