@@ -24,6 +24,7 @@ _OPERATIONS = {
     0x186: "STG",
     0x187: "STL",
     0x188: "STS",
+    0x192: "MEMBAR",
     0x1AE: "LDGSTS",
     0x1B4: "UTMALDG",
     0x1B5: "UTMASTG",
@@ -34,6 +35,7 @@ _OPERATIONS = {
 }
 _PREDICATE = 0xF000  # bits 12 to 15, all set: @!PT
 _SIZED = frozenset({"LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS"})
+_GPU_SCOPE = 1 << 13
 _WIDTHS = {0: 8, 1: 8, 2: 16, 3: 16, 4: 32, 5: 64, 6: 128}
 
 
@@ -50,6 +52,8 @@ def count(code: bytes) -> Counter[str]:
             continue
         name = _OPERATIONS.get(low & 0x1FF, "other")
         found[name] += 1
+        if name == "MEMBAR" and high & _GPU_SCOPE:
+            found["MEMBAR.GPU"] += 1
         if name in _SIZED:
             found[f"{name}.{_WIDTHS.get(high >> 9 & 7, 0)}"] += 1
     return found

@@ -126,7 +126,7 @@ class MainLoop:
             return [f"if (lane == 0) tw::mbarrier_arrive(empty + 8 * {stage});"]
         return [
             f"if (lane < {blocks})",
-            f"  tw::mbarrier_arrive_remote(tw::map_shared(empty + 8 * {stage}, lane));",
+            f"  tw::mbarrier_report_remote(tw::map_shared(empty + 8 * {stage}, lane));",
         ]
 
 

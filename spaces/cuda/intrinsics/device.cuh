@@ -200,6 +200,9 @@ TW_INLINE u32 map_shared(u32 address, u32 rank) {
 TW_INLINE void mbarrier_arrive_remote(u32 barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
+TW_INLINE void mbarrier_report_remote(u32 barrier) {
+  asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
 TW_INLINE u32 load_remote(u32 from) {
   u32 r; asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(r) : "r"(from) : "memory"); return r;
 }

@@ -107,6 +107,7 @@ TW_INLINE void mbarrier_wait(u32 barrier, u32 parity) { emulator::mbarrier_wait(
 // ---- clusters
 TW_INLINE u32 map_shared(u32 address, u32 rank) { return emulator::map_shared(address, rank); }
 TW_INLINE void mbarrier_arrive_remote(u32 barrier) { emulator::mbarrier_arrive(barrier, 0, true); }
+TW_INLINE void mbarrier_report_remote(u32 barrier) { emulator::mbarrier_arrive(barrier, 0, true); }
 TW_INLINE u32 load_remote(u32 from) { u32 x; emulator::shared_load(&x, from, 4, true); return x; }
 TW_INLINE void store_remote(u32 to, u32 value) { emulator::shared_store(to, &value, 4, true); }
 TW_INLINE void cluster_arrive() { emulator::cluster_arrive(); }

@@ -74,6 +74,8 @@ def check_code(candidate: Candidate, found: Counter[str]) -> None:
     assert found["QGMMA" if kind.startswith("float8") else "HGMMA"], schedule
     assert found["UTMALDG"] >= 2, schedule
     assert not found["LDL"] + found["STL"], schedule
+    if schedule["splits"] == 1:  # clusters meet at the start and the end, and nowhere else
+        assert found["MEMBAR.GPU"] == (0 if schedule["cluster"] == "1x1" else 2), schedule
     assert bool(found["UTMASTG"]) == (schedule["staging"] != 0), schedule
     if schedule["staging"] and candidate.workload.output.element.bytes == 2:
         assert found["STSM"], schedule

@@ -67,6 +67,7 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::mbarrier_expect(b, 64);
   tw::mbarrier_arrive(b);
   tw::mbarrier_arrive_remote(tw::map_shared(b, next));
+  tw::mbarrier_report_remote(tw::map_shared(b, next));
   tw::tma_load_2d(s, &map, b, 0, 1);
   tw::tma_load_3d(s, &map, b, 0, 1, 2);
   tw::tma_multicast_2d(s, &map, b, 3, 0, 1);
