@@ -197,8 +197,10 @@ class Workload:
         Of K products of uniform variables in [-1, 1), the sum of the first k has a standard
         deviation of sqrt(k) / 3, and adding the next rounds it by at most half a unit, relative.
         As random errors (Higham and Mary, A new approach to probabilistic rounding error
-        analysis, SISC 41, 2019) these add up to a standard deviation of 0.07 K units; K units are
-        far beyond what any of millions of elements shows, and far below one product gone wrong.
+        analysis, SISC 41, 2019) these add up to a standard deviation of 0.07 K units, and more
+        where sums are truncated, as in tensor cores (Fasi, Higham, Mikaitis and Pranesh, Numerical
+        behavior of NVIDIA tensor cores, PeerJ CS 7, 2021). 2 K units are far beyond what any of
+        millions of elements shows, and far below one product gone wrong.
         The 16 units cover a vectorised epilogue's last bits. The output's own rounding is
         relative. Integer sums compare exactly where they are the output; of products up to 64 of
         integers, an epilogue in float32 sees the rounded sum, and an integer output rounds again.
@@ -212,9 +214,9 @@ class Workload:
         largest = 64.0 if accumulator.is_integer else 1.0
         terms = prod(axis.extent for axis in self.axes if axis.reduction)
         if all(o.dtype.startswith("float8") for o in self.inputs):
-            unit, largest = 2.0**-13, 0.5
+            unit, largest = 2.0**-13, 0.25
         rounding = 0.5 if output.is_integer else output.epsilon * 1e-3
-        return (2.0 * max(output.epsilon, unit), largest * unit * (terms + 16.0) + rounding)
+        return (2.0 * max(output.epsilon, unit), largest * unit * (2.0 * terms + 16.0) + rounding)
 
 
 def _random(generator: np.random.Generator, operand: Operand) -> np.ndarray:

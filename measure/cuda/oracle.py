@@ -9,6 +9,8 @@ its operand's memory order, and positions count elements in that order.
 
 from __future__ import annotations
 
+import zlib
+
 from spaces.cuda.abi import C_TYPES
 from spaces.dtypes import dtype
 from spaces.errors import InputError
@@ -216,9 +218,18 @@ def _signature(operands: tuple[Operand, ...]) -> str:
     return ", ".join([*texts, f"{C_TYPES[output.dtype]} *out"])
 
 
+def own_seed(operand: Operand) -> int:
+    """What an operand's name adds (by exclusive or) to the seed of all."""
+    return zlib.crc32(operand.name.encode())
+
+
 def _element(operand: Operand) -> str:
-    """Element ``i`` of random contents, in the operand's type."""
-    kind, bits = C_TYPES[operand.dtype], "tw_random((u64)i, seed)"
+    """Element ``i`` of random contents, in the operand's type.
+
+    Each operand has a seed of its own: with a common one the rows of A would be the columns of a
+    B that is kept transposed, and the diagonal of the product a sum of squares.
+    """
+    kind, bits = C_TYPES[operand.dtype], f"tw_random((u64)i, seed ^ {own_seed(operand)}u)"
     if operand.element.is_integer:
         return f"({kind})((i32)({bits} >> 60) - 8)"
     if operand.dtype == "float64":
