@@ -1,0 +1,77 @@
+"""What a call from Python costs, and whether it can be captured in a CUDA graph.
+
+    python -m experiments.gpu_matmul.launch [--out FILE]
+
+The product is so small that the GPU waits for the host: the time between calls is the host's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from scheduler import best
+from spaces.operators import workload
+
+CALLS = 2000
+ROUNDS = 20
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments.gpu_matmul.launch")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    small = workload("matmul", m=128, n=128, k=64, dtype="bfloat16", b="col")
+    function = best(small, "cuda", None)
+    a, b = (torch.randn(128, 64, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    out = torch.empty(128, 128, device="cuda", dtype=torch.bfloat16)
+    transposed = b.t()
+    result: dict[str, Any] = {
+        "device": torch.cuda.get_device_name(),
+        "schedule": str(function.schedule),
+        "us_per_call": {
+            "tilewright": per_call(lambda: function(a, transposed, out=out)),
+            "torch.mm": per_call(lambda: torch.mm(a, transposed, out=out)),
+        },
+        "graph_replay_agrees": captured(lambda: function(a, transposed, out=out), out),
+    }
+    print(json.dumps(result, indent=1))
+    if options.out:
+        options.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def per_call(call: Callable[[], object]) -> float:
+    """Median over rounds of the host's microseconds for one asynchronous call."""
+    times = []
+    for _ in range(ROUNDS):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(CALLS):
+            call()
+        times.append((time.perf_counter() - start) / CALLS * 1e6)
+    torch.cuda.synchronize()
+    return statistics.median(times)
+
+
+def captured(call: Callable[[], object], out: torch.Tensor) -> bool:
+    """Whether a captured and replayed call writes what a plain call writes."""
+    call()
+    expected = out.clone()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    out.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    return bool(torch.equal(out, expected))
+
+
+if __name__ == "__main__":
+    main()
