@@ -4,6 +4,10 @@
    when all have run. Waiting threads spin for some microseconds, so that back-to-back launches
    are cheap, and then sleep, so that other libraries' threads have the cores to themselves.
 
+   The system tends to wake a thread on the CPU of whoever wakes it, where it would wait for the
+   caller's own share to end. So sleepers are barred from the caller's CPU while they are woken,
+   and only then: should another process take theirs, the system may still move them.
+
    A launch that finds the pool taken (by another thread, or by the launch it is part of) runs all
    workers on its own thread. After fork() the child has none of the threads: it starts its own. */
 #define _GNU_SOURCE
@@ -20,12 +24,14 @@ enum { SPINS = 2000, STACK_BYTES = 1 << 20 };
 struct tw_pool {
   tw_pool *next;       /* in the list of all pools of this process */
   int *cpus;           /* of the threads, or NULL */
+  pthread_t *handles;  /* of the threads; the first, for the caller, is unused */
   int threads;         /* wanted, the caller's included */
   int started;         /* there are, the caller's included; 0 before the first launch */
   pthread_mutex_t taken; /* held from the start of a launch to its end */
   pthread_mutex_t mutex; /* guards the sleeping: launch and running change under it */
   pthread_cond_t launched, joined;
   atomic_uint launch;  /* rises with each launch */
+  int sleeping;        /* pool threads that wait for the launch asleep; under the mutex */
   atomic_int running;  /* pool threads that have not finished the launch */
   int workers;
   void (*task)(void *context, int worker);
@@ -69,7 +75,9 @@ static unsigned await_launch(tw_pool *pool, unsigned seen) {
     relax();
   }
   pthread_mutex_lock(&pool->mutex);
+  pool->sleeping++;
   while (atomic_load(&pool->launch) == seen) pthread_cond_wait(&pool->launched, &pool->mutex);
+  pool->sleeping--;
   pthread_mutex_unlock(&pool->mutex);
   return atomic_load(&pool->launch);
 }
@@ -117,13 +125,13 @@ static void start(tw_pool *pool) {
   pthread_cond_init(&pool->launched, NULL);
   pthread_cond_init(&pool->joined, NULL);
   atomic_store(&pool->launch, 0);
+  pool->sleeping = 0;
   pool->started = 1;
   while (pool->started < pool->threads) {
     thread_argument *argument = malloc(sizeof *argument);
-    pthread_t thread;
     if (!argument) break;
     *argument = (thread_argument){pool, pool->started};
-    if (pthread_create(&thread, &attributes, serve, argument)) {
+    if (pthread_create(&pool->handles[pool->started], &attributes, serve, argument)) {
       free(argument);
       break;
     }
@@ -132,12 +140,32 @@ static void start(tw_pool *pool) {
   pthread_attr_destroy(&attributes);
 }
 
+static void allow(tw_pool *pool, const cpu_set_t *cpus) {
+  for (int i = 1; i < pool->started; i++)
+    pthread_setaffinity_np(pool->handles[i], sizeof *cpus, cpus);
+}
+
+/* Bars the threads from the caller's CPU, if that leaves them any. Tells whether it did, and
+   through `allowed` where they might run before. */
+static int bar(tw_pool *pool, cpu_set_t *allowed) {
+  int cpu = sched_getcpu();
+  if (cpu < 0 || pthread_getaffinity_np(pool->handles[1], sizeof *allowed, allowed)) return 0;
+  cpu_set_t others = *allowed;
+  CPU_CLR(cpu, &others);
+  if (CPU_EQUAL(&others, allowed) || !CPU_COUNT(&others)) return 0;
+  allow(pool, &others);
+  return 1;
+}
+
 static void launch(tw_pool *pool) {
+  cpu_set_t allowed;
   pthread_mutex_lock(&pool->mutex);
+  int barred = pool->sleeping && !pool->cpus && bar(pool, &allowed);
   atomic_store(&pool->running, pool->started - 1);
   atomic_fetch_add(&pool->launch, 1);
   pthread_cond_broadcast(&pool->launched);
   pthread_mutex_unlock(&pool->mutex);
+  if (barred) allow(pool, &allowed);
 }
 
 static void parallel(tw_pool *pool, int workers, void (*task)(void *, int), void *context) {
@@ -159,7 +187,9 @@ tw_runtime *tw_runtime_create(int threads, const int *cpus) {
   tw_runtime *runtime = malloc(sizeof *runtime);
   tw_pool *pool = calloc(1, sizeof *pool);
   int *own_cpus = malloc(threads * sizeof *own_cpus);
-  if (!runtime || !pool || !own_cpus) {
+  pthread_t *handles = malloc(threads * sizeof *handles);
+  if (!runtime || !pool || !own_cpus || !handles) {
+    free(handles);
     free(runtime);
     free(pool);
     free(own_cpus);
@@ -170,6 +200,7 @@ tw_runtime *tw_runtime_create(int threads, const int *cpus) {
   pthread_once(&once, watch_forks);
   pthread_mutex_init(&pool->taken, NULL);
   pool->threads = threads;
+  pool->handles = handles;
   pool->next = atomic_load(&pools);
   while (!atomic_compare_exchange_weak(&pools, &pool->next, pool)) continue;
   *runtime = (tw_runtime){parallel, pool};

@@ -90,6 +90,19 @@ def test_a_forked_child_has_threads_of_its_own():
     launch(2, 2, lambda worker: None)
 
 
+def test_woken_threads_may_run_where_they_might_before():
+    """A launch bars sleepers from the caller's CPU, for as long as it takes to wake them."""
+    others = set(os.listdir("/proc/self/task"))
+    launch(5, 5, lambda worker: None)
+    threads = set(os.listdir("/proc/self/task")) - others
+    assert len(threads) == 4
+    for _ in range(5):
+        threading.Event().wait(0.02)
+        launch(5, 5, lambda worker: None)
+        for thread in threads:
+            assert os.sched_getaffinity(int(thread)) == os.sched_getaffinity(0)
+
+
 def test_idle_threads_use_no_time():
     launch(3, 3, lambda worker: None)
     threading.Event().wait(0.05)
