@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 
 Call = Callable[[], object]
+REST = 0.1
+"""Seconds of rest before a sample of many threads: the workers of the call before may spin on for
+a while after their work, and would hold the cores that the next call needs."""
 
 
 def interleave(
@@ -25,6 +28,8 @@ def interleave(
         random.shuffle(names)
         for name in names:
             call, count = calls[name], repeats[name]
+            if threads > 1:
+                time.sleep(REST)
             call()
             start = clock()
             for _ in range(count):
