@@ -9,8 +9,9 @@ from sqlalchemy import Column, Connection, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from measure.schema import measurements, targets, workloads
+from spaces.canonical import canonical_json
 from spaces.target import Target
-from spaces.workload import Workload, canonical_json
+from spaces.workload import Workload
 
 _INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from measure.record import Record, record_from_json
+from spaces.canonical import canonical_json
 from spaces.errors import InputError
-from spaces.workload import canonical_json
 
 FORMAT = "tilewright-measurements"
 VERSION = 1

@@ -14,11 +14,12 @@ from typing import Any
 
 from measure.fields import Fields
 from measure.measurement import ErrorKind, Measurement, Status
+from spaces.canonical import canonical_json
 from spaces.errors import InputError
 from spaces.operators import workload_from_json
 from spaces.schedule import Schedule
 from spaces.target import Target, target_from_json
-from spaces.workload import Workload, canonical_json
+from spaces.workload import Workload
 
 ROUNDS = ("search", "final")
 

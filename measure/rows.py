@@ -9,9 +9,9 @@ from typing import Any
 from measure.jsonl import parse_json
 from measure.measurement import Measurement
 from measure.record import Record, record_from_json
+from spaces.canonical import canonical_json
 from spaces.errors import InputError
 from spaces.schedule import Schedule
-from spaces.workload import canonical_json
 
 HANDICAP = 1.1
 """How far a schedule without a final measurement must be ahead, see ``measure.database``."""

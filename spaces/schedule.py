@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from spaces.canonical import canonical_json
 from spaces.errors import InputError
 
 Value = int | str | bool
@@ -43,7 +43,7 @@ class Schedule:
     @cached_property
     def key(self) -> str:
         """Canonical text: equal schedules have equal keys, in every process."""
-        return json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return canonical_json(self.to_json())
 
     @staticmethod
     def from_json(data: Mapping[str, object]) -> Schedule:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self, get_type_hints
 
+from spaces.canonical import canonical_json
 from spaces.errors import InputError
 
 
@@ -42,7 +42,7 @@ class Target:
     @property
     def fingerprint(self) -> str:
         """Hexadecimal digest of the whole description: equal means results are comparable."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        text = canonical_json(self.to_json())
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -70,6 +71,11 @@ class Template(ABC):
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """Physical quantities of many schedules, one array each, by the names of
         ``spaces.quantities``. ``columns`` holds one-dimensional arrays of equal length."""
+
+    def entry(self, schedule: Schedule) -> str:
+        """The name of a schedule's kernel: that of no other schedule or workload."""
+        text = f"{self.workload.key} {schedule.key}"
+        return f"tw_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @abstractmethod
     def lower(self, schedule: Schedule) -> Kernel:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -238,8 +237,3 @@ def _contract(workload: Workload, terms: list[np.ndarray]) -> np.ndarray:
         arguments += [term, [names[axis] for axis in operand.axes]]
     arguments.append([names[axis] for axis in workload.output.axes])
     return np.einsum(*arguments, optimize=True)
-
-
-def canonical_json(data: object) -> str:
-    """JSON text with sorted keys and no spaces: equal data gives equal text."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"))

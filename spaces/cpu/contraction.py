@@ -7,7 +7,6 @@ for what may go together, and ``spaces.cpu.contraction_code`` for the kernel.
 
 from __future__ import annotations
 
-import hashlib
 from typing import ClassVar
 
 import numpy as np
@@ -73,8 +72,7 @@ class Contraction(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        name = hashlib.sha256(f"{self.workload.key} {schedule.key}".encode()).hexdigest()[:16]
-        code = ContractionCode(self.product, schedule.values, self.lanes, f"tw_{name}")
+        code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
         return Kernel(
             language="c",
             entry=code.entry,

@@ -8,7 +8,6 @@ columns), ``ThinDots`` one contiguous along the depth (lanes along the depth).
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -89,10 +88,9 @@ class Thin(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        name = hashlib.sha256(f"{self.workload.key} {schedule.key}".encode()).hexdigest()[:16]
         values = schedule.values
         blocks = self.blocks(values)
-        entry = f"tw_{name}"
+        entry = self.entry(schedule)
         code = ThinCode(
             self.product,
             values,

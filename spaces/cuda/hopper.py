@@ -5,7 +5,6 @@ See ``spaces.cuda.hopper_code`` for the kernel.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,9 +92,8 @@ class Hopper(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        name = hashlib.sha256(f"{self.workload.key} {schedule.key}".encode()).hexdigest()[:16]
         plan = HopperPlan(self.product, self.cuda, schedule.values)
-        return HopperCode(plan, f"tw_{name}").kernel(prelude(self.workload))
+        return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.workload))
 
     def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:
         """A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. One block runs

@@ -5,7 +5,6 @@ See ``spaces.cuda.mma_code`` for the kernel and ``spaces.cuda.mma_rules`` for wh
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,8 +68,9 @@ class Mma(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        name = hashlib.sha256(f"{self.workload.key} {schedule.key}".encode()).hexdigest()[:16]
-        return MmaCode(self.product, schedule.values, f"tw_{name}").kernel(prelude(self.workload))
+        return MmaCode(self.product, schedule.values, self.entry(schedule)).kernel(
+            prelude(self.workload)
+        )
 
     def _blocks(self, c: Any) -> Blocks:
         sizes = self.sizes

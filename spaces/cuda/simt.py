@@ -5,7 +5,6 @@ See ``spaces.cuda.simt_code`` for the kernel.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,8 +59,9 @@ class Simt(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        name = hashlib.sha256(f"{self.workload.key} {schedule.key}".encode()).hexdigest()[:16]
-        return SimtCode(self.product, schedule.values, f"tw_{name}").kernel(prelude(self.workload))
+        return SimtCode(self.product, schedule.values, self.entry(schedule)).kernel(
+            prelude(self.workload)
+        )
 
     def _blocks(self, c: Any) -> Blocks:
         sizes = SimtSizes(self.product)

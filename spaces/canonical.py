@@ -1,0 +1,10 @@
+"""JSON text by which equal data is known as equal."""
+
+from __future__ import annotations
+
+import json
+
+
+def canonical_json(data: object) -> str:
+    """JSON text with sorted keys and no spaces: equal data gives equal text."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"))
