@@ -15,11 +15,13 @@ def interleave(
 ) -> dict[str, list[float]]:
     """Seconds of one call, a list a name, in shuffled rounds after two that do not count.
 
-    Before each call the L2 is flushed; while that runs, the call and both events are queued, so
-    that the processor's time does not show. Stops when ``seconds`` of device time are spent.
+    Before each call other data is read until it fills L2 (written data would have to leave L2
+    while a call runs, and be paid for by that); while it is read, the call and both events are
+    queued, so that the processor's time does not show. Stops when ``seconds`` of device time are
+    spent.
     """
-    size = 4 * torch.cuda.get_device_properties(0).L2_cache_size
-    flush = torch.empty(size, dtype=torch.uint8, device="cuda")
+    others = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
+    total = torch.empty((), device="cuda")
     times: dict[str, list[float]] = {name: [] for name in calls}
     names, spent = list(calls), 0.0
     for number in range(rounds + 2):
@@ -27,7 +29,7 @@ def interleave(
         events = []
         for name in names:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            flush.zero_()
+            torch.sum(others, dim=0, out=total)
             start.record()
             calls[name]()
             end.record()

@@ -56,5 +56,6 @@ class Device(Protocol):
         ...
 
     def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:
-        """Device time of one of ``calls`` launches; ``cold`` empties L2 before each."""
+        """Device time of one of ``calls`` launches; ``cold`` before each fills L2 with other data,
+        none of it modified."""
         ...

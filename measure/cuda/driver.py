@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from measure.cuda import oracle
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.device import Call, DeviceError, LoadError
 from measure.cuda.launching import Arguments, bindings, checked, configuration, load_kernel
@@ -14,6 +15,7 @@ from spaces.cuda.intrinsics import device_text
 from spaces.kernel import Kernel
 
 COMPILE_SECONDS = 60.0
+FLUSH_BLOCKS = 4  # a multiprocessor
 
 
 class CudaDevice:
@@ -38,8 +40,7 @@ class CudaDevice:
         flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
         self._stream = checked(driver.cuStreamCreate(flags))
         self._events: list[tuple[Any, ...]] = []
-        self._flush_bytes = 4 * self._attribute("L2_CACHE_SIZE")
-        self._flush_address = self.allocate(self._flush_bytes)
+        self._flush = self._prepare_flush()
 
     def allocate(self, size: int) -> int:
         """Plain device memory."""
@@ -96,6 +97,15 @@ class CudaDevice:
         attribute = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(checked(self._driver.cuDeviceGetAttribute(attribute, self._device)))
 
+    def _prepare_flush(self) -> Call:
+        """What fills L2 with other data by reading it. Written data would have to leave L2 while
+        a candidate runs, and be paid for by that."""
+        size, blocks = 4 * self._attribute("L2_CACHE_SIZE"), FLUSH_BLOCKS * self.multiprocessors
+        kernel = oracle.sweep(size // 4, blocks)
+        addresses = {o.name: self.allocate(o.bytes) for o in kernel.arguments}
+        self.fill(addresses["buffer"], 0, size)
+        return self.bind(kernel, None, addresses)
+
     def _compiled(self, kernel: Kernel) -> bytes:
         text = device_text(kernel.text) + kernel.text
         done = compile_cubin(text, self.architecture, COMPILE_SECONDS, lambda: False)
@@ -110,7 +120,7 @@ class CudaDevice:
         """Queue one launch between two events."""
         record, (start, end) = self._driver.cuEventRecordWithFlags, pair
         if cold:
-            self.fill(self._flush_address, 1, self._flush_bytes)
+            self._flush()
         checked(record(start, self._stream, flags))
         call()
         checked(record(end, self._stream, flags))

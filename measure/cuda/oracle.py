@@ -178,11 +178,23 @@ extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((ou
     return Kernel("cuda", "tw_pulse", "", source, (out,), launch=_launch(blocks))
 
 
+def sweep(size: int, blocks: int) -> Kernel:
+    """``(buffer, out)``: reads ``size`` floats, a multiple of 4, and changes none of them."""
+    buffer = Operand("buffer", "float32", ("i",), (size,), (0,))
+    out = Operand("out", "float32", ("thread",), (blocks * THREADS,), (0,))
+    body = """\
+    float x[4];
+    tw::load_global<4>(x, in0 + 4 * i);
+    sum += x[0] + x[1] + x[2] + x[3];"""
+    head, tail = "  float sum = 0.0f;\n", "  tw::store_global(out + thread, sum);\n"
+    return _over("tw_sweep", (buffer, out), size // 4, blocks, "", (head, body, tail))
+
+
 def _walk(
     entry: str, operands: tuple[Operand, ...], size: int, blocks: int, prelude: str, body: str
 ) -> Kernel:
     """``body`` for every position ``i`` of an array; it may ``count`` elements for a report."""
-    threads, head, tail = blocks * THREADS, "", ""
+    head, tail = "", ""
     if operands[0] is SEED:
         head = "  const u32 seed = (u32)tw::load_global(in0);\n"
     if operands[-1].name == "report":
@@ -195,12 +207,25 @@ def _walk(
 """
         tail = f"""\
   tw::store_global(out + thread, wrong);
-  tw::store_global(out + {threads} + thread, first);
+  tw::store_global(out + {blocks * THREADS} + thread, first);
 """
+    return _over(entry, operands, size, blocks, prelude, (head, body, tail))
+
+
+def _over(
+    entry: str,
+    operands: tuple[Operand, ...],
+    size: int,
+    blocks: int,
+    prelude: str,
+    parts: tuple[str, str, str],
+) -> Kernel:
+    """A loop of all threads over ``size`` positions ``i``, with what comes before and after it."""
+    head, body, tail = parts
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
   const i64 thread = (i64)blockIdx.x * {THREADS} + threadIdx.x;
-{head}  for (i64 i = thread; i < {size}; i += {threads}) {{
+{head}  for (i64 i = thread; i < {size}; i += {blocks * THREADS}) {{
 {body}
   }}
 {tail}}}

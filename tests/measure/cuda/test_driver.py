@@ -71,9 +71,10 @@ def test_a_launch_reaches_the_driver_as_it_is_meant(tmp_path):
     assert log[2] == f"map 7 1 {workspace} 64/32/1 0 0 0"
     launch = f"launch made 6,2,1 96,1,1 70000 0x2001 id4:2,1,1 {a} {c} {workspace} {a} {workspace}"
     assert log[3] == launch
-    assert log[4:7] == ["event 0", launch, "event 0"]
+    assert log[4] == "launch tw_sweep 8,1,1 256,1,1 0 0x2001"
+    assert log[5:8] == ["event 0", launch, "event 0"]
     captured = ["event 1", launch, "event 1"] * 4  # 1 is CU_EVENT_RECORD_EXTERNAL
-    assert log[7:] == ["begin 2", *captured, "end", "replay", "replay"]
+    assert log[8:] == ["begin 2", *captured, "end", "replay", "replay"]
 
 
 SERVE = """

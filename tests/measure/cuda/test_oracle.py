@@ -126,10 +126,18 @@ def test_the_pulse_runs(emulator):
     assert np.isfinite(found).all()
 
 
+def test_a_sweep_reads_everything(emulator):
+    kernel = oracle.sweep(3000, 2)
+    buffer = np.random.default_rng(0).random(3000, dtype=np.float32)
+    sums = output_of(emulator.run(kernel, {"buffer": buffer}))
+    assert sums.sum() == pytest.approx(buffer.sum(), rel=1e-5)
+
+
 def test_all_compile_for_the_device():
     work = workload("matmul", **CASES[1])
     every = workload("matmul", m=9, n=20, k=5, dtype="float8_e5m2", epilogue=CASES[8]["epilogue"])
     kernels = [oracle.expect(work), oracle.compare(work, 3), oracle.pulse(132, 8192)]
+    kernels.append(oracle.sweep(1 << 26, 528))
     kernels += [
         oracle.fill(work.inputs[0], 528),
         oracle.changed(work.inputs[0], 528),
