@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,15 @@ def score(samples: Sequence[float]) -> float:
     kernel's own; ``experiments/timing_noise`` compares it with the other statistics.
     """
     return min(samples)
+
+
+def steady_score(samples: Sequence[float]) -> float:
+    """The same on a GPU: the median, in seconds.
+
+    There the clock follows power and temperature, and the least sample is one that was taken
+    before the chip was at work in earnest.
+    """
+    return median(samples)
 
 
 def call_limit(flops: int, best: float | None) -> float:

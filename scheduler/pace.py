@@ -11,22 +11,35 @@ CANDIDATE_SECONDS = 0.06  # for the rest: compiling, mostly
 RESERVE = 0.15  # share of the time that the final comparison may take at most
 LEAST_FINALISTS = 2
 MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
-FINALIST_CALLS = 8
-FINALIST_SECONDS = 0.7
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel and
+    ``seconds`` for the rest."""
+
+    most: int
+    calls: int
+    seconds: float
+
+
+COMPARISONS = {"cpu": Comparison(8, 8, 0.7), "cuda": Comparison(24, 40, 0.05)}
+"""By kind of target. A GPU at work for long is slower than one that waits for compilers between
+candidates, and not as much with every kernel, so more of them are compared there."""
 
 
 @dataclass(frozen=True)
 class Pace:
     """Decides how many candidates are worth starting in ``seconds`` of wall time.
 
-    ``call_seconds`` is the latency expected before anything is known; ``batch`` and
-    ``finalists`` are the most to ask for at a time and to compare in the end.
+    ``call_seconds`` is the latency expected before anything is known, ``batch`` the most to ask
+    for at a time, ``final`` what comes in the end.
     """
 
     seconds: float
     call_seconds: float
     batch: int
-    finalists: int
+    final: Comparison
 
     def batch_size(self, elapsed: float, trials: int) -> int:
         """Candidates to ask for at a time: fewer where they are slow, so that many asks are made
@@ -45,12 +58,12 @@ class Pace:
         candidates so far took longer than expected, as on a busy machine."""
         each = self._finalist_seconds(elapsed, trials, best)
         share = max(RESERVE * self.seconds, LEAST_FINALISTS * each)
-        return min(self.finalists * each, share, MOST_RESERVE * self.seconds)
+        return min(self.final.most * each, share, MOST_RESERVE * self.seconds)
 
     def comparable(self, elapsed: float, trials: int, best: float | None) -> int:
         """How many finalists the time that is left allows; two at least."""
         wanted = int((self.seconds - elapsed) / self._finalist_seconds(elapsed, trials, best))
-        return min(self.finalists, max(LEAST_FINALISTS, wanted))
+        return min(self.final.most, max(LEAST_FINALISTS, wanted))
 
     def _candidate_seconds(self, elapsed: float, trials: int) -> float:
         """Expected for one candidate, by those before or by what is expected of one call."""
@@ -62,4 +75,4 @@ class Pace:
         call = best or self.call_seconds
         expected = CANDIDATE_SECONDS + CALLS * call
         slowness = max(1.0, self._candidate_seconds(elapsed, trials) / expected) if trials else 1.0
-        return slowness * (FINALIST_SECONDS + FINALIST_CALLS * call)
+        return slowness * (self.final.seconds + self.final.calls * call)

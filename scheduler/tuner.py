@@ -15,7 +15,7 @@ from measure.interfaces import Executor
 from measure.measurement import Candidate, Measurement
 from scheduler.interrupt import Interrupt
 from scheduler.machine import roofline
-from scheduler.pace import Pace
+from scheduler.pace import COMPARISONS, Pace
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
 from scheduler.search import Search
@@ -54,7 +54,6 @@ class Tuner:
         seed: int = 0,
         space: Space | None = None,
         batch: int = 16,
-        finalists: int = 8,
         session: str = "",
     ) -> None:
         self.workload = workload
@@ -64,7 +63,6 @@ class Tuner:
         self._given_executor = executor
         self._search = search or default_search(self.space, seed)
         self._batch = batch
-        self._finalists = finalists
         self._session = session
 
     def run(
@@ -84,7 +82,8 @@ class Tuner:
         self._trials, self._seconds, self._patience = trials, seconds, patience
         self._on_progress = on_progress
         self._ledger, self._board = Ledger(), Scoreboard()
-        self._pace = Pace(seconds, expected_latency(self.space), self._batch, self._finalists)
+        final = COMPARISONS[self.target.kind]
+        self._pace = Pace(seconds, expected_latency(self.space), self._batch, final)
         self._submitted = 0
         self._stop: Stop | None = None
         self._executor = self._given_executor or local_executor(self.target)

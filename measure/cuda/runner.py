@@ -25,7 +25,7 @@ from typing import Any
 from measure.cuda.server import DRIVER, request
 from measure.interfaces import Built
 from measure.measurement import ErrorKind, Measurement, Status
-from measure.timing import FINAL, SEARCH, TimingProtocol, score
+from measure.timing import FINAL, SEARCH, TimingProtocol, steady_score
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 
@@ -35,7 +35,7 @@ STARTS = 3  # of a child in a row that come to nothing
 _ROOT = Path(__file__).parents[2]
 
 DEVICE_SEARCH = replace(SEARCH, samples=10, contender_samples=5, budget=50e-3)
-DEVICE_FINAL = replace(FINAL, samples=50, contender_samples=10)
+DEVICE_FINAL = replace(FINAL, samples=30, contender_samples=10)
 
 
 class CudaRunner:
@@ -244,7 +244,7 @@ def _measurement(
     return Measurement(
         schedule=built.candidate.schedule,
         status=Status.ERROR if failed else Status.SLOW if answer.slow else Status.OK,
-        score=None if failed else score(answer.samples),
+        score=None if failed else steady_score(answer.samples),
         samples=answer.samples,
         reference_samples=answer.references,
         clock="device" if built.path is not None else "",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.pace import LEAST_BATCH, RESERVE, Pace
+from scheduler.pace import COMPARISONS, LEAST_BATCH, RESERVE, Pace
 
-FAST = Pace(seconds=60, call_seconds=2e-3, batch=16, finalists=8)
-SLOW = Pace(seconds=60, call_seconds=0.2, batch=16, finalists=8)
+CPU = COMPARISONS["cpu"]
+FAST = Pace(seconds=60, call_seconds=2e-3, batch=16, final=CPU)
+SLOW = Pace(seconds=60, call_seconds=0.2, batch=16, final=CPU)
 
 
 def test_slow_candidates_come_in_small_batches() -> None:
@@ -42,7 +43,7 @@ seconds = st.floats(1, 1e4)
 def test_what_is_started_is_expected_to_end_before_the_final_comparison(
     allowed: float, call: float, batch: int, share: float, trials: int
 ) -> None:
-    pace = Pace(allowed, call, batch, finalists=8)
+    pace = Pace(allowed, call, batch, CPU)
     elapsed = share * allowed
     more = pace.affordable(elapsed, trials, best=call)
     assert more >= 0
