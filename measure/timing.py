@@ -24,7 +24,8 @@ class TimingProtocol:
     calls of 10 * ``sample_seconds`` and more count as samples: a cold start does not show in them.
     A candidate is sampled ``samples`` times at most, as long as it stays within ``budget``; one
     within ``contender_factor`` of the best is sampled ``contender_samples`` times in any case.
-    A round whose reference kernel is ``drift`` slower than its median is repeated.
+    A round whose reference kernel is ``drift`` slower than its median is repeated. Before the
+    rounds the candidates are run for ``heat`` seconds.
     """
 
     slow_factor: float = 3.0
@@ -36,6 +37,7 @@ class TimingProtocol:
     contender_factor: float = 1.1
     contender_samples: int = 3
     drift: float = 0.1
+    heat: float = 0.0
 
 
 SEARCH = TimingProtocol()

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from statistics import median
 
@@ -24,6 +25,7 @@ GUARD = 4096  # bytes before and after every buffer, that nobody may touch
 GUARD_BYTE = 0xA5
 POISON, WHOLE_POISON = 0xFF, 0x7F  # the first is NaN in every floating-point type
 SHORT, GRAPH_CALLS = 20e-6, 20  # calls so short are timed by the graph of so many
+RESTFUL = 50e-6  # calls no longer leave a device time to cool, while L2 is flushed between them
 PULSE_STEPS = 8192
 BLOCKS = 4  # a multiprocessor, of the kernels that walk over arrays
 CHECKED = ("matmul", {"m": 67, "n": 45, "k": 33, "dtype": "float32", "b": "col"})
@@ -125,6 +127,7 @@ class Session:
         Gives the pulse's time of each round that counts; those in which the clock had drifted
         are repeated, at most as often again.
         """
+        self._heat(trials, protocol.heat, started)
         pulses: list[float] = []
         rounds = extra = protocol.samples
         while rounds:
@@ -145,6 +148,17 @@ class Session:
             for i, seconds in taken:
                 trials[i].samples.append(seconds)
             yield pulse
+
+    def _heat(
+        self, trials: Sequence[Trial], seconds: float, started: Callable[[int], None]
+    ) -> None:
+        """Keep the device at work so long, if the calls are long enough to do so."""
+        for i, trial in enumerate(trials):
+            if seconds and trial.call is not None and trial.judged > RESTFUL:
+                started(i)
+                for _ in range(ceil(seconds / len(trials) / trial.judged)):
+                    trial.call()
+                self._report()  # waits, so that a call that hangs is the one that was started
 
     def _sample(self, trial: Trial) -> float:
         assert trial.call is not None

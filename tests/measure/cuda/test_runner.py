@@ -273,6 +273,29 @@ def test_rounds_in_which_the_clock_drifts_are_repeated(tmp_path, slow, rounds):
     assert sorted(started) == [0] * rounds + [1] * rounds
 
 
+@pytest.mark.parametrize(("judged", "least", "most"), [(1e-4, 5, 6), (4e-5, 0, 0)])
+def test_long_calls_are_run_for_a_while_before_they_are_timed(tmp_path, judged, least, most):
+    path = tmp_path / "good"
+    good = candidate("good").kernel
+    path.write_bytes(pack(good))
+    trials = [Trial(good, path), Trial(good, path)]
+    counts, started = [0, 0], []
+    with Session(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
+        for i, trial in enumerate(trials):
+            session.load(trial)
+            trial.judged = judged
+
+            def counted(i=i, call=trial.call):
+                counts[i] += 1
+                call()
+
+            counted.source, counted.runs = trial.call.source, 2  # which samples do not call again
+            trial.call = counted
+        list(session.rounds(trials, TimingProtocol(samples=1, heat=1e-3), started.append))
+    assert all(least <= count <= most for count in counts)
+    assert started[:2] == [0, 1] or not least
+
+
 def test_a_slow_child_is_waited_for_within_reason():
     start = time.monotonic()
     with pytest.raises(InputError, match="no GPU to run on"):
