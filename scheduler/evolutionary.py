@@ -42,6 +42,10 @@ class Evolution:
     optimism: float = 0.4
 
 
+WARM = Evolution(opening_diversity=0.2, caution=32.0)
+"""The settings where the prior has learned from other shapes, and so is worth more than a guess."""
+
+
 class EvolutionarySearch:
     """A population evolved under the predictions of a cost model; a ``scheduler.search.Search``.
 

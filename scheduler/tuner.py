@@ -19,6 +19,7 @@ from scheduler.pace import COMPARISONS, Pace
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
 from scheduler.search import Search
+from scheduler.transfer import transferred
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -27,6 +28,7 @@ from spaces.target import Target, detect_target
 from spaces.workload import Workload
 
 if TYPE_CHECKING:
+    from costmodel.interfaces import CostModel
     from measure.database import Database
 
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
@@ -38,9 +40,10 @@ class Tuner:
     """Tunes one workload on one target.
 
     What the database knows of this space is told to the search first and never measured again,
-    so a killed run goes on where it was. Every result is recorded before anything else is done
-    with it. The first batch is awaited, since all that follow profit from it; from then on one
-    is built while another is timed. An ``executor`` stays open for whoever made it; without one
+    so a killed run goes on where it was; what it knows of other shapes is the search's prior.
+    Every result is recorded before anything else is done with it. The first batch is awaited,
+    since all that follow profit from it; from then on one is built while another is timed. An
+    ``executor`` stays open for whoever made it; without one
     each run has its own on this machine.
     """
 
@@ -61,7 +64,7 @@ class Tuner:
         self.space = space or space_for(workload, target)
         self._database = database
         self._given_executor = executor
-        self._search = search or default_search(self.space, seed)
+        self._given_search, self._seed = search, seed
         self._batch = batch
         self._session = session
 
@@ -89,6 +92,7 @@ class Tuner:
         self._executor = self._given_executor or local_executor(self.target)
         try:
             with Interrupt() as self._interrupt:
+                self._begin()
                 self._resume()
                 self._explore()
                 self._compare()
@@ -100,6 +104,12 @@ class Tuner:
         return self._result()
 
     # -- phases ----------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        with self._work("search"):
+            self._search = self._given_search or default_search(
+                self.space, self._seed, transferred(self.space, self._database)
+            )
 
     def _resume(self) -> None:
         with self._work("database"):
@@ -262,10 +272,11 @@ class Tuner:
         )
 
 
-def default_search(space: Space, seed: int) -> Search:
-    """Evolution under the learned model, with the roofline as its prior."""
+def default_search(space: Space, seed: int, known: CostModel | None = None) -> Search:
+    """Evolution under the learned model; its prior is what is ``known`` of other shapes, or the
+    roofline."""
     from costmodel.model import XGBoostModel
-    from scheduler.evolutionary import EvolutionarySearch
+    from scheduler.evolutionary import WARM, EvolutionarySearch
 
     # Half a second of imports, needed only once the first batch is measured.
     threading.Thread(target=import_module, args=("xgboost",), daemon=True).start()
@@ -274,6 +285,8 @@ def default_search(space: Space, seed: int) -> Search:
         return space
 
     model = XGBoostModel(space_for=this_space)
+    if known is not None:
+        return EvolutionarySearch(space, model, known, seed, WARM)
     return EvolutionarySearch(space, model, roofline(space.target, this_space), seed)
 
 

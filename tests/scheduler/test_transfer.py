@@ -1,0 +1,58 @@
+"""What a search of a new shape learns from those measured before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from measure.database import Database
+from measure.measurement import Measurement, Status
+from scheduler.transfer import transferred
+from spaces.operators import workload
+from spaces.registry import space_for
+from tests.contracts.database import TARGET
+
+
+def square(n: int):
+    return workload("matmul", m=n, n=n, k=n)
+
+
+def latency(space, rows) -> np.ndarray:
+    """Of a machine on which only waste and short loops cost time."""
+    quantities = space.quantities(rows)
+    return quantities["flops"] / quantities["useful_flops"] + 1 / quantities["main_loop_trips"]
+
+
+@pytest.fixture
+def database(tmp_path):
+    with Database(tmp_path / "tuning.db") as database:
+        yield database
+
+
+def measure(database, n: int, count: int, version: str | None = None) -> None:
+    space = space_for(square(n), TARGET)
+    rows = space.sample(np.random.default_rng(n), count)
+    for row, seconds in zip(rows, latency(space, rows), strict=True):
+        measurement = Measurement(space.schedule(row), Status.OK, seconds, started_at=1.0)
+        database.record(square(n), TARGET, version or space.version, measurement)
+
+
+def test_it_ranks_a_new_shape_by_its_neighbours(database):
+    measure(database, 384, 96)
+    measure(database, 640, 96)
+    space = space_for(square(512), TARGET)
+    model = transferred(space, database)
+    rows = space.sample(np.random.default_rng(5), 128)
+    score, _ = model.predict(space, rows)
+    assert spearmanr(score, -latency(space, rows)).statistic > 0.7
+    assert {key for key, _ in model.trained_on} == {square(384).key, square(640).key}
+
+
+def test_too_little_is_nothing(database):
+    space = space_for(square(512), TARGET)
+    assert transferred(space, database) is None
+    measure(database, 384, 4)
+    measure(database, 512, 96)  # its own results are no other shape's
+    measure(database, 640, 96, version="of a space that is no more")
+    assert transferred(space, database) is None
