@@ -70,13 +70,20 @@ class Port:
         if not tensor.is_cpu:
             raise InputError(f"{self.name} is on {tensor.device}; allowed: cpu")
         if tensor.requires_grad:
-            raise InputError(f"{self.name} requires gradients, kernels have none; detach() it")
+            self._check_gradients()
         kind = getattr(sys.modules["torch"], self._operand.dtype)
         if tensor.dtype is not kind or tensor.shape != self._shape:
             raise self._mismatch(tensor.dtype, tuple(tensor.shape))
         if tensor.stride() != self._steps:
             self._check_order(tensor.stride(), self._steps)
         return int(tensor.data_ptr())
+
+    def _check_gradients(self) -> None:
+        if sys.modules["torch"].is_grad_enabled():
+            raise InputError(
+                f"{self.name} requires gradients, kernels have none; "
+                "detach() it or call under torch.no_grad()"
+            )
 
     def _mismatch(self, dtype: object, shape: tuple[int, ...]) -> InputError:
         return InputError(

@@ -67,7 +67,7 @@ class DevicePort(Port):
             if not array.is_cuda:
                 raise InputError(f"{self.name} is on {array.device}; allowed: cuda")
             if array.requires_grad:
-                raise InputError(f"{self.name} requires gradients, kernels have none; detach() it")
+                self._check_gradients()
             return int(array.data_ptr())
         if hasattr(array, "__cuda_array_interface__"):
             return self._from_interface(array.__cuda_array_interface__)

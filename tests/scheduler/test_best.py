@@ -146,6 +146,16 @@ def test_an_unfit_array_is_refused(what: str) -> None:
         call(array, *arguments(call.workload)[1:])
 
 
+def test_a_parameter_passes_without_gradients() -> None:
+    call = function(m=16, n=32, k=24)
+    a, b = arguments(call.workload)
+    weight = torch.nn.Parameter(torch.from_numpy(b))
+    with torch.no_grad():
+        check(call.workload, call(torch.from_numpy(a), weight).numpy())
+    with pytest.raises(InputError, match="B requires gradients"):
+        call(torch.from_numpy(a), weight)
+
+
 def test_an_unfit_output_is_refused() -> None:
     call = function(**FUSED)
     inputs = arguments(call.workload)
