@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 from scheduler.arrays import Port, is_tensor
@@ -118,6 +120,56 @@ class DevicePort(Port):
         return int((tensor.data or 0) + tensor.offset)
 
 
+class Likeness:
+    """What tensors that passed share with others that will, inputs and output in one order.
+
+    ``alike(*tensors)`` is whether these are distinct, of the same types, element types, devices,
+    shapes and strides, and none needs gradients; addresses may differ. Guards of torch.compile
+    compare all that in one call, in a quarter of the time that reading it from Python takes.
+    """
+
+    __slots__ = ("alike", "current_stream")
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        """For ``tensors`` that are :func:`comparable`."""
+        self.alike = _guards(tensors)
+        if any(tensor.requires_grad for tensor in tensors):
+            on = sys.modules["torch"].is_grad_enabled
+            same = self.alike  # in some versions of torch this asks for the flag only
+            self.alike = lambda *others: not on() and same(*others)
+        self.current_stream = partial(_raw_stream(), tensors[0].get_device())
+
+
+def comparable(arrays: Sequence[Any]) -> bool:
+    """Whether a :class:`Likeness` can be made of arrays that passed: distinct tensors, none of a
+    subclass, in a torch that has the guards."""
+    torch = sys.modules["torch"]
+    kinds = (torch.Tensor, torch.nn.Parameter)
+    distinct = len({id(array) for array in arrays}) == len(arrays)
+    return distinct and all(type(array) in kinds for array in arrays) and _has_guards()
+
+
+def _guards(tensors: Sequence[Any]) -> Callable[..., bool]:
+    found = sys.modules["torch"]._C._dynamo.guards.TensorGuards(
+        *tensors,
+        dynamic_dims_sizes=[list(tensor.shape) for tensor in tensors],
+        dynamic_dims_strides=[list(tensor.stride()) for tensor in tensors],
+    )
+    return found.check
+
+
+@cache
+def _has_guards() -> bool:
+    """Whether torch has the guards, which are private to it, and they do what they did."""
+    empty = partial(sys.modules["torch"].empty, device="cpu")
+    others = empty(2, 3).bool(), empty(2, 4), empty(3, 2).t(), empty(2, 3, device="meta")
+    try:
+        alike = _guards([empty(2, 3)])
+        return alike(empty(2, 3)) and not any(alike(other) for other in others)
+    except (AttributeError, TypeError):
+        return False
+
+
 def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
     """Strides of a row-major array whose elements are ``size`` apart."""
     strides = []
@@ -138,6 +190,10 @@ def device_of(array: Any) -> int:
 
 def current_stream(device: int) -> int:
     """Handle of torch's current stream on the GPU of this number; needs torch to be loaded."""
+    return _raw_stream()(device)
+
+
+def _raw_stream() -> Callable[[int], int]:
     torch = sys.modules["torch"]
     raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # ten times as fast, if it is there
-    return int(raw(device) if raw else torch.cuda.current_stream(device).cuda_stream)
+    return raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)

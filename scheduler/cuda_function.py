@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from measure.cuda.device import DeviceError
@@ -9,12 +11,20 @@ from measure.cuda.launching import Arguments, bindings, checked, configuration, 
 from measure.measurement import Candidate
 from measure.registry import builder_for
 from scheduler.arrays import in_order, is_tensor
-from scheduler.cuda_arrays import ALIGNMENT, DevicePort, current_stream, device_of
+from scheduler.cuda_arrays import (
+    ALIGNMENT,
+    DevicePort,
+    Likeness,
+    comparable,
+    current_stream,
+    device_of,
+)
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
 
 MOST_LAUNCHES = 1024  # that are kept prepared
+MOST_LIKENESSES = 8  # that are kept; as of tensors on several GPUs, or in and out of autocast
 
 
 class CudaFunction:
@@ -26,7 +36,8 @@ class CudaFunction:
     ``stream`` (its handle), by default on torch's current stream, and may be captured in a CUDA
     graph; nothing waits for it. Any number of threads may call at once.
 
-    For each set of addresses the launch is prepared once, tensor maps included, and kept.
+    For each set of addresses the launch is prepared once, tensor maps included, and kept. Every
+    array is checked at every call: by its port, or by torch, for likeness to one that passed.
     ``source`` is the kernel's text, ``provenance`` where the schedule is from.
     """
 
@@ -41,10 +52,13 @@ class CudaFunction:
         *inputs, output = self._kernel.arguments
         self._inputs = tuple(DevicePort(operand) for operand in inputs)
         self._output = DevicePort(output, output=True)
+        self._ports = (*self._inputs, self._output)
+        self._count = len(inputs)
+        self._has_workspace = self._kernel.workspace_bytes > 0
         self._driver = bindings()
-        self._start = self._driver.cuLaunchKernelEx
         self._functions: dict[int, Any] = {}
-        self._launches: dict[tuple[int, ...], _Launch] = {}
+        self._known: tuple[Likeness, ...] = ()
+        self._launches = _Launches()
         self._workspaces: dict[tuple[int, int], int] = {}
         self._captured: list[_Launch] = []
 
@@ -56,22 +70,28 @@ class CudaFunction:
     ) -> Any:
         """``out``, to be written in the order of the stream. :class:`InputError` for unfit arrays,
         :class:`measure.cuda.device.DeviceError` if the launch fails."""
-        if named or len(arrays) != len(self._inputs):
+        if named or len(arrays) != self._count:
             arrays = in_order(self._inputs, arrays, named)
-        first = arrays[0]
-        if stream is None:
-            on_gpu = is_tensor(first) and first.is_cuda
-            stream = current_stream(first.get_device()) if on_gpu else 0
         if out is None:
-            out = self._new_output(first)
-        key = [stream]
-        for port, array in zip(self._inputs, arrays):  # noqa: B905
-            key.append(port.device_address(array, stream))
-        key.append(self._output.device_address(out, stream))
-        launch = self._launches.get(tuple(key))
-        if launch is None or launch.has_workspace:
-            launch = self._prepare(tuple(key), device_of(first), launch)
-        (status,) = self._start(launch.configuration, launch.function, launch.arguments, 0)
+            out = self._new_output(arrays[0])
+        arrays = (*arrays, out)
+        launch = None
+        for known in self._known:
+            if known.alike(*arrays):
+                if stream is None:
+                    stream = known.current_stream()
+                try:
+                    launch = self._launches.tree[stream]
+                    for array in arrays:
+                        launch = launch[array.data_ptr()]
+                except KeyError:
+                    launch = None
+                break
+        if launch is None:
+            launch = self._find(arrays, stream)
+        elif self._has_workspace:
+            launch = self._safe(launch)
+        (status,) = launch.start()
         if status:
             self._retry(launch, status)
         return out
@@ -81,39 +101,65 @@ class CudaFunction:
             raise InputError("out is needed where the inputs are no torch tensors")
         return self._output.empty_like(like)
 
-    def _prepare(self, key: tuple[int, ...], ordinal: int, known: _Launch | None) -> _Launch:
-        """The launch for a stream and addresses. What is captured in a graph, which may run at
-        any time, gets a workspace of its own."""
+    def _find(self, arrays: tuple[Any, ...], stream: int | None) -> _Launch:
+        """The launch for arrays of any kind, the output last; each is checked."""
+        first = arrays[0]
+        of_torch = is_tensor(first)
+        if stream is None:
+            stream = current_stream(first.get_device()) if of_torch and first.is_cuda else 0
+        key = [stream]
+        for port, array in zip(self._ports, arrays, strict=True):
+            key.append(port.device_address(array, stream))
+        launch = self._launches.find(key)
+        if launch is None:
+            self._check(key[1:])
+            ordinal = device_of(first)
+            if ordinal not in self._functions:
+                self._functions[ordinal] = self._load(ordinal)
+            launch = self._prepare(key, ordinal, self._has_workspace and self._capturing(stream))
+        elif self._has_workspace:
+            launch = self._safe(launch)
+        if of_torch:
+            self._remember(arrays)
+        return launch
+
+    def _remember(self, arrays: tuple[Any, ...]) -> None:
+        """Keep what arrays that passed have in common with others to come."""
+        if comparable(arrays) and not any(known.alike(*arrays) for known in self._known):
+            self._known = (Likeness(arrays), *self._known)[:MOST_LIKENESSES]
+
+    def _safe(self, launch: _Launch) -> _Launch:
+        """The launch, or, while its stream is captured, one with a workspace of its own: what is
+        in a graph may run at any time."""
+        if self._capturing(launch.key[0]):
+            return self._prepare(launch.key, launch.ordinal, True)
+        return launch
+
+    def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> _Launch:
+        """A new launch, kept for other calls unless it is for one that is being captured."""
         stream, *addresses = key
-        if known is None:
-            self._check(addresses)
-        if ordinal not in self._functions:
-            self._functions[ordinal] = self._load(ordinal)
-        capturing = self._kernel.workspace_bytes > 0 and self._is_capturing(stream)
-        if known is not None and not capturing:
-            return known
-        names = [port.name for port in (*self._inputs, self._output)]
+        names = [port.name for port in self._ports]
         buffers = dict(zip(names, addresses, strict=True))
-        if self._kernel.workspace_bytes:
+        if self._has_workspace:
             buffers["workspace"] = self._workspace(ordinal, stream, capturing)
-        launch = _Launch(
+        arguments = Arguments(self._kernel, buffers)
+        start = partial(
+            self._driver.cuLaunchKernelEx,
             configuration(self._kernel, stream),
             self._functions[ordinal],
-            Arguments(self._kernel, buffers),
-            self._kernel.workspace_bytes > 0,
-            ordinal,
+            arguments.address,
+            0,
         )
+        launch = _Launch(start, key, ordinal, arguments)
         if capturing:
             self._captured.append(launch)
         else:
-            if len(self._launches) >= MOST_LAUNCHES:
-                self._launches.clear()
-            self._launches[key] = launch
+            self._launches.keep(launch)
         return launch
 
     def _check(self, addresses: list[int]) -> None:
         *sources, target = addresses
-        for port, address in zip((*self._inputs, self._output), addresses, strict=True):
+        for port, address in zip(self._ports, addresses, strict=True):
             if address % ALIGNMENT:
                 raise InputError(f"{port.name} is not aligned to {ALIGNMENT} bytes")
         for port, address in zip(self._inputs, sources, strict=True):
@@ -143,9 +189,9 @@ class CudaFunction:
         if status is not self._driver.CUresult.CUDA_ERROR_INVALID_CONTEXT:
             checked((status,))
         self._enter(launch.ordinal)
-        checked(self._start(launch.configuration, launch.function, launch.arguments, 0))
+        checked(launch.start())
 
-    def _is_capturing(self, stream: int) -> bool:
+    def _capturing(self, stream: int) -> bool:
         status = checked(self._driver.cuStreamIsCapturing(self._driver.CUstream(stream)))
         return bool(status.value)
 
@@ -179,24 +225,49 @@ class CudaFunction:
 
 
 class _Launch:
-    """All that one launch takes, kept alive."""
+    """All that one launch takes, kept alive. ``start()`` is the driver's call; ``key`` the stream
+    and the addresses."""
 
-    __slots__ = ("_held", "arguments", "configuration", "function", "has_workspace", "ordinal")
+    __slots__ = ("_held", "key", "ordinal", "start")
 
     def __init__(
-        self,
-        configuration: Any,
-        function: Any,
-        arguments: Arguments,
-        has_workspace: bool,
-        ordinal: int,
+        self, start: Callable[[], Any], key: list[int], ordinal: int, held: Arguments
     ) -> None:
-        self.configuration = configuration
-        self.function = function
-        self.arguments = arguments.address
-        self.has_workspace = has_workspace
+        self.start = start
+        self.key = key
         self.ordinal = ordinal
-        self._held = arguments
+        self._held = held
+
+
+class _Launches:
+    """Launches by their keys.
+
+    ``tree`` has a level of dictionaries for each number of a key: to walk it down, number by
+    number, takes less time than to put them all together for one dictionary.
+    """
+
+    def __init__(self) -> None:
+        self.tree: dict[int, Any] = {}
+        self.count = 0
+
+    def find(self, key: list[int]) -> _Launch | None:
+        found: Any = self.tree
+        try:
+            for number in key:
+                found = found[number]
+        except KeyError:
+            return None
+        return found
+
+    def keep(self, launch: _Launch) -> None:
+        if self.count >= MOST_LAUNCHES:
+            self.tree, self.count = {}, 0
+        *path, last = launch.key
+        branch = self.tree
+        for number in path:
+            branch = branch.setdefault(number, {})
+        branch[last] = launch
+        self.count += 1
 
 
 def _cubin(candidate: Candidate) -> bytes:
