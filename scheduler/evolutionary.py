@@ -52,7 +52,8 @@ class EvolutionarySearch:
     Before anything is measured ``prior`` ranks the candidates, so the first batch is already
     good; then ``model`` is trained from scratch on all outcomes whenever there are new ones, and
     its predictions are mixed with the prior's, more and more its own as outcomes grow. What is
-    asked depends on nothing but the seed, the schedules taken and the outcomes told.
+    asked depends on nothing but the seed, the schedules taken and the outcomes told. ``starters``
+    are schedules thought to be good, which enter every evolution.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class EvolutionarySearch:
         prior: CostModel,
         seed: int = 0,
         evolution: Evolution | None = None,
+        starters: Sequence[Schedule] = (),
     ) -> None:
         self._space = space
         self._model = model
@@ -69,6 +71,7 @@ class EvolutionarySearch:
         self._evolution = evolution or Evolution()
         self._history = History(space, seed)
         self._choices = _choices(space)
+        self._starters = space.rows(starters)
         self._stale = False
         self._trust = 0.0
 
@@ -114,11 +117,11 @@ class EvolutionarySearch:
     def _evolve(
         self, generator: np.random.Generator, leaders: Population
     ) -> tuple[Population, np.ndarray]:
-        """Promising rows and their scores: random ones and the leaders, then generations of
-        their children."""
+        """Promising rows and their scores: random ones, the starters and the leaders, then
+        generations of their children."""
         choice = self._evolution
         immigrants = self._space.sample(generator, choice.immigrants)
-        population = np.concatenate([leaders, immigrants])
+        population = np.concatenate([leaders, self._starters, immigrants])
         population = population[distinct(population)]
         score = self._score(population)
         for _ in range(choice.generations):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from costmodel.interfaces import Example
+import numpy as np
+
+from costmodel.interfaces import CostModel, Example
 from costmodel.model import XGBoostModel
 from spaces.errors import InputError
 from spaces.registry import space_for
+from spaces.schedule import Schedule
 from spaces.space import Space
 
 if TYPE_CHECKING:
@@ -16,26 +20,40 @@ if TYPE_CHECKING:
 
 NEIGHBOURS = 4
 ROWS = 384  # of each neighbour, which together train in about a second
+LEADERS = 8  # of each neighbour
 
 
-def transferred(space: Space, database: Database) -> XGBoostModel | None:
-    """A model of what ``database`` knows of the workloads nearest to this one on its target.
+@dataclass(frozen=True)
+class Transfer:
+    """A model of the neighbours' measurements, and their best schedules as this space has them."""
+
+    model: CostModel
+    starters: list[Schedule]
+
+
+def transfer(space: Space, database: Database) -> Transfer | None:
+    """What ``database`` knows of the workloads nearest to this one on its target.
 
     None where that is too little to learn from. Schedules that today's spaces cannot make are
     passed over.
     """
     known: list[Example] = []
+    starters: list[Schedule] = []
+    generator = np.random.default_rng(0)
     for nearest in database.nearest(space.workload, space.target, NEIGHBOURS):
+        workload, target = nearest.workload, nearest.target
         try:
-            version = space_for(nearest.workload, nearest.target).version
+            version = space_for(workload, target).version
         except InputError:
             continue
-        records = islice(database.records(nearest.workload, nearest.target), ROWS)
         known += [
-            Example(record.workload, record.target, record.schedule, record.measurement.score)
-            for record in records
+            Example(workload, target, record.schedule, record.measurement.score)
+            for record in islice(database.records(workload, target), ROWS)
             if record.space_version == version
         ]
+        for record in database.best_few(workload, target, LEADERS, version):
+            if (schedule := space.nearest(record.schedule, generator)) is not None:
+                starters.append(schedule)
     model = XGBoostModel()
     model.fit(known)
-    return model if model.trained_on else None
+    return Transfer(model, starters) if model.trained_on else None

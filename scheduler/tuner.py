@@ -19,7 +19,7 @@ from scheduler.pace import COMPARISONS, Pace
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
 from scheduler.search import Search
-from scheduler.transfer import transferred
+from scheduler.transfer import Transfer, transfer
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -28,7 +28,6 @@ from spaces.target import Target, detect_target
 from spaces.workload import Workload
 
 if TYPE_CHECKING:
-    from costmodel.interfaces import CostModel
     from measure.database import Database
 
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
@@ -108,7 +107,7 @@ class Tuner:
     def _begin(self) -> None:
         with self._work("search"):
             self._search = self._given_search or default_search(
-                self.space, self._seed, transferred(self.space, self._database)
+                self.space, self._seed, transfer(self.space, self._database)
             )
 
     def _resume(self) -> None:
@@ -272,9 +271,9 @@ class Tuner:
         )
 
 
-def default_search(space: Space, seed: int, known: CostModel | None = None) -> Search:
-    """Evolution under the learned model; its prior is what is ``known`` of other shapes, or the
-    roofline."""
+def default_search(space: Space, seed: int, known: Transfer | None = None) -> Search:
+    """Evolution under the learned model; it begins with what is ``known`` of other shapes, or
+    with the roofline."""
     from costmodel.model import XGBoostModel
     from scheduler.evolutionary import WARM, EvolutionarySearch
 
@@ -286,7 +285,7 @@ def default_search(space: Space, seed: int, known: CostModel | None = None) -> S
 
     model = XGBoostModel(space_for=this_space)
     if known is not None:
-        return EvolutionarySearch(space, model, known, seed, WARM)
+        return EvolutionarySearch(space, model, known.model, seed, WARM, known.starters)
     return EvolutionarySearch(space, model, roofline(space.target, this_space), seed)
 
 

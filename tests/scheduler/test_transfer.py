@@ -8,7 +8,8 @@ from scipy.stats import spearmanr
 
 from measure.database import Database
 from measure.measurement import Measurement, Status
-from scheduler.transfer import transferred
+from scheduler.transfer import transfer
+from scheduler.tuner import default_search
 from spaces.operators import workload
 from spaces.registry import space_for
 from tests.contracts.database import TARGET
@@ -19,9 +20,9 @@ def square(n: int):
 
 
 def latency(space, rows) -> np.ndarray:
-    """Of a machine on which only waste and short loops cost time."""
+    """Of a machine on which only traffic costs time."""
     quantities = space.quantities(rows)
-    return quantities["flops"] / quantities["useful_flops"] + 1 / quantities["main_loop_trips"]
+    return (quantities["register_bytes"] + quantities["near_bytes"]) / quantities["useful_flops"]
 
 
 @pytest.fixture
@@ -42,17 +43,29 @@ def test_it_ranks_a_new_shape_by_its_neighbours(database):
     measure(database, 384, 96)
     measure(database, 640, 96)
     space = space_for(square(512), TARGET)
-    model = transferred(space, database)
+    known = transfer(space, database)
     rows = space.sample(np.random.default_rng(5), 128)
-    score, _ = model.predict(space, rows)
+    score, _ = known.model.predict(space, rows)
     assert spearmanr(score, -latency(space, rows)).statistic > 0.7
-    assert {key for key, _ in model.trained_on} == {square(384).key, square(640).key}
+    assert {key for key, _ in known.model.trained_on} == {square(384).key, square(640).key}
+    assert len(known.starters) == 16
+    drawn = latency(space, rows)
+    assert np.quantile(latency(space, space.rows(known.starters)), 0.5) < np.quantile(drawn, 0.2)
+
+
+def test_a_search_begins_with_what_was_best_nearby(database):
+    measure(database, 384, 96)
+    space = space_for(square(512), TARGET)
+    known = transfer(space, database)
+    first = default_search(space, 0, known).ask(16)
+    drawn = latency(space, space.sample(np.random.default_rng(5), 128))
+    assert np.median(latency(space, space.rows(first))) < np.quantile(drawn, 0.2)
 
 
 def test_too_little_is_nothing(database):
     space = space_for(square(512), TARGET)
-    assert transferred(space, database) is None
+    assert transfer(space, database) is None
     measure(database, 384, 4)
     measure(database, 512, 96)  # its own results are no other shape's
     measure(database, 640, 96, version="of a space that is no more")
-    assert transferred(space, database) is None
+    assert transfer(space, database) is None
