@@ -14,7 +14,9 @@ from spaces.cuda.hopper_code import HopperCode
 from spaces.cuda.hopper_grid import ORDERS
 from spaces.cuda.hopper_multiply import ELEMENTS
 from spaces.cuda.hopper_plan import CLUSTERS, HopperPlan
-from spaces.cuda.hopper_rules import HopperSizes, hopper_rules, promotes
+from spaces.cuda.hopper_rules import hopper_rules
+from spaces.cuda.hopper_sizes import HopperSizes, promotes
+from spaces.cuda.hopper_split import WAYS
 from spaces.cuda.hopper_tile import BLOCK, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import GROUPS, SPLITS
@@ -35,7 +37,7 @@ class Hopper(Template):
     """
 
     name: ClassVar[str] = "hopper"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
@@ -125,6 +127,7 @@ def _decisions(product: Product) -> tuple[Decision, ...]:
         Decision("swapped", (False, True)),
         Decision("block_m", (64, 128, 192, 256)),
         Decision("block_n", tuple(range(16, 257, 16))),
+        Decision("exchange", WAYS),
         Decision("schedule", ("cooperative", "pingpong")),
         Decision("consumers", (1, 2, 3)),
         Decision("producer_registers", (0, 24, 32, 40, 56)),

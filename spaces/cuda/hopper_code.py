@@ -44,7 +44,7 @@ class HopperCode:
             launch=Launch(
                 grid=(plan.grid.blocks, 1, 1),
                 block=(plan.threads, 1, 1),
-                cluster=(plan.cluster_size, 1, 1),
+                cluster=(plan.grid.cluster_size, 1, 1),
                 shared_bytes=plan.shared_bytes,
             ),
             metadata={TENSOR_MAPS: tuple(maps)},
@@ -61,7 +61,7 @@ class HopperCode:
             "const u32 shared = tw::shared_base();",
             f"const u32 full = shared + {plan.full_at}, empty = shared + {plan.empty_at};",
             "const int group = (int)tw::warp_uniform(threadIdx.x / 128);",
-            *(["const u32 rank = tw::cluster_rank();"] if plan.cluster_size > 1 else []),
+            *(["const u32 rank = tw::cluster_rank();"] if plan.grid.cluster_size > 1 else []),
             *self._start(),
             f"if (group == {plan.consumers}) {{",
             *_indented(self._producer()),
@@ -91,17 +91,18 @@ class HopperCode:
             "if (threadIdx.x == 0) {",
             f"  for (int i = 0; i < {plan.stages}; i++) {{",
             "    tw::mbarrier_init(full + 8 * i, 1);",
-            f"    tw::mbarrier_init(empty + 8 * i, {multiplying * plan.cluster_size});",
+            f"    tw::mbarrier_init(empty + 8 * i, {multiplying * plan.cluster_tiles});",
             "  }",
             "  tw::fence_barrier_init();",
             "}",
             # no block may load into another one, or report to it, before its barriers exist
-            "tw::sync_cluster();" if plan.cluster_size > 1 else "tw::sync_block();",
+            "tw::sync_cluster();" if plan.cluster_tiles > 1 else "tw::sync_block();",
         ]
 
     def _end(self) -> list[str]:
-        """A block's shared memory must outlive what others of its cluster send there."""
-        return ["tw::sync_warp();", "tw::sync_cluster();"] if self.plan.cluster_size > 1 else []
+        """A block's shared memory must outlive what others of its cluster send there; an exchange
+        of sums sees to that itself."""
+        return ["tw::sync_warp();", "tw::sync_cluster();"] if self.plan.cluster_tiles > 1 else []
 
     def _producer(self) -> list[str]:
         plan = self.plan
@@ -135,6 +136,7 @@ class HopperCode:
             "  u32 stage = 0, phase = 0;",
             *_indented(plan.grid.emit(self._table, tile)),
             "}",
+            *plan.slices.others_lines(),
         ]
 
     def _consumer(self) -> list[str]:
@@ -188,17 +190,19 @@ class HopperCode:
         plan = self.plan
         position, (m_axis, n_axis) = position_type(plan.product), plan.axes
         own, member, turn_over = f" + group * {plan.blocks * BLOCK}", "group", []
+        own_slice = f" + part * {plan.slice_columns}" if plan.parts[1] > 1 else ""
         if plan.takes_turns:
             following = f"(group + 1) % {plan.consumers}"
             own, member = "", "0"
             turn_over = [f"tw::arrive_named({self._turn(following)});"]
-        rank = " + rank" if plan.cluster_size > 1 else ""
+        rank = " + rank" if plan.cluster_tiles > 1 else ""
         return [
             f"const {position} {m_axis}0 = ({position})tile_{m_axis} * {plan.tile[0]}{own};",
-            f"const {position} {n_axis}0 = ({position})tile_{n_axis} * {plan.tile[1]};",
+            f"const {position} {n_axis}0 = ({position})tile_{n_axis} * {plan.tile[1]}{own_slice};",
             *MainLoop(plan).lines(turn_over),
+            *plan.slices.lines(),
             *plan.split.lines(
-                f"place * {plan.cluster_size}{rank}",
+                f"place * {plan.cluster_tiles}{rank}",
                 member,
                 f"shared + {plan.slots_at} + 4 * group",
                 plan.store.lines(),

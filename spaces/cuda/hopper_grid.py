@@ -26,7 +26,8 @@ class PersistentGrid:
     """``tiles`` along (rows, columns) of ``depth_tiles`` steps each, taken by clusters of
     ``cluster`` tiles; ``order`` is one of :data:`ORDERS`, the first two in bands of ``group``.
 
-    ``splits`` clusters share the depth of a tile. ``multiprocessors`` hold one block each.
+    ``splits`` clusters share the depth of a tile or, ``together``, as many blocks of one cluster,
+    each of which then takes one place only. The device holds ``slots`` blocks at a time.
     """
 
     tiles: tuple[int, int]
@@ -35,12 +36,13 @@ class PersistentGrid:
     splits: int
     order: str
     group: int
-    multiprocessors: int
+    slots: int
+    together: bool = False
 
     @property
     def cluster_size(self) -> int:
         """Blocks of a cluster."""
-        return self.cluster[0] * self.cluster[1]
+        return self.cluster[0] * self.cluster[1] * (self.splits if self.together else 1)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -63,13 +65,13 @@ class PersistentGrid:
 
     @property
     def work(self) -> int:
-        """Places times parts of the depth."""
-        return self.places * self.splits
+        """Places times parts of the depth that clusters take one by one."""
+        return self.places * (1 if self.together else self.splits)
 
     @property
     def clusters(self) -> int:
         """Clusters at work."""
-        return min(self.work, max(1, self.multiprocessors // self.cluster_size))
+        return min(self.work, max(1, self.slots // self.cluster_size))
 
     @property
     def blocks(self) -> int:
@@ -99,15 +101,19 @@ class PersistentGrid:
             return [*coordinates, *self._depth(), *body()]
 
         head, place = [], "work"
-        if self.splits > 1:
+        if self.together:
+            head = ["const int part = (int)rank;"]
+        elif self.splits > 1:
             place = "place"
             head = [
                 f"const int part = work / {self.places};",
                 f"const int place = work % {self.places};",
             ]
         first = "(int)blockIdx.x" + ("" if self.cluster_size == 1 else f" / {self.cluster_size}")
+        turns = f"for (int work = {first}; work < {self.work}; work += {self.clusters}) {{"
         return [
-            f"for (int work = {first}; work < {self.work}; work += {self.clusters}) {{",
+            # a loop of one turn, which only its author knows of, costs registers
+            *(["{", f"  const int work = {first};"] if self.together else [turns]),
             *(f"  {line}" for line in [*head, *self._at(place, table, lines)]),
             "}",
         ]

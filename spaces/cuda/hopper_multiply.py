@@ -121,7 +121,7 @@ class MainLoop:
     def _release(self, stage: str) -> list[str]:
         """Report a stage to the blocks that load into it. Every warp does, since waiting for
         wgmma tells a warp of its own part only (PTX ISA, wgmma.wait_group)."""
-        blocks = self.plan.cluster_size
+        blocks = self.plan.cluster_tiles
         if blocks == 1:
             return [f"if (lane == 0) tw::mbarrier_arrive(empty + 8 * {stage});"]
         return [

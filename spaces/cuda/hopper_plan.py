@@ -7,12 +7,12 @@ other n. Swapped, m runs along the output's columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.cuda.finish import Finish
 from spaces.cuda.hopper_grid import PersistentGrid
-from spaces.cuda.hopper_split import SharedDepth
+from spaces.cuda.hopper_split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper_store import TileStore
 from spaces.cuda.hopper_tile import BLOCK, OperandTile
 from spaces.cuda.target import CudaTarget
@@ -117,9 +117,15 @@ class HopperPlan:
         return CLUSTERS[str(self.values["cluster"])]
 
     @property
-    def cluster_size(self) -> int:
-        """Blocks of a cluster."""
+    def cluster_tiles(self) -> int:
+        """Tiles of a cluster, which load for each other."""
         return self.cluster[0] * self.cluster[1]
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """How many clusters share the depth of a tile, and how many blocks of one cluster."""
+        splits = self.number("splits")
+        return (1, splits) if self.values["exchange"] == "cluster" else (splits, 1)
 
     def _rows_and_columns(self, sides: tuple[int, int]) -> tuple[int, int]:
         """What lies along m and n, put along the output's rows and columns."""
@@ -167,14 +173,25 @@ class HopperPlan:
             str(self.values["raster"]),
             self.number("group"),
             self.target.multiprocessors,
+            self.parts[1] > 1,
         )
 
     @cached_property
     def split(self) -> SharedDepth:
         """The exchange of sums between clusters that share tiles."""
         members = 1 if self.takes_turns else self.consumers
-        tiles = self.grid.places * self.cluster_size
-        return SharedDepth(self.number("splits"), tiles, members, self.blocks, self.registers)
+        tiles = self.grid.places * self.cluster_tiles
+        return SharedDepth(self.parts[0], tiles, members, self.blocks, self.registers)
+
+    @cached_property
+    def slices(self) -> ClusterDepth:
+        """The exchange of sums between the blocks of a cluster that share a tile."""
+        return ClusterDepth(self.parts[1], self.consumers, self.blocks, self.registers)
+
+    @property
+    def slice_columns(self) -> int:
+        """Columns of a tile along n that one block finishes."""
+        return self.tile[1] // self.parts[1]
 
     @cached_property
     def store(self) -> TileStore:
@@ -184,7 +201,7 @@ class HopperPlan:
         )
         finish = Finish(self.product, rows, columns)
         buffers = self.number("staging")
-        return TileStore(finish, self.swapped, self.blocks, self.tile[1], buffers)
+        return TileStore(finish, self.swapped, self.blocks, self.slice_columns, buffers)
 
     @property
     def next_stage(self) -> str:
@@ -205,8 +222,9 @@ class HopperPlan:
 
     @property
     def staging_bytes(self) -> int:
-        """Bytes of one warpgroup's staging buffers."""
-        return self.store.buffers * self.store.buffer_bytes if self.store.is_staged else 0
+        """Bytes of one warpgroup's staging buffers: what whole tiles take, so that slices of
+        tiles find room where whole ones do."""
+        return self.store.buffers * replace(self.store, columns=self.tile[1]).buffer_bytes
 
     @property
     def full_at(self) -> int:

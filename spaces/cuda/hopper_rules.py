@@ -7,16 +7,15 @@ and identity: tiles larger than the output, blocks without work, decisions that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from spaces.cuda.foresight import foresee
 from spaces.cuda.hopper_grid import MOST_IN_TABLE
-from spaces.cuda.hopper_plan import GROUP, group_registers, launch_registers
-from spaces.cuda.hopper_store import CHUNK
-from spaces.cuda.hopper_tile import BLOCK, WIDEST_SWIZZLE, why_no_tensor_map
+from spaces.cuda.hopper_sizes import HopperSizes, promotes
+from spaces.cuda.hopper_split_rules import exchange_rules
+from spaces.cuda.hopper_tile import BLOCK, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import grid_rules
 from spaces.integers import ceil_div, round_up
@@ -30,91 +29,6 @@ MOST_TILES = 64
 INSTRUCTION_REGISTERS = 26
 """What ptxas needs beside the sums that one wgmma writes (its message C7602); it counts the
 registers a thread has at launch, before setmaxnreg."""
-SPARE_REGISTERS, SPARE_FOR_EPILOGUE = 40, 8
-"""What a multiplying thread needs beside its sums, and what more where there is an epilogue:
-measured on hundreds of kernels, the least that lets them all but one compile without spills."""
-
-
-@dataclass(frozen=True)
-class HopperSizes:
-    """Extents and resources of schedules, from columns of their decisions."""
-
-    product: Product
-
-    @property
-    def element(self) -> int:
-        """Bytes of an element of the operands."""
-        return self.product.left.element.bytes
-
-    @property
-    def spare(self) -> int:
-        """Registers that a multiplying thread needs beside its results."""
-        fused = self.product.workload.epilogue is not None
-        return SPARE_REGISTERS + fused * SPARE_FOR_EPILOGUE
-
-    def block(self, c: Any) -> tuple[Any, Any]:
-        """Rows and columns of the output in a tile."""
-        m, n, swapped = c["block_m"], c["block_n"], c["swapped"]
-        return np.where(swapped, n, m), np.where(swapped, m, n)
-
-    def cluster(self, c: Any) -> tuple[Any, Any]:
-        """Tiles of a cluster along m and n."""
-        m, n = 1 + (c["cluster"] == "2x1"), 1 + (c["cluster"] == "1x2")
-        return m, n
-
-    def sides(self, c: Any) -> tuple[Any, Any]:
-        """Extents of the product along m and n."""
-        rows, columns, swapped = self.product.rows, self.product.columns, c["swapped"]
-        return np.where(swapped, columns, rows), np.where(swapped, rows, columns)
-
-    def blocks(self, c: Any) -> Any:
-        """Blocks of 64 along m that one warpgroup computes."""
-        sharing = np.where(c["schedule"] == "pingpong", 1, c["consumers"])
-        return c["block_m"] // BLOCK // sharing
-
-    def sums(self, c: Any) -> Any:
-        """Sums that each multiplying thread keeps."""
-        return self.blocks(c) * c["block_n"] // 2
-
-    def results(self, c: Any) -> Any:
-        """Sums, and where they are kept apart from wgmma's, those too."""
-        apart = c["promotion"] > 0 if promotes(self.product) else 0
-        return self.sums(c) * (1 + apart)
-
-    def threads(self, c: Any) -> Any:
-        """Threads of a block."""
-        return c["consumers"] * GROUP + np.where(c["producer_registers"] > 0, GROUP, 32)
-
-    def launch_registers(self, c: Any) -> Any:
-        """Registers of each thread at launch."""
-        return np.vectorize(launch_registers, otypes=[np.int64])(self.threads(c))
-
-    def group_registers(self, c: Any) -> Any:
-        """Registers of a multiplying thread; see :func:`hopper_plan.group_registers`."""
-        return np.vectorize(group_registers, otypes=[np.int64])(
-            c["consumers"], c["producer_registers"]
-        )
-
-    def buffer_bytes(self, c: Any) -> Any:
-        """Bytes of a staging buffer."""
-        bytes_out = self.product.output.element.bytes
-        most = np.where(c["swapped"], CHUNK, min(CHUNK, WIDEST_SWIZZLE // bytes_out))
-        return BLOCK * np.gcd(c["block_n"], most) * bytes_out
-
-    def stage_bytes(self, c: Any) -> Any:
-        """Bytes of a stage."""
-        return (c["block_m"] + c["block_n"]) * c["depth"] * self.element
-
-    def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: stages, staging buffers, two barriers a stage, a word for
-        each warpgroup."""
-        staging = c["consumers"] * c["staging"] * self.buffer_bytes(c)
-        return c["stages"] * (self.stage_bytes(c) + 16) + staging + 4 * c["consumers"]
-
-
-def promotes(product: Product) -> bool:
-    """Whether sums can be kept apart from wgmma's: where its own lose bits."""
-    return product.left.element.bytes == 1
 
 
 def hopper_rules(
@@ -122,28 +36,33 @@ def hopper_rules(
 ) -> tuple[Rule, ...]:
     """All rules of the Hopper template."""
     sizes = HopperSizes(product)
-    resources = [*_role_rules(sizes), *_resource_rules(sizes, target)]
-    return (
-        *resources,
-        *_foresight_rules(resources, {decision.name: decision for decision in decisions}),
+    rules = [
+        *_role_rules(sizes),
+        *_resource_rules(sizes, target),
         *(_promotion_rules() if promotes(product) else ()),
         *_store_rules(sizes),
         *_merit_rules(sizes, target),
+        *exchange_rules(sizes, target),
         *grid_rules(
             product, ("block_m", "block_n", "swapped"), sizes.block, target.multiprocessors
         ),
-    )
+    ]
+    by_name = {decision.name: decision for decision in decisions}
+    return (*rules, *_foresight_rules(rules, by_name))
 
 
 def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -> list[Rule]:
-    """A tile needs registers in some warpgroups, and shared memory in some form."""
+    """A tile needs registers in some warpgroups, shared memory in some form, and if its sums are
+    exchanged in a cluster, a number of blocks for that."""
     roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers"]
     memory = ["block_m", "block_n", "stages", "consumers", "depth", "staging", "swapped"]
+    parts = ["swapped", "block_m", "block_n", "exchange", "depth", "staging", "splits"]
     if "promotion" in decisions:
         roles.append("promotion")
     return [
         *(foresee([decisions[name] for name in roles], rules, known) for known in (2, 3, 4)),
         foresee([decisions[name] for name in memory], rules, 3),
+        *(foresee([decisions[name] for name in parts], rules, known) for known in (4, 5, 6)),
     ]
 
 
@@ -254,10 +173,7 @@ def _store_rules(sizes: HopperSizes) -> list[Rule]:
 def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     product = sizes.product
 
-    def count(c: Any) -> Any:
-        rows, columns = sizes.block(c)
-        return ceil_div(product.rows, rows) * ceil_div(product.columns, columns)
-
+    count = sizes.tiles
     fewest = count({"block_m": 256, "block_n": 256, "swapped": False})
     most = max(MOST_TILES * target.multiprocessors, int(fewest))
     tile = ("block_m", "block_n", "swapped")

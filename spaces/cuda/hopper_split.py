@@ -1,8 +1,9 @@
-"""Several clusters share the depth of a Hopper tile; the last to come finishes the whole sums.
+"""Several blocks share the depth of a Hopper tile and put their sums together in one of two ways.
 
-Each warpgroup adds its sums to a workspace by atomics and takes a ticket; the one with the last
-ticket reads the whole sums, leaves zeros and goes on. Sums lie as in registers, the threads' side
-by side.
+Through memory, each warpgroup adds its sums to a workspace by atomics and takes a ticket; the one
+with the last ticket reads the whole sums, leaves zeros and goes on. In a cluster, each block sends
+each other one a slice of its sums and finishes a slice itself. Either way sums lie as in
+registers, the threads' side by side.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from spaces.integers import round_up
 from spaces.layout import Layout, row_major
 from spaces.mapping import repeat
 
+WAYS = ("add", "cluster")
+"""``add``: atomics in global memory. ``cluster``: distributed shared memory."""
 THREADS = 128
+VECTOR = 4
+"""Sums sent at a time."""
 _ALIGNMENT = 256
 
 
@@ -84,3 +89,93 @@ class SharedDepth:
 
 def _take(at: str, mine: str) -> list[str]:
     return [f"{mine} = tw::load_global({at});", f"tw::store_global({at}, 0.0f);"]
+
+
+@dataclass(frozen=True)
+class ClusterDepth:
+    """The ``parts`` blocks of a cluster share a tile, part after part by rank: each ends up with
+    the whole sums of a slice of its columns (reduce-scatter), as ``members`` warpgroups hold them
+    in ``blocks`` blocks of ``registers`` in each thread."""
+
+    parts: int
+    members: int
+    blocks: int
+    registers: int
+
+    @property
+    def bytes(self) -> int:
+        """Shared memory, from the address ``shared`` on, that the exchange overwrites."""
+        return 4 * self._layout.size if self.parts > 1 else 0
+
+    def lines(self) -> list[str]:
+        """Put the whole sums of slice ``part`` into the first registers of each block.
+
+        Reads ``thread`` and ``group`` like the store's lines. Sums are added in the order of
+        ranks, so that results do not depend on timing.
+        """
+        if self.parts == 1:
+            return []
+        addresses = ", ".join(f"tw::map_shared(shared, {rank})" for rank in range(self.parts))
+        return [
+            # The ring may be overwritten once all blocks have read theirs. Its last users are TMA
+            # and wgmma, whose completion every thread here has waited for: that is followed by an
+            # implicit fence between their proxy and the generic one (PTX ISA, "Async proxy"), so
+            # that ordinary stores need none.
+            *_MEET,
+            f"const u32 to[{self.parts}] = {{{addresses}}};",
+            *self._each("o", self._send),
+            # no block reads its slice, or ends, before all sums have come
+            *_MEET,
+            *self._each("i", self._receive),
+        ]
+
+    def others_lines(self) -> list[str]:
+        """What the other threads of a block do meanwhile: all take part in a cluster's barrier."""
+        return [*_MEET, *_MEET] if self.parts > 1 else []
+
+    def _each(self, prefix: str, lines: Callable[[Index, Index], list[str]]) -> list[str]:
+        """Lines of ``lines(block, vector)`` for each vector of a slice."""
+        vectors = repeat(self.blocks, self._slice // VECTOR)
+        return ["{", *unrolled(vectors, 0, lambda at: lines(*at), prefix), "}"]
+
+    def _send(self, block: Index, vector: Index) -> list[str]:
+        """To all blocks in turn, so that none is sent everything at once."""
+        place = self._place(index("part"), block, vector)
+        sums = [vector * VECTOR + rank * self._slice for rank in range(self.parts)]
+        return [
+            f"tw::store_remote_x4({(index(f'to[{rank}]') + place).text}, "
+            f"&sums[{block.text}][{first.text}]);"
+            for rank, first in enumerate(sums)
+        ]
+
+    def _receive(self, block: Index, vector: Index) -> list[str]:
+        first = vector * VECTOR
+        mine = [f"sums[{block.text}][{(first + e).text}]" for e in range(VECTOR)]
+        at, *others = (
+            (index("shared") + self._place(index(rank), block, vector)).text
+            for rank in range(self.parts)
+        )
+        lines = [f"tw::load_shared<{VECTOR}>(&{mine[0]}, {at});", f"float sent[{VECTOR}];"]
+        for other in others:
+            lines.append(f"tw::load_shared<{VECTOR}>(sent, {other});")
+            lines += [f"{total} += sent[{e}];" for e, total in enumerate(mine)]
+        return lines
+
+    def _place(self, rank: Index, block: Index, vector: Index) -> Index:
+        """Bytes from ``shared`` to where a thread finds a vector sent by ``rank``."""
+        thread = index("thread", THREADS)
+        return self._layout.index([rank, index("group"), block, vector, thread, Index()]) * 4
+
+    @property
+    def _slice(self) -> int:
+        """Sums of a thread in a slice of each block."""
+        return self.registers // self.parts
+
+    @property
+    def _layout(self) -> Layout:
+        """Neighbouring threads' vectors are neighbours, which keeps clear of bank conflicts."""
+        vectors = self._slice // VECTOR
+        return row_major(self.parts, self.members, self.blocks, vectors, THREADS, VECTOR)
+
+
+_MEET = ("tw::sync_warp();", "tw::sync_cluster();")

@@ -77,12 +77,12 @@ class TileStore:
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             m, n = indices[0] * BLOCK, indices[1] * self.chunk
+            write = self._staged_chunk if self.is_staged else self._direct_chunk
             return [
                 "{",
                 # addresses and loads of a chunk are not worth registers before its turn
                 f"  const int thread = tw::opaque((int)threadIdx.x % {2 * BLOCK});",
-                *(f"  {line}" for line in self._staged_chunk(m, n) if self.is_staged),
-                *(f"  {line}" for line in self._direct_chunk(m, n) if not self.is_staged),
+                *(f"  {line}" for line in write(m, n)),
                 "}",
             ]
 

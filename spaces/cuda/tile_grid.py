@@ -162,13 +162,15 @@ def grid_rules(
     )
 
 
-def exchange_rule() -> Rule:
-    """How sums are exchanged is no question where no tile is shared."""
+def exchange_rule(usual: str = "store") -> Rule:
+    """How sums are exchanged is no question where no tile is shared; ``usual`` stands there."""
     return Rule(
         "needless_exchange",
         ("splits", "exchange"),
-        lambda c: (c["splits"] > 1) | (c["exchange"] == "store"),
-        lambda c: f"blocks share no tile, so exchange={c['exchange']} says nothing; allowed: store",
+        lambda c: (c["splits"] > 1) | (c["exchange"] == usual),
+        lambda c: (
+            f"blocks share no tile, so exchange={c['exchange']} says nothing; allowed: {usual}"
+        ),
     )
 
 

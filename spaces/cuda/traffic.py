@@ -63,8 +63,10 @@ def grid_quantities(
     product: Product, target: CudaTarget, blocks: Blocks, columns: Columns
 ) -> dict[str, np.ndarray]:
     """Every quantity of ``spaces.quantities``, one float64 array each; ``columns`` holds the
-    decisions of :func:`spaces.cuda.tile_grid.grid_decisions`."""
+    decisions of :func:`spaces.cuda.tile_grid.grid_decisions` and ``exchange``."""
     splits = columns["splits"].astype(np.int64)
+    # blocks of a cluster send each other their sums without a trip to L2
+    through_memory = (splits > 1) & (columns["exchange"] != "cluster")
     rows, columns_of_tiles = (
         ceil_div(product.rows, blocks.rows),
         ceil_div(product.columns, blocks.columns),
@@ -79,7 +81,7 @@ def grid_quantities(
     )
     slots = resident * target.multiprocessors
     near = total_steps * (blocks.rows + blocks.columns) * blocks.depth * element
-    exchange = np.where(splits > 1, (2.0 * splits + 1) * rows * columns_of_tiles, 0) * (
+    exchange = np.where(through_memory, (2.0 * splits + 1) * rows * columns_of_tiles, 0) * (
         4 * tile_elements
     )
     useful = float(product.workload.flops)
@@ -100,7 +102,7 @@ def grid_quantities(
         "intensity": blocks.step_multiplies / np.maximum(blocks.step_loads, 1),
         "main_loop_trips": ceil_div(steps, splits),
         "tile_visits": launched,
-        "synchronisations": splits > 1,
+        "synchronisations": through_memory,
         **_occupation(target, launched, slots),
         **_from_memory(product, target, blocks, columns, slots),
     }

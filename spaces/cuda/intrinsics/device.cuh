@@ -209,6 +209,9 @@ TW_INLINE u32 load_remote(u32 from) {
 TW_INLINE void store_remote(u32 to, u32 value) {
   asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to), "r"(value) : "memory");
 }
+TW_INLINE void store_remote_x4(u32 to, const float *from) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]) : "memory");
+}
 TW_INLINE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 TW_INLINE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 TW_INLINE void sync_cluster() { cluster_arrive(); cluster_wait(); }

@@ -110,6 +110,7 @@ TW_INLINE void mbarrier_arrive_remote(u32 barrier) { emulator::mbarrier_arrive(b
 TW_INLINE void mbarrier_report_remote(u32 barrier) { emulator::mbarrier_arrive(barrier, 0, true); }
 TW_INLINE u32 load_remote(u32 from) { u32 x; emulator::shared_load(&x, from, 4, true); return x; }
 TW_INLINE void store_remote(u32 to, u32 value) { emulator::shared_store(to, &value, 4, true); }
+TW_INLINE void store_remote_x4(u32 to, const float *from) { emulator::shared_store(to, from, 16, true); }
 TW_INLINE void cluster_arrive() { emulator::cluster_arrive(); }
 TW_INLINE void cluster_wait() { emulator::cluster_wait(); }
 TW_INLINE void sync_cluster() { cluster_arrive(); cluster_wait(); }

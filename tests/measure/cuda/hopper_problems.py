@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.schedule import Schedule, Value
-from spaces.space import Space
+from spaces.space import NO_PREFERENCE, Space
 from spaces.workload import Workload
 
 USUAL: dict[str, Value] = {
@@ -27,6 +28,7 @@ USUAL: dict[str, Value] = {
     "stages": 3,
     "in_flight": 0,
     "splits": 1,
+    "exchange": "add",
     "raster": "along_columns",
     "group": 1,
 }
@@ -69,26 +71,48 @@ class Problem:
         return space.lower(Schedule("hopper", tuple(values.items())))
 
 
-def drawn(count: int, seed: int, each: int = 4) -> list[tuple[Workload, Schedule, Kernel]]:
-    """``count`` random schedules, ``each`` of a random problem with tails of all kinds."""
+def drawn(
+    count: int,
+    seed: int,
+    each: int = 4,
+    multiprocessors: Sequence[int] = (1, 2, 4),
+    given: Mapping[str, Value] | None = None,
+    deeper: int = 1,
+) -> list[tuple[Workload, Schedule, Kernel]]:
+    """``count`` random schedules, ``each`` of a random problem with tails of all kinds; all have
+    the decisions ``given``, where a problem has such schedules, and sums ``deeper`` times as long
+    as usual."""
     generator = np.random.default_rng(seed)
     found: list[tuple[Workload, Schedule, Kernel]] = []
     while len(found) < count:
-        made = _random_workload(generator)
-        target = small_target(int(generator.choice([1, 2, 4])))
+        made = _random_workload(generator, deeper)
+        target = small_target(int(generator.choice(multiprocessors)))
         assert Hopper.refuses(made, target) is None
         space = Space(made, target, [Hopper(made, target)])
-        schedules = [space.schedule(row) for row in space.sample(generator, each)]
+        schedules = [space.schedule(row) for row in sample(space, generator, each, given or {})]
         found += [(made, schedule, space.lower(schedule)) for schedule in schedules]
     return found
 
 
-def _random_workload(generator: np.random.Generator) -> Workload:
+def sample(
+    space: Space, generator: np.random.Generator, count: int, given: Mapping[str, Value]
+) -> np.ndarray:
+    """Up to ``count`` random rows of ``space`` with the decisions ``given``."""
+    decisions = space.templates["hopper"].decisions
+    columns = [i for i, decision in enumerate(decisions, start=1) if decision.name in given]
+    values = [decisions[i - 1].values.index(given[decisions[i - 1].name]) for i in columns]
+    wishes = np.full((count * (16 if given else 1), space.width), NO_PREFERENCE, dtype=np.int32)
+    wishes[:, columns] = values
+    made = space.complete(wishes, generator)
+    return made[(made[:, columns] == values).all(axis=1)][:count]
+
+
+def _random_workload(generator: np.random.Generator, deeper: int) -> Workload:
     source, result = TYPES[generator.integers(len(TYPES))]
     layouts = {name: str(generator.choice(["row", "col"])) for name in "abc"}
     m = int(generator.choice([8, 16, 40, 72, 128, 200, 264, 328]))
     n = int(generator.choice([8, 48, 136, 200, 256, 392]))
-    k = int(generator.choice([8, 64, 120, 200, 264]))
+    k = int(generator.choice([8, 64, 120, 200, 264])) * deeper
     if source.startswith(("float8", "tfloat")):
         layouts |= {"a": "row", "b": "col"}
         k = -(-k // 16) * 16

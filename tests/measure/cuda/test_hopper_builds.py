@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from measure.measurement import Candidate
 from spaces.cuda.hopper import Hopper
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
+from spaces.schedule import Value
 from spaces.space import Space
+from tests.measure.cuda.hopper_problems import sample
 
 HOPPER = cuda_target("sm_90a")
 FUSED = "gelu(x + bias[n]) + r[m, n]"
@@ -29,6 +32,7 @@ WORKLOADS = [
         {"m": 64, "n": 14336, "k": 4096, "dtype": "bfloat16", "b": "col", "epilogue": FUSED},
         {"m": 32, "n": 4096, "k": 14336, "dtype": "float16", "out": "float32"},
         {"m": 4096, "n": 4096, "k": 4096, "dtype": "float8_e4m3fn", "b": "col"},
+        {"m": 64, "n": 4096, "k": 8192, "dtype": "bfloat16", "b": "col"},
         {"m": 2042, "n": 2042, "k": 2048, "dtype": "bfloat16", "b": "col", "epilogue": FUSED},
     )
 ]
@@ -40,13 +44,13 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(nvrtc, "cache_directory", lambda kind: tmp_path)
 
 
-def drawn(each: int, seed: int) -> list[Candidate]:
-    """``each`` random schedules of each workload."""
+def drawn(each: int, seed: int, given: Mapping[str, Value] | None = None) -> list[Candidate]:
+    """``each`` random schedules of each workload that has such with the decisions ``given``."""
     found = []
     for number, made in enumerate(WORKLOADS):
         space = Space(made, HOPPER, [Hopper(made, HOPPER)])
         generator = np.random.default_rng([seed, number])
-        schedules = [space.schedule(row) for row in space.sample(generator, each)]
+        schedules = [space.schedule(row) for row in sample(space, generator, each, given or {})]
         found += [Candidate(made, HOPPER, s, space.lower(s)) for s in schedules]
     return found
 
@@ -76,6 +80,8 @@ def check_code(candidate: Candidate, found: Counter[str]) -> None:
     assert not found["LDL"] + found["STL"], schedule
     if schedule["splits"] == 1:  # clusters meet at the start and the end, and nowhere else
         assert found["MEMBAR.GPU"] == (0 if schedule["cluster"] == "1x1" else 2), schedule
+    if schedule["exchange"] == "cluster":  # each role meets the cluster's others twice
+        assert found["MEMBAR.GPU"] == 4, schedule
     assert bool(found["UTMASTG"]) == (schedule["staging"] != 0), schedule
     if schedule["staging"] and candidate.workload.output.element.bytes == 2:
         assert found["STSM"], schedule
@@ -83,6 +89,13 @@ def check_code(candidate: Candidate, found: Counter[str]) -> None:
 
 def test_random_schedules_build():
     check(drawn(3, 1))
+
+
+def test_exchanges_in_clusters_build():
+    found = drawn(6, 1, {"exchange": "cluster"})
+    assert len(found) >= 12
+    assert all("atomic_add" not in candidate.kernel.source for candidate in found)
+    check(found)
 
 
 @pytest.mark.slow

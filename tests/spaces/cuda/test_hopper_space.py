@@ -7,15 +7,15 @@ import pytest
 
 from spaces.cuda.hopper import Hopper
 from spaces.cuda.hopper_grid import PersistentGrid, hilbert
-from spaces.cuda.hopper_plan import group_registers
-from spaces.cuda.hopper_rules import HopperSizes
+from spaces.cuda.hopper_plan import HopperPlan, group_registers
+from spaces.cuda.hopper_sizes import HopperSizes
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.product import orient
 from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
-from spaces.schedule import Schedule
+from spaces.schedule import Schedule, Value
 from spaces.space import Space
 from tests.measure.cuda.hopper_problems import USUAL, drawn, small_target
 
@@ -89,15 +89,29 @@ def test_every_rule_refuses_something_and_says_why():
         assert "array" not in seen[name]
 
 
+CLUSTERS: dict[str, Value] = {"exchange": "cluster"}
+
+
 def test_rules_count_what_kernels_take():
-    for made, schedule, kernel in drawn(40, 3):
+    exchanging = drawn(20, 5, 4, (8, 16, 32), CLUSTERS, 4)
+    for made, schedule, kernel in [*drawn(40, 3), *exchanging]:
         assert kernel.launch is not None
         sizes = HopperSizes(orient(made))
         columns = {name: np.array([value]) for name, value in schedule.decisions}
         assert sizes.shared_bytes(columns)[0] == kernel.launch.shared_bytes
         assert sizes.threads(columns)[0] == kernel.launch.block[0]
+        assert sizes.launch_cluster(columns)[0] == kernel.launch.cluster[0]
         assert kernel.launch.grid[0] % kernel.launch.cluster[0] == 0
-        assert kernel.launch.grid[0] <= 4
+        assert kernel.launch.grid[0] <= (4 if schedule["exchange"] == "add" else 32)
+
+
+def test_exchanged_sums_fit_into_the_ring():
+    for made, schedule, kernel in drawn(20, 6, 4, (8, 16, 32), CLUSTERS, 4):
+        plan = HopperPlan(orient(made), small_target(32), schedule.values)
+        columns = {name: np.array([value]) for name, value in schedule.decisions}
+        assert HopperSizes(orient(made)).exchange_bytes(columns)[0] == plan.slices.bytes
+        assert plan.slices.bytes <= plan.staging_at
+        assert kernel.workspace_bytes == 0
 
 
 def test_equal_schedules_make_equal_kernels_and_others_others():
@@ -129,6 +143,16 @@ def test_a_cluster_loads_less(large):
     near = large.quantities(rows)["near_bytes"]
     assert near[1] == pytest.approx(near[0] * (128 + 128) / 384)
     assert near[2] == pytest.approx(near[0] * (64 + 256) / 384)
+
+
+def test_sums_exchanged_in_a_cluster_cost_no_traffic():
+    space = space_of(m=64, n=4096, k=8192, dtype="bfloat16", b="col")
+    shared = {**USUAL, "block_m": 64, "consumers": 1, "producer_registers": 0, "splits": 2}
+    ways = [{**shared, "splits": 1}, shared, {**shared, "exchange": "cluster"}]
+    found = space.quantities(space.rows([Schedule("hopper", tuple(w.items())) for w in ways]))
+    assert (found["packing_bytes"] > 0).tolist() == [False, True, False]
+    assert found["synchronisations"].tolist() == [0, 1, 0]
+    assert found["parallelism"].tolist() == [32, 64, 64]
 
 
 REFUSED = (

@@ -1,0 +1,179 @@
+"""Hopper blocks of a cluster that exchange sums: right in any order of events, caught if broken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
+from spaces.kernel import Kernel
+from tests.measure.cuda.hopper_problems import Problem, drawn
+
+SIZES: dict[str, int | str] = {"m": 128, "n": 264, "k": 488, "dtype": "bfloat16"}
+EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}
+FLOAT8 = {**SIZES, "dtype": "float8_e4m3fn", "b": "col"}
+TWO = {"splits": 2, "exchange": "cluster"}
+THREE = {"splits": 3, "exchange": "cluster", "block_n": 96}
+FOUR = {"splits": 4, "exchange": "cluster", "block_n": 64}
+EIGHT = {"splits": 8, "exchange": "cluster", "block_n": 128}
+LOW = {"block_m": 64, "consumers": 1, "producer_registers": 0}
+SWAPPED = {"swapped": True, "block_m": 128}
+
+CHOSEN = {
+    "two parts": Problem(SIZES, TWO, 8),
+    "three, tails on all sides": Problem({**EPILOGUE, "m": 130, "k": 264}, THREE, 20),
+    "four, one low tile": Problem({**EPILOGUE, "m": 64}, {**FOUR, **LOW}, 20),
+    "eight, a short last part": Problem({**SIZES, "m": 100, "k": 968}, EIGHT, 24),
+    "six": Problem({**SIZES, "k": 712}, {**THREE, "splits": 6}, 20),
+    "direct": Problem({**EPILOGUE, "m": 127, "n": 135, "b": "col"}, {**FOUR, "staging": 0}, 12),
+    "direct slices of 8": Problem({**SIZES, "m": 72}, {**EIGHT, "block_n": 64, "staging": 0}, 40),
+    "two blocks of rows each": Problem({**EPILOGUE, "m": 256}, {**FOUR, "block_m": 256}, 20),
+    "three warpgroups, in flight": Problem(
+        {**SIZES, "m": 192},
+        {**TWO, "block_m": 192, "consumers": 3, "producer_registers": 32, "in_flight": 1},
+        8,
+    ),
+    "half rows of depth": Problem({**SIZES, "a": "col"}, {**FOUR, "depth": 32, "stages": 6}, 20),
+    "swapped": Problem({**EPILOGUE, "m": 72}, {**FOUR, **SWAPPED}, 24),
+    "swapped, direct": Problem(
+        {**EPILOGUE, "m": 66, "b": "col"}, {**TWO, **SWAPPED, "block_n": 80, "staging": 0}, 8
+    ),
+    "swapped float32, staged twice": Problem(
+        {**EPILOGUE, "m": 64, "out": "float32"}, {**EIGHT, **SWAPPED, "block_n": 64}, 24
+    ),
+    "float32 staged four times": Problem(
+        {**SIZES, "out": "float32"}, {**FOUR, "block_n": 128, "staging": 4}, 12
+    ),
+    "staged twice": Problem({**SIZES, "dtype": "float16"}, {**TWO, "staging": 2}, 8),
+    "tfloat32": Problem(
+        {**SIZES, "dtype": "tfloat32", "b": "col", "epilogue": "x + bias[n]"},
+        {**FOUR, "depth": 32},
+        20,
+    ),
+    "float8": Problem({**FLOAT8, "k": 912}, {**FOUR, "depth": 128, "stages": 2}, 20),
+    "float8 added up in float32": Problem(
+        {**FLOAT8, "k": 720, "epilogue": "relu(x + bias[n])"},
+        {**THREE, "promotion": 2, "stages": 4},
+        12,
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as made:
+        made.build([problem.kernel for problem in CHOSEN.values()])
+        yield made
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_chosen_schedules_agree_with_the_reference(emulator, name):
+    problem = CHOSEN[name]
+    assert problem.kernel.launch.cluster[0] == problem.changes["splits"]
+    result = verify(emulator, problem.workload, problem.kernel)
+    assert result.error_kind is None, result.error_text
+
+
+def test_sums_are_exchanged_without_bank_conflicts(emulator):
+    problem = CHOSEN["direct"]
+    result = emulator.run(problem.kernel, problem.workload.make_inputs(0))
+    assert result.error_kind is None, result.error_text
+    assert result.conflicts == 0
+
+
+def test_nothing_goes_through_global_memory():
+    for problem in CHOSEN.values():
+        kernel = problem.kernel
+        assert kernel.workspace_bytes == 0
+        assert "atomic_add" not in kernel.source
+
+
+def check(emulator: Emulator, count: int, seed: int) -> None:
+    some = drawn(count, seed, 4, (8, 16, 32), {"exchange": "cluster"}, 4)
+    emulator.build([kernel for *_, kernel in some])
+    results = [(w, s, verify(emulator, w, k, seed=seed)) for w, s, k in some]
+    failures = [f"{w} {s}: {r.error_text}" for w, s, r in results if r.error_kind is not None]
+    assert not failures, "\n".join(failures)
+
+
+def test_random_schedules_agree_with_the_reference(emulator):
+    check(emulator, 12, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30, 36))
+def test_many_random_schedules_agree_with_the_reference(emulator, seed):
+    check(emulator, 40, seed)
+
+
+# ---------------------------------------------------------------- planted bugs
+
+PLAIN = Problem({**SIZES, "k": 600}, {**FOUR, "stages": 3}, 20)
+FLYING = Problem({**SIZES, "k": 600}, {**TWO, "staging": 0, "in_flight": 1}, 8)
+MEET = "{0}tw::sync_warp();\n{0}tw::sync_cluster();\n"
+SENDING, RECEIVING, LOADING = (
+    MEET.format(" " * 6) + "      const u32 to",
+    MEET.format(" " * 6) + "      {\n",
+    MEET.format(" " * 4) * 2,
+)
+DONE = "      tw::wgmma_wait<0>();\n"
+
+# problem, then what is replaced by what, as often as need be
+BUGS: dict[str, tuple[Problem, tuple[tuple[str, str], ...]]] = {
+    "sends into rings that are still read": (
+        PLAIN,
+        ((SENDING, "      const u32 to"), (LOADING, MEET.format(" " * 4))),
+    ),
+    "reads before all sums have come": (
+        PLAIN,
+        ((RECEIVING, "      {\n"), (LOADING, MEET.format(" " * 4))),
+    ),
+    "meets with products still in flight": (
+        FLYING,
+        ((DONE, ""), (SENDING, SENDING.replace("const u32 to", DONE.strip() + " const u32 to"))),
+    ),
+    "the loading warp leaves early": (PLAIN, ((LOADING, ""),)),
+    "the loading warp leaves between the barriers": (PLAIN, ((LOADING, MEET.format(" " * 4)),)),
+    "stores another rank's slice": (PLAIN, ((" + part * 16;", " + (3 - part) * 16;"),)),
+    "sends another rank's slice": (PLAIN, (("&sums[0][4 * o0 + 8]", "&sums[0][4 * o0 + 16]"),)),
+    "sends all to one slot": (PLAIN, (("(to[2]) + 8192 * part", "(to[2]) + 8192 * 0"),)),
+    "sends to slots that overlap": (PLAIN, (("+ 8192 * part", "+ 4096 * part"),)),
+    "warpgroups share a slot": (PLAIN, (("+ 4096 * group", "+ 0 * group"),)),
+    "adds a slice twice": (PLAIN, (("thread + 16384)", "thread + 8192)"),)),
+    "leaves a slice out": (PLAIN, (("sums[0][4 * i0 + 1] += sent[1];", ""),)),
+    "sends to itself only": (PLAIN, (("map_shared(shared, 2)", "map_shared(shared, rank)"),)),
+    "sends beyond the ring": (PLAIN, (("(to[1]) + ", "(to[1]) + 65536 + "),)),
+    "parts overlap": (PLAIN, (("first_step = part * 3", "first_step = part * 2"),)),
+}
+
+
+def broken(name: str) -> Kernel:
+    problem, changes = BUGS[name]
+    kernel = problem.kernel
+    source = kernel.source
+    for old, new in changes:
+        assert old in source, (name, old)
+        source = source.replace(old, new)
+    entry = f"exchange_bug_{list(BUGS).index(name)}"
+    return replace(kernel, source=source.replace(kernel.entry, entry), entry=entry)
+
+
+@pytest.fixture(scope="module")
+def bugs(emulator):
+    made = {name: broken(name) for name in BUGS}
+    emulator.build(list(made.values()))
+    return made
+
+
+@pytest.mark.parametrize("problem", [PLAIN, FLYING], ids=range(2))
+def test_the_kernels_that_bugs_are_planted_in_are_right(emulator, problem):
+    result = verify(emulator, problem.workload, problem.kernel)
+    assert result.error_kind is None, result.error_text
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_a_planted_bug_shows(emulator, bugs, name):
+    orders = (*INTERLEAVINGS, *(Interleaving("random", seed) for seed in range(3, 7)))
+    result = verify(emulator, BUGS[name][0].workload, bugs[name], orders)
+    assert result.error_kind is not None
