@@ -14,7 +14,6 @@ from measure.measurement import Candidate, Measurement
 from measure.registry import builder_for, runner_for
 from spaces.target import Target
 
-CHUNK = 16
 LAST_WAIT = 1.0  # seconds for a thread that computes a reference, which nothing interrupts
 
 
@@ -53,6 +52,7 @@ class LocalExecutor:
         self._takes_turns = 1 < threads >= cores
         jobs = jobs or (cores if self._takes_turns else max(1, cores - threads))
         self._builder = builder or builder_for(target, jobs)
+        self.batch = self._builder.batch
         self._runner = runner or runner_for(target)
         self._submitted: queue.Queue[_Chunk | None] = queue.Queue()
         self._built: queue.Queue[_Chunk | None] = queue.Queue()
@@ -82,7 +82,7 @@ class LocalExecutor:
             if key != self._workload:
                 self._workload, self._best = key, None
             group = list(alike)
-            size = len(group) if final else CHUNK
+            size = len(group) if final else self.batch
             for start in range(0, len(group), size):
                 chunk = _Chunk(group[start : start + size], final)
                 with self._lock:

@@ -27,7 +27,9 @@ class Built:
 
 
 class Builder(Protocol):
-    """Source to binary."""
+    """Source to binary. ``batch`` is how many candidates at a time keep its compilers busy."""
+
+    batch: int
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
         """Binaries in the order of ``candidates``, made in parallel. Never raises for a
@@ -58,7 +60,10 @@ class Runner(Protocol):
 
 
 class Executor(Protocol):
-    """Where candidates go and results come from, in any order."""
+    """Where candidates go and results come from, in any order. ``batch`` is how many at a time
+    keep it busy."""
+
+    batch: int
 
     def submit(self, candidates: Sequence[Candidate], final: bool = False) -> None:
         """Queue candidates for building and running; returns at once."""

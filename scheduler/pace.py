@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
+LEAST_SHARE = 1 / 4  # of the largest batch, that keeps enough compilers busy
+LEAST_BATCHES = 4  # that the trials allowed are asked for in
 BATCH_SHARE = 0.08  # of the time allowed, that one batch may take
 CALLS = 6  # of a candidate's kernel, until it is verified and timed
 CANDIDATE_SECONDS = 0.06  # for the rest: compiling, mostly
+WINDOW = 8  # results that tell how long a candidate takes
 RESERVE = 0.15  # share of the time that the final comparison may take at most
 LEAST_FINALISTS = 2
 MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
@@ -28,12 +32,32 @@ COMPARISONS = {"cpu": Comparison(8, 8, 0.7), "cuda": Comparison(24, 40, 0.05)}
 candidates, and not as much with every kernel, so more of them are compared there."""
 
 
+class Rate:
+    """How long a candidate takes of late, in seconds of wall time: many are under way at once."""
+
+    def __init__(self) -> None:
+        self._marks: deque[tuple[float, int]] = deque(maxlen=WINDOW)
+
+    def note(self, elapsed: float, trials: int) -> None:
+        """So many had come so many seconds after the start."""
+        self._marks.append((elapsed, trials))
+
+    @property
+    def each(self) -> float | None:
+        """None before any came."""
+        if not self._marks:
+            return None
+        (start, few), (end, many) = self._marks[0], self._marks[-1]
+        return (end - start) / (many - few) if many > few else None
+
+
 @dataclass(frozen=True)
 class Pace:
     """Decides how many candidates are worth starting in ``seconds`` of wall time.
 
     ``call_seconds`` is the latency expected before anything is known, ``batch`` the most to ask
-    for at a time, ``final`` what comes in the end.
+    for at a time, ``final`` what comes in the end. Methods take the seconds ``elapsed``, what
+    :class:`Rate` says of ``each`` candidate, and the ``best`` latency so far in seconds.
     """
 
     seconds: float
@@ -41,38 +65,35 @@ class Pace:
     batch: int
     final: Comparison
 
-    def batch_size(self, elapsed: float, trials: int) -> int:
+    def batch_size(self, each: float | None) -> int:
         """Candidates to ask for at a time: fewer where they are slow, so that many asks are made
         with what is known."""
-        wanted = int(BATCH_SHARE * self.seconds / self._candidate_seconds(elapsed, trials))
-        return min(self.batch, max(LEAST_BATCH, wanted))
+        wanted = int(BATCH_SHARE * self.seconds / self._candidate_seconds(each))
+        return min(self.batch, max(LEAST_BATCH, int(LEAST_SHARE * self.batch), wanted))
 
-    def affordable(self, elapsed: float, trials: int, best: float | None) -> int:
-        """How many candidates can be built and run before the final comparison is due; ``best``
-        is the least latency so far (seconds)."""
-        free = self.seconds - elapsed - self.reserve(elapsed, trials, best)
-        return max(0, int(free / self._candidate_seconds(elapsed, trials)))
+    def affordable(self, elapsed: float, each: float | None, best: float | None) -> int:
+        """How many candidates can be built and run before the final comparison is due."""
+        free = self.seconds - elapsed - self.reserve(each, best)
+        return max(0, int(free / self._candidate_seconds(each)))
 
-    def reserve(self, elapsed: float, trials: int, best: float | None) -> float:
+    def reserve(self, each: float | None, best: float | None) -> float:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
-        each = self._finalist_seconds(elapsed, trials, best)
-        share = max(RESERVE * self.seconds, LEAST_FINALISTS * each)
-        return min(self.final.most * each, share, MOST_RESERVE * self.seconds)
+        finalist = self._finalist_seconds(each, best)
+        share = max(RESERVE * self.seconds, LEAST_FINALISTS * finalist)
+        return min(self.final.most * finalist, share, MOST_RESERVE * self.seconds)
 
-    def comparable(self, elapsed: float, trials: int, best: float | None) -> int:
+    def comparable(self, elapsed: float, each: float | None, best: float | None) -> int:
         """How many finalists the time that is left allows; two at least."""
-        wanted = int((self.seconds - elapsed) / self._finalist_seconds(elapsed, trials, best))
+        wanted = int((self.seconds - elapsed) / self._finalist_seconds(each, best))
         return min(self.final.most, max(LEAST_FINALISTS, wanted))
 
-    def _candidate_seconds(self, elapsed: float, trials: int) -> float:
+    def _candidate_seconds(self, each: float | None) -> float:
         """Expected for one candidate, by those before or by what is expected of one call."""
-        if trials:
-            return elapsed / trials
-        return CANDIDATE_SECONDS + CALLS * self.call_seconds
+        return each or CANDIDATE_SECONDS + CALLS * self.call_seconds
 
-    def _finalist_seconds(self, elapsed: float, trials: int, best: float | None) -> float:
+    def _finalist_seconds(self, each: float | None, best: float | None) -> float:
         call = best or self.call_seconds
         expected = CANDIDATE_SECONDS + CALLS * call
-        slowness = max(1.0, self._candidate_seconds(elapsed, trials) / expected) if trials else 1.0
+        slowness = max(1.0, each / expected) if each else 1.0
         return slowness * (self.final.seconds + self.final.calls * call)

@@ -15,7 +15,7 @@ from measure.interfaces import Executor
 from measure.measurement import Candidate, Measurement
 from scheduler.interrupt import Interrupt
 from scheduler.machine import roofline
-from scheduler.pace import COMPARISONS, Pace
+from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, Rate
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
 from scheduler.search import Search
@@ -41,8 +41,9 @@ class Tuner:
     What the database knows of this space is told to the search first and never measured again,
     so a killed run goes on where it was; what it knows of other shapes is the search's prior.
     Every result is recorded before anything else is done with it. The first batch is awaited,
-    since all that follow profit from it; from then on one is built while another is timed. An
-    ``executor`` stays open for whoever made it; without one
+    since all that follow profit from it; from then on one is built while another is timed. A
+    ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays open for
+    whoever made it; without one
     each run has its own on this machine.
     """
 
@@ -55,7 +56,7 @@ class Tuner:
         search: Search | None = None,
         seed: int = 0,
         space: Space | None = None,
-        batch: int = 16,
+        batch: int | None = None,
         session: str = "",
     ) -> None:
         self.workload = workload
@@ -84,11 +85,13 @@ class Tuner:
         self._trials, self._seconds, self._patience = trials, seconds, patience
         self._on_progress = on_progress
         self._ledger, self._board = Ledger(), Scoreboard()
-        final = COMPARISONS[self.target.kind]
-        self._pace = Pace(seconds, expected_latency(self.space), self._batch, final)
         self._submitted = 0
         self._stop: Stop | None = None
         self._executor = self._given_executor or local_executor(self.target)
+        most = min(self._batch or self._executor.batch, max(LEAST_BATCH, trials // LEAST_BATCHES))
+        final = COMPARISONS[self.target.kind]
+        self._pace = Pace(seconds, expected_latency(self.space), most, final)
+        self._rate = Rate()
         try:
             with Interrupt() as self._interrupt:
                 self._begin()
@@ -137,6 +140,8 @@ class Tuner:
             for measurement in measurements:
                 self._board.add(measurement, self._ledger.elapsed)
                 self._report("search", measurement)
+            if measurements:
+                self._rate.note(self._ledger.elapsed, self._board.trials)
             self._tell(measurements)
             self._announce_best()
         self._stop = self._stop or Stop.SECONDS
@@ -144,7 +149,7 @@ class Tuner:
     def _compare(self) -> None:
         """Measure the best few again, interleaved: a single measurement's winner is partly
         lucky (the winner's curse)."""
-        count = self._pace.comparable(self._ledger.elapsed, self._board.trials, self._best())
+        count = self._pace.comparable(self._ledger.elapsed, self._rate.each, self._best())
         leaders = self._board.leaders(count)
         if len(leaders) < 2 or self._executor.pending():
             return
@@ -169,6 +174,8 @@ class Tuner:
         if not schedules:
             self._stop = Stop.EXHAUSTED
             return False
+        if not self._submitted:
+            self._rate.note(self._ledger.elapsed, 0)
         self._submitted += len(schedules)
         self._executor.submit([self._candidate(schedule) for schedule in schedules])
         self._announce_best()  # an executor forgets it when it sees another workload
@@ -220,14 +227,14 @@ class Tuner:
         return self._seconds - self._ledger.elapsed
 
     def _affordable(self) -> int:
-        affordable = self._pace.affordable(self._ledger.elapsed, self._board.trials, self._best())
+        affordable = self._pace.affordable(self._ledger.elapsed, self._rate.each, self._best())
         return max(0, affordable - self._executor.pending())
 
     def _reserve(self) -> float:
-        return self._pace.reserve(self._ledger.elapsed, self._board.trials, self._best())
+        return self._pace.reserve(self._rate.each, self._best())
 
     def _batch_size(self) -> int:
-        return self._pace.batch_size(self._ledger.elapsed, self._board.trials)
+        return self._pace.batch_size(self._rate.each)
 
     def _best(self) -> float | None:
         return self._board.best.score if self._board.best is not None else None

@@ -45,6 +45,7 @@ class CBuilder:
         time_limit: float = 20.0,
     ) -> None:
         self._command = (find_compiler().path, *target.flags, *SHARED)
+        self.batch = UNIT_SIZE
         self._jobs, self._unit_size, self._time_limit = jobs, unit_size, time_limit
         self._compilations = Compilations()
         self._directory = RunDirectory()

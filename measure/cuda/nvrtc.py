@@ -23,6 +23,9 @@ from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 
+LEAST_BATCH = 16
+PER_JOB = 3  # kernels of a batch: one takes several times as long as another to compile
+
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 # ptxas: C7508 (setmaxnreg is ignored), C7510 and on (wgmma is serialised, waits are injected)
 _LOSS = re.compile(r"\((C75\d\d)\) ([^\n]*)")
@@ -42,6 +45,7 @@ class NvrtcBuilder:
 
     def __init__(self, target: CudaTarget, jobs: int = 1, time_limit: float = 60.0) -> None:
         self._target, self._time_limit = target, time_limit
+        self.batch = max(LEAST_BATCH, PER_JOB * jobs)
         self._version = compiler_version()
         self._cache = cache_directory("cubins")
         self._directory = RunDirectory()

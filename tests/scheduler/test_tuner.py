@@ -28,6 +28,8 @@ class MadeUpMachine:
     search than they are. ``seconds`` is what each candidate takes.
     """
 
+    batch = 16
+
     def __init__(self, pause: float = 0.0, lucky: Sequence[Schedule] = ()) -> None:
         self.submitted: list[tuple[list[Schedule], bool]] = []
         self.best: float | None = None

@@ -45,6 +45,7 @@ class PackingBuilder:
 
     def __init__(self, builder) -> None:
         self._builder = builder
+        self.batch = builder.batch
 
     def build(self, candidates: list[Candidate]) -> list[Built]:
         built = self._builder.build(candidates)
