@@ -33,22 +33,30 @@ candidates, and not as much with every kernel, so more of them are compared ther
 
 
 class Rate:
-    """How long a candidate takes of late, in seconds of wall time: many are under way at once."""
+    """How long a candidate takes of late, in seconds; None before any came.
 
-    def __init__(self) -> None:
-        self._marks: deque[tuple[float, int]] = deque(maxlen=WINDOW)
+    In wall time many are under way at once. ``elapsed`` is when the first were asked for.
+    """
 
-    def note(self, elapsed: float, trials: int) -> None:
-        """So many had come so many seconds after the start."""
-        self._marks.append((elapsed, trials))
+    def __init__(self, elapsed: float) -> None:
+        self._marks = deque([(elapsed, 0, 0.0)], maxlen=WINDOW)
+
+    def note(self, elapsed: float, count: int, run_seconds: float) -> None:
+        """So many more had come so many seconds after the start, and took so long to run."""
+        _, trials, ran = self._marks[-1]
+        self._marks.append((elapsed, trials + count, ran + run_seconds))
 
     @property
     def each(self) -> float | None:
-        """None before any came."""
-        if not self._marks:
-            return None
-        (start, few), (end, many) = self._marks[0], self._marks[-1]
+        """Wall time."""
+        (start, few, _), (end, many, _) = self._marks[0], self._marks[-1]
         return (end - start) / (many - few) if many > few else None
+
+    @property
+    def run(self) -> float | None:
+        """Time of running."""
+        (_, few, before), (_, many, after) = self._marks[0], self._marks[-1]
+        return (after - before) / (many - few) if many > few else None
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class Pace:
 
     ``call_seconds`` is the latency expected before anything is known, ``batch`` the most to ask
     for at a time, ``final`` what comes in the end. Methods take the seconds ``elapsed``, what
-    :class:`Rate` says of ``each`` candidate, and the ``best`` latency so far in seconds.
+    :class:`Rate` says, and the ``best`` latency so far in seconds.
     """
 
     seconds: float
@@ -65,10 +73,10 @@ class Pace:
     batch: int
     final: Comparison
 
-    def batch_size(self, each: float | None) -> int:
-        """Candidates to ask for at a time: fewer where they are slow, so that many asks are made
-        with what is known."""
-        wanted = int(BATCH_SHARE * self.seconds / self._candidate_seconds(each))
+    def batch_size(self, run: float | None) -> int:
+        """Candidates to ask for at a time: fewer where they run for long, so that many asks are
+        made with what is known."""
+        wanted = int(BATCH_SHARE * self.seconds / self._candidate_seconds(run))
         return min(self.batch, max(LEAST_BATCH, int(LEAST_SHARE * self.batch), wanted))
 
     def affordable(self, elapsed: float, each: float | None, best: float | None) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from measure.database import Database
 
 NEIGHBOURS = 4
-ROWS = 384  # of each neighbour, which together train in about a second
+ROWS = 256  # of each neighbour, which together train in about half a second
 LEADERS = 8  # of each neighbour
 
 

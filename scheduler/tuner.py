@@ -91,7 +91,7 @@ class Tuner:
         most = min(self._batch or self._executor.batch, max(LEAST_BATCH, trials // LEAST_BATCHES))
         final = COMPARISONS[self.target.kind]
         self._pace = Pace(seconds, expected_latency(self.space), most, final)
-        self._rate = Rate()
+        self._rate = Rate(0.0)
         try:
             with Interrupt() as self._interrupt:
                 self._begin()
@@ -141,7 +141,8 @@ class Tuner:
                 self._board.add(measurement, self._ledger.elapsed)
                 self._report("search", measurement)
             if measurements:
-                self._rate.note(self._ledger.elapsed, self._board.trials)
+                ran = sum(measurement.run_seconds for measurement in measurements)
+                self._rate.note(self._ledger.elapsed, len(measurements), ran)
             self._tell(measurements)
             self._announce_best()
         self._stop = self._stop or Stop.SECONDS
@@ -175,7 +176,7 @@ class Tuner:
             self._stop = Stop.EXHAUSTED
             return False
         if not self._submitted:
-            self._rate.note(self._ledger.elapsed, 0)
+            self._rate = Rate(self._ledger.elapsed)
         self._submitted += len(schedules)
         self._executor.submit([self._candidate(schedule) for schedule in schedules])
         self._announce_best()  # an executor forgets it when it sees another workload
@@ -234,7 +235,7 @@ class Tuner:
         return self._pace.reserve(self._rate.each, self._best())
 
     def _batch_size(self) -> int:
-        return self._pace.batch_size(self._rate.each)
+        return self._pace.batch_size(self._rate.run)
 
     def _best(self) -> float | None:
         return self._board.best.score if self._board.best is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,14 +19,14 @@ def test_slow_candidates_come_in_small_batches() -> None:
 
 
 def test_experience_replaces_expectation() -> None:
-    assert FAST.batch_size(each=4.0) == LEAST_BATCH
-    assert SLOW.batch_size(each=0.1) == 16
+    assert FAST.batch_size(run=4.0) == LEAST_BATCH
+    assert SLOW.batch_size(run=0.1) == 16
 
 
 def test_many_compilers_are_kept_busy() -> None:
     pace = Pace(seconds=20, call_seconds=2e-3, batch=48, final=CPU)
-    assert pace.batch_size(each=0.02) == 48
-    assert pace.batch_size(each=4.0) == 12
+    assert pace.batch_size(run=0.02) == 48
+    assert pace.batch_size(run=4.0) == 12
 
 
 def test_slow_finalists_are_few_but_two() -> None:
@@ -42,15 +43,13 @@ def test_a_busy_machine_needs_more_time_to_compare() -> None:
 
 
 def test_the_rate_is_that_of_late() -> None:
-    rate = Rate()
-    assert rate.each is None
-    rate.note(3.0, 0)
-    assert rate.each is None
-    rate.note(5.0, 16)
-    assert rate.each == 2.0 / 16
+    rate = Rate(3.0)
+    assert (rate.each, rate.run) == (None, None)
+    rate.note(5.0, 16, 0.8)
+    assert (rate.each, rate.run) == (2.0 / 16, 0.05)
     for i in range(WINDOW):
-        rate.note(6.0 + i, 26 + 10 * i)
-    assert rate.each == 0.1
+        rate.note(6.0 + i, 10, 0.2)
+    assert (rate.each, rate.run) == (0.1, pytest.approx(0.02))
 
 
 seconds = st.floats(1, 1e4)
