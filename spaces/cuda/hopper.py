@@ -37,7 +37,7 @@ class Hopper(Template):
     """
 
     name: ClassVar[str] = "hopper"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
@@ -98,8 +98,8 @@ class Hopper(Template):
         return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.workload))
 
     def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:
-        """A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. One block runs
-        on a multiprocessor, so it counts as having all registers."""
+        """A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. Blocks count as
+        having all the registers that their residency leaves them."""
         rows, columns = sizes.block(c)
         threads = sizes.threads(c)
         parts = c["depth"] * sizes.element // STEP_BYTES
@@ -118,6 +118,7 @@ class Hopper(Template):
             step_register_bytes=products * (BLOCK + c["block_n"]) * STEP_BYTES,
             chains=sizes.blocks(c) * (1 + c["in_flight"]),
             vector_fraction=1.0,
+            most_resident=c["residency"],
         )
 
 
@@ -131,6 +132,7 @@ def _decisions(product: Product) -> tuple[Decision, ...]:
         Decision("schedule", ("cooperative", "pingpong")),
         Decision("consumers", (1, 2, 3)),
         Decision("producer_registers", (0, 24, 32, 40, 56)),
+        Decision("residency", (1, 2)),
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", (64 // element, 128 // element)),
         Decision("staging", (0, 1, 2, 4)),

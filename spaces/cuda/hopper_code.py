@@ -3,8 +3,8 @@
 A block is one warp or warpgroup that loads and one to three warpgroups that multiply. Between
 them runs a ring of stages in shared memory: TMA fills a stage and completes its ``full`` barrier,
 each multiplying warp reports to its ``empty`` barrier once wgmma has read it. Blocks stay and walk
-over tiles, so that the next tile loads while the last one is stored. See ``hopper_plan`` for what
-m and n are.
+over tiles, so that the next tile loads while the last one is stored; only blocks that exchange
+sums in a cluster take one tile each. See ``hopper_plan`` for what m and n are.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from spaces.cuda.hopper_multiply import MainLoop
 from spaces.cuda.hopper_plan import GROUP, WARPS, HopperPlan, group_registers
 from spaces.cuda.hopper_tile import BLOCK
 from spaces.cuda.tile_copy import position_type
+from spaces.integers import round_up
 from spaces.kernel import Kernel, Launch
 
 
@@ -56,7 +57,9 @@ class HopperCode:
         plan = self.plan
         maps = ["m_map", "n_map", *(["output_map"] if plan.store.is_staged else [])]
         parameters = signature(plan.product, plan.split.workspace_bytes > 0, maps)
-        bounds = f"__launch_bounds__({plan.threads}, 1)"
+        # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
+        threads = round_up(plan.threads, GROUP)
+        bounds = f"__launch_bounds__({threads}, {plan.number('residency')})"
         body = [
             "const u32 shared = tw::shared_base();",
             f"const u32 full = shared + {plan.full_at}, empty = shared + {plan.empty_at};",

@@ -26,18 +26,18 @@ CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
 """Tiles of a cluster along m and n."""
 
 
-def launch_registers(threads: int) -> int:
-    """Registers each of a block's threads may have. They lie in four banks, a warp's in one, so
-    that a lone warp costs as much as four."""
-    return int(min(65536 // int(round_up(threads, GROUP)) // 8 * 8, 255))
+def launch_registers(threads: int, residency: int = 1) -> int:
+    """Registers each thread of a block may have, ``residency`` blocks being on a multiprocessor.
+    They lie in four banks, a warp's in one, so that a lone warp costs as much as four."""
+    return int(min(65536 // residency // int(round_up(threads, GROUP)) // 8 * 8, 255))
 
 
-def group_registers(consumers: int, producer_registers: int) -> int:
+def group_registers(consumers: int, producer_registers: int, residency: int = 1) -> int:
     """Registers a thread of a multiplying warpgroup may have: what a loading warpgroup that keeps
     ``producer_registers`` leaves of those all threads start with, or where that is 0 and one warp
     loads, the latter."""
     if not producer_registers:
-        return launch_registers(consumers * GROUP + 32)
+        return launch_registers(consumers * GROUP + 32, residency)
     groups = consumers + 1
     pool = launch_registers(groups * GROUP) * groups
     return (pool - producer_registers) // consumers // 8 * 8
@@ -172,7 +172,7 @@ class HopperPlan:
             self.number("splits"),
             str(self.values["raster"]),
             self.number("group"),
-            self.target.multiprocessors,
+            self.target.multiprocessors * self.number("residency"),
             self.parts[1] > 1,
         )
 

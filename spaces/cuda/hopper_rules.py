@@ -18,6 +18,7 @@ from spaces.cuda.hopper_split_rules import exchange_rules
 from spaces.cuda.hopper_tile import BLOCK, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import grid_rules
+from spaces.cuda.traffic import BLOCK_SHARED
 from spaces.integers import ceil_div, round_up
 from spaces.product import Product
 from spaces.template import Decision, Rule
@@ -26,6 +27,7 @@ FEW_ROWS = 256
 """Rows of the output up to which it may pay to compute it transposed."""
 MOST_TILES = 64
 """Tiles a multiprocessor walks over, where larger tiles would make it fewer."""
+_TILE = ("block_m", "block_n", "swapped")
 INSTRUCTION_REGISTERS = 26
 """What ptxas needs beside the sums that one wgmma writes (its message C7602); it counts the
 registers a thread has at launch, before setmaxnreg."""
@@ -43,9 +45,7 @@ def hopper_rules(
         *_store_rules(sizes),
         *_merit_rules(sizes, target),
         *exchange_rules(sizes, target),
-        *grid_rules(
-            product, ("block_m", "block_n", "swapped"), sizes.block, target.multiprocessors
-        ),
+        *grid_rules(product, _TILE, sizes.block, target.multiprocessors),
     ]
     by_name = {decision.name: decision for decision in decisions}
     return (*rules, *_foresight_rules(rules, by_name))
@@ -54,15 +54,20 @@ def hopper_rules(
 def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -> list[Rule]:
     """A tile needs registers in some warpgroups, shared memory in some form, and if its sums are
     exchanged in a cluster, a number of blocks for that."""
-    roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers"]
-    memory = ["block_m", "block_n", "stages", "consumers", "depth", "staging", "swapped"]
-    parts = ["swapped", "block_m", "block_n", "exchange", "depth", "staging", "splits"]
+    roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers", "residency"]
+    memory = [*_TILE, "consumers", "residency", "depth", "staging", "stages"]
+    ring = ["block_m", "block_n", "stages", "consumers", "residency", "depth", "staging", "swapped"]
+    parts = [*_TILE, "exchange", "residency", "depth", "staging", "splits"]
     if "promotion" in decisions:
         roles.append("promotion")
     return [
-        *(foresee([decisions[name] for name in roles], rules, known) for known in (2, 3, 4)),
-        foresee([decisions[name] for name in memory], rules, 3),
-        *(foresee([decisions[name] for name in parts], rules, known) for known in (4, 5, 6)),
+        foresee([decisions[name] for name in names], rules, known)
+        for names, known in (
+            *((roles, known) for known in range(2, len(roles))),
+            *((memory, known) for known in (5, 6, 7)),
+            (ring, 3),
+            *((parts, known) for known in (4, 5, 6, 7)),
+        )
     ]
 
 
@@ -97,29 +102,43 @@ def _role_rules(sizes: HopperSizes) -> list[Rule]:
             ("consumers", "producer_registers"),
             lambda c: (
                 (c["producer_registers"] == 0)
-                | (sizes.group_registers(c) > sizes.group_registers(_keeping_more(c)))
+                | (sizes.group_registers(_keeping(c)) > sizes.group_registers(_keeping(c, 8)))
             ),
             lambda c: (
                 f"keeping {c['producer_registers']} registers for loading gives the others "
-                f"{sizes.group_registers(c)}, as keeping 8 more does"
+                f"{sizes.group_registers(_keeping(c))}, as keeping 8 more does"
+            ),
+        ),
+        Rule(
+            "even_registers",
+            ("producer_registers", "residency"),
+            lambda c: (c["producer_registers"] == 0) | (c["residency"] == 1),
+            lambda c: (
+                f"{c['residency']} blocks on a multiprocessor leave no registers worth moving; "
+                "allowed: producer_registers=0"
             ),
         ),
     ]
 
 
 def _resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
-    roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers"]
+    roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers", "residency"]
+
+    def most_shared(c: Any) -> Any:
+        share = target.shared_per_multiprocessor // c["residency"] - BLOCK_SHARED
+        return np.minimum(share, target.shared_per_block)
+
     if promotes(sizes.product):
         roles.append("promotion")
     return [
         Rule(
             "shared_memory",
-            ("block_m", "block_n", "depth", "consumers", "stages", "staging", "swapped"),
-            lambda c: sizes.shared_bytes(c) <= target.shared_per_block,
+            (*_TILE, "depth", "consumers", "residency", "stages", "staging"),
+            lambda c: sizes.shared_bytes(c) <= most_shared(c),
             lambda c: (
                 f"{c['stages']} stages of {sizes.stage_bytes(c)} bytes and the staging buffers "
-                f"take {sizes.shared_bytes(c)} bytes of shared memory; a block may have "
-                f"{target.shared_per_block}"
+                f"take {sizes.shared_bytes(c)} bytes of shared memory; one of {c['residency']} "
+                f"blocks on a multiprocessor may have {most_shared(c)}"
             ),
         ),
         Rule(
@@ -133,7 +152,7 @@ def _resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "instruction",
-            ("block_n", "consumers", "producer_registers"),
+            ("block_n", "consumers", "producer_registers", "residency"),
             lambda c: c["block_n"] // 2 + INSTRUCTION_REGISTERS <= sizes.launch_registers(c),
             lambda c: (
                 f"a wgmma of {c['block_n']} columns takes "
@@ -176,7 +195,6 @@ def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     count = sizes.tiles
     fewest = count({"block_m": 256, "block_n": 256, "swapped": False})
     most = max(MOST_TILES * target.multiprocessors, int(fewest))
-    tile = ("block_m", "block_n", "swapped")
     return [
         Rule(
             "swap",
@@ -201,19 +219,28 @@ def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "many_tiles",
-            tile,
+            _TILE,
             lambda c: count(c) <= most,
             lambda c: f"tiles so small are {count(c)}; larger ones are {most} or fewer",
         ),
         Rule(
             "cluster",
-            (*tile, "cluster"),
+            (*_TILE, "cluster"),
             lambda c: _cluster_fits(sizes, c),
             lambda c: f"the output has no {c['cluster']} tiles of {c['block_m']}x{c['block_n']}",
         ),
         Rule(
+            "needless_residency",
+            (*_TILE, "residency", "splits"),
+            lambda c: (c["residency"] == 1) | (count(c) * c["splits"] > target.multiprocessors),
+            lambda c: (
+                f"{count(c) * c['splits']} blocks find a multiprocessor each, "
+                f"so residency={c['residency']} says nothing; allowed: 1"
+            ),
+        ),
+        Rule(
             "hilbert",
-            (*tile, "raster"),
+            (*_TILE, "raster"),
             lambda c: (c["raster"] != "hilbert") | (count(c) <= MOST_IN_TABLE),
             lambda c: f"a table of {count(c)} tiles is too long; {MOST_IN_TABLE} are allowed",
         ),
@@ -232,5 +259,6 @@ def _cluster_fits(sizes: HopperSizes, c: Any) -> Any:
     return (ceil_div(m, c["block_m"]) >= cluster_m) & (ceil_div(n, c["block_n"]) >= cluster_n)
 
 
-def _keeping_more(c: Any) -> dict[str, Any]:
-    return {**c, "producer_registers": c["producer_registers"] + 8}
+def _keeping(c: Any, more: int = 0) -> dict[str, Any]:
+    """``c`` with ``more`` registers kept for loading; only a lone block moves any."""
+    return {**c, "producer_registers": c["producer_registers"] + more, "residency": 1}

@@ -82,12 +82,12 @@ class HopperSizes:
 
     def launch_registers(self, c: Any) -> Any:
         """Registers of each thread at launch."""
-        return np.vectorize(launch_registers, otypes=[np.int64])(self.threads(c))
+        return np.vectorize(launch_registers, otypes=[np.int64])(self.threads(c), c["residency"])
 
     def group_registers(self, c: Any) -> Any:
         """Registers of a multiplying thread; see :func:`hopper_plan.group_registers`."""
         return np.vectorize(group_registers, otypes=[np.int64])(
-            c["consumers"], c["producer_registers"]
+            c["consumers"], c["producer_registers"], c["residency"]
         )
 
     def buffer_bytes(self, c: Any) -> Any:

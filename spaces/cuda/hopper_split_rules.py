@@ -74,20 +74,26 @@ def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "one_wave",
-            ("block_m", "block_n", "swapped", "splits", "exchange"),
-            lambda c: elsewhere(c) | (blocks(c) <= target.multiprocessors),
+            ("block_m", "block_n", "swapped", "residency", "splits", "exchange"),
+            lambda c: elsewhere(c) | (blocks(c) <= target.multiprocessors * c["residency"]),
             lambda c: (
                 f"a block that exchanges sums in a cluster has one tile; {blocks(c)} blocks are "
-                f"more than {target.multiprocessors} multiprocessors hold at a time"
+                f"more than {target.multiprocessors} multiprocessors hold at a time with "
+                f"residency={c['residency']}"
             ),
         ),
         Rule(
             "no_order",
-            ("raster", "group", "exchange"),
-            lambda c: elsewhere(c) | ((c["raster"] == RASTERS[0]) & (c["group"] == 1)),
+            ("raster", "exchange"),
+            lambda c: elsewhere(c) | (c["raster"] == RASTERS[0]),
             lambda c: (
-                "blocks of one tile each run all at once, in no order; allowed: "
-                f"raster={RASTERS[0]}, group=1"
+                f"blocks of one tile each run all at once, in no order; allowed: {RASTERS[0]}"
             ),
+        ),
+        Rule(
+            "no_bands",
+            ("group", "exchange"),
+            lambda c: elsewhere(c) | (c["group"] == 1),
+            lambda c: "blocks of one tile each run all at once, in no bands; allowed: group=1",
         ),
     ]

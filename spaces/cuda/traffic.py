@@ -33,7 +33,7 @@ class Blocks:
     together, ``step_loads`` those that load from shared memory, ``step_multiplies`` those that
     multiply, ``step_register_bytes`` bytes that these loads bring into registers.
     ``chains`` are independent accumulations of a warp, ``vector_fraction`` the share of 16 bytes
-    that global loads move at a time.
+    that global loads move at a time, ``most_resident`` blocks a multiprocessor is given.
     """
 
     rows: Any
@@ -48,6 +48,7 @@ class Blocks:
     step_register_bytes: Any
     chains: Any
     vector_fraction: Any
+    most_resident: Any = np.inf
 
 
 def resident_blocks(target: CudaTarget, threads: Any, registers: Any, shared_bytes: Any) -> Any:
@@ -76,9 +77,8 @@ def grid_quantities(
     total_steps = 1.0 * rows * columns_of_tiles * steps
     element = product.left.element.bytes
     tile_elements = 1.0 * blocks.rows * blocks.columns
-    resident = np.maximum(
-        resident_blocks(target, blocks.threads, blocks.registers, blocks.shared_bytes), 1
-    )
+    fitting = resident_blocks(target, blocks.threads, blocks.registers, blocks.shared_bytes)
+    resident = np.clip(fitting, 1, blocks.most_resident)
     slots = resident * target.multiprocessors
     near = total_steps * (blocks.rows + blocks.columns) * blocks.depth * element
     exchange = np.where(through_memory, (2.0 * splits + 1) * rows * columns_of_tiles, 0) * (

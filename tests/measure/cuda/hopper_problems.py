@@ -22,6 +22,7 @@ USUAL: dict[str, Value] = {
     "schedule": "cooperative",
     "consumers": 2,
     "producer_registers": 40,
+    "residency": 1,
     "cluster": "1x1",
     "depth": 64,
     "staging": 1,

@@ -12,6 +12,7 @@ from tests.measure.cuda.hopper_problems import Problem, drawn
 SIZES: dict[str, int | str] = {"m": 200, "n": 264, "k": 264, "dtype": "bfloat16"}
 EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}
 TURNS = {"schedule": "pingpong", "block_n": 64}
+SMALL = {"block_m": 64, "consumers": 1, "producer_registers": 0}
 
 CHOSEN = {
     "cooperative": Problem(SIZES),
@@ -22,6 +23,14 @@ CHOSEN = {
         SIZES, {"consumers": 1, "block_n": 80, "producer_registers": 0}
     ),
     "two blocks each": Problem(EPILOGUE, {"block_m": 256, "block_n": 48}, 1),
+    "two blocks on a multiprocessor": Problem(
+        EPILOGUE, {**SMALL, "block_n": 80, "residency": 2}, 1
+    ),
+    "two of them in turns": Problem(
+        {**SIZES, "m": 128},
+        {**TURNS, "block_m": 64, "producer_registers": 0, "residency": 2, "splits": 2},
+        8,
+    ),
     "products in flight": Problem(SIZES, {"in_flight": 1, "stages": 2}),
     "in turns": Problem(EPILOGUE, TURNS, 1),
     "three in turns, products in flight": Problem(

@@ -15,6 +15,7 @@ from measure.cuda.sass import count
 from measure.interfaces import Built
 from measure.measurement import Candidate
 from spaces.cuda.hopper import Hopper
+from spaces.cuda.hopper_plan import launch_registers
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.schedule import Value
@@ -96,6 +97,20 @@ def test_exchanges_in_clusters_build():
     assert len(found) >= 12
     assert all("atomic_add" not in candidate.kernel.source for candidate in found)
     check(found)
+
+
+def test_two_blocks_find_registers_on_a_multiprocessor():
+    found = drawn(2, 1, {"residency": 2})
+    assert len(found) >= 8
+    check(found)
+    builder = NvrtcBuilder(HOPPER, jobs=2)
+    try:
+        for one in builder.build(found):
+            kernel = one.candidate.kernel
+            taken = read_cubin(one.path.read_bytes(), kernel.entry).registers
+            assert taken <= launch_registers(kernel.launch.block[0], 2), one.candidate.schedule
+    finally:
+        builder.close()
 
 
 @pytest.mark.slow

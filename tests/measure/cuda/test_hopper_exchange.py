@@ -34,6 +34,9 @@ CHOSEN = {
         {**TWO, "block_m": 192, "consumers": 3, "producer_registers": 32, "in_flight": 1},
         8,
     ),
+    "two blocks on a multiprocessor": Problem(
+        {**EPILOGUE, "m": 100}, {**FOUR, **LOW, "residency": 2}, 20
+    ),
     "half rows of depth": Problem({**SIZES, "a": "col"}, {**FOUR, "depth": 32, "stages": 6}, 20),
     "swapped": Problem({**EPILOGUE, "m": 72}, {**FOUR, **SWAPPED}, 24),
     "swapped, direct": Problem(

@@ -102,7 +102,18 @@ def test_rules_count_what_kernels_take():
         assert sizes.threads(columns)[0] == kernel.launch.block[0]
         assert sizes.launch_cluster(columns)[0] == kernel.launch.cluster[0]
         assert kernel.launch.grid[0] % kernel.launch.cluster[0] == 0
-        assert kernel.launch.grid[0] <= (4 if schedule["exchange"] == "add" else 32)
+        multiprocessors = 4 if schedule["exchange"] == "add" else 32
+        assert kernel.launch.grid[0] <= multiprocessors * schedule["residency"]
+
+
+def test_blocks_that_share_a_multiprocessor_find_room():
+    for _, schedule, kernel in drawn(20, 7, 4, (4, 8), {"residency": 2}, 4):
+        threads, shared = kernel.launch.block[0], kernel.launch.shared_bytes
+        assert 2 * (shared + 1024) <= HOPPER.shared_per_multiprocessor
+        assert f"__launch_bounds__({-(-threads // 128) * 128}, 2)" in kernel.source
+        assert "tw::registers_" not in kernel.source
+        consumers = schedule["consumers"]
+        assert 2 * 128 * (consumers + 1) * group_registers(consumers, 0, 2) <= 65536
 
 
 def test_exchanged_sums_fit_into_the_ring():
@@ -153,6 +164,15 @@ def test_sums_exchanged_in_a_cluster_cost_no_traffic():
     assert (found["packing_bytes"] > 0).tolist() == [False, True, False]
     assert found["synchronisations"].tolist() == [0, 1, 0]
     assert found["parallelism"].tolist() == [32, 64, 64]
+
+
+def test_two_blocks_on_a_multiprocessor_are_twice_as_many():
+    space = space_of(m=64, n=8192, k=4096, dtype="bfloat16", b="col")
+    alone = {**USUAL, "block_m": 64, "block_n": 32, "consumers": 1, "producer_registers": 0}
+    pairs = [alone, {**alone, "residency": 2}]
+    found = space.quantities(space.rows([Schedule("hopper", tuple(p.items())) for p in pairs]))
+    assert found["parallelism"].tolist() == [132, 256]
+    assert found["near_fraction"][1] == 2 * found["near_fraction"][0]
 
 
 REFUSED = (
