@@ -230,6 +230,17 @@ def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
             lambda c: f"the output has no {c['cluster']} tiles of {c['block_m']}x{c['block_n']}",
         ),
         Rule(
+            "needless_turns",
+            (*_TILE, "schedule", "residency", "splits"),
+            lambda c: (
+                (c["schedule"] == "cooperative")
+                | (count(c) * c["splits"] > c["residency"] * target.multiprocessors)
+            ),
+            lambda c: (
+                "a block computes one tile, so its warpgroups have nothing to take turns with"
+            ),
+        ),
+        Rule(
             "needless_residency",
             (*_TILE, "residency", "splits"),
             lambda c: (c["residency"] == 1) | (count(c) * c["splits"] > target.multiprocessors),

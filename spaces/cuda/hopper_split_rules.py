@@ -10,7 +10,7 @@ from spaces.cuda.hopper_sizes import HopperSizes
 from spaces.cuda.hopper_split import WAYS
 from spaces.cuda.hopper_store import MATRIX
 from spaces.cuda.target import CudaTarget
-from spaces.cuda.tile_grid import RASTERS, exchange_rule
+from spaces.cuda.tile_grid import exchange_rule
 from spaces.template import Rule
 
 MOST_BLOCKS = 8
@@ -81,19 +81,5 @@ def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
                 f"more than {target.multiprocessors} multiprocessors hold at a time with "
                 f"residency={c['residency']}"
             ),
-        ),
-        Rule(
-            "no_order",
-            ("raster", "exchange"),
-            lambda c: elsewhere(c) | (c["raster"] == RASTERS[0]),
-            lambda c: (
-                f"blocks of one tile each run all at once, in no order; allowed: {RASTERS[0]}"
-            ),
-        ),
-        Rule(
-            "no_bands",
-            ("group", "exchange"),
-            lambda c: elsewhere(c) | (c["group"] == 1),
-            lambda c: "blocks of one tile each run all at once, in no bands; allowed: group=1",
         ),
     ]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from spaces.integers import ceil_div
 from spaces.mapping import TaskMapping, spatial
 from spaces.product import Product
@@ -151,6 +153,15 @@ def grid_rules(
             lambda c: (
                 f"{count(c)} tiles in {c['splits']} parts make more than four blocks for each of "
                 f"the {multiprocessors} multiprocessors; splitting the depth gains nothing"
+            ),
+        ),
+        Rule(
+            "needless_order",
+            (*reads, "raster", "group"),
+            lambda c: (np.minimum(*tiles(c)) > 1) | (c["raster"] == RASTERS[0]) & (c["group"] == 1),
+            lambda c: (
+                f"{' x '.join(map(str, tiles(c)))} tiles have one order; "
+                f"allowed: raster={RASTERS[0]}, group=1"
             ),
         ),
         Rule(
