@@ -17,14 +17,25 @@ from spaces.target import Target
 LAST_WAIT = 1.0  # seconds for a thread that computes a reference, which nothing interrupts
 
 
+RUN_TOGETHER = 16  # candidates that are timed in turns
+
+
 @dataclass(eq=False)
 class _Chunk:
-    """Candidates that are built and run together, and what became of them."""
+    """Candidates that are built, and then run, together."""
 
     candidates: list[Candidate]
     final: bool
     built: list[Built] | None = None
     cancelled: bool = False
+
+    def parts(self) -> list[_Chunk]:
+        """The built candidates, as many together as are run together."""
+        assert self.built is not None
+        size = len(self.candidates) if self.final else RUN_TOGETHER
+        starts = range(0, len(self.candidates), size)
+        pieces = ((self.candidates[i : i + size], self.built[i : i + size]) for i in starts)
+        return [_Chunk(candidates, self.final, built) for candidates, built in pieces]
 
 
 class LocalExecutor:
@@ -144,7 +155,8 @@ class LocalExecutor:
                 continue
             try:
                 chunk.built = self._builder.build(chunk.candidates)
-                self._built.put(chunk)
+                for part in self._divided(chunk):
+                    self._built.put(part)
             except Exception as error:
                 self._results.put(error)
         self._built.put(None)
@@ -158,6 +170,15 @@ class LocalExecutor:
                 self._results.put(error)
             finally:
                 self._built.task_done()
+
+    def _divided(self, chunk: _Chunk) -> list[_Chunk]:
+        """The parts of a built chunk, which wait in its place; none if it was cancelled."""
+        with self._lock:
+            if chunk.cancelled:
+                return []
+            place, parts = self._waiting.index(chunk), chunk.parts()
+            self._waiting[place : place + 1] = parts
+            return parts
 
     def _starts(self, chunk: _Chunk) -> bool:
         """Whether the chunk is to run; if so it can be cancelled no more."""

@@ -103,6 +103,8 @@ class Tuner:
         finally:
             if self._given_executor is None:
                 self._executor.close()
+            else:
+                self._settle()
         return self._result()
 
     # -- phases ----------------------------------------------------------------------------
@@ -138,8 +140,7 @@ class Tuner:
                 return
             measurements = self._collect()
             for measurement in measurements:
-                self._board.add(measurement, self._ledger.elapsed)
-                self._report("search", measurement)
+                self._add(measurement)
             if measurements:
                 ran = sum(measurement.run_seconds for measurement in measurements)
                 self._rate.note(self._ledger.elapsed, len(measurements), ran)
@@ -159,8 +160,14 @@ class Tuner:
         while self._executor.pending() and self._time_left() > 0:
             self._interrupt.check()
             for measurement in self._collect():
-                self._board.add_final(measurement)
-                self._report("final", measurement)
+                self._add(measurement)
+
+    def _settle(self) -> None:
+        """Leave nothing of this run to an executor that others are going to use."""
+        self._executor.cancel()
+        while self._executor.pending():
+            for measurement in self._collect(POLL):
+                self._add(measurement)
 
     # -- steps -----------------------------------------------------------------------------
 
@@ -191,10 +198,19 @@ class Tuner:
             return Stop.SECONDS
         return None
 
-    def _collect(self) -> list[Measurement]:
-        """New results, already recorded."""
+    def _add(self, measurement: Measurement) -> None:
+        if measurement.round == "final":
+            self._board.add_final(measurement)
+        else:
+            self._board.add(measurement, self._ledger.elapsed)
+        self._report(measurement.round, measurement)
+
+    def _collect(self, timeout: float | None = None) -> list[Measurement]:
+        """New results, already recorded; waited for until the time is up, or for so long."""
+        if timeout is None:
+            timeout = max(0.0, min(POLL, self._time_left()))
         with self._ledger.on("waiting"):
-            measurements = self._executor.results(max(0.0, min(POLL, self._time_left())))
+            measurements = self._executor.results(timeout)
         if not measurements:
             return []
         with self._work("database"):

@@ -15,6 +15,7 @@ import statistics
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from typing import Any
 from experiments.gpu_matmul.cases import Case, all_cases
 from experiments.gpu_matmul.summary import draw, in_turn, ratio, summarise
 from measure.database import Database
+from measure.executor import LocalExecutor
+from measure.interfaces import Executor
 from scheduler import best, tune
 from scheduler.doctor import diagnose
 from scheduler.verification import draw as draw_schedules
@@ -65,12 +68,12 @@ def main() -> int:
         results["verification"] = verify(target, options.schedules)
         save()
         print(json.dumps(results["verification"], indent=1), flush=True)
-    with Database(out / "tuning.db") as database:
+    with Database(out / "tuning.db") as database, closing(LocalExecutor(target)) as executor:
         for case in in_turn(all_cases(), results["cases"]):
             left = end - time.monotonic()
             if options.only in case.name and left > options.seconds + 10:
                 before = results["cases"].get(case.name, {}).get("tuning_seconds", 0.0)
-                row = run(case, target, database, options.seconds)
+                row = run(case, target, database, executor, options.seconds)
                 row["tuning_seconds"] += before
                 results["cases"][case.name] = row
                 save()
@@ -102,7 +105,9 @@ def verify(target: Target, schedules: int) -> dict[str, Any]:
     return {"templates": counts, "failures": failures}
 
 
-def run(case: Case, target: Target, database: Database, seconds: float) -> dict[str, Any]:
+def run(
+    case: Case, target: Target, database: Database, executor: Executor, seconds: float
+) -> dict[str, Any]:
     """Tune one case for so long, then time it against the libraries."""
     import torch
 
@@ -111,7 +116,7 @@ def run(case: Case, target: Target, database: Database, seconds: float) -> dict[
 
     torch.backends.cuda.matmul.allow_tf32 = False
     row: dict[str, Any] = {"regimes": case.regimes, "flops": case.workload.flops}
-    tuned = tune(case.workload, target, database, TRIALS, seconds)
+    tuned = tune(case.workload, target, database, TRIALS, seconds, executor=executor)
     row |= {"trials": tuned.trials, "tuning_seconds": tuned.seconds}
     row |= {"failures": dict(tuned.failures), "median_s": {}}
     if tuned.best is None:

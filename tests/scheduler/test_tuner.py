@@ -118,6 +118,18 @@ def test_the_best_is_measured_again_before_it_is_declared(database: Database) ->
     assert result.best.score == min(hills_latency(s.values) for s in finalists)
 
 
+def test_a_given_executor_is_left_with_nothing(database: Database) -> None:
+    space, machine = hills(), MadeUpMachine()
+
+    def interrupt(progress: Progress) -> None:
+        if progress.trials == 21:
+            raise KeyboardInterrupt
+
+    result = tuner(space, database, machine).run(trials=64, seconds=60, on_progress=interrupt)
+    assert result.stopped is Stop.INTERRUPTED
+    assert machine.pending() == 0
+
+
 def test_luck_in_the_search_does_not_win(database: Database) -> None:
     space = knolls()
     slow = max(space.enumerate(), key=lambda s: hills_latency(s.values))
