@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping
 
 import torch
 
 Call = Callable[[], object]
+
+HEAT_SECONDS = 0.3
+"""At work for so long, a GPU is as warm and as slow as it gets under its power limit."""
 
 
 def interleave(
@@ -15,15 +19,16 @@ def interleave(
 ) -> dict[str, list[float]]:
     """Seconds of one call, a list a name, in shuffled rounds after two that do not count.
 
-    Before each call other data is read until it fills L2 (written data would have to leave L2
-    while a call runs, and be paid for by that); while it is read, the call and both events are
-    queued, so that the processor's time does not show. Stops when ``seconds`` of device time are
-    spent.
+    All are first called in turn for :data:`HEAT_SECONDS`. Before each call other data is read
+    until it fills L2 (written data would have to leave L2 while a call runs, and be paid for by
+    that); while it is read, the call and both events are queued, so that the processor's time
+    does not show. Stops when ``seconds`` of device time are spent.
     """
     others = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
     total = torch.empty((), device="cuda")
     times: dict[str, list[float]] = {name: [] for name in calls}
     names, spent = list(calls), 0.0
+    _heat(calls)
     for number in range(rounds + 2):
         random.shuffle(names)
         events = []
@@ -43,3 +48,11 @@ def interleave(
         if spent > seconds and number >= 6:
             break
     return times
+
+
+def _heat(calls: Mapping[str, Call]) -> None:
+    end = time.monotonic() + HEAT_SECONDS
+    while time.monotonic() < end:
+        for call in calls.values():
+            call()
+        torch.cuda.synchronize()
