@@ -42,8 +42,9 @@ class Evolution:
     optimism: float = 0.4
 
 
-WARM = Evolution(opening_diversity=0.2, caution=32.0)
-"""The settings where the prior has learned from other shapes, and so is worth more than a guess."""
+WARM = Evolution(opening_diversity=0.2, caution=32.0, random=0.2)
+"""The settings where the prior has learned from other shapes: it is worth more than a guess, and
+what it does not know of has to be drawn blindly."""
 
 
 class EvolutionarySearch:
