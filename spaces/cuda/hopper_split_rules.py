@@ -82,4 +82,13 @@ def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
                 f"residency={c['residency']}"
             ),
         ),
+        Rule(
+            "whole_bands",
+            ("group", "exchange"),
+            lambda c: elsewhere(c) | (c["group"] == 1),
+            lambda c: (
+                "bands may stick out of the output, but all blocks of a cluster that exchanges "
+                "sums need a tile; allowed: group=1"
+            ),
+        ),
     ]
