@@ -31,20 +31,19 @@ class MainLoop:
 
     plan: HopperPlan
 
-    def lines(self, afterwards: Sequence[str]) -> list[str]:
-        """The loop; ``afterwards`` comes once all products are under way."""
+    def lines(self, last: Sequence[str]) -> list[str]:
+        """The loop; the lines ``last`` come once all products are under way."""
         plan = self.plan
         shape = f"[{plan.blocks}][{plan.registers}]"
         return [
             f"float sums{shape} = {{}}, fresh{shape};" if plan.promotion else f"float sums{shape};",
             "for (int step = 0; step < steps; step++) {",
-            *(f"  {line}" for line in self._step()),
+            *(f"  {line}" for line in self._step(last if self._in_flight else ())),
             "}",
-            *afterwards,
             *(
                 ["tw::wgmma_wait<0>();", *self._release(_stage_before(plan))]
                 if self._in_flight
-                else []
+                else last
             ),
             *_settle("sums", plan.blocks),
         ]
@@ -54,7 +53,7 @@ class MainLoop:
         """Steps whose products may still run when the next step starts."""
         return self.plan.number("in_flight")
 
-    def _step(self) -> list[str]:
+    def _step(self, last: Sequence[str]) -> list[str]:
         plan = self.plan
         own = "" if plan.takes_turns else f" + group * {plan.blocks * plan.m.block_bytes}"
         release = self._release("stage")
@@ -68,6 +67,9 @@ class MainLoop:
             "tw::wgmma_fence();",
             *self._products(),
             "tw::wgmma_commit();",
+            # in the loop: a barrier between it and the wait for all products made CUDA 13.0's
+            # compiler read sums before that wait
+            *(f"if (step + 1 == steps) {line}" for line in last),
             f"tw::wgmma_wait<{self._in_flight}>();",
             *release,
             *(self._promote() if plan.promotion else []),
