@@ -72,9 +72,11 @@ def main() -> int:
         for case in in_turn(all_cases(), results["cases"]):
             left = end - time.monotonic()
             if options.only in case.name and left > options.seconds + 10:
-                before = results["cases"].get(case.name, {}).get("tuning_seconds", 0.0)
+                before = results["cases"].get(case.name, {})
                 row = run(case, target, database, executor, options.seconds)
-                row["tuning_seconds"] += before
+                if not row["median_s"]:  # too short a time to find anything
+                    row = {**row, **before, "tuning_seconds": row["tuning_seconds"]}
+                row["tuning_seconds"] += before.get("tuning_seconds", 0.0)
                 results["cases"][case.name] = row
                 save()
                 print(line(case.name, row), flush=True)
