@@ -14,10 +14,8 @@ from measure.measurement import Candidate, Measurement
 from measure.registry import builder_for, runner_for
 from spaces.target import Target
 
-LAST_WAIT = 1.0  # seconds for a thread that computes a reference, which nothing interrupts
-
-
 RUN_TOGETHER = 16  # candidates that are timed in turns
+LAST_WAIT = 1.0  # seconds for a thread that computes a reference, which nothing interrupts
 
 
 @dataclass(eq=False)

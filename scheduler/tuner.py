@@ -43,8 +43,7 @@ class Tuner:
     Every result is recorded before anything else is done with it. The first batch is awaited,
     since all that follow profit from it; from then on one is built while another is timed. A
     ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays open for
-    whoever made it; without one
-    each run has its own on this machine.
+    whoever made it; without one each run has its own on this machine.
     """
 
     def __init__(
