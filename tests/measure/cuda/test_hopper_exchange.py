@@ -37,6 +37,11 @@ CHOSEN = {
     "two blocks on a multiprocessor": Problem(
         {**EPILOGUE, "m": 100}, {**FOUR, **LOW, "residency": 2}, 20
     ),
+    "tails of tiles along rows": Problem(
+        {**EPILOGUE, "m": 72, "n": 80, "k": 264},
+        {**TWO, **LOW, "block_n": 16, "staging": 0, "raster": "along_rows"},
+        20,
+    ),
     "half rows of depth": Problem({**SIZES, "a": "col"}, {**FOUR, "depth": 32, "stages": 6}, 20),
     "swapped": Problem({**EPILOGUE, "m": 72}, {**FOUR, **SWAPPED}, 24),
     "swapped, direct": Problem(

@@ -175,6 +175,25 @@ def test_two_blocks_on_a_multiprocessor_are_twice_as_many():
     assert found["near_fraction"][1] == 2 * found["near_fraction"][0]
 
 
+SMALL = {**USUAL, "block_m": 64, "block_n": 64, "consumers": 1, "producer_registers": 0}
+
+
+@pytest.mark.parametrize(
+    ("m", "changes", "words"),
+    [
+        (64, {"raster": "along_rows"}, "1 x 32 tiles have one order"),
+        (64, {"group": 2}, "1 x 32 tiles have one order"),
+        (128, {"schedule": "pingpong", "consumers": 2}, "nothing to take turns with"),
+        (128, {"splits": 2, "exchange": "cluster", "group": 2}, "bands may stick out"),
+    ],
+)
+def test_what_says_nothing_or_leaves_gaps_is_refused(m, changes, words):
+    space = space_of(m=m, n=2048, k=4096, dtype="bfloat16", b="col")
+    assert Schedule("hopper", tuple(SMALL.items())) in space
+    refused = Schedule("hopper", tuple({**SMALL, **changes}.items()))
+    assert words in (space.why_not(refused) or "")
+
+
 REFUSED = (
     ({"dtype": "bfloat16", "k": 100}, "rows of A are 200 bytes apart"),
     ({"dtype": "bfloat16", "n": 100}, "rows of B are 200 bytes apart"),
