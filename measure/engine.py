@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,15 +124,33 @@ def _prepare(engine: Engine, create: bool) -> None:
     if version == HEAD:
         return
     if engine.dialect.name == "sqlite":
-        raw = engine.raw_connection()  # stays in the file; not allowed inside a transaction
-        raw.execute("PRAGMA journal_mode = WAL")
-        raw.close()
+        _write_ahead(engine)
     with for_writing(engine).begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
         version = _version(engine, connection, create)  # another process may have been faster
         if version != HEAD:
             _upgrade(engine, connection, version)
+
+
+def _write_ahead(engine: Engine) -> None:
+    """Let readers and a writer work at a time; it stays in the file.
+
+    Not allowed inside a transaction. SQLite reads before it writes this, and refuses a reader
+    that turns writer while another process does the same, so waiting is up to us.
+    """
+    raw, deadline = engine.raw_connection(), time.monotonic() + BUSY_SECONDS
+    try:
+        while True:
+            try:
+                raw.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise InputError(f"database {name(engine)} cannot be used: {error}") from error
+                time.sleep(0.01)
+    finally:
+        raw.close()
 
 
 def _version(engine: Engine, connection: Connection, create: bool) -> str | None:

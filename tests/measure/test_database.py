@@ -2,6 +2,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,17 @@ def test_migrations_are_loaded_only_when_needed(path):
 
 
 # -- foreign and damaged databases ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("begin", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
+def test_a_database_that_another_makes_at_the_same_time_is_waited_for(path, begin):
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute(begin)
+    release = threading.Timer(0.3, other.execute, ("COMMIT",))
+    release.start()
+    Database(path).close()
+    release.join()
+    other.close()
 
 
 def test_a_foreign_database_is_refused_and_left_alone(tmp_path):
