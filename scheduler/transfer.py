@@ -46,10 +46,10 @@ def transfer(space: Space, database: Database) -> Transfer | None:
             version = space_for(workload, target).version
         except InputError:
             continue
+        records = (r for r in database.records(workload, target) if r.space_version == version)
         known += [
             Example(workload, target, record.schedule, record.measurement.score)
-            for record in islice(database.records(workload, target), ROWS)
-            if record.space_version == version
+            for record in islice(records, ROWS)
         ]
         for record in database.best_few(workload, target, LEADERS, version):
             if (schedule := space.nearest(record.schedule, generator)) is not None:
