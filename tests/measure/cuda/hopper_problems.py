@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from measure.cuda.emulator import Emulator, verify
 from spaces.cuda.hopper import Hopper
 from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.kernel import Kernel
@@ -132,3 +134,17 @@ def _random_workload(generator: np.random.Generator, deeper: int) -> Workload:
         epilogue=str(generator.choice(EPILOGUES)),
         **layouts,
     )
+
+
+@contextmanager
+def emulating(problems: Iterable[Problem]) -> Iterator[Emulator]:
+    """An emulator that has the problems' kernels compiled."""
+    with Emulator() as made:
+        made.build([problem.kernel for problem in problems])
+        yield made
+
+
+def check_problem(emulator: Emulator, problem: Problem) -> None:
+    """The problem's kernel agrees with the reference."""
+    result = verify(emulator, problem.workload, problem.kernel)
+    assert result.error_kind is None, result.error_text

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
-from tests.measure.cuda.hopper_problems import Problem, drawn
+from tests.measure.cuda.hopper_problems import Problem, check_problem, drawn, emulating
 
 SIZES: dict[str, int | str] = {"m": 200, "n": 264, "k": 264, "dtype": "bfloat16"}
 EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}
@@ -97,16 +97,13 @@ CHOSEN = {
 
 @pytest.fixture(scope="module")
 def emulator():
-    with Emulator() as made:
-        made.build([problem.kernel for problem in CHOSEN.values()])
+    with emulating(CHOSEN.values()) as made:
         yield made
 
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_chosen_schedules_agree_with_the_reference(emulator, name):
-    problem = CHOSEN[name]
-    result = verify(emulator, problem.workload, problem.kernel)
-    assert result.error_kind is None, result.error_text
+    check_problem(emulator, CHOSEN[name])
 
 
 def check(emulator: Emulator, count: int, seed: int) -> None:

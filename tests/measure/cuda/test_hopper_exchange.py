@@ -8,7 +8,7 @@ import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
 from spaces.kernel import Kernel
-from tests.measure.cuda.hopper_problems import Problem, drawn
+from tests.measure.cuda.hopper_problems import Problem, check_problem, drawn, emulating
 
 SIZES: dict[str, int | str] = {"m": 128, "n": 264, "k": 488, "dtype": "bfloat16"}
 EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}
@@ -70,8 +70,7 @@ CHOSEN = {
 
 @pytest.fixture(scope="module")
 def emulator():
-    with Emulator() as made:
-        made.build([problem.kernel for problem in CHOSEN.values()])
+    with emulating(CHOSEN.values()) as made:
         yield made
 
 
@@ -79,8 +78,7 @@ def emulator():
 def test_chosen_schedules_agree_with_the_reference(emulator, name):
     problem = CHOSEN[name]
     assert problem.kernel.launch.cluster[0] == problem.changes["splits"]
-    result = verify(emulator, problem.workload, problem.kernel)
-    assert result.error_kind is None, result.error_text
+    check_problem(emulator, problem)
 
 
 def test_sums_are_exchanged_without_bank_conflicts(emulator):
