@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import queue
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from measure.cpu.cores import usable_cpus
 from measure.interfaces import Builder, Built, Runner
 from measure.measurement import Candidate, Measurement
 from measure.registry import builder_for, runner_for
@@ -56,7 +56,7 @@ class LocalExecutor:
         builder: Builder | None = None,
         runner: Runner | None = None,
     ) -> None:
-        cores = os.cpu_count() or 1
+        cores = usable_cpus()
         threads = getattr(target, "threads", 1)
         self._takes_turns = 1 < threads >= cores
         jobs = jobs or (cores if self._takes_turns else max(1, cores - threads))

@@ -1,6 +1,7 @@
 """Doctor, verify, tune and compare on the GPU of this machine; see README.md beside this file.
 
-    python -m experiments.gpu_matmul [--minutes 10] [--seconds 20] [--only TEXT] [--out DIR]
+    python -m experiments.gpu_matmul [--minutes 10] [--seconds 20] [--only TEXT] [--gpus N]
+        [--out DIR]
 
 Writes ``results.json`` after every case and ``results.svg`` at the end. A further call goes on:
 it takes the cases that were tuned least, and tunes them from where they stand.
@@ -11,21 +12,20 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import statistics
+import os
 import sys
 import time
 from collections import Counter
-from contextlib import closing
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from experiments.gpu_matmul.bench import Bench
 from experiments.gpu_matmul.cases import Case, all_cases
+from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.summary import draw, in_turn, ratio, summarise
-from measure.database import Database
-from measure.executor import LocalExecutor
-from measure.interfaces import Executor
-from scheduler import best, tune
+from measure.cuda.launching import bindings, checked
 from scheduler.doctor import diagnose
 from scheduler.verification import draw as draw_schedules
 from scheduler.verification import measure
@@ -41,7 +41,6 @@ VERIFIED = (
     {"m": 777, "n": 640, "k": 555, "dtype": "float32", "a": "col"},
     {"m": 256, "n": 512, "k": 512, "dtype": "int8", "b": "col", "c": "col"},
 )
-TRIALS = 4096
 
 
 def main() -> int:
@@ -68,18 +67,24 @@ def main() -> int:
         results["verification"] = verify(target, options.schedules)
         save()
         print(json.dumps(results["verification"], indent=1), flush=True)
-    with Database(out / "tuning.db") as database, closing(LocalExecutor(target)) as executor:
+    gpus = visible_gpus()[: options.gpus]
+    call = {name: getattr(options, name) for name in ("minutes", "seconds", "only")}
+    results.setdefault("calls", []).append(call | {"gpus": len(gpus), "date": today()})
+
+    def in_time() -> Iterator[Case]:
         for case in in_turn(all_cases(), results["cases"]):
-            left = end - time.monotonic()
-            if options.only in case.name and left > options.seconds + 10:
-                before = results["cases"].get(case.name, {})
-                row = run(case, target, database, executor, options.seconds)
-                if not row["median_s"]:  # too short a time to find anything
-                    row = {**row, **before, "tuning_seconds": row["tuning_seconds"]}
-                row["tuning_seconds"] += before.get("tuning_seconds", 0.0)
-                results["cases"][case.name] = row
-                save()
-                print(line(case.name, row), flush=True)
+            if options.only in case.name and end - time.monotonic() > options.seconds + 10:
+                yield case
+
+    bench = Bench(options.seconds, out / "tuning.db")
+    for case, row in shared_out(in_time(), gpus, bench):
+        before = results["cases"].get(case.name, {})
+        if not row["median_s"]:  # too short a time to find anything
+            row = {**row, **before, "tuning_seconds": row["tuning_seconds"]}
+        row["tuning_seconds"] += before.get("tuning_seconds", 0.0)
+        results["cases"][case.name] = row
+        save()
+        print(line(case.name, row), flush=True)
     save()
     draw(results["cases"], out / "results.svg")
     print(json.dumps(results["summary"], indent=1))
@@ -107,43 +112,6 @@ def verify(target: Target, schedules: int) -> dict[str, Any]:
     return {"templates": counts, "failures": failures}
 
 
-def run(
-    case: Case, target: Target, database: Database, executor: Executor, seconds: float
-) -> dict[str, Any]:
-    """Tune one case for so long, then time it against the libraries."""
-    import torch
-
-    from experiments.gpu_matmul.contenders import cublas, largest_error, tensors, triton_call
-    from experiments.gpu_matmul.timing import interleave
-
-    torch.backends.cuda.matmul.allow_tf32 = False
-    row: dict[str, Any] = {"regimes": case.regimes, "flops": case.workload.flops}
-    tuned = tune(case.workload, target, database, TRIALS, seconds, executor=executor)
-    row |= {"trials": tuned.trials, "tuning_seconds": tuned.seconds}
-    row |= {"failures": dict(tuned.failures), "median_s": {}}
-    if tuned.best is None:
-        return row
-    row["schedule"] = tuned.best.schedule.to_json()
-    ours = best(case.workload, target, database)
-    a, b, c = tensors(case)
-    calls = {"tilewright": lambda: ours(a, b, out=c)}
-    calls["tilewright"]()
-    row["max_abs_error"] = {"tilewright": largest_error(a, b, c)}
-    makers = {"cublas": cublas, "triton": triton_call}
-    for name, make in makers.items():
-        try:
-            calls[name] = make(a, b, torch.empty_like(c))
-            calls[name]()
-        except Exception as error:  # a library without this type is no reason to stop
-            calls.pop(name, None)
-            row.setdefault("unavailable", {})[name] = str(error).splitlines()[0][:200]
-    times = interleave(calls)
-    row["median_s"] = {name: statistics.median(t) for name, t in times.items()}
-    row["least_s"] = {name: min(t) for name, t in times.items()}
-    row["tflops"] = {name: row["flops"] / t / 1e12 for name, t in row["median_s"].items()}
-    return row
-
-
 def line(name: str, row: dict[str, Any]) -> str:
     """One case in a line."""
     rates = " ".join(f"{who} {rate:.0f}" for who, rate in row.get("tflops", {}).items())
@@ -161,11 +129,24 @@ def machine(target: Target) -> dict[str, Any]:
         except metadata.PackageNotFoundError:
             versions[package] = "absent"
     return {
-        "date": datetime.date.today().isoformat(),
+        "date": today(),
         "target": target.to_json(),
         "packages": versions,
         "doctor": [f"{f.name}: {f.state}: {f.text}" for f in diagnose()],
     }
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs of this machine, as CUDA_VISIBLE_DEVICES names them."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if named:
+        return named.split(",")
+    return [str(ordinal) for ordinal in range(checked(bindings().cuDeviceGetCount()))]
+
+
+def today() -> str:
+    """The date."""
+    return datetime.date.today().isoformat()
 
 
 def _options() -> argparse.Namespace:
@@ -174,6 +155,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20.0, help="of tuning a case in a call")
     parser.add_argument("--schedules", type=int, default=12, help="to verify of each problem")
     parser.add_argument("--only", default="", help="only cases whose name contains this text")
+    parser.add_argument("--gpus", type=int, help="to use, one case each at a time; all of them")
     parser.add_argument("--out", type=Path, default=Path("gpu_matmul_results"))
     return parser.parse_args()
 

@@ -14,6 +14,11 @@ from pathlib import Path
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 
 
+def usable_cpus() -> int:
+    """How many CPUs this process may use: fewer than there are, where it is confined to some."""
+    return len(os.sched_getaffinity(0))
+
+
 def one_cpu_per_core() -> tuple[int, ...]:
     """Numbers of the CPUs this process may use, the first of each core that has several."""
     cores: dict[str, int] = {}

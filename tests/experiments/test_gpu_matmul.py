@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from experiments.gpu_matmul.cases import all_cases
+from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.summary import draw, in_turn, summarise
 from spaces.registry import space_for
 from spaces.target import detect_target
@@ -74,3 +77,50 @@ def test_without_a_gpu_it_says_so(tmp_path):
     assert done.returncode == 2
     assert done.stderr.startswith("gpu_matmul: target 'cuda' needs an NVIDIA GPU")
     assert not (tmp_path / "out").exists()
+
+
+class Where:
+    """A bench that tells where a case is run, and dies of one of them."""
+
+    def __enter__(self):
+        return self.run
+
+    def __exit__(self, *error):
+        pass
+
+    def run(self, case):
+        if case == "deadly":
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.1 if case.startswith("long") else 0.0)
+        return os.environ["CUDA_VISIBLE_DEVICES"], os.getpid(), len(os.sched_getaffinity(0))
+
+
+def test_cases_are_shared_out_among_processes():
+    cases = [*(f"long {i}" for i in range(4)), *(f"short {i}" for i in range(4))]
+    found = dict(shared_out(cases, ["0", "3"], Where()))
+    assert sorted(found) == sorted(cases)
+    where = {(gpu, process) for gpu, process, _ in found.values()}
+    assert {gpu for gpu, _ in where} == {"0", "3"}
+    assert len(where) == 2
+    cpus = len(os.sched_getaffinity(0))
+    assert {share for *_, share in found.values()} == {max(1, cpus // 2)}
+
+
+def test_a_process_that_dies_takes_one_case_along(capfd):
+    found = dict(shared_out(["deadly", "a", "b", "c"], ["0", "1"], Where()))
+    assert sorted(found) == ["a", "b", "c"]
+    assert "deadly: its process ended" in capfd.readouterr().out
+
+
+def test_cases_are_asked_for_when_they_are_due():
+    asked = []
+
+    def cases():
+        for name in "abc":
+            asked.append(name)
+            yield name
+
+    outcomes = shared_out(cases(), ["0"], Where())
+    next(outcomes)
+    assert asked == ["a"]
+    assert [case for case, _ in outcomes] == ["b", "c"]

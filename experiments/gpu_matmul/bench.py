@@ -1,0 +1,75 @@
+"""Tunes a case and compares the best schedule with the libraries. Needs a GPU."""
+
+from __future__ import annotations
+
+import statistics
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.gpu_matmul.cases import Case
+from measure.database import Database
+from measure.executor import LocalExecutor
+from scheduler import best, tune
+from spaces.target import detect_target
+
+TRIALS = 1 << 16  # more than there is time for
+
+
+@dataclass
+class Bench:
+    """Within it, a function that tunes a case for ``seconds`` on the first GPU of this process,
+    logs to the ``database``, and gives the case's row of the results."""
+
+    seconds: float
+    database: Path
+
+    def __enter__(self) -> Bench:
+        self._target = detect_target("cuda")
+        with ExitStack() as stack:
+            self._known = stack.enter_context(Database(self.database))
+            self._executor = stack.enter_context(closing(LocalExecutor(self._target)))
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+    def __call__(self, case: Case) -> dict[str, Any]:
+        target, known, executor = self._target, self._known, self._executor
+        row: dict[str, Any] = {"regimes": case.regimes, "flops": case.workload.flops}
+        tuned = tune(case.workload, target, known, TRIALS, self.seconds, executor=executor)
+        row |= {"trials": tuned.trials, "tuning_seconds": tuned.seconds}
+        row |= {"failures": dict(tuned.failures), "median_s": {}}
+        if tuned.best is not None:
+            row["schedule"] = tuned.best.schedule.to_json()
+            row |= compare(case, best(case.workload, target, known))
+        return row
+
+
+def compare(case: Case, ours: Any) -> dict[str, Any]:
+    """Our function's largest error, and its time and the libraries', taken in turns."""
+    import torch
+
+    from experiments.gpu_matmul.contenders import cublas, largest_error, tensors, triton_call
+    from experiments.gpu_matmul.timing import interleave
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    a, b, c = tensors(case)
+    calls = {"tilewright": lambda: ours(a, b, out=c)}
+    calls["tilewright"]()
+    row: dict[str, Any] = {"max_abs_error": {"tilewright": largest_error(a, b, c)}}
+    makers = {"cublas": cublas, "triton": triton_call}
+    for name, make in makers.items():
+        try:
+            calls[name] = make(a, b, torch.empty_like(c))
+            calls[name]()
+        except Exception as error:  # a library without this type is no reason to stop
+            calls.pop(name, None)
+            row.setdefault("unavailable", {})[name] = str(error).splitlines()[0][:200]
+    times = interleave(calls)
+    row["median_s"] = {name: statistics.median(t) for name, t in times.items()}
+    row["least_s"] = {name: min(t) for name, t in times.items()}
+    row["tflops"] = {n: case.workload.flops / t / 1e12 for n, t in row["median_s"].items()}
+    return row
