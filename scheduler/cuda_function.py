@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from measure.cuda.device import DeviceError
-from measure.cuda.launching import Arguments, bindings, checked, configuration, load_kernel
+from measure.cuda.launching import (
+    Arguments,
+    bindings,
+    checked,
+    configuration,
+    entry_point,
+    load_kernel,
+)
 from measure.measurement import Candidate
 from measure.registry import builder_for
 from scheduler.arrays import in_order, is_tensor
@@ -19,11 +24,11 @@ from scheduler.cuda_arrays import (
     current_stream,
     device_of,
 )
+from scheduler.launcher import Launch, Launches, compiled_start, start
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
 
-MOST_LAUNCHES = 1024  # that are kept prepared
 MOST_LIKENESSES = 8  # that are kept; as of tensors on several GPUs, or in and out of autocast
 
 
@@ -58,9 +63,10 @@ class CudaFunction:
         self._driver = bindings()
         self._functions: dict[int, Any] = {}
         self._known: tuple[Likeness, ...] = ()
-        self._launches = _Launches()
+        self._launches = Launches()
         self._workspaces: dict[tuple[int, int], int] = {}
-        self._captured: list[_Launch] = []
+        self._captured: list[Launch] = []
+        self._start = compiled_start() or start
 
     def __repr__(self) -> str:
         return f"<{self.workload} on {self.target.summary}, {self.provenance}: {self.schedule}>"
@@ -75,25 +81,9 @@ class CudaFunction:
         if out is None:
             out = self._new_output(arrays[0])
         arrays = (*arrays, out)
-        launch = None
-        for known in self._known:
-            if known.alike(*arrays):
-                if stream is None:
-                    stream = known.current_stream()
-                try:
-                    launch = self._launches.tree[stream]
-                    for array in arrays:
-                        launch = launch[array.data_ptr()]
-                except KeyError:
-                    launch = None
-                break
-        if launch is None:
-            launch = self._find(arrays, stream)
-        elif self._has_workspace:
-            launch = self._safe(launch)
-        (status,) = launch.start()
-        if status:
-            self._retry(launch, status)
+        if self._start(self._known, self._launches.tree, arrays, stream) != 0:
+            # nothing was started: a closer look does, or says why not
+            self._launch(self._find(arrays, stream))
         return out
 
     def _new_output(self, like: Any) -> Any:
@@ -101,7 +91,7 @@ class CudaFunction:
             raise InputError("out is needed where the inputs are no torch tensors")
         return self._output.empty_like(like)
 
-    def _find(self, arrays: tuple[Any, ...], stream: int | None) -> _Launch:
+    def _find(self, arrays: tuple[Any, ...], stream: int | None) -> Launch:
         """The launch for arrays of any kind, the output last; each is checked."""
         first = arrays[0]
         of_torch = is_tensor(first)
@@ -128,14 +118,14 @@ class CudaFunction:
         if comparable(arrays) and not any(known.alike(*arrays) for known in self._known):
             self._known = (Likeness(arrays), *self._known)[:MOST_LIKENESSES]
 
-    def _safe(self, launch: _Launch) -> _Launch:
+    def _safe(self, launch: Launch) -> Launch:
         """The launch, or, while its stream is captured, one with a workspace of its own: what is
         in a graph may run at any time."""
         if self._capturing(launch.key[0]):
             return self._prepare(launch.key, launch.ordinal, True)
         return launch
 
-    def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> _Launch:
+    def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> Launch:
         """A new launch, kept for other calls unless it is for one that is being captured."""
         stream, *addresses = key
         names = [port.name for port in self._ports]
@@ -143,14 +133,11 @@ class CudaFunction:
         if self._has_workspace:
             buffers["workspace"] = self._workspace(ordinal, stream, capturing)
         arguments = Arguments(self._kernel, buffers)
-        start = partial(
-            self._driver.cuLaunchKernelEx,
-            configuration(self._kernel, stream),
-            self._functions[ordinal],
-            arguments.address,
-            0,
-        )
-        launch = _Launch(start, key, ordinal, arguments)
+        config = configuration(self._kernel, stream)
+        pointers = (config.getPtr(), int(self._functions[ordinal]), arguments.address)
+        watch = entry_point("cuStreamIsCapturing") if self._has_workspace else None
+        held = (config, arguments)
+        launch = Launch(entry_point("cuLaunchKernelEx"), pointers, watch, key, ordinal, held)
         if capturing:
             self._captured.append(launch)
         else:
@@ -184,12 +171,14 @@ class CudaFunction:
             device = checked(driver.cuDeviceGet(ordinal))
             checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
 
-    def _retry(self, launch: _Launch, status: Any) -> None:
-        """A thread's first launch may find it without a context."""
-        if status is not self._driver.CUresult.CUDA_ERROR_INVALID_CONTEXT:
-            checked((status,))
-        self._enter(launch.ordinal)
-        checked(launch.start())
+    def _launch(self, launch: Launch) -> None:
+        """Start it, though a thread's first launch may find the thread without a context."""
+        status = launch.start()
+        if status == self._driver.CUresult.CUDA_ERROR_INVALID_CONTEXT.value:
+            self._enter(launch.ordinal)
+            status = launch.start()
+        if status:
+            checked((self._driver.CUresult(status),))
 
     def _capturing(self, stream: int) -> bool:
         status = checked(self._driver.cuStreamIsCapturing(self._driver.CUstream(stream)))
@@ -222,52 +211,6 @@ class CudaFunction:
             return address
         finally:
             checked(driver.cuThreadExchangeStreamCaptureMode(before))
-
-
-class _Launch:
-    """All that one launch takes, kept alive. ``start()`` is the driver's call; ``key`` the stream
-    and the addresses."""
-
-    __slots__ = ("_held", "key", "ordinal", "start")
-
-    def __init__(
-        self, start: Callable[[], Any], key: list[int], ordinal: int, held: Arguments
-    ) -> None:
-        self.start = start
-        self.key = key
-        self.ordinal = ordinal
-        self._held = held
-
-
-class _Launches:
-    """Launches by their keys.
-
-    ``tree`` has a level of dictionaries for each number of a key: to walk it down, number by
-    number, takes less time than to put them all together for one dictionary.
-    """
-
-    def __init__(self) -> None:
-        self.tree: dict[int, Any] = {}
-        self.count = 0
-
-    def find(self, key: list[int]) -> _Launch | None:
-        found: Any = self.tree
-        try:
-            for number in key:
-                found = found[number]
-        except KeyError:
-            return None
-        return found
-
-    def keep(self, launch: _Launch) -> None:
-        if self.count >= MOST_LAUNCHES:
-            self.tree, self.count = {}, 0
-        *path, last = launch.key
-        branch = self.tree
-        for number in path:
-            branch = branch.setdefault(number, {})
-        branch[last] = launch
-        self.count += 1
 
 
 def _cubin(candidate: Candidate) -> bytes:

@@ -3,7 +3,8 @@
     python -m experiments.gpu_matmul.launch [--out FILE]
 
 The product is so small that the GPU waits for the host: the time between calls is the host's.
-``driver`` is the share that the driver takes of a call: a bare start of the launch it prepared.
+``driver`` is about the share that the driver takes of a call: a bare start, through ctypes, of the
+launch that the call prepared.
 """
 
 from __future__ import annotations

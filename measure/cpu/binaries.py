@@ -24,19 +24,19 @@ TIME_LIMIT = 120.0
 def server_binary() -> Path:
     """The program that measures candidates."""
     modules = ("server", "child", "plan", "zone", "compare", "timer", "pool")
-    return _built("server", _sources(*modules), OPTIMISED, "")
+    return built("server", _sources(*modules), OPTIMISED, "")
 
 
 @cache
 def pool_binary() -> Path:
     """The thread pool as a shared object."""
-    return _built("pool", _sources("pool"), (*OPTIMISED, *SHARED), "")
+    return built("pool", _sources("pool"), (*OPTIMISED, *SHARED), "")
 
 
 def kernel_binary(kernel: Kernel, target: CpuTarget) -> Path:
     """The shared object of one kernel. RuntimeError with the compiler's words if it fails."""
     flags = (*target.flags, *SHARED)
-    return _built("kernel", {"kernel.c": kernel.text}, flags, target.fingerprint)
+    return built("kernel", {"kernel.c": kernel.text}, flags, target.fingerprint)
 
 
 def _sources(*modules: str) -> dict[str, str]:
@@ -45,10 +45,14 @@ def _sources(*modules: str) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(paths)}
 
 
-def _built(name: str, sources: Mapping[str, str], flags: Sequence[str], machine: str) -> Path:
-    """The cached binary of ``sources``; its name tells all that went into it apart."""
+def built(name: str, sources: Mapping[str, str], flags: Sequence[str], host: str) -> Path:
+    """The cached binary of ``sources``, texts by file name, on what ``host`` identifies.
+
+    Its name tells all that went into it apart. RuntimeError with the compiler's words if it
+    fails, :class:`spaces.errors.InputError` where there is no compiler.
+    """
     compiler = find_compiler()
-    identity = [compiler.name, compiler.version, machine, list(flags), dict(sources)]
+    identity = [compiler.name, compiler.version, host, list(flags), dict(sources)]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
 
     def compile_to(path: Path) -> None:

@@ -28,6 +28,12 @@ _MAP_TYPES = {
     "int8": "UINT8",
     "int32": "INT32",
 }
+_POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int
+_PARAMETERS: dict[str, list[Any]] = {
+    "cuLaunchKernelEx": [_POINTER] * 4,
+    "cuStreamIsCapturing": [_POINTER] * 2,
+    "cuTensorMapEncodeTiled": [_POINTER, _NUMBER, ctypes.c_uint32, *[_POINTER] * 5, *[_NUMBER] * 4],
+}
 
 
 def bindings() -> Any:
@@ -118,7 +124,7 @@ def encode(spec: TensorMapSpec, address: int, to: int) -> None:
     # the next larger promotion, to 256 bytes, cost a twelfth of an H200's bandwidth
     promotion = driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B
     small, large = ctypes.c_uint32 * spec.rank, ctypes.c_uint64 * spec.rank
-    status = _encoder()(
+    status = entry_point("cuTensorMapEncodeTiled")(
         to,
         kind.value,
         spec.rank,
@@ -136,12 +142,11 @@ def encode(spec: TensorMapSpec, address: int, to: int) -> None:
 
 
 @cache
-def _encoder() -> Any:
-    """``cuTensorMapEncodeTiled`` of the driver."""
-    function = ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
-    pointer, number = ctypes.c_void_p, ctypes.c_int
-    function.restype = number
-    function.argtypes = [pointer, number, ctypes.c_uint32, *[pointer] * 5, *[number] * 4]
+def entry_point(name: str) -> Any:
+    """A function of the driver, past ``cuda.bindings``; it gives the number of a ``CUresult``."""
+    function = ctypes.CDLL("libcuda.so.1")[name]
+    function.restype = _NUMBER
+    function.argtypes = _PARAMETERS[name]
     return function
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sysconfig
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,9 +12,10 @@ import torch
 from scheduler.cuda_arrays import Likeness, comparable
 from tests.measure.cuda.stub import build_stub, run_with_stub
 
-SCRIPT = """
-import json, math
+START = """
+import json, math, os, threading
 import torch
+from scheduler import launcher
 from scheduler.cuda_arrays import DevicePort
 from scheduler.cuda_function import CudaFunction
 from scheduler.verification import draw
@@ -32,8 +35,6 @@ def counted(port, array, stream):
 DevicePort.device_address = counted
 torch.Tensor.is_cuda = property(lambda tensor: True)  # the driver's stub takes the host's memory
 torch._C._cuda_getCurrentRawStream = lambda device: current
-if not GUARDS:
-    del torch._C._dynamo.guards.TensorGuards
 
 def tensor(*shape, offset=0):
     memory = torch.zeros(1 << 13, dtype=torch.half)
@@ -42,9 +43,16 @@ def tensor(*shape, offset=0):
 
 work = workload("matmul", m=64, n=64, k=64, dtype="float16", epilogue="x + bias[n]")
 space = space_for(work, detect_target("cuda:sm_90a"))
-fit = (s for s in draw(space, 60, 1) if s.template == "simt" and not space.lower(s).workspace_bytes)
+fit = (s for s in draw(space, 60, 1)
+       if s.template == "simt" and (space.lower(s).workspace_bytes > 0) == WORKSPACE)
 call = CudaFunction(space, next(fit), "given")
+assert (call._start is not launcher.start) == COMPILED
 a, b, bias, out = tensor(64, 64), tensor(64, 64), tensor(64), tensor(64, 64)
+"""
+
+CHECKS = """
+if not GUARDS:
+    del torch._C._dynamo.guards.TensorGuards
 weight = torch.nn.Parameter(b)
 
 for current in (64, 80, 64):
@@ -78,25 +86,71 @@ for *inputs, to in (
 twice = tensor(64, 64)
 call(twice, twice, bias, out=out)
 call(a, b, bias)
+thread = threading.Thread(target=call, args=(a, b, bias), kwargs={"out": out})
+thread.start()
+thread.join()
 names = {"a": a, "b": b, "bias": bias, "out": out, "twice": twice}
 places = {hex(array.data_ptr()): name for name, array in names.items()}
 print(json.dumps({"errors": errors, "seen": seen, "places": places}))
 """
 
+CAPTURE = """
+current = 64
+call(a, b, bias, out=out)
+call(a, b, bias, out=out)
+os.environ["STUB_CAPTURING"] = "1"
+call(a, b, bias, out=out)
+call(a, b, bias, out=out)
+os.environ["STUB_CAPTURING"] = "0"
+before = examined
+call(a, b, bias, out=out)
+print(json.dumps({"examined": examined - before}))
+"""
 
-@pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")
+FAILURE = """
+from measure.cuda.device import DeviceError
+current = 64
+call(a, b, bias, out=out)
+os.environ["STUB_FAILS"] = "1"
+try:
+    call(a, b, bias, out=out)
+except DeviceError as error:
+    print(json.dumps(str(error)))
+"""
+
+needs_stub = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")
+header = Path(sysconfig.get_path("include"), "Python.h")
+needs_header = pytest.mark.skipif(not header.exists(), reason="there are no headers of Python")
+implementations = pytest.mark.parametrize(
+    "compiled", [False, pytest.param(True, marks=needs_header)]
+)
+
+
+def calls(folder, script, compiled, workspace=False):
+    """What ``script`` found, and the words of each launch in the driver's log."""
+    build_stub(folder)
+    start = START.replace("WORKSPACE", str(workspace)).replace("COMPILED", str(compiled))
+    compiler = {} if compiled else {"CC": "/nonexistent/cc"}
+    found, log = run_with_stub(
+        folder, start + script, STUB_PARAMETERS=str(4 + workspace), **compiler
+    )
+    return found, [line.split() for line in log if line.startswith("launch")]
+
+
+@needs_stub
+@implementations
 @pytest.mark.parametrize(("guards", "seen"), [(True, [8, 12, 16]), (False, [12, 24, 32])])
-def test_every_call_is_checked_with_and_without_the_guards_of_torch(tmp_path, guards, seen):
-    build_stub(tmp_path)
-    script = SCRIPT.replace("GUARDS", str(guards))
-    found, log = run_with_stub(tmp_path, script, STUB_PARAMETERS="4")
+def test_every_call_is_checked_with_and_without_the_guards_of_torch(
+    tmp_path, guards, seen, compiled
+):
+    found, launches = calls(tmp_path, CHECKS.replace("GUARDS", str(guards)), compiled)
     assert found["seen"] == seen
-    launches = [line.split() for line in log if line.startswith("launch")]
     streams = [next(word for word in line if word in ("0x40", "0x50")) for line in launches]
-    assert streams == ["0x40", "0x50"] + ["0x40"] * 8
+    assert streams == ["0x40", "0x50"] + ["0x40"] * 9
     places = [[found["places"].get(word, "new") for word in line[-4:]] for line in launches]
     assert places[:8] == [["a", "b", "bias", "out"]] * 8
-    assert places[8:] == [["twice", "twice", "bias", "out"], ["a", "b", "bias", "new"]]
+    assert places[8:10] == [["twice", "twice", "bias", "out"], ["a", "b", "bias", "new"]]
+    assert places[10] == places[0], "of a thread that came without a context"
     assert found["errors"] == [
         "B requires gradients, kernels have none",
         "A requires gradients, kernels have none",
@@ -107,6 +161,23 @@ def test_every_call_is_checked_with_and_without_the_guards_of_torch(tmp_path, gu
         "out shares memory with A",
         "C is not aligned to 16 bytes",
     ]
+
+
+@needs_stub
+@implementations
+def test_a_capture_has_a_workspace_of_its_own(tmp_path, compiled):
+    found, launches = calls(tmp_path, CAPTURE, compiled, workspace=True)
+    first, again, captured, recaptured, eager = [line[-1] for line in launches]
+    assert first == again == eager
+    assert len({first, captured, recaptured}) == 3
+    assert found == {"examined": 0}
+
+
+@needs_stub
+@implementations
+def test_a_launch_that_fails_is_told_in_the_drivers_words(tmp_path, compiled):
+    found, _ = calls(tmp_path, FAILURE, compiled)
+    assert found == "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"
 
 
 A, B = torch.zeros(4, 6), torch.zeros(6, 6)

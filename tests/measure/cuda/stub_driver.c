@@ -50,7 +50,7 @@ static int begin_capture(void *stream, int mode) { say("begin %d\n", mode); retu
 static int end_capture(void *stream, void **graph) { say("end\n"); *graph = (void *)0x3000; return 0; }
 static int instantiate(void **made, void *graph, unsigned long long flags) { *made = (void *)0x4000; return 0; }
 static int graph_launch(void *graph, void *stream) { say("replay\n"); return 0; }
-static int is_capturing(void *stream, int *status) {
+int cuStreamIsCapturing(void *stream, int *status) {
   *status = getenv("STUB_CAPTURING") && *getenv("STUB_CAPTURING") == '1';
   return 0;
 }
@@ -96,7 +96,7 @@ int cuTensorMapEncodeTiled(unsigned long long *map, int type, unsigned rank, voi
   say(" %d %d %d\n", interleave, swizzle, fill);
   return 0;
 }
-static int launch(const Config *c, void *kernel, void **parameters, void **extra) {
+int cuLaunchKernelEx(const Config *c, void *kernel, void **parameters, void **extra) {
   if (!context) return 201;
   if (getenv("STUB_FAILS")) return 700;
   say("launch %s %u,%u,%u %u,%u,%u %u %p", (char *)kernel, c->grid[0], c->grid[1], c->grid[2], c->block[0],
@@ -121,7 +121,7 @@ static const struct { const char *name; void *function; } known[] = {
     {"cuDevicePrimaryCtxRetain", context_retain}, {"cuCtxGetCurrent", context_get},
     {"cuCtxSetCurrent", context_set}, {"cuStreamCreate", stream_create}, {"cuStreamDestroy", fine},
     {"cuStreamSynchronize", fine}, {"cuStreamBeginCapture", begin_capture},
-    {"cuStreamEndCapture", end_capture}, {"cuStreamIsCapturing", is_capturing},
+    {"cuStreamEndCapture", end_capture}, {"cuStreamIsCapturing", cuStreamIsCapturing},
     {"cuThreadExchangeStreamCaptureMode", exchange}, {"cuGraphInstantiate", instantiate},
     {"cuGraphInstantiateWithFlags", instantiate}, {"cuGraphDestroy", fine},
     {"cuGraphExecDestroy", fine}, {"cuGraphLaunch", graph_launch}, {"cuEventCreate", event_create},
@@ -129,7 +129,7 @@ static const struct { const char *name; void *function; } known[] = {
     {"cuMemAlloc", allocate}, {"cuMemFree", release}, {"cuMemsetD8Async", set_bytes},
     {"cuMemcpyHtoD", to_device}, {"cuMemcpyDtoH", from_device}, {"cuLibraryLoadData", load},
     {"cuLibraryGetKernel", get_kernel}, {"cuKernelSetAttribute", set_attribute},
-    {"cuLaunchKernelEx", launch}, {"cuGetErrorString", error_string},
+    {"cuLaunchKernelEx", cuLaunchKernelEx}, {"cuGetErrorString", error_string},
 };
 
 int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags, int *status) {
