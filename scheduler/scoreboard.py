@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain, zip_longest
 
 from measure.measurement import Measurement
 from spaces.schedule import Schedule
@@ -57,8 +58,13 @@ class Scoreboard:
             self._finals[measurement.schedule] = measurement
 
     def leaders(self, count: int) -> list[Schedule]:
-        """The schedules of the ``count`` fastest right kernels, fastest first."""
-        return [m.schedule for m in sorted(self._known.values(), key=_rank)[:count]]
+        """The schedules of ``count`` fast right kernels to compare: in turn, the next fastest of
+        earlier comparisons and of the rest, since latencies of the two do not compare."""
+        ranked = sorted(self._known.values(), key=_rank)
+        compared = [m.schedule for m in ranked if m.round == "final"]
+        others = [m.schedule for m in ranked if m.round != "final"]
+        in_turn = chain.from_iterable(zip_longest(compared, others))
+        return [schedule for schedule in in_turn if schedule is not None][:count]
 
     def _keep(self, measurement: Measurement) -> None:
         known = self._known.get(measurement.schedule)

@@ -10,6 +10,9 @@ import torch
 
 Call = Callable[[], object]
 
+LEAD = 4
+"""Flushes that give the processor a lead: a launch from Python takes long on a slow host."""
+
 HEAT_SECONDS = 0.3
 """At work for so long, a GPU is as warm and as slow as it gets under its power limit."""
 
@@ -21,8 +24,8 @@ def interleave(
 
     All are first called in turn for :data:`HEAT_SECONDS`. Before each call other data is read
     until it fills L2 (written data would have to leave L2 while a call runs, and be paid for by
-    that); while it is read, the call and both events are queued, so that the processor's time
-    does not show. Stops when ``seconds`` of device time are spent.
+    that). A round begins with some more of that, while which all its calls and events are queued,
+    so that the processor's time does not show. Stops when ``seconds`` of device time are spent.
     """
     others = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
     total = torch.empty((), device="cuda")
@@ -32,6 +35,8 @@ def interleave(
     for number in range(rounds + 2):
         random.shuffle(names)
         events = []
+        for _ in range(LEAD):
+            torch.sum(others, dim=0, out=total)
         for name in names:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             torch.sum(others, dim=0, out=total)

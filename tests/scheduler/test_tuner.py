@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -221,6 +222,26 @@ def test_a_second_run_goes_on_and_repeats_nothing(database: Database) -> None:
     assert before.best is not None
     assert after.best is not None
     assert (after.best.score or 9) <= (before.best.score or 0)
+
+
+def test_the_best_of_an_earlier_comparison_is_compared_again(database: Database) -> None:
+    class Warming(MadeUpMachine):
+        """What is compared takes longer, as on a chip that is hot by then."""
+
+        def _measure(self, candidate: Candidate, final: bool) -> Measurement:
+            measured = super()._measure(candidate, final)
+            if not final or measured.score is None:
+                return measured
+            return replace(measured, score=2 * measured.score)
+
+    before = tuner(hills(), database, Warming()).run(trials=48, seconds=60)
+    machine = Warming()
+    tuner(hills(), database, machine).run(trials=48, seconds=60)
+    *_, (compared, final) = machine.submitted
+    assert final
+    assert before.best is not None
+    assert before.best.schedule in compared
+    assert set(compared) & set(machine.searched)
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> None:
