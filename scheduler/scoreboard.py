@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain, zip_longest
 
 from measure.measurement import Measurement
 from spaces.schedule import Schedule
+
+APART = 3
+"""Decisions in which schedules differ that are not nearly alike."""
 
 
 class Scoreboard:
@@ -59,12 +63,13 @@ class Scoreboard:
 
     def leaders(self, count: int) -> list[Schedule]:
         """The schedules of ``count`` fast right kernels to compare: in turn, the next fastest of
-        earlier comparisons and of the rest, since latencies of the two do not compare."""
+        earlier comparisons and of the rest, since latencies of the two do not compare. Those that
+        are nearly like a faster one come last: they say little that it does not."""
         ranked = sorted(self._known.values(), key=_rank)
         compared = [m.schedule for m in ranked if m.round == "final"]
         others = [m.schedule for m in ranked if m.round != "final"]
         in_turn = chain.from_iterable(zip_longest(compared, others))
-        return [schedule for schedule in in_turn if schedule is not None][:count]
+        return _various([schedule for schedule in in_turn if schedule is not None], count)
 
     def _keep(self, measurement: Measurement) -> None:
         known = self._known.get(measurement.schedule)
@@ -72,6 +77,22 @@ class Scoreboard:
             self._known.pop(measurement.schedule, None)
             if measurement.ok:
                 self._known[measurement.schedule] = measurement
+
+
+def _various(schedules: Sequence[Schedule], count: int) -> list[Schedule]:
+    chosen: list[Schedule] = []
+    alike: list[Schedule] = []
+    for schedule in schedules:
+        if len(chosen) == count:
+            break
+        near = any(_alike(schedule, other) for other in chosen)
+        (alike if near else chosen).append(schedule)
+    return (chosen + alike)[:count]
+
+
+def _alike(one: Schedule, other: Schedule) -> bool:
+    differences = one.values.items() - other.values.items()
+    return one.template == other.template and len(differences) < APART
 
 
 def _rank(measurement: Measurement) -> tuple[float, str]:
