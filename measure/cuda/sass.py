@@ -29,6 +29,7 @@ _OPERATIONS = {
     0x1B4: "UTMALDG",
     0x1B5: "UTMASTG",
     0x1B6: "UTMAREDG",
+    0x1BD: "STAS",
     0x1F0: "HGMMA",
     0x1F1: "IGMMA",
     0x1F3: "QGMMA",

@@ -37,7 +37,7 @@ class Hopper(Template):
     """
 
     name: ClassVar[str] = "hopper"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

@@ -20,6 +20,9 @@ from spaces.cuda.tile_copy import position_type
 from spaces.integers import round_up
 from spaces.kernel import Kernel, Launch
 
+START = 15
+"""Number of the named barrier at which multiplying warps wait for the ring to be made."""
+
 
 @dataclass(frozen=True)
 class HopperCode:
@@ -71,7 +74,6 @@ class HopperCode:
             "} else {",
             *_indented(self._consumer()),
             "}",
-            *self._end(),
         ]
         lines = [
             *plan.grid.table(self._table),
@@ -87,31 +89,62 @@ class HopperCode:
 
     def _start(self) -> list[str]:
         """Barriers: a stage is full by one arrival and its bytes, empty once every multiplying
-        warp of every block that loads into it has reported."""
+        warp of every block that loads into it has reported.
+
+        The thread that loads makes them: so it waits for nobody, unless it loads for other blocks.
+        """
         plan = self.plan
         multiplying = WARPS * (1 if plan.takes_turns else plan.consumers)
+        exchanged = f"shared + {plan.exchanged_at}"
         return [
-            "if (threadIdx.x == 0) {",
+            f"if ({self._loads}) {{",
+            "  tw::tma_prefetch(&m_map);",
+            "  tw::tma_prefetch(&n_map);",
             f"  for (int i = 0; i < {plan.stages}; i++) {{",
             "    tw::mbarrier_init(full + 8 * i, 1);",
             f"    tw::mbarrier_init(empty + 8 * i, {multiplying * plan.cluster_tiles});",
             "  }",
+            *_indented(plan.slices.start_lines(exchanged)),
             "  tw::fence_barrier_init();",
+            *_indented(plan.slices.expect_lines(exchanged)),
             "}",
-            # no block may load into another one, or report to it, before its barriers exist
-            "tw::sync_cluster();" if plan.cluster_tiles > 1 else "tw::sync_block();",
+            "tw::sync_warp();",
+            *self._meet(),
+            *plan.slices.ready_lines(),
         ]
 
-    def _end(self) -> list[str]:
-        """A block's shared memory must outlive what others of its cluster send there; an exchange
-        of sums sees to that itself."""
-        return ["tw::sync_warp();", "tw::sync_cluster();"] if self.plan.cluster_tiles > 1 else []
+    def _meet(self) -> list[str]:
+        if self.plan.cluster_tiles > 1:
+            # no block may load into another one, or report to it, before its barriers exist
+            return ["tw::cluster_arrive_relaxed();", "tw::cluster_wait();"]
+        everybody = f"({START}, {self.plan.threads});"
+        return [
+            f"if (group == {self.plan.consumers}) tw::arrive_named{everybody}",
+            f"else tw::sync_named{everybody}",
+        ]
+
+    @property
+    def _loads(self) -> str:
+        return f"threadIdx.x == {self.plan.consumers * GROUP}"
+
+    def _drain(self) -> list[str]:
+        """A block's barriers must outlive the reports of others in its cluster: it ends once all
+        its stages are empty. What they load into it, its own warps have waited for."""
+        if self.plan.cluster_tiles == 1:
+            return []
+        return [
+            "#pragma unroll 1",
+            f"for (int i = 0; i < {self.plan.stages}; i++) {{",
+            f"  {_WHEN_EMPTY}",
+            f"  {self.plan.next_stage}",
+            "}",
+        ]
 
     def _producer(self) -> list[str]:
         plan = self.plan
         given, (m_axis, n_axis) = plan.number("producer_registers"), plan.axes
         load = [
-            "tw::mbarrier_wait(empty + 8 * stage, phase ^ 1);",
+            _WHEN_EMPTY,
             f"const u32 to = shared + stage * {plan.stage_bytes}, barrier = full + 8 * stage;",
             f"tw::mbarrier_arrive_expect(barrier, {plan.stage_bytes});",
             f"const int depth0 = (first_step + step) * {plan.m.terms};",
@@ -133,11 +166,10 @@ class HopperCode:
 
         return [
             *([f"tw::registers_down<{given}>();"] if given else []),
-            f"if (threadIdx.x == {plan.consumers * GROUP}) {{",
-            "  tw::tma_prefetch(&m_map);",
-            "  tw::tma_prefetch(&n_map);",
+            f"if ({self._loads}) {{",
             "  u32 stage = 0, phase = 0;",
             *_indented(plan.grid.emit(self._table, tile)),
+            *_indented(self._drain()),
             "}",
             *plan.slices.others_lines(),
         ]
@@ -203,7 +235,7 @@ class HopperCode:
             f"const {position} {m_axis}0 = ({position})tile_{m_axis} * {plan.tile[0]}{own};",
             f"const {position} {n_axis}0 = ({position})tile_{n_axis} * {plan.tile[1]}{own_slice};",
             *MainLoop(plan).lines(turn_over),
-            *plan.slices.lines(),
+            *plan.slices.lines(f"shared + {plan.received_at}", f"shared + {plan.exchanged_at}"),
             *plan.split.lines(
                 f"place * {plan.cluster_tiles}{rank}",
                 member,
@@ -211,6 +243,9 @@ class HopperCode:
                 plan.store.lines(),
             ),
         ]
+
+
+_WHEN_EMPTY = "tw::mbarrier_wait(empty + 8 * stage, phase ^ 1);"
 
 
 def _indented(lines: list[str]) -> list[str]:

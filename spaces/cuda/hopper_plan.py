@@ -208,7 +208,8 @@ class HopperPlan:
         """C statement that moves on in the ring."""
         return f"if (++stage == {self.stages}) {{ stage = 0; phase ^= 1; }}"
 
-    # -- shared memory: stages, staging buffers, barriers, a word for each warpgroup ---------------
+    # -- shared memory: stages, staging buffers, sums of other blocks, barriers, a word for each
+    # warpgroup ------------------------------------------------------------------------------------
 
     @property
     def stage_bytes(self) -> int:
@@ -227,9 +228,14 @@ class HopperPlan:
         return self.store.buffers * replace(self.store, columns=self.tile[1]).buffer_bytes
 
     @property
+    def received_at(self) -> int:
+        """Offset of the sums that other blocks send."""
+        return self.staging_at + self.consumers * self.staging_bytes
+
+    @property
     def full_at(self) -> int:
         """Offset of the barriers of full stages."""
-        return self.staging_at + self.consumers * self.staging_bytes
+        return self.received_at + self.slices.bytes
 
     @property
     def empty_at(self) -> int:
@@ -237,9 +243,15 @@ class HopperPlan:
         return self.full_at + 8 * self.stages
 
     @property
+    def exchanged_at(self) -> int:
+        """Offset of the barrier that the sums of other blocks complete, where they are exchanged
+        in a cluster."""
+        return self.empty_at + 8 * self.stages
+
+    @property
     def slots_at(self) -> int:
         """Offset of the warpgroups' words."""
-        return self.empty_at + 8 * self.stages
+        return self.exchanged_at + 8 * (self.parts[1] > 1)
 
     @property
     def shared_bytes(self) -> int:

@@ -18,7 +18,6 @@ from spaces.cuda.hopper_split_rules import exchange_rules
 from spaces.cuda.hopper_tile import BLOCK, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import grid_rules
-from spaces.cuda.traffic import BLOCK_SHARED
 from spaces.integers import ceil_div, round_up
 from spaces.product import Product
 from spaces.template import Decision, Rule
@@ -52,12 +51,15 @@ def hopper_rules(
 
 
 def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -> list[Rule]:
-    """A tile needs registers in some warpgroups, shared memory in some form, and if its sums are
-    exchanged in a cluster, a number of blocks for that."""
+    """A tile needs registers in some warpgroups, shared memory in some form, an order, and if its
+    sums are exchanged in a cluster, a number of blocks for that."""
     roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers", "residency"]
     memory = [*_TILE, "consumers", "residency", "depth", "staging", "stages"]
     ring = ["block_m", "block_n", "stages", "consumers", "residency", "depth", "staging", "swapped"]
     parts = [*_TILE, "exchange", "residency", "depth", "staging", "splits"]
+    room = [*_TILE, "exchange", "consumers", "residency", "depth", "staging", "stages", "splits"]
+    crew = [*_TILE, "exchange", *roles[2:], "splits"]
+    order = [*_TILE, "raster", "group"]
     if "promotion" in decisions:
         roles.append("promotion")
     return [
@@ -67,6 +69,9 @@ def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -
             *((memory, known) for known in (5, 6, 7)),
             (ring, 3),
             *((parts, known) for known in (4, 5, 6, 7)),
+            *((room, known) for known in (5, 6, 7, 8, 9)),
+            *((crew, known) for known in (4, 5, 6, 7, 8)),
+            (order, 4),
         )
     ]
 
@@ -123,22 +128,17 @@ def _role_rules(sizes: HopperSizes) -> list[Rule]:
 
 def _resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers", "residency"]
-
-    def most_shared(c: Any) -> Any:
-        share = target.shared_per_multiprocessor // c["residency"] - BLOCK_SHARED
-        return np.minimum(share, target.shared_per_block)
-
     if promotes(sizes.product):
         roles.append("promotion")
     return [
         Rule(
             "shared_memory",
             (*_TILE, "depth", "consumers", "residency", "stages", "staging"),
-            lambda c: sizes.shared_bytes(c) <= most_shared(c),
+            lambda c: sizes.ring_bytes(c) <= sizes.most_shared(c, target),
             lambda c: (
                 f"{c['stages']} stages of {sizes.stage_bytes(c)} bytes and the staging buffers "
-                f"take {sizes.shared_bytes(c)} bytes of shared memory; one of {c['residency']} "
-                f"blocks on a multiprocessor may have {most_shared(c)}"
+                f"take {sizes.ring_bytes(c)} bytes of shared memory; one of {c['residency']} "
+                f"blocks on a multiprocessor may have {sizes.most_shared(c, target)}"
             ),
         ),
         Rule(

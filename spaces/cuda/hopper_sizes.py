@@ -12,6 +12,8 @@ import numpy as np
 from spaces.cuda.hopper_plan import GROUP, group_registers, launch_registers
 from spaces.cuda.hopper_store import CHUNK
 from spaces.cuda.hopper_tile import BLOCK, WIDEST_SWIZZLE
+from spaces.cuda.target import CudaTarget
+from spaces.cuda.traffic import BLOCK_SHARED
 from spaces.integers import ceil_div
 from spaces.product import Product
 
@@ -100,16 +102,26 @@ class HopperSizes:
         """Bytes of a stage."""
         return (c["block_m"] + c["block_n"]) * c["depth"] * self.element
 
-    def exchange_bytes(self, c: Any) -> Any:
-        """Shared memory that the exchange of sums in a cluster overwrites: room for as many as a
-        tile has."""
-        return 4 * c["block_m"] * c["block_n"]
-
-    def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: stages, staging buffers, two barriers a stage, a word for
-        each warpgroup."""
+    def ring_bytes(self, c: Any) -> Any:
+        """Shared memory of a block that exchanges nothing: stages, staging buffers, two barriers a
+        stage, a word for each warpgroup."""
         staging = c["consumers"] * c["staging"] * self.buffer_bytes(c)
         return c["stages"] * (self.stage_bytes(c) + 16) + staging + 4 * c["consumers"]
+
+    def exchange_bytes(self, c: Any) -> Any:
+        """Shared memory that exchanging sums in a cluster takes: room for the slices that other
+        blocks send, and a barrier."""
+        sent = 4 * c["block_m"] * (c["block_n"] // c["splits"]) * (c["splits"] - 1)
+        return np.where(c["exchange"] == "cluster", sent + 8, 0)
+
+    def shared_bytes(self, c: Any) -> Any:
+        """All shared memory of a block."""
+        return self.ring_bytes(c) + self.exchange_bytes(c)
+
+    def most_shared(self, c: Any, target: CudaTarget) -> Any:
+        """Shared memory that a block may have."""
+        share = target.shared_per_multiprocessor // c["residency"] - BLOCK_SHARED
+        return np.minimum(share, target.shared_per_block)
 
 
 def promotes(product: Product) -> bool:

@@ -95,7 +95,11 @@ def _take(at: str, mine: str) -> list[str]:
 class ClusterDepth:
     """The ``parts`` blocks of a cluster share a tile, part after part by rank: each ends up with
     the whole sums of a slice of its columns (reduce-scatter), as ``members`` warpgroups hold them
-    in ``blocks`` blocks of ``registers`` in each thread."""
+    in ``blocks`` blocks of ``registers`` in each thread.
+
+    Sums travel by asynchronous stores, which complete a barrier of the block they go to: it waits
+    for the last of them and for nothing else.
+    """
 
     parts: int
     members: int
@@ -104,34 +108,48 @@ class ClusterDepth:
 
     @property
     def bytes(self) -> int:
-        """Shared memory, from the address ``shared`` on, that the exchange overwrites."""
+        """Shared memory for what the other blocks send."""
         return 4 * self._layout.size if self.parts > 1 else 0
 
-    def lines(self) -> list[str]:
+    def start_lines(self, barrier: str) -> list[str]:
+        """What one thread of a block does before all others, ahead of ``fence_barrier_init``.
+        ``barrier`` is an address."""
+        return [f"tw::mbarrier_init({barrier}, 1);"] if self.parts > 1 else []
+
+    def expect_lines(self, barrier: str) -> list[str]:
+        """What the same thread does after that."""
+        return [f"tw::mbarrier_arrive_expect({barrier}, {self.bytes});"] if self.parts > 1 else []
+
+    def ready_lines(self) -> list[str]:
+        """What all threads do then: say that their block's barrier is there."""
+        return ["tw::cluster_arrive_relaxed();"] if self.parts > 1 else []
+
+    def lines(self, received: str, barrier: str) -> list[str]:
         """Put the whole sums of slice ``part`` into the first registers of each block.
 
-        Reads ``thread`` and ``group`` like the store's lines. Sums are added in the order of
-        ranks, so that results do not depend on timing.
+        ``received`` and ``barrier`` are addresses. Reads ``thread`` and ``group`` like the store's
+        lines. Each block adds its own sums, then those of the ranks that follow its own in turn,
+        so that results do not depend on timing.
         """
         if self.parts == 1:
             return []
-        addresses = ", ".join(f"tw::map_shared(shared, {rank})" for rank in range(self.parts))
+        places, barriers = (
+            ", ".join(f"tw::map_shared({address}, {rank})" for rank in range(self.parts))
+            for address in (received, barrier)
+        )
         return [
-            # The ring may be overwritten once all blocks have read theirs. Its last users are TMA
-            # and wgmma, whose completion every thread here has waited for: that is followed by an
-            # implicit fence between their proxy and the generic one (PTX ISA, "Async proxy"), so
-            # that ordinary stores need none.
-            *_MEET,
-            f"const u32 to[{self.parts}] = {{{addresses}}};",
+            *self.others_lines(),
+            f"const u32 to[{self.parts}] = {{{places}}};",
+            f"const u32 done[{self.parts}] = {{{barriers}}};",
             *self._each("o", self._send),
-            # no block reads its slice, or ends, before all sums have come
-            *_MEET,
-            *self._each("i", self._receive),
+            f"tw::mbarrier_wait_cluster({barrier}, 0);",
+            *self._each("i", lambda block, vector: self._receive(received, block, vector)),
         ]
 
     def others_lines(self) -> list[str]:
-        """What the other threads of a block do meanwhile: all take part in a cluster's barrier."""
-        return [*_MEET, *_MEET] if self.parts > 1 else []
+        """What all threads do once the loop is over: before the barriers of all blocks are known
+        to be there, none may send; and a thread that said so has to hear it, too."""
+        return ["tw::sync_warp();", "tw::cluster_wait();"] if self.parts > 1 else []
 
     def _each(self, prefix: str, lines: Callable[[Index, Index], list[str]]) -> list[str]:
         """Lines of ``lines(block, vector)`` for each vector of a slice."""
@@ -139,32 +157,44 @@ class ClusterDepth:
         return ["{", *unrolled(vectors, 0, lambda at: lines(*at), prefix), "}"]
 
     def _send(self, block: Index, vector: Index) -> list[str]:
-        """To all blocks in turn, so that none is sent everything at once."""
-        place = self._place(index("part"), block, vector)
-        sums = [vector * VECTOR + rank * self._slice for rank in range(self.parts)]
-        return [
-            f"tw::store_remote_x4({(index(f'to[{rank}]') + place).text}, "
-            f"&sums[{block.text}][{first.text}]);"
-            for rank, first in enumerate(sums)
+        """To all other blocks in turn, so that none is sent everything at once; then its own into
+        the first registers, which have been sent by then."""
+        sums = [
+            [
+                f"sums[{block.text}][{(vector * VECTOR + rank * self._slice + e).text}]"
+                for e in range(VECTOR)
+            ]
+            for rank in range(self.parts)
         ]
+        lines = []
+        for rank, mine in enumerate(sums):
+            last = self.parts - 1 - rank
+            between = f"((part + {last}) % {self.parts})" if last else "part"
+            before = index(between, self.parts - 1)
+            to = index(f"to[{rank}]") + self._place(before, block, vector)
+            lines.append(
+                f"if (part != {rank}) tw::store_async_x4({to.text}, &{mine[0]}, done[{rank}]);"
+            )
+        for rank, mine in enumerate(sums[1:], 1):
+            moves = " ".join(f"{to} = {own};" for to, own in zip(sums[0], mine, strict=True))
+            lines.append(f"if (part == {rank}) {{ {moves} }}")
+        return lines
 
-    def _receive(self, block: Index, vector: Index) -> list[str]:
+    def _receive(self, received: str, block: Index, vector: Index) -> list[str]:
         first = vector * VECTOR
         mine = [f"sums[{block.text}][{(first + e).text}]" for e in range(VECTOR)]
-        at, *others = (
-            (index("shared") + self._place(index(rank), block, vector)).text
-            for rank in range(self.parts)
-        )
-        lines = [f"tw::load_shared<{VECTOR}>(&{mine[0]}, {at});", f"float sent[{VECTOR}];"]
-        for other in others:
-            lines.append(f"tw::load_shared<{VECTOR}>(sent, {other});")
+        lines = [f"float sent[{VECTOR}];"]
+        for before in range(self.parts - 1):
+            at = index(received) + self._place(index(before), block, vector)
+            lines.append(f"tw::load_shared<{VECTOR}>(sent, {at.text});")
             lines += [f"{total} += sent[{e}];" for e, total in enumerate(mine)]
         return lines
 
-    def _place(self, rank: Index, block: Index, vector: Index) -> Index:
-        """Bytes from ``shared`` to where a thread finds a vector sent by ``rank``."""
+    def _place(self, before: Index, block: Index, vector: Index) -> Index:
+        """Bytes to where a thread finds a vector of one of the other blocks: ``before`` come in
+        between, as ranks go round."""
         thread = index("thread", THREADS)
-        return self._layout.index([rank, index("group"), block, vector, thread, Index()]) * 4
+        return self._layout.index([before, index("group"), block, vector, thread, Index()]) * 4
 
     @property
     def _slice(self) -> int:
@@ -175,7 +205,4 @@ class ClusterDepth:
     def _layout(self) -> Layout:
         """Neighbouring threads' vectors are neighbours, which keeps clear of bank conflicts."""
         vectors = self._slice // VECTOR
-        return row_major(self.parts, self.members, self.blocks, vectors, THREADS, VECTOR)
-
-
-_MEET = ("tw::sync_warp();", "tw::sync_cluster();")
+        return row_major(self.parts - 1, self.members, self.blocks, vectors, THREADS, VECTOR)

@@ -63,13 +63,14 @@ def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "exchange_room",
-            ("block_m", "block_n", "depth", "stages", "exchange"),
-            lambda c: (
-                elsewhere(c) | (sizes.exchange_bytes(c) <= c["stages"] * sizes.stage_bytes(c))
+            (
+                *("block_m", "block_n", "swapped", "exchange", "consumers"),
+                *("residency", "depth", "staging", "stages", "splits"),
             ),
+            lambda c: elsewhere(c) | (sizes.shared_bytes(c) <= sizes.most_shared(c, target)),
             lambda c: (
-                f"the sums of a tile, {sizes.exchange_bytes(c)} bytes, do not fit into "
-                f"{c['stages']} stages of {sizes.stage_bytes(c)}"
+                f"sums from other blocks take {sizes.exchange_bytes(c)} bytes of shared memory, "
+                f"all of it {sizes.shared_bytes(c)}; {sizes.most_shared(c, target)} are allowed"
             ),
         ),
         Rule(

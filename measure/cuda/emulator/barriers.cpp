@@ -134,7 +134,7 @@ void mbarrier_expect(u32 address, u32 bytes) {
   find_mbarrier("mbarrier_expect", owner("mbarrier_expect", address, false), address).bytes += bytes;
 }
 
-void mbarrier_wait(u32 address, u32 parity) {
+void mbarrier_wait(u32 address, u32 parity, bool cluster) {
   if (parity > 1) fault("crash", "mbarrier_wait for parity %u", parity);
   Block &block = owner("mbarrier_wait", address, false);
   Mbarrier &barrier = find_mbarrier("mbarrier_wait", block, address);
@@ -145,14 +145,18 @@ void mbarrier_wait(u32 address, u32 parity) {
       return text("mbarrier at byte %u, parity %u: in phase parity %u, %d of %d arrivals and %d bytes to come",
                   offset, parity, barrier.phase, barrier.pending, barrier.arrivals, barrier.bytes);
     });
+  if (barrier.remote && !cluster)
+    fault("wrong_result", "mbarrier_wait at byte %u for what another block stores: that takes mbarrier_wait_cluster",
+          offset);
 }
 
-void complete_bytes(Block &block, u32 address, u32 bytes) {
-  Mbarrier &barrier = find_mbarrier("a TMA load", block, address);
+void complete_bytes(const char *what, Block &block, u32 address, u32 bytes, bool remote) {
+  Mbarrier &barrier = find_mbarrier(what, block, address);
   if (!barrier.visible)
-    fault("wrong_result", "a TMA load completes on the mbarrier at byte %u before fence_barrier_init",
-          offset_of("a TMA load", block, address, 8, 8));
+    fault("wrong_result", "%s completes on the mbarrier at byte %u before fence_barrier_init", what,
+          offset_of(what, block, address, 8, 8));
   barrier.bytes -= bytes;
+  barrier.remote |= remote;
   perhaps_complete(barrier);
 }
 

@@ -43,6 +43,7 @@ struct Mbarrier {
   i32 pending = 0, arrivals = 0, bytes = 0;
   u32 phase = 0;
   bool visible = false;  // fence_barrier_init has followed its initialisation
+  bool remote = false;   // another block's store has completed bytes
   Waiters waiters;
 };
 
@@ -112,7 +113,8 @@ struct Cluster {
   std::vector<std::unique_ptr<Block>> blocks;
   u32 alive = 0, arrived = 0, phase = 0;
   Waiters waiters;
-  std::deque<std::pair<Effect, Block *>> loads;  // TMA loads in flight, and the block that issued each
+  std::deque<std::pair<Effect, Block *>> flights;  // TMA loads and asynchronous stores under way, each with
+                                                   // the block that must not end before it lands
 };
 
 struct Buffer {
@@ -183,6 +185,6 @@ void note_access(u32 address, u32 bytes);
 void note_meeting();
 void count_wavefronts(const u32 *addresses, u32 lanes, u32 bytes);
 
-void complete_bytes(Block &block, u32 barrier, u32 bytes);
+void complete_bytes(const char *what, Block &block, u32 barrier, u32 bytes, bool remote);
 
 }  // namespace tw::emulator

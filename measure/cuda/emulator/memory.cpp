@@ -156,6 +156,23 @@ void shared_store(u32 to, const void *from, u32 bytes, bool remote) {
     memcpy(store_target(what, block, to + i, piece), (const char *)from + i, piece);
 }
 
+void store_async(u32 to, const void *from, u32 bytes, u32 barrier) {
+  const char *what = "store_async";
+  perhaps_preempt(at_access);
+  Block &block = owner(what, to, true);
+  if (&owner(what, barrier, true) != &block) fault("crash", "store_async to one block and a barrier of another");
+  if (block.cluster->blocks.size() == 1) fault("crash", "store_async in a cluster of one block");
+  offset_of(what, block, to, bytes, bytes);
+  std::vector<u8> data((const u8 *)from, (const u8 *)from + bytes);
+  const bool remote = &block != machine.current->block;
+  Effect effect = [=, &block] {
+    memcpy(writable(what, block, to, data.size(), fresh), data.data(), data.size());
+    complete_bytes(what, block, barrier, data.size(), remote);
+  };
+  if (now(Async::load)) effect();
+  else block.cluster->flights.emplace_back(std::move(effect), &block);
+}
+
 u32 map_shared(u32 address, u32 rank) {
   const Block &mine = *machine.current->block;
   if (rank >= mine.cluster->blocks.size())

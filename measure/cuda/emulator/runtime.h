@@ -63,6 +63,7 @@ void wait_global(const u32 *flag, u32 value);
 u32 shared_base();
 void shared_load(void *to, u32 from, u32 bytes, bool remote);
 void shared_store(u32 to, const void *from, u32 bytes, bool remote);
+void store_async(u32 to, const void *from, u32 bytes, u32 barrier);
 
 u32 lane();
 void shuffle(void *value, u32 bytes, u32 from_lane);
@@ -79,7 +80,7 @@ void stmatrix(u32 to, const u32 *registers, u32 count, bool transposed);
 void mbarrier_init(u32 barrier, u32 arrivals);
 void mbarrier_arrive(u32 barrier, u32 expected_bytes, bool remote);
 void mbarrier_expect(u32 barrier, u32 bytes);
-void mbarrier_wait(u32 barrier, u32 parity);
+void mbarrier_wait(u32 barrier, u32 parity, bool cluster);
 void fence_barrier_init();
 void fence_async();
 

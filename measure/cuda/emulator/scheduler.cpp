@@ -71,14 +71,15 @@ void leave() { tw_switch(&machine.current->stack_pointer, machine.main_stack_poi
 void end_thread(Fiber &fiber) {
   if (!fiber.stores.empty())
     fault("wrong_result", "a thread ends before tma_wait_read<0>() for its TMA stores");
+  if (fiber.cluster_arrived) fault("wrong_result", "a thread ends between cluster_arrive and cluster_wait");
   fiber.copies.commit();
   fiber.copies.land(0);
   fiber.ended = true;
   Block &block = *fiber.block;
   block.cluster->alive--;
   if (--block.alive) return;
-  for (auto &load : block.cluster->loads)
-    if (load.second == &block) fault("wrong_result", "a block ends while its TMA load is in flight");
+  for (auto &flight : block.cluster->flights)
+    if (flight.second == &block) fault("wrong_result", "a block ends while its TMA load, or a store to it, is in flight");
   for (Warpgroup &group : block.warpgroups)
     if (!group.products.empty()) fault("wrong_result", "a block ends before wgmma_wait<0>()");
 }
@@ -213,17 +214,17 @@ void choose_laggard(const Waiters &released) {
     if (fiber->lane == 0) change_priority(*fiber->warp);
 }
 
-// Lets one TMA load land: the oldest, or any in random mode, where loads are unordered.
+// Lets one TMA load or asynchronous store land: the oldest, or any in random mode, where they are unordered.
 bool land_one() {
   std::vector<Cluster *> pending;
   for (Cluster &cluster : machine.clusters)
-    if (!cluster.loads.empty()) pending.push_back(&cluster);
+    if (!cluster.flights.empty()) pending.push_back(&cluster);
   if (pending.empty()) return false;
   const bool random = machine.mode == Mode::random;
-  auto &loads = pending[random ? random_below(pending.size()) : 0]->loads;
-  const auto chosen = loads.begin() + (random ? random_below(loads.size()) : 0);
+  auto &flights = pending[random ? random_below(pending.size()) : 0]->flights;
+  const auto chosen = flights.begin() + (random ? random_below(flights.size()) : 0);
   Effect effect = std::move(chosen->first);
-  loads.erase(chosen);
+  flights.erase(chosen);
   effect();
   return true;
 }

@@ -114,10 +114,10 @@ void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 r
       if (!block.alive) fault("wrong_result", "a TMA load arrives in a block that has ended");
       const i32 from[] = {x, y, z};
       load_box(tensor, block, to, from);
-      complete_bytes(block, barrier, box_bytes(tensor));
+      complete_bytes("a TMA load", block, barrier, box_bytes(tensor), false);
     };
     if (now(Async::load)) effect();
-    else cluster.loads.emplace_back(std::move(effect), &mine);
+    else cluster.flights.emplace_back(std::move(effect), &mine);
   }
   perhaps_preempt(at_meeting);
 }

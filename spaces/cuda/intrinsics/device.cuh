@@ -192,6 +192,10 @@ TW_INLINE void mbarrier_wait(u32 barrier, u32 parity) {
   asm volatile("{\n.reg .pred P;\nWAIT:\nmbarrier.try_wait.parity.shared::cta.b64 P, [%0], %1;\n"
                "@P bra DONE;\nbra WAIT;\nDONE:\n}" ::"r"(barrier), "r"(parity) : "memory");
 }
+TW_INLINE void mbarrier_wait_cluster(u32 barrier, u32 parity) {
+  asm volatile("{\n.reg .pred P;\nWAIT:\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 P, [%0], %1;\n"
+               "@P bra DONE;\nbra WAIT;\nDONE:\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
 
 // ---- clusters
 TW_INLINE u32 map_shared(u32 address, u32 rank) {
@@ -209,10 +213,11 @@ TW_INLINE u32 load_remote(u32 from) {
 TW_INLINE void store_remote(u32 to, u32 value) {
   asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to), "r"(value) : "memory");
 }
-TW_INLINE void store_remote_x4(u32 to, const float *from) {
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]) : "memory");
+TW_INLINE void store_async_x4(u32 to, const float *from, u32 barrier) {
+  asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), "f"(from[0]), "f"(from[1]), "f"(from[2]), "f"(from[3]), "r"(barrier) : "memory");
 }
 TW_INLINE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+TW_INLINE void cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 TW_INLINE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 TW_INLINE void sync_cluster() { cluster_arrive(); cluster_wait(); }
 

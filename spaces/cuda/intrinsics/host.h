@@ -102,7 +102,8 @@ TW_INLINE void fence_async() { emulator::fence_async(); }
 TW_INLINE void mbarrier_arrive(u32 barrier) { emulator::mbarrier_arrive(barrier, 0, false); }
 TW_INLINE void mbarrier_arrive_expect(u32 barrier, u32 bytes) { emulator::mbarrier_arrive(barrier, bytes, false); }
 TW_INLINE void mbarrier_expect(u32 barrier, u32 bytes) { emulator::mbarrier_expect(barrier, bytes); }
-TW_INLINE void mbarrier_wait(u32 barrier, u32 parity) { emulator::mbarrier_wait(barrier, parity); }
+TW_INLINE void mbarrier_wait(u32 barrier, u32 parity) { emulator::mbarrier_wait(barrier, parity, false); }
+TW_INLINE void mbarrier_wait_cluster(u32 barrier, u32 parity) { emulator::mbarrier_wait(barrier, parity, true); }
 
 // ---- clusters
 TW_INLINE u32 map_shared(u32 address, u32 rank) { return emulator::map_shared(address, rank); }
@@ -110,8 +111,9 @@ TW_INLINE void mbarrier_arrive_remote(u32 barrier) { emulator::mbarrier_arrive(b
 TW_INLINE void mbarrier_report_remote(u32 barrier) { emulator::mbarrier_arrive(barrier, 0, true); }
 TW_INLINE u32 load_remote(u32 from) { u32 x; emulator::shared_load(&x, from, 4, true); return x; }
 TW_INLINE void store_remote(u32 to, u32 value) { emulator::shared_store(to, &value, 4, true); }
-TW_INLINE void store_remote_x4(u32 to, const float *from) { emulator::shared_store(to, from, 16, true); }
+TW_INLINE void store_async_x4(u32 to, const float *from, u32 barrier) { emulator::store_async(to, from, 16, barrier); }
 TW_INLINE void cluster_arrive() { emulator::cluster_arrive(); }
+TW_INLINE void cluster_arrive_relaxed() { emulator::cluster_arrive(); }
 TW_INLINE void cluster_wait() { emulator::cluster_wait(); }
 TW_INLINE void sync_cluster() { cluster_arrive(); cluster_wait(); }
 

@@ -288,7 +288,7 @@ MISUSES = {
         "for (int i = 0; i < 7; i++) {\n      tw::mbarrier_wait(full",
         "for (int i = 0; i < 6; i++) {\n      tw::mbarrier_wait(full",
         ErrorKind.WRONG,
-        "ends while its TMA load is in flight",
+        "ends while its TMA load, or a store to it, is in flight",
     ),
 }
 

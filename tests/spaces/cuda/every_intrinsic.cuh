@@ -62,6 +62,8 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::fence_barrier_init();
   tw::cluster_arrive();
   tw::cluster_wait();
+  tw::cluster_arrive_relaxed();
+  tw::cluster_wait();
   tw::tma_prefetch(&map);
   tw::mbarrier_arrive_expect(b, 64);
   tw::mbarrier_expect(b, 64);
@@ -76,7 +78,8 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   w[0] = tw::load_remote(tw::map_shared(s, next));
   tw::store_remote(tw::map_shared(s, next), 1);
   const float sums[4] = {1.f, 2.f, 3.f, tw::bits_float(w[0])};
-  tw::store_remote_x4(tw::map_shared(s, next), sums);
+  tw::store_async_x4(tw::map_shared(s, next), sums, tw::map_shared(b, next));
+  tw::mbarrier_wait_cluster(b, 1);
   const u32 two[2] = {w[1], w[2]}, four[4] = {w[3], w[4], w[5], w[6]};
   tw::stmatrix_x2(s, two);
   tw::stmatrix_x4(s, four);

@@ -9,6 +9,7 @@ from spaces.cuda.hopper import Hopper
 from spaces.cuda.hopper_grid import PersistentGrid, hilbert
 from spaces.cuda.hopper_plan import HopperPlan, group_registers
 from spaces.cuda.hopper_sizes import HopperSizes
+from spaces.cuda.hopper_split import WAYS
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload
@@ -16,7 +17,7 @@ from spaces.product import orient
 from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
 from spaces.schedule import Schedule, Value
-from spaces.space import Space
+from spaces.space import NO_PREFERENCE, Space
 from tests.measure.cuda.hopper_problems import USUAL, drawn, small_target
 
 HOPPER = cuda_target("sm_90a")
@@ -116,13 +117,28 @@ def test_blocks_that_share_a_multiprocessor_find_room():
         assert 2 * 128 * (consumers + 1) * group_registers(consumers, 0, 2) <= 65536
 
 
-def test_exchanged_sums_fit_into_the_ring():
+def test_exchanged_sums_have_room_of_their_own():
     for made, schedule, kernel in drawn(20, 6, 4, (8, 16, 32), CLUSTERS, 4):
         plan = HopperPlan(orient(made), small_target(32), schedule.values)
         columns = {name: np.array([value]) for name, value in schedule.decisions}
-        assert HopperSizes(orient(made)).exchange_bytes(columns)[0] == plan.slices.bytes
-        assert plan.slices.bytes <= plan.staging_at
+        sizes = HopperSizes(orient(made))
+        sent, barrier = 4 * plan.tile[0] * plan.slice_columns * (plan.parts[1] - 1), 8
+        assert plan.slices.bytes == sent
+        assert sizes.exchange_bytes(columns)[0] == sent + barrier
+        assert sizes.shared_bytes(columns)[0] == sizes.ring_bytes(columns)[0] + sent + barrier
+        assert plan.received_at % 16 == plan.exchanged_at % 8 == 0
+        assert kernel.launch.shared_bytes <= HOPPER.shared_per_block
         assert kernel.workspace_bytes == 0
+
+
+def test_sums_that_find_no_room_are_foreseen():
+    space = space_of(m=512, n=512, k=8192, dtype="bfloat16")
+    column = 1 + [d.name for d in space.templates["hopper"].decisions].index("exchange")
+    wishes = np.full((1000, space.width), NO_PREFERENCE, dtype=np.int32)
+    wishes[:, column] = WAYS.index("cluster")
+    made = space.complete(wishes, np.random.default_rng(0), attempts=1)
+    assert len(made) > 950  # without foresight a fifth ends in vain
+    assert np.mean(made[:, column] == wishes[0, column]) > 0.9
 
 
 def test_equal_schedules_make_equal_kernels_and_others_others():
@@ -185,9 +201,14 @@ SMALL = {**USUAL, "block_m": 64, "block_n": 64, "consumers": 1, "producer_regist
         (64, {"group": 2}, "1 x 32 tiles have one order"),
         (128, {"schedule": "pingpong", "consumers": 2}, "nothing to take turns with"),
         (128, {"splits": 2, "exchange": "cluster", "group": 2}, "bands may stick out"),
+        (
+            128,
+            {"splits": 2, "exchange": "cluster", "stages": 12, "staging": 4},
+            "take 8200 bytes of shared memory, all of it 237772; 232448 are allowed",
+        ),
     ],
 )
-def test_what_says_nothing_or_leaves_gaps_is_refused(m, changes, words):
+def test_what_says_nothing_leaves_gaps_or_finds_no_room_is_refused(m, changes, words):
     space = space_of(m=m, n=2048, k=4096, dtype="bfloat16", b="col")
     assert Schedule("hopper", tuple(SMALL.items())) in space
     refused = Schedule("hopper", tuple({**SMALL, **changes}.items()))
