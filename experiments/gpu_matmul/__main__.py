@@ -1,7 +1,7 @@
 """Doctor, verify, tune and compare on the GPU of this machine; see README.md beside this file.
 
-    python -m experiments.gpu_matmul [--minutes 10] [--seconds 20] [--only TEXT] [--gpus N]
-        [--out DIR]
+    python -m experiments.gpu_matmul [--minutes 10] [--seconds 20] [--trials N]
+        [--only PATTERN] [--gpus N] [--out DIR]
 
 Writes ``results.json`` after every case and ``results.svg`` at the end. A further call goes on:
 it takes the cases that were tuned least, and tunes them from where they stand.
@@ -13,6 +13,7 @@ import argparse
 import datetime
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -68,15 +69,16 @@ def main() -> int:
         save()
         print(json.dumps(results["verification"], indent=1), flush=True)
     gpus = visible_gpus()[: options.gpus]
-    call = {name: getattr(options, name) for name in ("minutes", "seconds", "only")}
+    call = {name: getattr(options, name) for name in ("minutes", "seconds", "trials")}
+    call["only"] = options.only.pattern
     results.setdefault("calls", []).append(call | {"gpus": len(gpus), "date": today()})
 
     def in_time() -> Iterator[Case]:
         for case in in_turn(all_cases(), results["cases"]):
-            if options.only in case.name and end - time.monotonic() > options.seconds + 10:
+            if options.only.search(case.name) and end - time.monotonic() > options.seconds + 10:
                 yield case
 
-    bench = Bench(options.seconds, out / "tuning.db")
+    bench = Bench(options.seconds, options.trials, out / "tuning.db")
     for case, row in shared_out(in_time(), gpus, bench):
         before = results["cases"].get(case.name, {})
         if not row["median_s"]:  # too short a time to find anything
@@ -153,8 +155,11 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.gpu_matmul")
     parser.add_argument("--minutes", type=float, default=10.0, help="for all of it")
     parser.add_argument("--seconds", type=float, default=20.0, help="of tuning a case in a call")
+    parser.add_argument("--trials", type=int, default=1 << 16, help="new ones a case in a call")
     parser.add_argument("--schedules", type=int, default=12, help="to verify of each problem")
-    parser.add_argument("--only", default="", help="only cases whose name contains this text")
+    parser.add_argument(
+        "--only", type=re.compile, default="", help="only cases whose name this expression matches"
+    )
     parser.add_argument("--gpus", type=int, help="to use, one case each at a time; all of them")
     parser.add_argument("--out", type=Path, default=Path("gpu_matmul_results"))
     return parser.parse_args()

@@ -11,18 +11,19 @@ from typing import Any
 from experiments.gpu_matmul.cases import Case
 from measure.database import Database
 from measure.executor import LocalExecutor
-from scheduler import best, tune
+from scheduler import tune
+from scheduler.cuda_function import CudaFunction
+from spaces.registry import space_for
 from spaces.target import detect_target
-
-TRIALS = 1 << 16  # more than there is time for
 
 
 @dataclass
 class Bench:
-    """Within it, a function that tunes a case for ``seconds`` on the first GPU of this process,
-    logs to the ``database``, and gives the case's row of the results."""
+    """Within it, a function that tunes a case for ``seconds`` and ``trials`` at most on the first
+    GPU of this process, logs to the ``database``, and gives the case's row of the results."""
 
     seconds: float
+    trials: int
     database: Path
 
     def __enter__(self) -> Bench:
@@ -39,12 +40,13 @@ class Bench:
     def __call__(self, case: Case) -> dict[str, Any]:
         target, known, executor = self._target, self._known, self._executor
         row: dict[str, Any] = {"regimes": case.regimes, "flops": case.workload.flops}
-        tuned = tune(case.workload, target, known, TRIALS, self.seconds, executor=executor)
+        tuned = tune(case.workload, target, known, self.trials, self.seconds, executor=executor)
         row |= {"trials": tuned.trials, "tuning_seconds": tuned.seconds}
         row |= {"failures": dict(tuned.failures), "median_s": {}}
         if tuned.best is not None:
             row["schedule"] = tuned.best.schedule.to_json()
-            row |= compare(case, best(case.workload, target, known))
+            space = space_for(case.workload, target)
+            row |= compare(case, CudaFunction(space, tuned.best.schedule, "tuned"))
         return row
 
 

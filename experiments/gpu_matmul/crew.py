@@ -32,9 +32,11 @@ def shared_out(
         if case is not None:
             busy[connection] = case
 
+    crew = []
     for gpu, cpus in zip(gpus, _shares(len(gpus)), strict=True):
         ours, theirs = context.Pipe()
-        context.Process(target=_serve, args=(theirs, gpu, cpus, bench)).start()
+        crew.append(context.Process(target=_serve, args=(theirs, gpu, cpus, bench), daemon=True))
+        crew[-1].start()
         theirs.close()
         give(ours)
     while busy:
@@ -47,6 +49,8 @@ def shared_out(
                 continue
             yield case, outcome
             give(connection)
+    for process in crew:
+        process.join()
 
 
 def _shares(count: int) -> list[list[int]]:

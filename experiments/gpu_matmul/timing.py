@@ -13,7 +13,7 @@ Call = Callable[[], object]
 LEAD = 4
 """Flushes that give the processor a lead: a launch from Python takes long on a slow host."""
 
-HEAT_SECONDS = 0.3
+HEAT_SECONDS = 1.0
 """At work for so long, a GPU is as warm and as slow as it gets under its power limit."""
 
 

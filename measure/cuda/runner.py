@@ -34,9 +34,10 @@ LEAST_SECONDS, FLOPS = 5.0, 1e11  # a call that takes longer than at this rate h
 STARTS = 3  # of a child in a row that come to nothing
 _ROOT = Path(__file__).parents[2]
 
-HEAT_SECONDS = 0.1
-"""Under load an H200's clock stays at its highest for 40 to 60 ms; after 100 ms it is down by an
-eighth, to where the chip draws no more power than it may, and stays there."""
+HEAT_SECONDS = 0.5
+"""Under load an H200's clock stays at its highest for 0.05 to 0.4 seconds, some longer than others;
+then it is down by an eighth, to where the chip draws no more power than it may. Which kernel is
+fastest then says little of now: of two dozen that led when cool, ranks agreed by 0.4."""
 
 DEVICE_SEARCH = replace(SEARCH, samples=10, contender_samples=5, budget=50e-3, heat=HEAT_SECONDS)
 DEVICE_FINAL = replace(FINAL, samples=30, contender_samples=10, heat=HEAT_SECONDS)
