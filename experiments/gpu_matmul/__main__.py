@@ -42,6 +42,7 @@ VERIFIED = (
     {"m": 777, "n": 640, "k": 555, "dtype": "float32", "a": "col"},
     {"m": 256, "n": 512, "k": 512, "dtype": "int8", "b": "col", "c": "col"},
 )
+DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def main() -> int:
@@ -134,6 +135,7 @@ def machine(target: Target) -> dict[str, Any]:
         "date": today(),
         "target": target.to_json(),
         "packages": versions,
+        "driver": DRIVER.read_text().splitlines()[0] if DRIVER.exists() else "unknown",
         "doctor": [f"{f.name}: {f.state}: {f.text}" for f in diagnose()],
     }
 

@@ -10,11 +10,15 @@ import torch
 
 Call = Callable[[], object]
 
-LEAD = 4
-"""Flushes that give the processor a lead: a launch from Python takes long on a slow host."""
-
 HEAT_SECONDS = 1.0
 """At work for so long, a GPU is as warm and as slow as it gets under its power limit."""
+
+RESTFUL = 50e-6
+"""Calls no longer leave a GPU time to cool, while L2 is flushed between them; see
+``measure.cuda.session``, whose times are taken in the same way."""
+
+LEAD = 4
+"""Flushes before a round of such calls: a launch from Python takes longer on a slow host."""
 
 
 def interleave(
@@ -22,24 +26,31 @@ def interleave(
 ) -> dict[str, list[float]]:
     """Seconds of one call, a list a name, in shuffled rounds after two that do not count.
 
-    All are first called in turn for :data:`HEAT_SECONDS`. Before each call other data is read
-    until it fills L2 (written data would have to leave L2 while a call runs, and be paid for by
-    that). A round begins with some more of that, while which all its calls and events are queued,
-    so that the processor's time does not show. Stops when ``seconds`` of device time are spent.
+    All are first called in turn for :data:`HEAT_SECONDS`. Before each call that is timed other
+    data is read until it fills L2 (written data would have to leave L2 while a call runs, and be
+    paid for by that), and before that comes, where calls are long, another call of its kind.
+    Calls and events are queued well ahead, so that the processor's time does not show. Stops when
+    ``seconds`` of device time are spent.
     """
     others = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
     total = torch.empty((), device="cuda")
     times: dict[str, list[float]] = {name: [] for name in calls}
     names, spent = list(calls), 0.0
-    _heat(calls)
+    is_long = _heat(calls) > RESTFUL
+
+    def flush() -> None:
+        torch.sum(others, dim=0, out=total)
+
     for number in range(rounds + 2):
         random.shuffle(names)
         events = []
-        for _ in range(LEAD):
-            torch.sum(others, dim=0, out=total)
+        for _ in range(0 if is_long else LEAD):
+            flush()
         for name in names:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.sum(others, dim=0, out=total)
+            if is_long:
+                calls[name]()
+            flush()
             start.record()
             calls[name]()
             end.record()
@@ -55,9 +66,12 @@ def interleave(
     return times
 
 
-def _heat(calls: Mapping[str, Call]) -> None:
-    end = time.monotonic() + HEAT_SECONDS
-    while time.monotonic() < end:
+def _heat(calls: Mapping[str, Call]) -> float:
+    """Keep the device at work; seconds of a call on average."""
+    start, made = time.monotonic(), 0
+    while time.monotonic() < start + HEAT_SECONDS:
         for call in calls.values():
             call()
         torch.cuda.synchronize()
+        made += len(calls)
+    return (time.monotonic() - start) / made
