@@ -83,7 +83,9 @@ class CudaFunction:
         arrays = (*arrays, out)
         if self._start(self._known, self._launches.tree, arrays, stream) != 0:
             # nothing was started: a closer look does, or says why not
-            self._launch(self._find(arrays, stream))
+            status = self._find(arrays, stream).start()
+            if status:
+                checked((self._driver.CUresult(status),))
         return out
 
     def _new_output(self, like: Any) -> Any:
@@ -92,7 +94,8 @@ class CudaFunction:
         return self._output.empty_like(like)
 
     def _find(self, arrays: tuple[Any, ...], stream: int | None) -> Launch:
-        """The launch for arrays of any kind, the output last; each is checked."""
+        """The launch for arrays of any kind, the output last; each is checked. While its stream is
+        captured it is one with a workspace of its own: what is in a graph may run at any time."""
         first = arrays[0]
         of_torch = is_tensor(first)
         if stream is None:
@@ -103,12 +106,11 @@ class CudaFunction:
         launch = self._launches.find(key)
         if launch is None:
             self._check(key[1:])
-            ordinal = device_of(first)
-            if ordinal not in self._functions:
-                self._functions[ordinal] = self._load(ordinal)
-            launch = self._prepare(key, ordinal, self._has_workspace and self._capturing(stream))
-        elif self._has_workspace:
-            launch = self._safe(launch)
+        ordinal = device_of(first)
+        self._enter(ordinal)
+        capturing = self._has_workspace and self._capturing(stream)
+        if launch is None or capturing:
+            launch = self._prepare(key, ordinal, capturing)
         if of_torch:
             self._remember(arrays)
         return launch
@@ -117,13 +119,6 @@ class CudaFunction:
         """Keep what arrays that passed have in common with others to come."""
         if comparable(arrays) and not any(known.alike(*arrays) for known in self._known):
             self._known = (Likeness(arrays), *self._known)[:MOST_LIKENESSES]
-
-    def _safe(self, launch: Launch) -> Launch:
-        """The launch, or, while its stream is captured, one with a workspace of its own: what is
-        in a graph may run at any time."""
-        if self._capturing(launch.key[0]):
-            return self._prepare(launch.key, launch.ordinal, True)
-        return launch
 
     def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> Launch:
         """A new launch, kept for other calls unless it is for one that is being captured."""
@@ -137,7 +132,7 @@ class CudaFunction:
         pointers = (config.getPtr(), int(self._functions[ordinal]), arguments.address)
         watch = entry_point("cuStreamIsCapturing") if self._has_workspace else None
         held = (config, arguments)
-        launch = Launch(entry_point("cuLaunchKernelEx"), pointers, watch, key, ordinal, held)
+        launch = Launch(entry_point("cuLaunchKernelEx"), pointers, watch, key, held)
         if capturing:
             self._captured.append(launch)
         else:
@@ -155,30 +150,24 @@ class CudaFunction:
 
     # -- the driver ------------------------------------------------------------------------
 
-    def _load(self, ordinal: int) -> Any:
+    def _enter(self, ordinal: int) -> None:
+        """Give this thread the GPU's primary context, which torch uses too, if it has none, and
+        the GPU the kernel."""
+        driver, is_new = self._driver, ordinal not in self._functions
+        if is_new:
+            self._initialise()
+        if not int(checked(driver.cuCtxGetCurrent())):
+            device = checked(driver.cuDeviceGet(ordinal))
+            checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
+        if is_new:
+            self._functions[ordinal] = load_kernel(self._cubin, self._kernel, ordinal)
+
+    def _initialise(self) -> None:
         try:
             checked(self._driver.cuInit(0))
         except RuntimeError as error:  # the bindings' own, where there is no driver
             reason = str(error).splitlines()[0].rstrip(".")
             raise InputError(f"a CUDA kernel runs on a GPU with its driver: {reason}") from None
-        self._enter(ordinal)
-        return load_kernel(self._cubin, self._kernel, ordinal)
-
-    def _enter(self, ordinal: int) -> None:
-        """Give this thread the GPU's primary context, which torch uses too, if it has none."""
-        driver = self._driver
-        if not int(checked(driver.cuCtxGetCurrent())):
-            device = checked(driver.cuDeviceGet(ordinal))
-            checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
-
-    def _launch(self, launch: Launch) -> None:
-        """Start it, though a thread's first launch may find the thread without a context."""
-        status = launch.start()
-        if status == self._driver.CUresult.CUDA_ERROR_INVALID_CONTEXT.value:
-            self._enter(launch.ordinal)
-            status = launch.start()
-        if status:
-            checked((self._driver.CUresult(status),))
 
     def _capturing(self, stream: int) -> bool:
         status = checked(self._driver.cuStreamIsCapturing(self._driver.CUstream(stream)))

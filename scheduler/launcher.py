@@ -36,7 +36,7 @@ class Launch:
     needs to do so.
     """
 
-    __slots__ = ("_held", "_watch", "key", "ordinal", "start", "ticket")
+    __slots__ = ("_held", "_watch", "key", "start", "ticket")
 
     def __init__(
         self,
@@ -44,7 +44,6 @@ class Launch:
         pointers: tuple[int, int, int],
         watch: Any,
         key: list[int],
-        ordinal: int,
         held: object,
     ) -> None:
         """For ``entry(*pointers, None)``, the driver's ``cuLaunchKernelEx``. ``watch`` is its
@@ -55,7 +54,6 @@ class Launch:
         self.ticket = struct.pack("6P", *addresses, key[0], *pointers)
         self.start: Callable[[], int] = partial(entry, *pointers, None)
         self.key = key
-        self.ordinal = ordinal
         self._watch = watch
         self._held = held
 

@@ -203,6 +203,15 @@ def test_streams_and_captures_have_workspaces_of_their_own(tmp_path):
 
 
 @needs_stub
+def test_a_thread_without_a_context_gets_one_before_anything_else(tmp_path):
+    found, log = calls(tmp_path, "simt", True, THREAD, 5)
+    workspaces = [line.split()[-1] for line in log if line.startswith("launch")]
+    assert len(workspaces) == 5
+    assert workspaces[-1] == workspaces[0]
+    assert len(found["errors"]) == 4
+
+
+@needs_stub
 def test_the_best_kernel_compiles_without_a_gpu_and_says_so_when_called():
     work = workload("matmul", m=64, n=64, k=64, dtype="float16")
     call = best(work, "cuda:sm_90a", None)

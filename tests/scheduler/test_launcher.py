@@ -82,7 +82,7 @@ def prepare(driver):
         pointers = (ctypes.addressof(call), 1 << 40, 2 << 40)
         key = [stream, *(array.data_ptr() for array in arrays)]
         watch = driver.watch if watched else None
-        launches.keep(Launch(driver.launch, pointers, watch, key, 0, call))
+        launches.keep(Launch(driver.launch, pointers, watch, key, call))
         return call
 
     return prepare

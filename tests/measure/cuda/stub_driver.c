@@ -51,6 +51,7 @@ static int end_capture(void *stream, void **graph) { say("end\n"); *graph = (voi
 static int instantiate(void **made, void *graph, unsigned long long flags) { *made = (void *)0x4000; return 0; }
 static int graph_launch(void *graph, void *stream) { say("replay\n"); return 0; }
 int cuStreamIsCapturing(void *stream, int *status) {
+  if (!context) return 201;
   *status = getenv("STUB_CAPTURING") && *getenv("STUB_CAPTURING") == '1';
   return 0;
 }
