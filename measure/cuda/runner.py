@@ -35,11 +35,13 @@ STARTS = 3  # of a child in a row that come to nothing
 _ROOT = Path(__file__).parents[2]
 
 HEAT_SECONDS = 0.5
-"""Under load an H200's clock stays at its highest for 0.05 to 0.4 seconds, some longer than others;
-then it is down by an eighth, to where the chip draws no more power than it may. Which kernel is
-fastest then says little of now: of two dozen that led when cool, ranks agreed by 0.4."""
+"""Under load an H200's clock stays at its highest for 0.05 to 0.4 seconds; then it is down by an
+eighth, to where the chip draws no more power than it may, and not as much with every kernel. A
+search's candidates are timed with too many pauses for that, heated or not, so they rank as on a
+cool chip: among two dozen leaders, ranks agreed by 0.4 (Spearman's) with those under load. Which of
+them is best on a chip at work, the long final comparison says."""
 
-DEVICE_SEARCH = replace(SEARCH, samples=10, contender_samples=5, budget=50e-3, heat=HEAT_SECONDS)
+DEVICE_SEARCH = replace(SEARCH, samples=10, contender_samples=5, budget=50e-3)
 DEVICE_FINAL = replace(FINAL, samples=30, contender_samples=10, heat=HEAT_SECONDS)
 
 
