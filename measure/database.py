@@ -259,19 +259,24 @@ class Database:
 
 
 def ranking(workload: Workload, target: Target, space_version: str | None = None) -> Select[Any]:
-    """The query for a workload's attempts on a target that may win, best first."""
+    """The query for a workload's attempts on a target that may win, best first.
+
+    Of a schedule that was compared in the end, only the last comparison counts: who has been
+    compared often has been lucky once.
+    """
     final = measurements.alias("final")
-    measured_again = exists().where(
+    compared_since = exists().where(
         final.c.workload_id == measurements.c.workload_id,
         final.c.target_id == measurements.c.target_id,
         final.c.schedule_digest == measurements.c.schedule_digest,
         final.c.round == "final",
+        or_(measurements.c.round != "final", final.c.started_at > measurements.c.started_at),
     )
     query = _records().where(
         workloads.c.key == workload.key,
         targets.c.fingerprint == target.fingerprint,
         measurements.c.rank_score.is_not(None),
-        or_(measurements.c.round == "final", ~measured_again),
+        ~compared_since,
     )
     if space_version is not None:
         query = query.where(measurements.c.space_version == space_version)

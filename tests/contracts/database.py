@@ -249,6 +249,20 @@ class DatabaseContract:
         self.put(database, measured(1, 0.5), measured(2, 1.0), wrong)
         assert database.best(WORKLOAD, TARGET).schedule == schedule(2)
 
+    def test_only_the_last_comparison_of_a_schedule_counts(self, database):
+        finals = [measured(1, 1.0, "final", 2.0), measured(1, 0.8, "final", 1.0)]
+        self.put(database, measured(1, 0.7), *finals, measured(2, 0.9, "final", 1.0))
+        found = database.best_few(WORKLOAD, TARGET, 9)
+        assert [(r.schedule, r.measurement.score) for r in found] == [
+            (schedule(2), 0.9),
+            (schedule(1), 1.0),
+        ]
+
+    def test_a_schedule_found_wrong_when_compared_again_is_out(self, database):
+        wrong = replace(failed(1, ErrorKind.WRONG), round="final", started_at=2.0)
+        self.put(database, wrong, measured(1, 0.5, "final", 1.0), measured(2, 1.0))
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(2)
+
     def test_one_version_of_the_space(self, database):
         self.put(database, measured(1, 0.5))
         database.record(WORKLOAD, TARGET, "contraction.2", measured(2, 1.0))
