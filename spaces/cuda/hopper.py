@@ -37,7 +37,7 @@ class Hopper(Template):
     """
 
     name: ClassVar[str] = "hopper"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

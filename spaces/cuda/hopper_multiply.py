@@ -37,28 +37,53 @@ class MainLoop:
         shape = f"[{plan.blocks}][{plan.registers}]"
         return [
             f"float sums{shape} = {{}}, fresh{shape};" if plan.promotion else f"float sums{shape};",
-            "for (int step = 0; step < steps; step++) {",
-            *(f"  {line}" for line in self._step(last if self._in_flight else ())),
-            "}",
-            *(
-                ["tw::wgmma_wait<0>();", *self._release(_stage_before(plan))]
-                if self._in_flight
-                else last
-            ),
+            *(self._ahead(last) if plan.number("in_flight") else self._one_by_one(last)),
             *_settle("sums", plan.blocks),
         ]
 
-    @property
-    def _in_flight(self) -> int:
-        """Steps whose products may still run when the next step starts."""
-        return self.plan.number("in_flight")
+    def _one_by_one(self, last: Sequence[str]) -> list[str]:
+        """Each step waits for its products."""
+        step = [
+            *self._multiply(),
+            "tw::wgmma_wait<0>();",
+            *self._release("stage"),
+            *(self._promote() if self.plan.promotion else []),
+            self.plan.next_stage,
+        ]
+        return ["for (int step = 0; step < steps; step++) {", *_indented(step), "}", *last]
 
-    def _step(self, last: Sequence[str]) -> list[str]:
+    def _ahead(self, last: Sequence[str]) -> list[str]:
+        """Products of a step may still run when the next one starts.
+
+        The last step stands behind the loop: where the wait for all products stood there alone,
+        CUDA 13.0's compiler read sums ahead of it.
+        """
+        plan = self.plan
+        before = f"(stage == 0 ? {plan.stages - 1} : stage - 1)"
+        release = ["if (step > 0) {", *_indented(self._release(before)), "}"]
+        step = [*self._multiply(), "tw::wgmma_wait<1>();", *release, plan.next_stage]
+        last_step = [
+            "const int step = steps - 1;",
+            *self._multiply(),
+            *last,
+            "tw::wgmma_wait<0>();",
+            *release,
+            *self._release("stage"),
+            plan.next_stage,
+        ]
+        return [
+            "for (int step = 0; step < steps - 1; step++) {",
+            *_indented(step),
+            "}",
+            "{",
+            *_indented(last_step),
+            "}",
+        ]
+
+    def _multiply(self) -> list[str]:
+        """Start the products of a step, once its stage is full."""
         plan = self.plan
         own = "" if plan.takes_turns else f" + group * {plan.blocks * plan.m.block_bytes}"
-        release = self._release("stage")
-        if self._in_flight:
-            release = ["if (step > 0) {", *self._release(_stage_before(plan)), "}"]
         return [
             "tw::mbarrier_wait(full + 8 * stage, phase);",
             f"const u32 at = shared + stage * {plan.stage_bytes};",
@@ -67,13 +92,6 @@ class MainLoop:
             "tw::wgmma_fence();",
             *self._products(),
             "tw::wgmma_commit();",
-            # in the loop: a barrier between it and the wait for all products made CUDA 13.0's
-            # compiler read sums before that wait
-            *(f"if (step + 1 == steps) {line}" for line in last),
-            f"tw::wgmma_wait<{self._in_flight}>();",
-            *release,
-            *(self._promote() if plan.promotion else []),
-            plan.next_stage,
         ]
 
     def _products(self) -> list[str]:
@@ -115,8 +133,8 @@ class MainLoop:
         all_sums = repeat(plan.blocks, plan.registers // 8) * repeat(1, 8)
         return [
             f"if (step % {every} == {every - 1} || step + 1 == steps) {{",
-            *(f"  {line}" for line in _settle("fresh", plan.blocks)),
-            *(f"  {line}" for line in unrolled(all_sums, 0, body, "q")),
+            *_indented(_settle("fresh", plan.blocks)),
+            *_indented(unrolled(all_sums, 0, body, "q")),
             "}",
         ]
 
@@ -132,9 +150,9 @@ class MainLoop:
         ]
 
 
-def _stage_before(plan: HopperPlan) -> str:
-    return f"(stage == 0 ? {plan.stages - 1} : stage - 1)"
-
-
 def _settle(name: str, blocks: int) -> list[str]:
     return [f"tw::settle({name}[{block}]);" for block in range(blocks)]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
