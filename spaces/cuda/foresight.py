@@ -15,11 +15,12 @@ import numpy as np
 from spaces.template import Decision, Rule
 
 
-def foresee(decisions: Sequence[Decision], rules: Sequence[Rule], known: int) -> Rule:
-    """The rule that the first ``known`` of ``decisions`` leave values for the others which keep
-    all of ``rules`` that read no further decision."""
+def foresee(
+    decisions: Sequence[Decision], rules: Sequence[Rule], known: Sequence[int]
+) -> list[Rule]:
+    """For each number in ``known``, the rule that so many of the first ``decisions`` leave values
+    for the others which keep all of ``rules`` that read no further decision."""
     names = [decision.name for decision in decisions]
-    reads, rest = tuple(names[:known]), names[known:]
     columns = {
         decision.name: np.array(decision.values).reshape(_along(i, len(decisions)))
         for i, decision in enumerate(decisions)
@@ -29,6 +30,13 @@ def foresee(decisions: Sequence[Decision], rules: Sequence[Rule], known: int) ->
     for rule in rules:
         if set(names).issuperset(rule.reads):
             possible &= np.asarray(rule.holds(columns), dtype=bool)
+    return [_rule(decisions, possible, count) for count in known]
+
+
+def _rule(decisions: Sequence[Decision], possible: np.ndarray, known: int) -> Rule:
+    """The same for one number; ``possible`` has an axis for each decision."""
+    names = [decision.name for decision in decisions]
+    reads, rest = tuple(names[:known]), names[known:]
     left = np.asarray(possible.any(axis=tuple(range(known, len(names)))))
     positions = [_positions(decision) for decision in decisions[:known]]
 

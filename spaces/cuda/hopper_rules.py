@@ -63,16 +63,17 @@ def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -
     if "promotion" in decisions:
         roles.append("promotion")
     return [
-        foresee([decisions[name] for name in names], rules, known)
+        rule
         for names, known in (
-            *((roles, known) for known in range(2, len(roles))),
-            *((memory, known) for known in (5, 6, 7)),
-            (ring, 3),
-            *((parts, known) for known in (4, 5, 6, 7)),
-            *((room, known) for known in (5, 6, 7, 8, 9)),
-            *((crew, known) for known in (4, 5, 6, 7, 8)),
-            (order, 4),
+            (roles, range(2, len(roles))),
+            (memory, (5, 6, 7)),
+            (ring, (3,)),
+            (parts, (4, 5, 6, 7)),
+            (room, (5, 6, 7, 8, 9)),
+            (crew, (4, 5, 6, 7, 8)),
+            (order, (4,)),
         )
+        for rule in foresee([decisions[name] for name in names], rules, known)
     ]
 
 

@@ -26,7 +26,7 @@ def keeps(**values: int | str | bool) -> bool:
 
 @pytest.mark.parametrize("known", [1, 2])
 def test_it_refuses_exactly_what_leads_nowhere(known):
-    rule = foresee(DECISIONS, RULES, known)
+    (rule,) = foresee(DECISIONS, RULES, [known])
     names = [decision.name for decision in DECISIONS]
     assert rule.reads == tuple(names[:known])
     for chosen in product(*(decision.values for decision in DECISIONS[:known])):
@@ -37,7 +37,7 @@ def test_it_refuses_exactly_what_leads_nowhere(known):
 
 
 def test_it_judges_populations_of_any_shape_and_explains():
-    rule = foresee(DECISIONS, RULES, 2)
+    (rule,) = foresee(DECISIONS, RULES, [2])
     columns = {"a": np.array([[1], [4]]), "b": np.array([["x", "y"]])}
     assert rule.holds(columns).tolist() == [[False, True], [True, False]]
     assert rule.explain({"a": 4, "b": "y"}).startswith("a=4, b=y leaves no values of c")
