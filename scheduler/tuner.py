@@ -129,7 +129,7 @@ class Tuner:
         """Keep the executor busy until a reason to stop, and its last results are in."""
         while self._time_left() > 0:
             self._interrupt.check()
-            if len(self._board.leaders(2)) == 2 and self._time_left() <= self._reserve():
+            if self._time_left() <= self._reserve() and len(self._board.leaders(2)) == 2:
                 self._executor.cancel()  # what has not started yet would leave no time to compare
                 self._stop = self._stop or Stop.SECONDS
             ahead = self._batch_size() if self._board.trials else 0

@@ -88,7 +88,7 @@ class _Writer:
         ]
         if tests:
             inner = self.lines(loops, position, unchecked - decided)
-            return [f"if ({' && '.join(tests)}) {{", *_indented(inner), "}"]
+            return [f"if ({' && '.join(tests)}) {{", *indented(inner), "}"]
         if not loops:
             return list(self.body(position))
         if self.unroll is True:
@@ -122,7 +122,7 @@ class _Writer:
             raise ValueError(f"prefix {self.prefix!r} is taken by an emission inside this one")
         head = [f"{self.pragma} {int(self.unroll)}"] if self.unroll else []
         head.append(f"{declaration}{clip}; {loop.name} < {turns}; {loop.name}++) {{")
-        return [*head, *_indented(inner), "}"]
+        return [*head, *indented(inner), "}"]
 
     def _clipped(self, loop: _Loop, start: Index) -> tuple[str, Index]:
         """How many turns of the loop start inside the extent, and declarations to find out."""
@@ -189,5 +189,6 @@ def _text(extent: int | str | None) -> str:
     return str(extent) if isinstance(extent, int) else str(index(extent or "0"))
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def indented(lines: Sequence[str]) -> list[str]:
+    """C lines within a block."""
     return [f"  {line}" for line in lines]

@@ -8,17 +8,15 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from measure.cuda.session import RESTFUL
+
 Call = Callable[[], object]
 
 HEAT_SECONDS = 1.0
 """At work for so long, a GPU is as warm and as slow as it gets under its power limit."""
 
-RESTFUL = 50e-6
-"""Calls no longer leave a GPU time to cool, while L2 is flushed between them; see
-``measure.cuda.session``, whose times are taken in the same way."""
-
 LEAD = 4
-"""Flushes before a round of such calls: a launch from Python takes longer on a slow host."""
+"""Flushes before a round of short calls: a launch from Python takes longer on a slow host."""
 
 
 def interleave(

@@ -19,9 +19,11 @@ from spaces.cuda.hopper_tile import BLOCK
 from spaces.cuda.tile_copy import position_type
 from spaces.integers import round_up
 from spaces.kernel import Kernel, Launch
+from spaces.mapping_emit import indented
 
 START = 15
 """Number of the named barrier at which multiplying warps wait for the ring to be made."""
+_WHEN_EMPTY = "tw::mbarrier_wait(empty + 8 * stage, phase ^ 1);"
 
 
 @dataclass(frozen=True)
@@ -70,15 +72,15 @@ class HopperCode:
             *(["const u32 rank = tw::cluster_rank();"] if plan.grid.cluster_size > 1 else []),
             *self._start(),
             f"if (group == {plan.consumers}) {{",
-            *_indented(self._producer()),
+            *indented(self._producer()),
             "} else {",
-            *_indented(self._consumer()),
+            *indented(self._consumer()),
             "}",
         ]
         lines = [
             *plan.grid.table(self._table),
             f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
-            *_indented(body),
+            *indented(body),
             "}",
         ]
         return "\n".join(lines) + "\n"
@@ -104,9 +106,9 @@ class HopperCode:
             "    tw::mbarrier_init(full + 8 * i, 1);",
             f"    tw::mbarrier_init(empty + 8 * i, {multiplying * plan.cluster_tiles});",
             "  }",
-            *_indented(plan.slices.start_lines(exchanged)),
+            *indented(plan.slices.start_lines(exchanged)),
             "  tw::fence_barrier_init();",
-            *_indented(plan.slices.expect_lines(exchanged)),
+            *indented(plan.slices.expect_lines(exchanged)),
             "}",
             "tw::sync_warp();",
             *self._meet(),
@@ -160,7 +162,7 @@ class HopperCode:
                 # unrolled, addresses would not fit the few registers of a loading thread
                 "#pragma unroll 1",
                 "for (int step = 0; step < steps; step++) {",
-                *_indented(load),
+                *indented(load),
                 "}",
             ]
 
@@ -168,8 +170,8 @@ class HopperCode:
             *([f"tw::registers_down<{given}>();"] if given else []),
             f"if ({self._loads}) {{",
             "  u32 stage = 0, phase = 0;",
-            *_indented(plan.grid.emit(self._table, tile)),
-            *_indented(self._drain()),
+            *indented(plan.grid.emit(self._table, tile)),
+            *indented(self._drain()),
             "}",
             *plan.slices.others_lines(),
         ]
@@ -200,7 +202,7 @@ class HopperCode:
             return [
                 "if (whose == group) {",
                 f"  tw::sync_named({self._turn('group')});",
-                *_indented(self._tile()),
+                *indented(self._tile()),
                 "} else {",
                 "  stage += steps;",
                 f"  phase ^= stage / {plan.stages} & 1;",
@@ -243,10 +245,3 @@ class HopperCode:
                 plan.store.lines(),
             ),
         ]
-
-
-_WHEN_EMPTY = "tw::mbarrier_wait(empty + 8 * stage, phase ^ 1);"
-
-
-def _indented(lines: list[str]) -> list[str]:
-    return [f"  {line}" for line in lines]

@@ -10,6 +10,7 @@ from spaces.cuda.hopper_tile import BLOCK, STEP_BYTES
 from spaces.cuda.unrolled import unrolled
 from spaces.index import Index, index
 from spaces.mapping import repeat
+from spaces.mapping_emit import indented
 
 ELEMENTS = {
     "float16": "f16",
@@ -50,7 +51,7 @@ class MainLoop:
             *(self._promote() if self.plan.promotion else []),
             self.plan.next_stage,
         ]
-        return ["for (int step = 0; step < steps; step++) {", *_indented(step), "}", *last]
+        return ["for (int step = 0; step < steps; step++) {", *indented(step), "}", *last]
 
     def _ahead(self, last: Sequence[str]) -> list[str]:
         """Products of a step may still run when the next one starts.
@@ -60,7 +61,7 @@ class MainLoop:
         """
         plan = self.plan
         before = f"(stage == 0 ? {plan.stages - 1} : stage - 1)"
-        release = ["if (step > 0) {", *_indented(self._release(before)), "}"]
+        release = ["if (step > 0) {", *indented(self._release(before)), "}"]
         step = [*self._multiply(), "tw::wgmma_wait<1>();", *release, plan.next_stage]
         last_step = [
             "const int step = steps - 1;",
@@ -73,10 +74,10 @@ class MainLoop:
         ]
         return [
             "for (int step = 0; step < steps - 1; step++) {",
-            *_indented(step),
+            *indented(step),
             "}",
             "{",
-            *_indented(last_step),
+            *indented(last_step),
             "}",
         ]
 
@@ -133,8 +134,8 @@ class MainLoop:
         all_sums = repeat(plan.blocks, plan.registers // 8) * repeat(1, 8)
         return [
             f"if (step % {every} == {every - 1} || step + 1 == steps) {{",
-            *_indented(_settle("fresh", plan.blocks)),
-            *_indented(unrolled(all_sums, 0, body, "q")),
+            *indented(_settle("fresh", plan.blocks)),
+            *indented(unrolled(all_sums, 0, body, "q")),
             "}",
         ]
 
@@ -152,7 +153,3 @@ class MainLoop:
 
 def _settle(name: str, blocks: int) -> list[str]:
     return [f"tw::settle({name}[{block}]);" for block in range(blocks)]
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"  {line}" for line in lines]

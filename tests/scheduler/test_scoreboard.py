@@ -15,10 +15,10 @@ def schedule(values: tuple[int, ...], template: str = "one") -> Schedule:
     return Schedule(template, tuple(zip(NAMES, values, strict=True)))
 
 
-def board(latencies: dict[Schedule, float], name: str = "search") -> Scoreboard:
+def board(latencies: dict[Schedule, float]) -> Scoreboard:
     made = Scoreboard()
     for one, latency in latencies.items():
-        made.add(Measurement(one, Status.OK, latency, (latency,), round=name), 0.0)
+        made.add(Measurement(one, Status.OK, latency, (latency,)), 0.0)
     return made
 
 
