@@ -34,7 +34,7 @@ def numpy_seconds(workload: Workload, threads: int) -> float | None:
         return None
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "measure.baseline", str(threads)],
+            [sys.executable, "-P", "-m", "measure.baseline", str(threads)],
             input=json.dumps(workload.to_json()),
             env=environment(threads),
             capture_output=True,

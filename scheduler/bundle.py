@@ -13,7 +13,7 @@ from pathlib import Path
 from spaces.errors import InputError
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("spaces", "measure", "costmodel", "scheduler", "experiments")
+PACKAGES = ("spaces", "measure", "costmodel", "scheduler", "tilewright", "experiments")
 CONSTRAINTS = "constraints.txt"
 WHEELS = (
     "alembic",
@@ -40,7 +40,7 @@ if [ ! -d "$here/site" ] && ls "$here"/wheels/*.whl >/dev/null 2>&1; then
     --target "$here/site.new" "$here"/wheels/*.whl
   mv "$here/site.new" "$here/site"
 fi
-export PYTHONPATH="$here/site:$here/source${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONPATH="$here/site:$here/source:$here/source/scheduler/face${PYTHONPATH:+:$PYTHONPATH}"
 cd "$here"
 exec "$@"
 """

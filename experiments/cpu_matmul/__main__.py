@@ -30,7 +30,8 @@ from experiments.cpu_matmul.plot import draw
 from experiments.cpu_matmul.timing import interleave
 from measure.cpu.peak import measure_peaks
 from measure.database import Database
-from scheduler import best, tune
+from scheduler.best import best
+from scheduler.tuner import tune
 from spaces.target import detect_target
 
 HERE = Path(__file__).parent

@@ -11,8 +11,8 @@ from typing import Any
 from experiments.gpu_matmul.cases import Case
 from measure.database import Database
 from measure.executor import LocalExecutor
-from scheduler import tune
 from scheduler.cuda_function import CudaFunction
+from scheduler.tuner import tune
 from spaces.registry import space_for
 from spaces.target import detect_target
 

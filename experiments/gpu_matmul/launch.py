@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from scheduler import best
+from scheduler.best import best
 from spaces.operators import workload
 
 CALLS = 400  # fewer than the driver queues, so that none waits for the GPU

@@ -26,7 +26,8 @@ import numpy as np
 import threadpoolctl
 
 from experiments.cpu_matmul.timing import interleave
-from scheduler import best, tune
+from scheduler.best import best
+from scheduler.tuner import tune
 from spaces.operators import workload
 from spaces.target import detect_target
 

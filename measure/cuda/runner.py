@@ -150,7 +150,7 @@ class CudaRunner:
                 raise RuntimeError("the runner is closed")
             self._rest = b""
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "measure.cuda.server", str(os.getpid()), self._opener],
+                [sys.executable, "-P", "-m", "measure.cuda.server", str(os.getpid()), self._opener],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},

@@ -16,7 +16,7 @@ import torch
 
 from measure.database import Database
 from measure.measurement import Measurement, Status
-from scheduler import best
+from scheduler.best import best
 from scheduler.cpu_function import CpuFunction
 from spaces.errors import InputError
 from spaces.operators import workload
@@ -201,7 +201,7 @@ def run_python(text: str, **environment: str) -> str:
 CALL = """
 import sys
 import numpy as np
-from scheduler import best
+from scheduler.best import best
 from spaces.operators import workload
 call = best(workload("matmul", m=8, n=16, k=8), "cpu", None)
 result = call(np.ones((8, 8), np.float32), np.ones((8, 16), np.float32))

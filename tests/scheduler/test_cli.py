@@ -21,8 +21,9 @@ from spaces.schedule import Schedule
 from spaces.target import target_from_json
 
 SMALL = ("matmul", "m=64", "n=64", "k=64")
-COMMAND = (sys.executable, "-m", "scheduler.cli")
+COMMAND = (sys.executable, "-m", "tilewright")
 ROOT = Path(__file__).parents[2]
+PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,7 +35,7 @@ def _cache(tmp_path_factory):
 
 
 def start(*arguments, **options):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": PATHS}
     return subprocess.Popen([*COMMAND, *arguments], env=environment, text=True, **options)
 
 
@@ -89,7 +90,7 @@ def test_tune_keeps_what_it_reports(tuned):
 def test_tune_shows_a_live_table_on_a_terminal(tmp_path):
     terminal, inside = pty.openpty()
     budget = ("--trials", "8", "--seconds", "100", "--db", str(tmp_path / "tuning.db"))
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"}
+    environment = os.environ | {"PYTHONPATH": PATHS, "TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(
         [*COMMAND, "tune", *SMALL, *budget], env=environment, stdout=inside
     ) as process:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from scheduler import best
+from scheduler.best import best
 from scheduler.cuda_arrays import DevicePort
 from spaces.errors import InputError
 from spaces.operators import workload

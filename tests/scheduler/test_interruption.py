@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from measure.database import Database
-from scheduler import tune
 from scheduler.progress import Progress, Stop
+from scheduler.tuner import tune
 from spaces.operators import workload
 from spaces.target import detect_target
 

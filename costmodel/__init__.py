@@ -1,0 +1,1 @@
+"""Predicts how fast a schedule is, before anyone runs it."""

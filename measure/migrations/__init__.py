@@ -1,0 +1,1 @@
+"""Brings the tables of an older tuning database to the present schema, by Alembic."""

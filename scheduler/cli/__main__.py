@@ -1,5 +1,0 @@
-"""``python -m scheduler.cli`` is ``tilewright``."""
-
-from scheduler.cli import main
-
-main()

@@ -1,0 +1,84 @@
+"""What users import: ``from tilewright import best, query, tune, workload``.
+
+Every function takes workloads and targets as objects or as text::
+
+    tune('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"', "cpu", seconds=60)
+
+The work is done by four packages, ``spaces``, ``measure``, ``costmodel`` and ``scheduler``.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+_PACKAGES = ("spaces", "measure", "costmodel", "scheduler")
+_ROOT = next(p for p in Path(__file__).resolve().parents if (p / "spaces/errors.py").is_file())
+
+
+def _import_packages() -> None:
+    """Import Tilewright's own packages, even where the user's folder has a ``measure.py``.
+
+    Once they are imported, their modules find each other whatever ``sys.path`` says.
+    """
+    sys.path.insert(0, str(_ROOT))
+    try:
+        for name in _PACKAGES:
+            found = import_module(name).__file__
+            if found is None or Path(found).resolve().parent != _ROOT / name:
+                raise ImportError(
+                    f"Tilewright has a package named {name!r}, but {found} was imported under "
+                    "that name before; rename that module"
+                )
+    finally:
+        sys.path.remove(str(_ROOT))
+
+
+_import_packages()
+
+from scheduler.best import best  # noqa: E402
+from scheduler.progress import Progress, Stop, TuningResult  # noqa: E402
+from scheduler.query import Answer, Provenance, query  # noqa: E402
+from scheduler.tuner import tune  # noqa: E402
+from spaces.errors import InputError  # noqa: E402
+from spaces.operators import workload  # noqa: E402
+from spaces.schedule import Schedule  # noqa: E402
+from spaces.target import Target, detect_target  # noqa: E402
+from spaces.version import VERSION  # noqa: E402
+from spaces.workload import Workload  # noqa: E402
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+__all__ = [
+    "Answer",
+    "Database",
+    "InputError",
+    "Progress",
+    "Provenance",
+    "Schedule",
+    "Stop",
+    "Target",
+    "TuningResult",
+    "Workload",
+    "__version__",
+    "best",
+    "detect_target",
+    "query",
+    "tune",
+    "workload",
+]
+
+
+__version__ = VERSION
+
+
+def __getattr__(name: str) -> Any:
+    """``Database``, which takes a while to import, when it is asked for."""
+    if name == "Database":
+        from measure.database import Database
+
+        return Database
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Says what can be scheduled, and how: workloads, targets, mappings, templates, generated code."""

@@ -1,0 +1,88 @@
+"""The package ``tilewright``: what users import, also beside modules named as ours."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tilewright
+
+ROOT = Path(__file__).parents[2]
+PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
+PACKAGES = ("spaces", "measure", "costmodel", "scheduler")
+
+
+def python(*arguments: str, cwd: Path, path: str = PATHS) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": path}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True)
+
+
+@pytest.fixture
+def clash(tmp_path):
+    """A user's folder with modules named as ours."""
+    for name in PACKAGES:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the user\\'s own module')\n")
+    return tmp_path
+
+
+def test_everything_named_is_there():
+    for name in tilewright.__all__:
+        assert getattr(tilewright, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = tilewright.nonsense
+
+
+def test_importing_it_loads_no_heavy_library(tmp_path):
+    heavy = "{'torch', 'ray', 'cuda', 'xgboost', 'sqlalchemy', 'alembic'}"
+    done = python("-c", f"import sys, tilewright; print({heavy} & set(sys.modules))", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+def test_modules_of_the_user_do_not_hide_ours(clash):
+    done = python("-m", "tilewright", "query", "matmul", "m=8", "n=8", "k=8", cwd=clash)
+    assert (done.returncode, "predicted" in done.stdout) == (0, True), done.stderr
+    script = clash / "script.py"
+    script.write_text("from tilewright import query, workload\nprint(query.__module__)\n")
+    assert python(str(script), cwd=clash).stdout == "scheduler.query\n"
+
+
+def test_a_module_of_the_user_that_was_imported_before_is_named(tmp_path):
+    (tmp_path / "measure.py").write_text("")
+    done = python("-c", "import measure, tilewright", cwd=tmp_path)
+    assert "ImportError: Tilewright has a package named 'measure'" in done.stderr
+    assert str(tmp_path / "measure.py") in done.stderr
+
+
+def test_every_package_says_what_it_is_for():
+    folders = {path.parent for name in PACKAGES for path in (ROOT / name).rglob("*.py")}
+    for folder in folders:
+        if folder.name == "face":
+            continue
+        text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text()))
+        assert text, folder
+        assert text.split("\n\n")[0].endswith((".", "``.")), folder
+
+
+@pytest.mark.slow
+def test_a_wheel_has_all_it_needs(tmp_path):
+    command = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    done = python(*command, "--wheel-dir", str(tmp_path), str(ROOT), cwd=tmp_path)
+    (wheel,) = tmp_path.glob("tilewright-*.whl")
+    installed = tmp_path / "installed"
+    command = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", str(installed))
+    done = python(*command, str(wheel), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in (*PACKAGES, "tilewright"):
+        assert (installed / name / "py.typed").exists()
+    words = ("tune", "matmul", "m=32", "n=32", "k=32", "--trials", "8", "--db", "x.db")
+    done = python("-m", "tilewright", *words, cwd=tmp_path, path=str(installed))
+    assert done.returncode == 0, done.stderr
+    script = "import scheduler; print(scheduler.__file__)"
+    done = python("-c", script, cwd=tmp_path, path=str(installed))
+    assert done.stdout == f"{installed / 'scheduler/__init__.py'}\n"
