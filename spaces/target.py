@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from spaces.canonical import canonical_json
-from spaces.errors import InputError
+from spaces.errors import InputError, shown
+from spaces.limits import check
 
 
 @dataclass(frozen=True)
 class Target:
-    """A machine to make kernels for. All fields are JSON values: the target is its description."""
+    """A machine to make kernels for. All fields are JSON values: the target is its description.
+
+    Each field declares what it may hold (``spaces.limits``), so that a description from anywhere
+    is one that spaces can be made of; any other raises :class:`InputError` where it is made.
+    """
 
     kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for name, limit in _limits(type(self)).items():
+            check(name, getattr(self, name), limit)
 
     def to_json(self) -> dict[str, Any]:
         """The description as a JSON object; :func:`target_from_json` reads it back."""
@@ -23,21 +32,11 @@ class Target:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
-        """The target with these fields, as read from JSON; TypeError if one is not as declared."""
-        types = get_type_hints(cls)
-        values = dict(fields)
-        for name, value in values.items():
-            wanted = types.get(name)
-            if wanted == tuple[str, ...] and isinstance(value, list | tuple):
-                values[name] = tuple(value)
-                fits = all(isinstance(word, str) for word in value)
-            elif wanted is float:
-                fits = type(value) in (int, float)
-            else:
-                fits = type(value) is wanted
-            if not fits:
-                raise TypeError(f"{name}={value!r}")
-        return cls(**values)
+        """The target with these fields, as read from JSON.
+
+        TypeError if one is missing or unknown, :class:`InputError` if it holds what it may not.
+        """
+        return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()})
 
     @property
     def fingerprint(self) -> str:
@@ -49,6 +48,12 @@ class Target:
     def summary(self) -> str:
         """One line for people."""
         raise NotImplementedError
+
+
+def _limits(kind: type[Target]) -> dict[str, Container[object]]:
+    """What each field may hold, by its name."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: get_args(h)[1] for name, h in hints.items() if get_origin(h) is Annotated}
 
 
 def detect_target(name: str, **options: Any) -> Target:
@@ -82,6 +87,6 @@ def target_from_json(data: Mapping[str, Any]) -> Target:
             from spaces.cuda.target import CudaTarget
 
             return CudaTarget.from_fields(fields)
-    except TypeError as error:
+    except (TypeError, InputError) as error:
         raise InputError(f"malformed description of a {kind} target: {error}") from None
-    raise InputError(f"unknown kind of target {kind!r}; allowed: cpu, cuda")
+    raise InputError(f"unknown kind of target {shown(kind)}; allowed: cpu, cuda")

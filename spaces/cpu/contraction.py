@@ -109,9 +109,10 @@ class Contraction(Template):
 
 
 def _geometric(least: int, most: int, halves: bool = False) -> tuple[int, ...]:
-    """Powers of two times ``least`` up to ``most``, with the points half-way if asked."""
-    values = []
-    while least <= most:
-        values += [least, least * 3 // 2] if halves else [least]
-        least *= 2
-    return tuple(value for value in values if value <= most)
+    """Powers of two times ``least`` up to ``most``, with the points half-way if asked; where the
+    caches are so unlike others that there is none, ``least`` alone."""
+    values, value = [], least
+    while value <= most:
+        values += [value, value * 3 // 2] if halves else [value]
+        value *= 2
+    return tuple(value for value in values if value <= most) or (least,)

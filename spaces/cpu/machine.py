@@ -16,9 +16,14 @@ UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 
 @cache
 def cpu_model() -> str:
-    """The processor's name, with family and model numbers where the system tells them."""
+    """The processor's name, with family and model numbers where the system tells them; of
+    printable characters, at most 256."""
+    return "".join(filter(str.isprintable, _cpu_model()))[:256]
+
+
+def _cpu_model() -> str:
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
         return _sysctl("machdep.cpu.brand_string") or platform.processor() or "unknown"
     fields = dict(re.findall(r"^([^\t:]+?)\s*: (.*)$", text.split("\n\n")[0], re.MULTILINE))
@@ -46,7 +51,7 @@ def cache_bytes(level: int) -> int:
     the system does not tell, and the next lower level's where there is no such cache."""
     for index in sorted(CPU_ROOT.glob("cpu0/cache/index*")):
         if _read(index / "level") == str(level) and _read(index / "type") != "Instruction":
-            return _size(_read(index / "size"))
+            return _size(_read(index / "size")) or DEFAULT_CACHES[level]
     if level == 3 and (CPU_ROOT / "cpu0/cache/index0").exists():
         return cache_bytes(2)
     names = {1: "hw.l1dcachesize", 2: "hw.l2cachesize", 3: "hw.l3cachesize"}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.machine import cache_bytes, core_count, cpu_model
 from spaces.errors import InputError
+from spaces.limits import NAME, Flag, Text, Texts, Whole
 from spaces.target import Target
 
 # -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
@@ -27,21 +28,21 @@ class CpuTarget(Target):
 
     kind: ClassVar[str] = "cpu"
 
-    model: str
-    architecture: str
-    isa: str
-    vector_bytes: int
-    vector_registers: int
-    fma: bool
-    bf16_dot: bool
-    cores: int
-    threads: int
-    l1_bytes: int
-    l2_bytes: int
-    l3_bytes: int
-    compiler: str
-    compiler_version: str
-    flags: tuple[str, ...]
+    model: Annotated[str, NAME]
+    architecture: Annotated[str, NAME]
+    isa: Annotated[str, NAME]
+    vector_bytes: Annotated[int, Whole(8, 256, doubling=True)]
+    vector_registers: Annotated[int, Whole(8, 256)]
+    fma: Annotated[bool, Flag()]
+    bf16_dot: Annotated[bool, Flag()]
+    cores: Annotated[int, Whole(1, 65536)]
+    threads: Annotated[int, Whole(1, 65536)]
+    l1_bytes: Annotated[int, Whole(4 << 10, 1 << 30)]
+    l2_bytes: Annotated[int, Whole(32 << 10, 1 << 40)]
+    l3_bytes: Annotated[int, Whole(32 << 10, 1 << 40)]
+    compiler: Annotated[str, NAME]
+    compiler_version: Annotated[str, NAME]
+    flags: Annotated[tuple[str, ...], Texts(64, Text(256))]
 
     @property
     def summary(self) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from importlib import metadata
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from spaces.errors import InputError
+from spaces.limits import NAME, Real, Text, Texts, Whole
 from spaces.target import Target
 
 _NO_DEVICE = (
@@ -14,6 +16,17 @@ _NO_DEVICE = (
     "`pip install 'tilewright[cuda]'` ({why}); without one, name the hardware, such as "
     "cuda:sm_90a, to generate, verify and compile kernels"
 )
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Names of GPU architectures: ``sm_``, two or three digits, ``a`` or ``f`` at most."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, str) and re.fullmatch(r"sm_[0-9]{2,3}[af]?", value) is not None
+
+    def __str__(self) -> str:
+        return "names such as sm_80 or sm_90a"
 
 
 @dataclass(frozen=True)
@@ -29,25 +42,25 @@ class CudaTarget(Target):
 
     kind: ClassVar[str] = "cuda"
 
-    name: str
-    model: str
-    multiprocessors: int
-    registers_per_multiprocessor: int
-    registers_per_thread: int
-    shared_per_multiprocessor: int
-    shared_per_block: int
-    threads_per_multiprocessor: int
-    threads_per_block: int
-    blocks_per_multiprocessor: int
-    l2_bytes: int
-    bandwidth: float
-    clock: float
-    float32_flops: int
-    float64_flops: int
-    tensor_flops: int
-    features: tuple[str, ...]
-    compiler: str
-    compiler_version: str
+    name: Annotated[str, Architecture()]
+    model: Annotated[str, NAME]
+    multiprocessors: Annotated[int, Whole(1, 65536)]
+    registers_per_multiprocessor: Annotated[int, Whole(1 << 10, 1 << 24)]
+    registers_per_thread: Annotated[int, Whole(16, 4096)]
+    shared_per_multiprocessor: Annotated[int, Whole(1 << 10, 1 << 30)]
+    shared_per_block: Annotated[int, Whole(1 << 10, 1 << 30)]
+    threads_per_multiprocessor: Annotated[int, Whole(32, 1 << 20)]
+    threads_per_block: Annotated[int, Whole(32, 1 << 16)]
+    blocks_per_multiprocessor: Annotated[int, Whole(1, 4096)]
+    l2_bytes: Annotated[int, Whole(1 << 10, 1 << 40)]
+    bandwidth: Annotated[float, Real(1e6, 1e18)]
+    clock: Annotated[float, Real(1e3, 1e15)]
+    float32_flops: Annotated[int, Whole(1, 1 << 24)]
+    float64_flops: Annotated[int, Whole(1, 1 << 24)]
+    tensor_flops: Annotated[int, Whole(1, 1 << 24)]
+    features: Annotated[tuple[str, ...], Texts(64, Text(64))]
+    compiler: Annotated[str, NAME]
+    compiler_version: Annotated[str, NAME]
 
     @property
     def summary(self) -> str:

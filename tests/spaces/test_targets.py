@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+from typing import Annotated, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pytest
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import GENERIC, detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.target import detect_cpu
 from spaces.errors import InputError
+from spaces.limits import Real, Whole
+from spaces.operators import workload
+from spaces.registry import space_for
 from spaces.target import detect_target, target_from_json
 
 
@@ -25,20 +31,89 @@ def test_a_description_reads_back_as_the_same_target(name):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("name", "field", "value", "allowed"),
     [
-        ("threads", "2"),
-        ("threads", True),
-        ("l1_bytes", 1.5),
-        ("flags", "-O2"),
-        ("flags", [["-O2"]]),
-        ("model", None),
-        ("unknown", 1),
+        ("cpu", "threads", "2", "whole numbers from 1"),
+        ("cpu", "threads", True, "whole numbers"),
+        ("cpu", "threads", 0, "whole numbers from 1"),
+        ("cpu", "threads", 10**9, "to 65536"),
+        ("cpu", "cores", -1, "whole numbers from 1"),
+        ("cpu", "l1_bytes", 1.5, "whole numbers"),
+        ("cpu", "l1_bytes", 0, "whole numbers"),
+        ("cpu", "l2_bytes", 0, "whole numbers"),
+        pytest.param("cpu", "l2_bytes", 10**5000, "whole numbers", id="digits"),
+        ("cpu", "l3_bytes", 10**40, "whole numbers"),
+        ("cpu", "vector_bytes", 0, "powers of two"),
+        ("cpu", "vector_bytes", -64, "powers of two"),
+        ("cpu", "vector_bytes", 48, "powers of two"),
+        ("cpu", "vector_bytes", 10**18, "powers of two"),
+        ("cpu", "vector_registers", 0, "whole numbers"),
+        ("cpu", "fma", 1, "true or false"),
+        ("cpu", "flags", "-O2", "at most 64 texts"),
+        ("cpu", "flags", [["-O2"]], "at most 64 texts"),
+        ("cpu", "flags", ["-O2"] * 65, "at most 64 texts"),
+        ("cpu", "flags", ["\x1b[31m"], "printable"),
+        ("cpu", "model", None, "printable"),
+        ("cpu", "model", "\x1b]0;PWNED\x07", "printable"),
+        ("cpu", "model", "\ud800", "printable"),
+        ("cpu", "model", "right\u202eleft", "printable"),
+        ("cpu", "model", "x" * 257, "at most 256"),
+        ("cpu", "isa", "avx2\n", "printable"),
+        ("cuda:sm_90a", "name", "sm_", "names such as sm_80"),
+        ("cuda:sm_90a", "name", "90", "names such as sm_80"),
+        ("cuda:sm_90a", "name", "sm_90a\n", "names such as sm_80"),
+        ("cuda:sm_90a", "model", "\x1b[31m", "printable"),
+        ("cuda:sm_90a", "multiprocessors", 0, "whole numbers"),
+        ("cuda:sm_90a", "shared_per_block", -1, "whole numbers"),
+        ("cuda:sm_90a", "bandwidth", 0, "numbers from"),
+        ("cuda:sm_90a", "bandwidth", float("inf"), "numbers from"),
+        ("cuda:sm_90a", "bandwidth", float("nan"), "numbers from"),
+        ("cuda:sm_90a", "clock", 10**400, "numbers from"),
+        ("cuda:sm_90a", "features", [1], "texts"),
+        ("cpu", "unknown", 1, ""),
     ],
 )
-def test_malformed_descriptions_are_refused(field, value):
-    with pytest.raises(InputError, match=f"malformed description of a cpu target: .*{field}"):
-        target_from_json(detect_cpu().to_json() | {field: value})
+def test_malformed_descriptions_are_refused(name, field, value, allowed):
+    target = detect_target(name)
+    with pytest.raises(InputError, match=rf"malformed description .*{field}.*{allowed}") as error:
+        target_from_json(target.to_json() | {field: value})
+    message = str(error.value)
+    assert message.isprintable()
+    assert len(message) < 300
+    if field != "unknown":
+        with pytest.raises(InputError, match=field):
+            dataclasses.replace(target, **{field: value})
+
+
+def test_every_field_of_a_target_has_a_limit():
+    for target in (detect_target("cpu"), detect_target("cuda:sm_90a")):
+        hints = get_type_hints(type(target), include_extras=True)
+        for field in dataclasses.fields(target):
+            assert get_origin(hints[field.name]) is Annotated, field.name
+
+
+def test_spaces_are_made_of_all_targets_within_their_limits():
+    """What the limits let through may be unlike any machine, but breaks nothing that reads it."""
+    generator = np.random.default_rng(5)
+    for _ in range(40):
+        target = _strange(detect_target(generator.choice(["cpu", "cuda:sm_90a"])), generator)
+        shape = {name: int(generator.integers(1, 400)) for name in "mnk"}
+        with contextlib.suppress(InputError):
+            space = space_for(workload("matmul", **shape), target)
+            drawn = space.sample(generator, 8)
+            space.quantities(drawn)
+
+
+def _strange(target, generator):
+    """``target`` with some of its numbers at the ends of what is allowed."""
+    hints = get_type_hints(type(target), include_extras=True)
+    limits = {name: get_args(hint)[1] for name, hint in hints.items() if name != "kind"}
+    ends = {
+        name: int(generator.choice([limit.least, limit.most]))
+        for name, limit in limits.items()
+        if isinstance(limit, Whole | Real) and generator.random() < 0.4
+    }
+    return dataclasses.replace(target, **ends)
 
 
 def test_a_missing_field_and_an_unknown_kind_are_refused():
