@@ -1,0 +1,205 @@
+"""Which tests are to see changes of which files, and how many changes are drawn there.
+
+In the order of what an unseen change would cost: first what decides whether a kernel is right.
+Tests that end soonest stand first, since the first failure ends a trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Area:
+    """Files that are changed, ``draws`` times in all, and the tests of theirs; both as patterns
+    below the root."""
+
+    name: str
+    sources: tuple[str, ...]
+    tests: tuple[str, ...]
+    draws: int
+
+    def files(self, root: Path) -> list[Path]:
+        """The files to be changed, below ``root``, each once."""
+        return list(_found(self.sources, root))
+
+    def test_files(self, root: Path) -> list[Path]:
+        """The tests to be run, below ``root``."""
+        return list(_found(self.tests, root))
+
+
+def _found(patterns: tuple[str, ...], root: Path) -> Iterator[Path]:
+    files = (path for pattern in patterns for path in sorted(root.glob(pattern)))
+    return iter(dict.fromkeys(path.relative_to(root) for path in files))
+
+
+AREAS = (
+    Area(
+        "verdicts on CPU kernels",
+        (
+            "measure/cpu/child.c",
+            "measure/cpu/compare.c",
+            "measure/cpu/zone.c",
+            "measure/cpu/server.c",
+            "measure/cpu/plan.c",
+            "measure/cpu/timer.c",
+            "measure/cpu/problem.py",
+        ),
+        (
+            "tests/measure/cpu/test_verdicts*.py",
+            "tests/measure/cpu/test_faults.py",
+            "tests/measure/cpu/test_protocol*.py",
+            "tests/measure/cpu/test_r*.py",
+            "tests/measure/cpu/test_o*.py",
+            "tests/measure/cpu/test_timing*.py",
+        ),
+        80,
+    ),
+    Area("threads", ("measure/cpu/pool.c",), ("tests/measure/cpu/test_pool.py",), 15),
+    Area(
+        "what is right",
+        (
+            "spaces/allowance*.py",
+            "spaces/expression*.py",
+            "spaces/workload.py",
+            "spaces/functions.py",
+            "spaces/dtypes.py",
+            "measure/inputs.py",
+        ),
+        (
+            "tests/spaces/test_allow*.py",
+            "tests/spaces/test_workload.py",
+            "tests/spaces/test_expression*.py",
+            "tests/measure/test_inputs.py",
+        ),
+        50,
+    ),
+    Area(
+        "records",
+        (
+            "measure/record*.py",
+            "measure/fields.py",
+            "measure/rows.py",
+            "measure/jsonl.py",
+            "measure/inserting.py",
+            "measure/distance.py",
+            "measure/database*.py",
+            "measure/engine.py",
+            "measure/ranking.py",
+            "measure/run.py",
+        ),
+        ("tests/measure/test_record*.py", "tests/measure/test_d*.py"),
+        45,
+    ),
+    Area(
+        "builds and runs",
+        (
+            "measure/executor.py",
+            "measure/timing.py",
+            "measure/cpu/runner.py",
+            "measure/cpu/builder.py",
+            "measure/cpu/compilation.py",
+            "measure/cpu/cache.py",
+            "measure/cpu/binaries.py",
+        ),
+        (
+            "tests/measure/test_timing.py",
+            "tests/measure/test_executor.py",
+            "tests/measure/cpu/test_c*.py",
+            "tests/measure/cpu/test_b*.py",
+            "tests/measure/cpu/test_r*.py",
+            "tests/measure/cpu/test_f*.py",
+        ),
+        40,
+    ),
+    Area(
+        "mappings and layouts",
+        (
+            "spaces/mapping*.py",
+            "spaces/layout.py",
+            "spaces/index.py",
+            "spaces/polynomials.py",
+            "spaces/space.py",
+            "spaces/schedule.py",
+        ),
+        (
+            "tests/spaces/test_mapping*.py",
+            "tests/spaces/test_layout*.py",
+            "tests/spaces/test_index.py",
+            "tests/spaces/test_space*.py",
+            "tests/spaces/test_schedule.py",
+        ),
+        45,
+    ),
+    Area(
+        "tuning",
+        (
+            "scheduler/pace.py",
+            "scheduler/scoreboard.py",
+            "scheduler/limits.py",
+            "scheduler/history.py",
+            "scheduler/evolutionary.py",
+            "scheduler/tuner.py",
+            "scheduler/transfer.py",
+        ),
+        (
+            "tests/scheduler/test_pace.py",
+            "tests/scheduler/test_scoreboard.py",
+            "tests/scheduler/test_limits.py",
+            "tests/scheduler/test_tuner*.py",
+            "tests/scheduler/test_search.py",
+            "tests/scheduler/test_transfer.py",
+        ),
+        40,
+    ),
+    Area(
+        "functions",
+        (
+            "scheduler/arrays.py",
+            "scheduler/best.py",
+            "scheduler/query.py",
+            "scheduler/cpu_function.py",
+            "scheduler/machine.py",
+        ),
+        ("tests/scheduler/test_query.py", "tests/scheduler/test_best*.py"),
+        25,
+    ),
+    Area("predictions", ("costmodel/*.py",), ("tests/costmodel/test_*.py",), 20),
+    Area(
+        "CPU templates",
+        ("spaces/cpu/*.py",),
+        ("tests/spaces/cpu/test_*.py", "tests/spaces/test_vector_math.py"),
+        25,
+    ),
+    Area(
+        "the emulator",
+        ("measure/cuda/emulator/*.cpp", "measure/cuda/emulator/*.py"),
+        (
+            "tests/measure/cuda/test_numbers.py",
+            "tests/measure/cuda/test_emulated*.py",
+            "tests/measure/cuda/test_block_kernels.py",
+            "tests/measure/cuda/test_bugs*.py",
+            "tests/measure/cuda/test_planted_bugs.py",
+            "tests/measure/cuda/test_verify.py",
+        ),
+        40,
+    ),
+    Area(
+        "GPU launches",
+        (
+            "measure/cuda/launching.py",
+            "measure/cuda/server.py",
+            "measure/cuda/session.py",
+            "measure/cuda/runner.py",
+        ),
+        (
+            "tests/measure/cuda/test_launch*.py",
+            "tests/measure/cuda/test_driver.py",
+            "tests/measure/cuda/test_runner.py",
+        ),
+        15,
+    ),
+    Area("GPU templates", ("spaces/cuda/*.py",), ("tests/spaces/cuda/test_*.py",), 20),
+)
