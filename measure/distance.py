@@ -10,13 +10,15 @@ from spaces.workload import Workload
 def distance(first: Workload, second: Workload) -> tuple[int, float]:
     """How far apart two workloads of one operator are; compares as it stands.
 
-    First the number of words they differ in (dtypes, layouts, epilogue), then the Euclidean
-    distance of their shapes in log2 of the extents: 1.0 is one axis twice as long.
+    First the number of words they differ in (dtypes, layouts, epilogue), a word that only one of
+    them has included; then the Euclidean distance of their shapes in log2 of the extents: 1.0 is
+    one axis twice as long.
     """
-    words = [
-        one != other
-        for one, other in zip(first.parameters, second.parameters, strict=True)
-        if isinstance(one[1], str)
-    ]
+    one, other = _words(first), _words(second)
+    different = sum(one.get(name) != other.get(name) for name in one.keys() | other.keys())
     ratios = (math.log2(axis.extent / second.extents[axis.name]) for axis in first.axes)
-    return sum(words), math.hypot(*ratios)
+    return different, math.hypot(*ratios)
+
+
+def _words(workload: Workload) -> dict[str, str]:
+    return {name: value for name, value in workload.parameters if isinstance(value, str)}

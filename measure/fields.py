@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from spaces.errors import InputError
+from spaces.schedule import LARGEST
+from spaces.text import is_plain, spelled_out
+
+MOST_PROSE = 20_000
+"""Characters that are kept of an error's text."""
 
 
 class Fields:
@@ -27,9 +32,15 @@ class Fields:
         return self._left.pop(name)
 
     def text(self, name: str) -> str:
-        """A string."""
+        """A string that can be printed, of a reasonable length."""
         value = self.take(name)
-        return value if isinstance(value, str) else self._refuse(name, value, "text")
+        return str(value) if is_plain(value) else self._refuse(name, value, "printable text")
+
+    def prose(self, name: str) -> str:
+        """A string that others wrote for people: spelled out, and cut off where it goes on and
+        on, instead of refused."""
+        value = self.take(name)
+        return prose(value) if isinstance(value, str) else self._refuse(name, value, "text")
 
     def choice(self, name: str, allowed: Iterable[str]) -> str:
         """One of the strings ``allowed``."""
@@ -40,6 +51,14 @@ class Fields:
         """A finite number; zero has no sign, since not every database keeps it."""
         value = self.take(name)
         return float(value) + 0.0 if _finite(value) else self._refuse(name, value, "a number")
+
+    def optional(self, name: str, least: float = -math.inf) -> float | None:
+        """A finite number above ``least``, or null."""
+        value = self.take(name)
+        if value is None or (_finite(value) and value > least):
+            return None if value is None else float(value) + 0.0
+        above = "" if least == -math.inf else f" above {least:g}"
+        return self._refuse(name, value, f"a number{above}, or null")
 
     def numbers(self, name: str) -> tuple[float, ...]:
         """A list of finite numbers."""
@@ -53,6 +72,14 @@ class Fields:
         value = self.take(name)
         return dict(value) if isinstance(value, Mapping) else self._refuse(name, value, "an object")
 
+    def description(self, name: str) -> dict[str, Any]:
+        """A JSON object whose texts can be printed and whose numbers are of 64 bits."""
+        value = self.mapping(name)
+        for part in _parts(value):
+            if not (is_plain(part) if isinstance(part, str) else _fits(part)):
+                self._refuse(name, part, "printable text and numbers of 64 bits in it")
+        return value
+
     def finish(self) -> None:
         """Refuse fields that nobody took."""
         for name in self._left:
@@ -62,5 +89,31 @@ class Fields:
         raise InputError(f"{name}={value!r:.80} is not allowed; allowed: {allowed}")
 
 
+def prose(text: str) -> str:
+    """Text for people, as it is kept: spelled out, and cut off where it goes on and on."""
+    spelled = spelled_out(text[: MOST_PROSE + 1])
+    return spelled if len(spelled) <= MOST_PROSE else spelled[:MOST_PROSE] + " ..."
+
+
 def _finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and _fits(value)
+
+
+def _fits(value: object) -> bool:
+    """Whether a number is finite and a float can hold it; anything else fits."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or abs(value) <= LARGEST
+
+
+def _parts(value: object) -> Iterator[object]:
+    """All keys and values inside a JSON value that are no lists or objects themselves."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield name
+            yield from _parts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _parts(inner)
+    else:
+        yield value

@@ -90,11 +90,11 @@ def record_from_json(data: object, id: int | None = None) -> Record:
     """The record that :meth:`Record.to_json` described; :class:`InputError` if malformed."""
     fields = Fields(data)
     record = Record(
-        workload=_workload(canonical_json(fields.mapping("workload"))),
-        target=_target(canonical_json(fields.mapping("target"))),
+        workload=_workload(canonical_json(fields.description("workload"))),
+        target=_target(canonical_json(fields.description("target"))),
         space_version=fields.text("space_version"),
         measurement=_measurement(fields),
-        session=fields.text("session"),
+        session=fields.prose("session"),
         recorded_at=fields.number("recorded_at"),
         id=id,
     )
@@ -104,9 +104,7 @@ def record_from_json(data: object, id: int | None = None) -> Record:
 
 def _measurement(fields: Fields) -> Measurement:
     status = Status(fields.choice("status", Status))
-    score, kind = fields.take("score"), fields.take("error_kind")
-    if score is not None and not (isinstance(score, int | float) and 0 < score < float("inf")):
-        raise InputError(f"score={score!r:.80} is not allowed; allowed: positive seconds, or null")
+    score, kind = fields.optional("score", least=0.0), fields.take("error_kind")
     if status is Status.OK and score is None:
         raise InputError("a measurement with status 'ok' needs a score")
     if kind is not None and kind not in list(ErrorKind):
@@ -114,13 +112,13 @@ def _measurement(fields: Fields) -> Measurement:
     return Measurement(
         schedule=Schedule.from_json(fields.mapping("schedule")),
         status=status,
-        score=None if score is None else float(score),
+        score=score,
         samples=fields.numbers("samples"),
         reference_samples=fields.numbers("reference_samples"),
         clock=fields.text("clock"),
         round=fields.choice("round", ROUNDS),
         error_kind=None if kind is None else ErrorKind(kind),
-        error_text=fields.text("error_text"),
+        error_text=fields.prose("error_text"),
         build_seconds=fields.number("build_seconds"),
         run_seconds=fields.number("run_seconds"),
         started_at=fields.number("started_at"),

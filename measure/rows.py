@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from measure.fields import prose
 from measure.jsonl import parse_json
 from measure.measurement import Measurement
 from measure.record import Record, record_from_json
@@ -34,7 +35,7 @@ def to_row(record: Record) -> dict[str, Any]:
     Raises :class:`InputError` for a record that could not be read back.
     """
     data = record.to_json()
-    data |= {column: _printable(data[column]) for column in ("error_text", "session")}
+    data |= {column: prose(data[column]) for column in ("error_text", "session")}
     try:
         data = parse_json(canonical_json(data))  # whatever kind of float or mapping it was
     except TypeError as error:
@@ -64,8 +65,3 @@ def _rank_score(measurement: Measurement) -> float | None:
     if not measurement.ok or measurement.score is None:
         return None
     return measurement.score * (1.0 if measurement.round == "final" else HANDICAP)
-
-
-def _printable(text: str) -> str:
-    """Text without what some database cannot hold: NUL and bytes that are no UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

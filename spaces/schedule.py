@@ -8,8 +8,12 @@ from functools import cached_property
 
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
+from spaces.text import is_plain
 
 Value = int | str | bool
+
+MOST_DECISIONS = 256
+LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +53,24 @@ class Schedule:
     def from_json(data: Mapping[str, object]) -> Schedule:
         """The schedule in ``data``. Only its form is checked: a space validates its values."""
         template, decisions = data.get("template"), data.get("decisions")
-        if not isinstance(template, str) or not isinstance(decisions, Mapping):
-            raise InputError(f"not a schedule: {dict(data)!r}; needs 'template' and 'decisions'")
+        if not is_plain(template) or not isinstance(decisions, Mapping):
+            raise InputError(
+                f"not a schedule: {dict(data)!r:.80}; needs 'template' and 'decisions'"
+            )
+        if len(decisions) > MOST_DECISIONS:
+            raise InputError(f"{len(decisions)} decisions; allowed: up to {MOST_DECISIONS}")
         for name, value in decisions.items():
-            if not isinstance(name, str) or not isinstance(value, int | str | bool):
-                raise InputError(f"decision {name!r} has value {value!r}; allowed: int, str, bool")
-        return Schedule(template, tuple(decisions.items()))
+            if not is_plain(name) or not _is_value(value):
+                raise InputError(
+                    f"decision {name!r:.80} has value {value!r:.80}; allowed: int of 64 bits, "
+                    "printable str, bool"
+                )
+        return Schedule(str(template), tuple(decisions.items()))
 
     def __str__(self) -> str:
         inner = " ".join(f"{name}={value}" for name, value in self.decisions)
         return f"{self.template}: {inner}"
+
+
+def _is_value(value: object) -> bool:
+    return is_plain(value) or (isinstance(value, int) and -LARGEST <= value <= LARGEST)

@@ -134,7 +134,7 @@ class Space:
             if i and value in self._index[i]:
                 wishes[0, i] = self._index[i][value]
             elif i and isinstance(value, int) and self._values[i].dtype.kind == "i":
-                wishes[0, i] = np.argmin(np.abs(self._values[i] - value))
+                wishes[0, i] = np.argmin(np.abs(self._values[i] - float(value)))
         found = self.complete(wishes, generator)
         return self.schedule(found[0]) if len(found) else None
 

@@ -24,6 +24,7 @@ from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.schedule import Schedule
+from spaces.text import spelled_out
 
 TARGET = CpuTarget(
     model="Example CPU",
@@ -44,6 +45,7 @@ TARGET = CpuTarget(
 )
 WORKLOAD = workload("matmul", m=64, n=96, k=128, epilogue="relu(x + bias[n])")
 VERSION = "contraction.1"
+HUGE = "1" + 400 * "0"
 
 
 def schedule(number: int) -> Schedule:
@@ -84,7 +86,7 @@ attempts = st.builds(
     clock=st.sampled_from(["cpu", "wall", "device"]),
     round=st.sampled_from(["search", "final"]),
     error_kind=st.none() | st.sampled_from(ErrorKind),
-    error_text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    error_text=st.text().map(spelled_out),
     build_seconds=finite,
     run_seconds=finite,
     started_at=finite,
@@ -171,7 +173,7 @@ class DatabaseContract:
     def test_text_no_database_can_hold_is_spelled_out(self, database):
         self.put(database, replace(failed(1), error_text="\0 \udcff bad"))
         (record,) = database.records()
-        assert record.measurement.error_text == "\\0 \\udcff bad"
+        assert record.measurement.error_text == "\\x00 \\udcff bad"
 
     @pytest.mark.parametrize(
         ("change", "says"),
@@ -188,6 +190,15 @@ class DatabaseContract:
         with pytest.raises(InputError, match=says):
             self.put(database, replace(measured(1, 1.0), **change))
         assert list(database.records()) == []
+
+    def test_errors_that_go_on_and_on_are_cut_off(self, database, tmp_path):
+        self.put(database, replace(failed(1), error_text="\x1b" * 30_000))
+        (record,) = database.records()
+        assert 20_000 < len(record.measurement.error_text) < 20_010
+        database.export_jsonl(tmp_path / "long.jsonl")
+        with Database(tmp_path / "other.db") as other:
+            other.import_jsonl(tmp_path / "long.jsonl")
+            assert list(other.records()) == [record]
 
     def test_negative_zero_is_zero(self, database, tmp_path):
         self.put(database, replace(failed(1), started_at=-0.0, build_seconds=-0.0))
@@ -288,6 +299,15 @@ class DatabaseContract:
         self.put(database, measured(1, 1.0), workload=_shape(64, dtype="bfloat16"))
         self.put(database, measured(2, 1.0), workload=_shape(4096))
         found = database.nearest(_shape(64), TARGET)
+        assert [record.schedule["mc"] for record in found] == [2, 1]
+
+    def test_words_that_only_some_workloads_have(self, database):
+        self.put(database, measured(1, 1.0), workload=_shape(64, dtype="float16"))
+        half = _shape(64, dtype="float16", accumulator="float16")
+        self.put(database, measured(2, 1.0), workload=half)
+        found = database.nearest(_shape(32, dtype="float16"), TARGET)
+        assert [record.schedule["mc"] for record in found] == [1, 2]
+        found = database.nearest(_shape(32, dtype="float16", accumulator="float16"), TARGET)
         assert [record.schedule["mc"] for record in found] == [2, 1]
 
     def test_summaries(self, database):
@@ -410,6 +430,19 @@ class DatabaseContract:
             (lambda line: line.replace('"started_at":0.0', '"started_at":1e999'), "inf"),
             (lambda line: line.replace('"m":64', '"operator":1'), "no parameter 'operator'"),
             (lambda line: "[" * 100_000, "not JSON"),
+            (lambda line: line.replace('"score":1.0', f'"score":{HUGE}'), "score=1000"),
+            (lambda line: line.replace('"samples":[', f'"samples":[{HUGE},'), "samples="),
+            (lambda line: line.replace('"started_at":0.0', f'"started_at":{HUGE}'), "started_at=1"),
+            (lambda line: line.replace('"recorded_at":', f'"recorded_at":{HUGE}'), "recorded_at=inf"),
+            (lambda line: line.replace('"cores":4', f'"cores":{HUGE}'), "target=1000"),
+            (lambda line: line.replace('"mc":1', f'"mc":{10**30}'), "decision 'mc' has value 1000"),
+            (lambda line: line.replace("mnk", "\\u001b[31m"), "decision 'order' has value"),
+            (lambda line: line.replace("mnk", "m" * 5000), "decision 'order' has value"),
+            (lambda line: line.replace("Example", "\\u001b]0;PWNED"), "target='.x1b]0;PWNED CPU'"),
+            (lambda line: line.replace("Example", "\\ud800"), "target='.ud800 CPU'"),
+            (lambda line: line.replace("relu", "\\u202e"), "workload='.u202e"),
+            (lambda line: line.replace(VERSION, "\\ud800"), "space_version='.ud800' is not"),
+            (lambda line: line.replace('"clock":"cpu"', '"clock":"\\ud800"'), "clock='.ud800' is"),
         ],
     )
     def test_a_malformed_line_is_named(self, database, tmp_path, spoil, says):

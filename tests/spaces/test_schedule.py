@@ -31,6 +31,12 @@ def test_json_round_trip():
         {"template": "t", "decisions": {"bm": 1.5}},
         {"template": "t", "decisions": {"bm": None}},
         {"template": "t", "decisions": {"bm": [1]}},
+        {"template": "t", "decisions": {"bm": 10**30}},
+        {"template": "t", "decisions": {"bm": "\x1b[31m"}},
+        {"template": "t", "decisions": {"bm\ud800": 1}},
+        {"template": "\x07", "decisions": {}},
+        {"template": "t", "decisions": {"bm": "m" * 2000}},
+        {"template": "t", "decisions": {f"d{i}": i for i in range(1000)}},
     ],
 )
 def test_malformed_data_is_refused(data):

@@ -292,3 +292,10 @@ def test_the_nearest_keeps_what_the_rules_and_values_allow():
     assert near["bn"] == 8
     assert (near["order"], near["pack"], near["stages"]) == ("nm", True, 1)
     assert SPACE.nearest(Schedule("magic", ()), generator(0)) is None
+
+
+@pytest.mark.parametrize("value", [10**30, -(10**30)])
+def test_the_nearest_of_a_number_beyond_all_measure(value):
+    near = SPACE.nearest(Schedule("blocks", (("bn", value),)), generator(0))
+    assert near is not None
+    assert near in SPACE

@@ -1,0 +1,29 @@
+"""Text that came from outside: what may be kept as a name, and how the rest is spelled out."""
+
+from __future__ import annotations
+
+MOST_CHARACTERS = 1000
+"""The longest name, description or expression that is taken from outside."""
+
+
+def is_plain(text: object, most: int = MOST_CHARACTERS) -> bool:
+    """Whether ``text`` is a string of at most ``most`` characters that all can be printed.
+
+    Control characters, which would command a terminal, and lone surrogates, which no file can
+    hold as UTF-8, cannot.
+    """
+    return isinstance(text, str) and len(text) <= most and text.isprintable()
+
+
+def spelled_out(text: str) -> str:
+    """``text`` with what cannot be printed written as in Python (``\\x1b``, ``\\udcff``).
+
+    Line breaks and tabs stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")
