@@ -65,6 +65,8 @@ class TaskMapping(ABC):
         tasks = list(self._tasks(worker))
         if extents is None:
             return tasks
+        if len(extents) != self.rank:
+            raise ValueError(f"extents {extents} must have rank {self.rank}")
         return [t for t in tasks if all(i < n for i, n in zip(t, extents, strict=True))]
 
     def __mul__(self, inner: TaskMapping) -> TaskMapping:

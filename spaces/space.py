@@ -3,9 +3,9 @@
 A population is an integer matrix, one row a schedule, one column a decision, each entry the
 index of the decision's value. Column 0 chooses the template; a decision of another template than
 the chosen one is inactive and stays at index 0. Everything that makes schedules (sampling,
-mutation, crossover, neighbours) is one operation, :meth:`Space.complete`: fill in decisions one
-after the other, preferring given values, and never leave the rules. It works on whole
-populations, so that a hundred thousand schedules cost seconds, not hours.
+crossover, neighbours) is one operation, :meth:`Space.complete`: fill in decisions one after the
+other, preferring given values, and never leave the rules. It works on whole populations, so that a
+hundred thousand schedules cost seconds, not hours.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Population = np.ndarray
 """Integer matrix [schedules, decisions] of value indices."""
 
 NO_PREFERENCE = -1
+NEAR_ATTEMPTS = 4  # to repair a neighbour: one that takes more is not near any longer
 
 
 class Space:
@@ -174,23 +175,6 @@ class Space:
         preferences = np.full((count, self.width), NO_PREFERENCE, dtype=np.int32)
         return self.complete(preferences, generator)
 
-    def mutate(
-        self, population: Population, generator: np.random.Generator, rate: float = 0.5
-    ) -> Population:
-        """One decision of each row changed (with probability ``rate`` to a neighbouring value),
-        and others only as far as the rules then demand. A row may come back unchanged."""
-        count = len(population)
-        active = self._active(population) & (self._sizes > 1)
-        column = _choose(active, generator)
-        current = population[np.arange(count), column]
-        size = self._sizes[column]
-        step = np.where(generator.random(count) < 0.5, 1, -1)
-        near = np.where((current + step >= 0) & (current + step < size), current + step, -1)
-        near = np.where(near < 0, np.clip(current - step, 0, size - 1), near)
-        far = (current + 1 + generator.integers(0, np.maximum(size - 1, 1))) % size
-        value = np.where(generator.random(count) < rate, near, far)
-        return self._change(population, column, value, generator)
-
     def crossover(
         self, first: Population, second: Population, generator: np.random.Generator
     ) -> Population:
@@ -213,16 +197,16 @@ class Space:
             parents.append(parent)
             columns.append(np.full(len(parent), column))
             values.append(value)
-        changed = self._change(
-            origins[np.concatenate(parents)],
-            np.concatenate(columns),
-            np.concatenate(values),
-            generator,
-            attempts=4,  # the rest would be far away
-        )
-        changed = np.unique(changed, axis=0)
-        same = (changed[:, None] == origins[None]).all(axis=2).any(axis=1)
-        return changed[~same]
+        parent, column = np.concatenate(parents), np.concatenate(columns)
+        wishes = self._preferences(origins)[parent]
+        wishes[np.arange(len(wishes)), column] = np.concatenate(values)
+        changed = [
+            self.complete(wishes[column == c], generator, first=int(c), attempts=NEAR_ATTEMPTS)
+            for c in np.unique(column)
+        ]
+        found = np.unique(np.concatenate([*changed, origins[:0]]), axis=0)
+        same = (found[:, None] == origins[None]).all(axis=2).any(axis=1)
+        return found[~same]
 
     def complete(
         self,
@@ -251,17 +235,6 @@ class Space:
         return np.concatenate(done) if done else np.zeros((0, self.width), dtype=np.int32)
 
     # -- counting --------------------------------------------------------------------------
-
-    @property
-    def raw_count(self) -> int:
-        """Number of points before any rule: the sum over templates of the products."""
-        total = 0
-        for template in self.templates.values():
-            product = 1
-            for decision in template.decisions:
-                product *= len(decision.values)
-            total += product
-        return total
 
     def count(self) -> int:
         """Number of valid schedules."""
@@ -343,22 +316,6 @@ class Space:
             for i, (owner, name) in enumerate(self._names)
             if owner == template
         }
-
-    def _change(
-        self,
-        population: Population,
-        column: np.ndarray,
-        value: np.ndarray,
-        generator: np.random.Generator,
-        attempts: int = 8,
-    ) -> Population:
-        changed = self._preferences(population)
-        changed[np.arange(len(population)), column] = value
-        groups = [
-            self.complete(changed[column == c], generator, first=int(c), attempts=attempts)
-            for c in np.unique(column)
-        ]
-        return np.concatenate(groups) if groups else population
 
     def _steps(self, template: int, first: int | None) -> Sequence[_Step]:
         """How schedules of a template are made: ``first``, then its other decisions as they

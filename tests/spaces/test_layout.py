@@ -6,7 +6,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from spaces.layout import column_major, row_major, strided, swizzled
+from spaces.layout import column_major, permuted, row_major, strided, swizzled
 from tests.spaces.c_program import run_c
 
 
@@ -114,6 +114,19 @@ def test_emitted_c_is_simple():
     assert packed.emit(0, "k") == "6 * k"
     swizzle = swizzled(row_major(8, 64), bits=3, base=3, shift=3)
     assert swizzle.emit("r", "c") == "64 * r + (c ^ (8 * r))"
+
+
+def test_a_permuted_layout_is_read_in_another_order():
+    plain = row_major(2, 3, 4)
+    turned = permuted(plain, 2, 0, 1)
+    assert turned.shape == (4, 2, 3)
+    assert all(turned.offset(k, i, j) == plain.offset(i, j, k) for i, j, k in points(plain))
+
+
+@pytest.mark.parametrize("order", [(0, 0), (1,), (0, 1, 2), (1, 2), (-1, 0), ()])
+def test_an_order_that_is_no_permutation_is_refused(order):
+    with pytest.raises(ValueError, match=r"is no permutation of the ranks of \(2, 3\)"):
+        permuted(row_major(2, 3), *order)
 
 
 def test_malformed_layouts_are_refused():

@@ -133,12 +133,23 @@ def test_malformed_mappings_are_refused(make):
         make(4, 2).project([0, 0])
 
 
+@pytest.mark.parametrize("extents", [(), (4,), (4, 2, 1)])
+@pytest.mark.parametrize("mapping", [repeat(4, 2), spatial(4, 2), spatial(2, 1) * repeat(2, 2)])
+def test_tasks_inside_extents_of_another_rank_are_refused(mapping, extents):
+    with pytest.raises(ValueError, match="must have rank 2"):
+        mapping.tasks(0, extents)
+
+
 # -- emitted C -------------------------------------------------------------------------------
+
+
+FORMS = ("", "{}", "{} - 1 + 1", "{0} > 0 ? {0} : 0", "{} & 255")
+"""How an extent is given: as a number, or as C text that binds less and less tightly."""
 
 
 @st.composite
 def emissions(draw):
-    """A mapping and how to emit it: extents and bases as numbers and as C variables."""
+    """A mapping and how to emit it: extents and bases as numbers and as C text."""
     mapping = draw(mappings())
     if mapping.rank > 1 and draw(st.booleans()):
         mapping = mapping.project(draw(st.permutations(range(mapping.rank)))[:2])
@@ -151,7 +162,7 @@ def emissions(draw):
         "mapping": mapping,
         "bases": bases,
         "extents": extents,
-        "symbolic": draw(st.booleans()),
+        "symbolic": draw(st.sampled_from(FORMS)),
         "unroll": draw(st.sampled_from((False, True, 1, 2))),
         "worker": draw(st.sampled_from(("w", "w + 0u", "u.x"))),
         "integer": draw(st.sampled_from(("long", "int"))),
@@ -162,14 +173,15 @@ def c_of(number, case):
     """A C function that prints the tasks of a worker."""
     mapping, symbols = case["mapping"], []
 
-    def given_as(name, value):
-        if not case["symbolic"] or value is None:
+    def given_as(form, name, value):
+        if not form or value is None:
             return value
         symbols.append(f"volatile {case['integer']} {name} = {value};")
-        return name
+        return form.format(name)
 
-    extents = [given_as(f"n{r}", n) for r, n in enumerate(case["extents"])]
-    bases = [given_as(f"b{r}", b) for r, b in enumerate(case["bases"])]
+    form = case["symbolic"]
+    extents = [given_as(form, f"n{r}", n) for r, n in enumerate(case["extents"])]
+    bases = [given_as(form and "{}", f"b{r}", b) for r, b in enumerate(case["bases"])]
     lines = mapping.emit(
         case["worker"],
         lambda i: [f'printf("{" %d" * len(i)};", {", ".join(f"(int){x}" for x in i)});'],
@@ -193,17 +205,19 @@ def meaning_of(case, worker):
 
 
 def emission(mapping, extents, **options):
-    plain = {"bases": [0] * mapping.rank, "symbolic": False, "unroll": False, "integer": "long"}
+    plain = {"bases": [0] * mapping.rank, "symbolic": "", "unroll": False, "integer": "long"}
     return {"mapping": mapping, "extents": extents, "worker": "w"} | plain | options
 
 
 CORNERS = [
     emission(repeat(3, 3), [2, 2]),
     emission(repeat(3) * spatial(2), [0]),
-    emission(repeat(3) * spatial(2), [3], bases=[5], symbolic=True),
-    emission(repeat(3, 3), [2, 2], symbolic=True),
-    emission(repeat(2, 2) * repeat(3, 3), [5, 4], symbolic=True, integer="int"),
+    emission(repeat(3) * spatial(2), [3], bases=[5], symbolic="{}"),
+    emission(repeat(3, 3), [2, 2], symbolic="{}"),
+    emission(repeat(2, 2) * repeat(3, 3), [5, 4], symbolic="{}", integer="int"),
     emission(repeat(2, 2) * spatial(3, 2) * repeat(2, 3), [7, 8]),
+    *(emission(spatial(4) * repeat(4), [6], bases=[2], symbolic=form) for form in FORMS),
+    *(emission(repeat(4) * spatial(2) * repeat(2), [9], symbolic=form) for form in FORMS),
     emission(spatial(4) * repeat(4), [6], worker="w + 0u"),  # 6 - 12u is no small number
     emission(spatial(4) * repeat(4), [6], worker="u.x"),
     emission(repeat(4) * spatial(4) * repeat(3), [31], worker="u.x", unroll=2),

@@ -44,7 +44,6 @@ def all_valid(space, population):
 
 
 def test_counts_agree_with_brute_force():
-    assert SPACE.raw_count == 5 * 4 * 2 * 2 * 3 + 3 * 2 * 3 * 1
     assert SPACE.count() == len(VALID)
 
 
@@ -76,33 +75,6 @@ def test_samples_are_valid_and_follow_the_seed(seed, count):
     assert population.shape == (count, SPACE.width)
     assert all_valid(SPACE, population)
     assert np.array_equal(population, SPACE.sample(generator(seed), count))
-
-
-@settings(max_examples=30, deadline=None)
-@given(seeds, st.floats(0, 1))
-def test_mutants_are_valid_and_follow_the_seed(seed, rate):
-    parents = SPACE.sample(generator(seed), 40)
-    children = SPACE.mutate(parents, generator(seed + 1), rate)
-    assert children.shape == parents.shape
-    assert all_valid(SPACE, children)
-    assert np.array_equal(children, SPACE.mutate(parents, generator(seed + 1), rate))
-
-
-def test_mutation_moves_most_rows_and_stays_near_at_rate_one():
-    parents = np.repeat(SPACE.sample(generator(5), 1), 300, axis=0)
-    children = SPACE.mutate(parents, generator(6), rate=1.0)
-    changed = (children != parents[0]).sum(axis=1)
-    assert np.mean(changed > 0) > 0.8
-    assert np.median(changed) <= 2
-
-
-def test_mutation_into_another_template_spreads_over_it():
-    start = Schedule("lanes", (("bm", 1), ("lanes", 4), ("split", 1), ("fixed", "only")))
-    parents = np.repeat(SPACE.row(start)[None], 2000, axis=0)
-    children = SPACE.mutate(parents, generator(7), rate=0.0)
-    other = children[children[:, 0] == 0]
-    _, counts = np.unique(other, axis=0, return_counts=True)
-    assert counts.max() < len(other) / 10
 
 
 @settings(max_examples=30, deadline=None)
