@@ -1,5 +1,7 @@
 import ctypes
 import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 
@@ -88,6 +90,46 @@ def test_a_forked_child_has_threads_of_its_own():
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     launch(2, 2, lambda worker: None)
+
+
+REFUSING = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+int threads_left = 1 << 20;
+typedef void *body(void *);
+typedef int create(pthread_t *, const pthread_attr_t *, body *, void *);
+int pthread_create(pthread_t *thread, const pthread_attr_t *how, body *run, void *own) {
+  if (threads_left-- <= 0) return EAGAIN;
+  return ((create *)dlsym(RTLD_NEXT, "pthread_create"))(thread, how, run, own);
+}
+"""
+
+SHORT_OF_THREADS = """
+import ctypes, sys
+from collections import Counter
+from tests.measure.cpu.test_pool import launch, native_threads
+ctypes.c_int.in_dll(ctypes.CDLL(None), "threads_left").value = int(sys.argv[1])
+for workers in (2, 3, 4, 9):
+    ran = Counter()
+    launch(4, workers, lambda worker: ran.update([worker]))
+    assert ran == Counter(range(workers)), ran
+print(native_threads())
+"""
+
+
+@pytest.mark.parametrize("given", [0, 1, 2])
+def test_every_worker_runs_where_the_system_gives_fewer_threads(tmp_path, given):
+    """Under a process limit, say."""
+    source, library = tmp_path / "refusing.c", tmp_path / "refusing.so"
+    source.write_text(REFUSING)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    alone = {"LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", SHORT_OF_THREADS, str(given)]
+    done = subprocess.run(command, env=os.environ | alone, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    assert int(done.stdout) == 1 + given
 
 
 def test_woken_threads_may_run_where_they_might_before():
