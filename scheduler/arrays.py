@@ -37,7 +37,7 @@ class Port:
 
     def address(self, array: Any) -> int:
         """Address of the first element; :class:`InputError` if the array will not do."""
-        if isinstance(array, np.ndarray):
+        if type(array) is np.ndarray or _is_plain(array, self.name):
             if array.dtype != self._dtype or array.shape != self._shape:
                 raise self._mismatch(array.dtype, array.shape)
             if array.strides != self._byte_steps:
@@ -69,14 +69,30 @@ class Port:
             raise InputError(f"{self.name} is a {kind}; allowed: a NumPy array or a torch tensor")
         if not tensor.is_cpu:
             raise InputError(f"{self.name} is on {tensor.device}; allowed: cpu")
-        if tensor.requires_grad:
-            self._check_gradients()
-        kind = getattr(sys.modules["torch"], self._operand.dtype)
-        if tensor.dtype is not kind or tensor.shape != self._shape:
-            raise self._mismatch(tensor.dtype, tuple(tensor.shape))
-        if tensor.stride() != self._steps:
-            self._check_order(tensor.stride(), self._steps)
-        return int(tensor.data_ptr())
+        return self._memory(tensor, getattr(sys.modules["torch"], self._operand.dtype))
+
+    def _memory(self, tensor: Any, kind: Any) -> int:
+        """Address of the elements of a tensor, which must be of this ``kind`` and lie as they are
+        wanted. A tensor may have none: a sparse or a fake one, one within ``torch.vmap``."""
+        try:
+            address = int(tensor.data_ptr())
+            if tensor.dtype is not kind or tensor.shape != self._shape:
+                raise self._mismatch(tensor.dtype, tuple(tensor.shape))
+            if tensor.stride() != self._steps:
+                self._check_order(tensor.stride(), self._steps)
+            if tensor.requires_grad:
+                self._check_gradients()
+        except RuntimeError:
+            address = 0
+        if not address:
+            layout = str(tensor.layout).removeprefix("torch.")
+            raise InputError(
+                f"{self.name} is a {type(tensor).__name__} ({layout}) without elements in memory; "
+                "allowed: a dense tensor"
+            )
+        if tensor.is_neg():
+            raise InputError(f"{self.name} is a negated view; resolve_neg() gives its values")
+        return address
 
     def _check_gradients(self) -> None:
         if sys.modules["torch"].is_grad_enabled():
@@ -108,6 +124,15 @@ def in_order(
         got = ", ".join([f"{len(arrays)} by position", *named])
         raise InputError(f"the kernel takes {', '.join(names)}, each once; got {got}")
     return tuple(given[name] for name in names)
+
+
+def _is_plain(array: object, name: str) -> bool:
+    """Whether this is a NumPy array, of a subclass too; :class:`InputError` for a masked one."""
+    if not isinstance(array, np.ndarray):
+        return False
+    if isinstance(array, np.ma.MaskedArray):
+        raise InputError(f"{name} is a masked array; allowed: a plain one, as filled() gives it")
+    return True
 
 
 def address_of(array: np.ndarray) -> int:

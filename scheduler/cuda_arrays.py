@@ -61,16 +61,10 @@ class DevicePort(Port):
         """Address of the first element; :class:`InputError` if the array will not do. ``stream``
         is the handle of the stream that is going to use it."""
         if is_tensor(array):
-            kind = self._tensor_kind or self._torch_kind()
-            if array.dtype is not kind or array.shape != self._shape:
-                raise self._mismatch(array.dtype, tuple(array.shape))
-            if array.stride() != self._steps:
-                self._check_order(array.stride(), self._steps)
+            address = self._memory(array, self._tensor_kind or self._torch_kind())
             if not array.is_cuda:
                 raise InputError(f"{self.name} is on {array.device}; allowed: cuda")
-            if array.requires_grad:
-                self._check_gradients()
-            return int(array.data_ptr())
+            return address
         if hasattr(array, "__cuda_array_interface__"):
             return self._from_interface(array.__cuda_array_interface__)
         if hasattr(array, "__dlpack__"):
@@ -93,6 +87,8 @@ class DevicePort(Port):
 
     def _from_interface(self, facts: dict[str, Any]) -> int:
         """Version 3 of Numba's "CUDA Array Interface"."""
+        if facts.get("mask") is not None:
+            raise InputError(f"{self.name} is a masked array; allowed: a plain one")
         shape, typestr = tuple(facts["shape"]), facts["typestr"]
         if typestr != self._dtype.str or shape != self._shape:
             raise self._mismatch(typestr, shape)
