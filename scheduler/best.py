@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from scheduler.cpu_function import CpuFunction
 from scheduler.query import query
-from spaces.registry import space_for
 from spaces.target import Target, detect_target
 from spaces.workload import Workload
 
@@ -31,9 +30,8 @@ def best(
     if isinstance(target, str):
         target = detect_target(target)
     answer = query(workload, target, database)
-    space = space_for(workload, target)
     if target.kind == "cuda":
         from scheduler.cuda_function import CudaFunction
 
-        return CudaFunction(space, answer.schedule, answer.provenance)
-    return CpuFunction(space, answer.schedule, answer.provenance)
+        return CudaFunction(answer.space, answer.schedule, answer.provenance)
+    return CpuFunction(answer.space, answer.schedule, answer.provenance)

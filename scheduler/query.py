@@ -40,26 +40,35 @@ class Provenance(StrEnum):
 
 @dataclass(frozen=True)
 class Answer:
-    """A schedule for a workload on a target.
+    """A schedule for a workload on a target, out of ``space``.
 
     ``latency`` is in seconds: the score of a measured schedule; an estimate otherwise (of a
-    transferred one its score on the nearest shape, scaled by the roofline). ``trials`` counts
-    the schedules measured of this workload and target. ``record`` is what a measured or
-    transferred schedule is taken from.
+    transferred one its score on the nearest shape, scaled by the roofline), None where the
+    template says too little of itself for one. ``trials`` counts the schedules measured of this
+    workload and target. ``record`` is what a measured or transferred schedule is taken from.
     """
 
-    workload: Workload
-    target: Target
+    space: Space
     schedule: Schedule
-    latency: float
+    latency: float | None
     provenance: Provenance
     trials: int
     record: Record | None = None
 
     @property
-    def gflops(self) -> float:
+    def workload(self) -> Workload:
+        """What the schedule computes."""
+        return self.space.workload
+
+    @property
+    def target(self) -> Target:
+        """What it runs on."""
+        return self.space.target
+
+    @property
+    def gflops(self) -> float | None:
         """10^9 floating-point operations a second, the epilogue's not counted."""
-        return self.workload.flops / self.latency / 1e9
+        return None if self.latency is None else self.workload.flops / self.latency / 1e9
 
     def to_json(self) -> dict[str, Any]:
         """The answer as a JSON object."""
@@ -106,9 +115,7 @@ def _known(space: Space, database: Database) -> Answer:
     for record in database.best_few(workload, target, NEIGHBOURS, space.version):
         score = record.measurement.score
         if record.schedule in space and score is not None:
-            return Answer(
-                workload, target, record.schedule, score, Provenance.MEASURED, trials, record
-            )
+            return Answer(space, record.schedule, score, Provenance.MEASURED, trials, record)
     return _transferred(space, database, trials) or _predicted(space, trials)
 
 
@@ -117,14 +124,21 @@ def _transferred(space: Space, database: Database, trials: int) -> Answer | None
     older = database.best_few(workload, target, NEIGHBOURS)  # of other versions of the space
     for record in (*older, *database.nearest(workload, target, NEIGHBOURS)):
         schedule = space.nearest(record.schedule, np.random.default_rng(0))
-        there = space_for(record.workload, record.target)
+        there = _space_of(record, space)
         score = record.measurement.score
         if schedule is not None and record.schedule in there and score is not None:
             longer = _estimate(space, schedule) / _estimate(there, record.schedule)
-            return Answer(
-                workload, target, schedule, score * longer, Provenance.TRANSFERRED, trials, record
-            )
+            latency = _known_or_none(score * longer)
+            return Answer(space, schedule, latency, Provenance.TRANSFERRED, trials, record)
     return None
+
+
+def _space_of(record: Record, here: Space) -> Space:
+    """The space of the record's workload and target: ``here`` if it is that one, for making another
+    takes time."""
+    if (record.workload, record.target) == (here.workload, here.target):
+        return here
+    return space_for(record.workload, record.target)
 
 
 def _estimate(space: Space, schedule: Schedule) -> float:
@@ -136,12 +150,10 @@ def _predicted(space: Space, trials: int) -> Answer:
     if not len(population):
         raise InputError(f"no valid schedule was found for {space.workload}")
     latency = roofline(space.target).latency(space, population)
-    best = int(np.nanargmin(latency))
-    return Answer(
-        space.workload,
-        space.target,
-        space.schedule(population[best]),
-        float(latency[best]),
-        Provenance.PREDICTED,
-        trials,
-    )
+    best = int(np.argmin(np.nan_to_num(latency, nan=np.inf)))
+    schedule = space.schedule(population[best])
+    return Answer(space, schedule, _known_or_none(latency[best]), Provenance.PREDICTED, trials)
+
+
+def _known_or_none(latency: float) -> float | None:
+    return None if np.isnan(latency) else float(latency)

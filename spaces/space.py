@@ -197,12 +197,12 @@ class Space:
             parents.append(parent)
             columns.append(np.full(len(parent), column))
             values.append(value)
-        parent, column = np.concatenate(parents), np.concatenate(columns)
-        wishes = self._preferences(origins)[parent]
-        wishes[np.arange(len(wishes)), column] = np.concatenate(values)
+        changes = np.concatenate(columns)
+        wishes = self._preferences(origins)[np.concatenate(parents)]
+        wishes[np.arange(len(wishes)), changes] = np.concatenate(values)
         changed = [
-            self.complete(wishes[column == c], generator, first=int(c), attempts=NEAR_ATTEMPTS)
-            for c in np.unique(column)
+            self.complete(wishes[changes == c], generator, first=int(c), attempts=NEAR_ATTEMPTS)
+            for c in np.unique(changes)
         ]
         found = np.unique(np.concatenate([*changed, origins[:0]]), axis=0)
         same = (found[:, None] == origins[None]).all(axis=2).any(axis=1)

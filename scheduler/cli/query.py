@@ -34,10 +34,9 @@ def query_command(
 
     from scheduler.cli.output import console, facts, seconds
     from scheduler.query import Provenance, query
-    from spaces.registry import space_for
 
     answer = query(workload, machine, db)
-    text = space_for(workload, machine).lower(answer.schedule).text if source else None
+    text = answer.space.lower(answer.schedule).text if source else None
     if format is Format.JSON:
         print(json.dumps(answer.to_json() | ({} if text is None else {"source": text})))
         return
@@ -45,14 +44,17 @@ def query_command(
     origin = str(answer.provenance)
     if answer.record is not None and not measured:
         origin += f" from {answer.record.workload}"
+    latency = "-" if answer.latency is None else seconds(answer.latency)
+    if not measured:
+        latency += " (estimated)"
     console().print(
         facts(
             [
                 ("workload", str(workload)),
                 ("target", machine.summary),
                 ("schedule", str(answer.schedule)),
-                ("latency", seconds(answer.latency) + ("" if measured else " (estimated)")),
-                ("GFLOP/s", f"{answer.gflops:.1f}"),
+                ("latency", latency),
+                ("GFLOP/s", "-" if answer.gflops is None else f"{answer.gflops:.1f}"),
                 ("provenance", origin),
                 ("trials", str(answer.trials)),
             ]

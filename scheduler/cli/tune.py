@@ -44,18 +44,19 @@ def tune_command(
     from scheduler.cli.progress import JsonLines, LiveTable
     from scheduler.limits import check_memory
     from scheduler.progress import Stop
-    from scheduler.tuner import local_executor, tune
+    from scheduler.tuner import Tuner, local_executor
     from scheduler.yardstick import measure_yardstick
     from spaces.registry import space_for
 
     check_memory(workload)
-    space_for(workload, machine)  # says what is wrong before anything is measured or made
+    space = space_for(workload, machine)  # says what is wrong before anything is measured or made
     with closing(local_executor(machine)) as executor, Database(db) as database:
         yardstick = measure_yardstick(workload, machine)
         display = LiveTable if sys.stdout.isatty() else JsonLines
         with display(yardstick) as show:
             budget = (trials, seconds, patience)
-            result = tune(workload, machine, database, *budget, seed, show.progress, executor)
+            tuner = Tuner(workload, machine, database, executor, seed=seed, space=space)
+            result = tuner.run(*budget, show.progress)
             show.result(result)
     interrupted = result.stopped is Stop.INTERRUPTED
     if result.best is None:

@@ -150,7 +150,7 @@ def test_a_negated_view_is_refused_and_its_values_are_taken(output):
 
 def test_the_imaginary_part_of_a_conjugate_is_a_negated_view():
     whole = torch.ones(3, 1, dtype=torch.complex64).conj().imag
-    with pytest.raises(InputError, match="A is a negated view|strides"):
+    with pytest.raises(InputError, match=r"A is a negated view|A has strides"):
         Port(operand(3, 1)).address(whole)
 
 

@@ -21,6 +21,7 @@ from scheduler.cpu_function import CpuFunction
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
+from spaces.space import Space
 from spaces.target import detect_target
 from spaces.workload import Workload
 
@@ -251,6 +252,21 @@ def test_what_was_measured_is_what_runs(tmp_path: Path) -> None:
             check(made.workload, made(*arguments(made.workload)))
             assert str(made.schedule) in repr(made)
             assert "void" in made.source
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
+def test_the_space_is_made_once(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    make = Space.__init__
+
+    def counted(space: Space, *parts: Any) -> None:
+        made.append(parts[0])
+        make(space, *parts)
+
+    monkeypatch.setattr(Space, "__init__", counted)
+    work = workload("matmul", m=64, n=64, k=64, dtype="float16" if "cuda" in target else "float32")
+    assert best(work, target, None).workload == work
+    assert made == [work]
 
 
 def test_bad_input_is_refused() -> None:

@@ -14,7 +14,9 @@ from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
+from spaces.space import Space
 from tests.contracts.database import TARGET
+from tests.spaces.toy_templates import Blocks
 
 
 def square(n: int, **parameters):
@@ -70,7 +72,7 @@ def test_the_schedule_of_the_nearest_shape_is_repaired_where_it_is_not_valid(dat
     assert answer.record.workload == square(128)
     assert answer.schedule in space
     assert answer.schedule["tile_vectors"] == foreign["tile_vectors"]
-    assert answer == query(square(64), TARGET, database)
+    assert answer.to_json() == query(square(64), TARGET, database).to_json()
 
 
 def test_a_larger_shape_is_estimated_to_take_longer(database):
@@ -82,7 +84,7 @@ def test_a_larger_shape_is_estimated_to_take_longer(database):
 
 def test_predicted_is_the_same_each_time(tmp_path):
     answers = [query(square(64), TARGET, None), query(square(64), TARGET, tmp_path / "none.db")]
-    assert answers[0] == answers[1]
+    assert answers[0].to_json() == answers[1].to_json()
     assert answers[0].provenance is Provenance.PREDICTED
     assert answers[0].schedule in space_for(square(64), TARGET)
     assert list(tmp_path.iterdir()) == []
@@ -112,3 +114,33 @@ def test_a_foreign_database_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("buy milk" * 99)
     with pytest.raises(InputError, match="cannot be used"):
         query(square(64), TARGET, tmp_path / "notes.txt")
+
+
+class Silent(Blocks):
+    """Says nothing of the work it does, as the interface allows."""
+
+    def quantities(self, columns):
+        return {}
+
+
+def test_templates_without_quantities_have_answers_without_a_latency(database, monkeypatch):
+    monkeypatch.setattr("scheduler.query.space_for", lambda w, t: Space(w, t, [Silent(w, t)]))
+    answer = query(square(64), TARGET, None)
+    assert answer.provenance is Provenance.PREDICTED
+    assert answer.schedule in answer.space
+    assert answer.latency is answer.gflops is None
+    put(database, 128, answer.schedule, 1.0, version="blocks.3")
+    near = query(square(64), TARGET, database)
+    assert (near.provenance, near.schedule) == (Provenance.TRANSFERRED, answer.schedule)
+    assert near.to_json()["latency_s"] is near.to_json()["gflops"] is None
+
+
+def test_of_templates_that_tell_the_best_estimate_wins(monkeypatch):
+    def both(workload, target):
+        others = space_for(workload, target).templates.values()
+        return Space(workload, target, [Silent(workload, target), *others])
+
+    monkeypatch.setattr("scheduler.query.space_for", both)
+    answer = query(square(64), TARGET, None)
+    assert answer.schedule.template != "blocks"
+    assert answer.latency is not None
