@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scheduler.cpu_function import CpuFunction
 from scheduler.query import query
-from spaces.target import Target, detect_target
+from spaces.target import Target
 from spaces.workload import Workload
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def best(
-    workload: Workload,
+    workload: Workload | str,
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
 ) -> CpuFunction | CudaFunction:
@@ -27,10 +27,8 @@ def best(
     ``provenance`` says which. The kernel is built once and kept on disk. Raises
     :class:`spaces.errors.InputError` for bad input, or where no template serves the workload.
     """
-    if isinstance(target, str):
-        target = detect_target(target)
     answer = query(workload, target, database)
-    if target.kind == "cuda":
+    if answer.target.kind == "cuda":
         from scheduler.cuda_function import CudaFunction
 
         return CudaFunction(answer.space, answer.schedule, answer.provenance)

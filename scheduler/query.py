@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scheduler.machine import roofline
+from scheduler.opening import is_missing, opened
 from spaces.errors import InputError
+from spaces.operators import as_workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.target import Target
+from spaces.target import Target, as_target
 from spaces.workload import Workload
 
 if TYPE_CHECKING:
@@ -87,26 +89,21 @@ class Answer:
 
 
 def query(
-    workload: Workload, target: Target, database: Database | str | Path | None = "tuning.db"
+    workload: Workload | str,
+    target: Target | str = "cpu",
+    database: Database | str | Path | None = "tuning.db",
 ) -> Answer:
     """The best answer for ``workload`` on ``target`` that ``database`` allows.
 
-    ``database`` may be a path or URL; a missing file or None is an empty database. Raises
-    :class:`InputError` if it is foreign or damaged, or if no template serves the workload.
+    All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
+    path or URL. A missing file or None is an empty database. Raises :class:`InputError` if it is
+    foreign or damaged, or if no template serves the workload.
     """
-    space = space_for(workload, target)
-    if database is None or (isinstance(database, str | Path) and _is_missing(database)):
+    space = space_for(as_workload(workload), as_target(target))
+    if database is None or (isinstance(database, str | Path) and is_missing(database)):
         return _predicted(space, trials=0)
-    if isinstance(database, str | Path):
-        from measure.database import Database as Opened
-
-        with Opened(database, create=False) as opened:
-            return _known(space, opened)
-    return _known(space, database)
-
-
-def _is_missing(location: str | Path) -> bool:
-    return "://" not in str(location) and not Path(location).exists()
+    with opened(database, create=False) as known:
+        return _known(space, known)
 
 
 def _known(space: Space, database: Database) -> Answer:

@@ -15,16 +15,18 @@ from measure.interfaces import Executor
 from measure.measurement import Candidate, Measurement
 from scheduler.interrupt import Interrupt
 from scheduler.machine import roofline
+from scheduler.opening import opened
 from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, Rate
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
 from scheduler.search import Search
 from scheduler.transfer import Transfer, transfer
-from spaces.errors import InputError
+from spaces.checks import positive, whole
+from spaces.operators import as_workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.target import Target, detect_target
+from spaces.target import Target, as_target
 from spaces.workload import Workload
 
 if TYPE_CHECKING:
@@ -327,7 +329,7 @@ def local_executor(target: Target) -> Executor:
 
 
 def tune(
-    workload: Workload,
+    workload: Workload | str,
     target: Target | str = "cpu",
     database: Database | str | Path = "tuning.db",
     trials: int = 128,
@@ -339,23 +341,23 @@ def tune(
 ) -> TuningResult:
     """Tune ``workload`` on this machine and keep every result in ``database``.
 
-    ``target`` may be a name (``spaces.target.detect_target``), ``database`` a path or URL;
-    ``executor`` takes the place of this machine. See :meth:`Tuner.run` for the budgets.
+    All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
+    path or URL. ``executor`` takes the place of this machine. See :meth:`Tuner.run` for the
+    budgets. Raises :class:`InputError` for bad input.
     """
-    from measure.database import Database
-
-    if isinstance(target, str):
-        target = detect_target(target)
+    workload, target = as_workload(workload), as_target(target)
+    _check(trials, seconds, patience, seed)
     with ExitStack() as stack:
         if executor is None:  # says what is missing here before a database is made
             executor = stack.enter_context(closing(local_executor(target)))
-        if not isinstance(database, Database):
-            database = stack.enter_context(Database(database))
-        tuner = Tuner(workload, target, database, executor, seed=seed)
+        known = stack.enter_context(opened(database))
+        tuner = Tuner(workload, target, known, executor, seed=seed)
         return tuner.run(trials, seconds, patience, on_progress)
 
 
-def _check(trials: int, seconds: float, patience: int | None) -> None:
-    for name, value in (("trials", trials), ("seconds", seconds), ("patience", patience)):
-        if value is not None and not value > 0:
-            raise InputError(f"{name}={value} is not allowed; allowed: more than zero")
+def _check(trials: int, seconds: float, patience: int | None, seed: int = 0) -> None:
+    whole("trials", trials, 1)
+    positive("seconds", seconds)
+    whole("seed", seed, 0)
+    if patience is not None:
+        whole("patience", patience, 1)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spaces.errors import InputError
+from spaces.errors import InputError, shown
 
 
 @dataclass(frozen=True)
@@ -71,4 +71,4 @@ def dtype(name: str) -> DType:
     try:
         return DTYPES[name]
     except (KeyError, TypeError):
-        raise InputError(f"unknown dtype {name!r}; known: {', '.join(DTYPES)}") from None
+        raise InputError(f"unknown dtype {shown(name)}; known: {', '.join(DTYPES)}") from None

@@ -33,6 +33,8 @@ __all__ = ["Expression", "parse"]
 MAX_LENGTH = 1000
 MAX_DEPTH = 32
 MAX_NUMBER = float(np.finfo(np.float32).max)
+_GLUED = re.compile(r"(?<![\w.])(\d++\.?+\d*+|\.\d++)([eE][+-]?\d++)?+[A-Za-z_]")
+"""A number with a letter at its end, as in ``1if``, of which Python's parser would warn."""
 
 
 def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Expression:
@@ -49,6 +51,9 @@ def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Expression:
     foreign = re.search(r"[^A-Za-z0-9_.,+*/()\[\] -]", text)
     if foreign:
         _reject(text, f"unexpected character {foreign.group()!r}", foreign.start())
+    if glued := _GLUED.search(text):
+        problem = f"a number that ends in {glued.group()[-1]!r} is not part of the language"
+        _reject(text, problem, glued.end() - 1)
     try:
         tree = ast.parse(text, mode="eval")
     except SyntaxError as error:

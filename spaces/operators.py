@@ -7,17 +7,19 @@ never an operator's name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
-from spaces.errors import InputError
+from spaces.errors import InputError, shown
 from spaces.expression import parse
 from spaces.workload import Axis, Operand, Workload
 
 MAX_EXTENT = 2**24
 ORDERS = {"row": (0, 1), "col": (1, 0)}
+EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
 
 
 def matmul(
@@ -84,30 +86,64 @@ _TEXTS = {"matmul": ("dtype", "out", "a", "b", "c", "epilogue", "accumulator")}
 def workload(operator: str, /, **parameters: Any) -> Workload:
     """The workload of ``operator`` with ``parameters``, as Python values or their text.
 
+    ``name=value`` words may follow the operator's name, as on the command line and in
+    ``str(workload)``; a value with blanks is quoted:
+    ``workload('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"')``.
+
     Raises :class:`InputError` for an unknown operator or parameter, a missing dimension, a size
     that is no positive integer, an unknown dtype or layout, or a malformed epilogue.
     """
-    if operator not in OPERATORS:
-        raise InputError(f"unknown operator {operator!r}; known: {', '.join(OPERATORS)}")
-    integers, texts = _INTEGERS[operator], _TEXTS[operator]
-    unknown = set(parameters) - set(integers) - set(texts)
-    if unknown:
-        allowed = ", ".join((*integers, *texts))
-        raise InputError(f"{operator} has no parameter {sorted(unknown)[0]!r}; allowed: {allowed}")
-    missing = [name for name in integers if name not in parameters]
-    if missing:
-        raise InputError(f"{operator} needs {', '.join(integers)}; missing: {', '.join(missing)}")
-    values: dict[str, int | str] = {name: _integer(name, parameters[name]) for name in integers}
-    values |= {name: str(parameters[name]) for name in texts if name in parameters}
-    return OPERATORS[operator](**values)
+    if not isinstance(operator, str):
+        raise InputError(f"{shown(operator)} is no operator; allowed: text, {EXAMPLE}")
+    try:
+        name, *words = shlex.split(operator) or [""]
+    except ValueError as error:  # a quotation without end
+        raise InputError(f"{shown(operator)}: {error}; allowed: text, {EXAMPLE}") from None
+    return _workload(name, parameters_of(words, parameters))
+
+
+def as_workload(given: Workload | str) -> Workload:
+    """``given`` itself, or the workload that the text names, see :func:`workload`."""
+    return given if isinstance(given, Workload) else workload(given)
+
+
+def parameters_of(words: Sequence[str], others: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What ``name=value`` words say, beside ``others``; :class:`InputError` if malformed."""
+    parameters = dict(others or {})
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise InputError(
+                f"{shown(word)} is not a parameter; allowed: name=value, such as m=512"
+            )
+        if name in parameters:
+            raise InputError(f"parameter {shown(name)} is given twice")
+        parameters[name] = value
+    return parameters
 
 
 def workload_from_json(data: Mapping[str, Any]) -> Workload:
     """The workload that :meth:`Workload.to_json` described; :class:`InputError` if malformed."""
     operator, parameters = data.get("operator"), data.get("parameters")
     if not isinstance(operator, str) or not isinstance(parameters, Mapping):
-        raise InputError(f"not a workload: {dict(data)!r}; needs 'operator' and 'parameters'")
-    return workload(operator, **parameters)
+        raise InputError(f"not a workload: {shown(dict(data))}; needs 'operator' and 'parameters'")
+    return _workload(operator, parameters)
+
+
+def _workload(operator: str, parameters: Mapping[str, Any]) -> Workload:
+    if operator not in OPERATORS:
+        raise InputError(f"unknown operator {shown(operator)}; known: {', '.join(OPERATORS)}")
+    integers, texts = _INTEGERS[operator], _TEXTS[operator]
+    unknown = [name for name in parameters if name not in (*integers, *texts)]
+    if unknown:
+        allowed = ", ".join((*integers, *texts))
+        raise InputError(f"{operator} has no parameter {shown(unknown[0])}; allowed: {allowed}")
+    missing = [name for name in integers if name not in parameters]
+    if missing:
+        raise InputError(f"{operator} needs {', '.join(integers)}; missing: {', '.join(missing)}")
+    values: dict[str, int | str] = {name: _integer(name, parameters[name]) for name in integers}
+    values |= {name: _text(name, parameters[name]) for name in texts if name in parameters}
+    return OPERATORS[operator](**values)
 
 
 def _integer(name: str, value: Any) -> int:
@@ -116,25 +152,30 @@ def _integer(name: str, value: Any) -> int:
             raise ValueError
         return int(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name}={value!r} is not a whole number") from None
+        raise InputError(f"{name}={shown(value)} is not a whole number") from None
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name}={shown(value)} is not allowed; allowed: text")
+    return value
 
 
 def _extent(name: str, value: int) -> int:
     if not 1 <= value <= MAX_EXTENT:
-        raise InputError(f"{name}={value} is out of range; allowed: 1 to {MAX_EXTENT}")
+        raise InputError(f"{name}={shown(value)} is out of range; allowed: 1 to {MAX_EXTENT}")
     return value
 
 
 def _order(name: str, value: str) -> tuple[int, ...]:
     if value not in ORDERS:
-        raise InputError(f"layout {name}={value!r} is unknown; allowed: {', '.join(ORDERS)}")
+        raise InputError(f"layout {name}={shown(value)} is unknown; allowed: {', '.join(ORDERS)}")
     return ORDERS[value]
 
 
 def _accumulator(source: DType, asked: str) -> str:
     allowed = (source.accumulator, "float16") if source.name == "float16" else (source.accumulator,)
     if asked and asked not in allowed:
-        raise InputError(
-            f"accumulator={asked!r} is not for sums of {source.name}; allowed: {', '.join(allowed)}"
-        )
+        names = ", ".join(allowed)
+        raise InputError(f"accumulator={shown(asked)} is not for {source.name}; allowed: {names}")
     return asked or source.accumulator

@@ -11,6 +11,8 @@ from spaces.canonical import canonical_json
 from spaces.errors import InputError, shown
 from spaces.limits import check
 
+NAMES = "cpu, cuda, cuda:sm_80 ... cuda:sm_90a"
+
 
 @dataclass(frozen=True)
 class Target:
@@ -56,22 +58,29 @@ def _limits(kind: type[Target]) -> dict[str, Container[object]]:
     return {name: get_args(h)[1] for name, h in hints.items() if get_origin(h) is Annotated}
 
 
-def detect_target(name: str, **options: Any) -> Target:
+def detect_target(name: str, threads: int | None = None) -> Target:
     """The target called ``name``: ``cpu``, ``cuda`` (the first GPU here) or ``cuda:sm_90a``.
 
-    ``options`` are the kind's own, such as ``threads`` of the CPU. Raises :class:`InputError`
-    for an unknown name, or where the machine has no such device.
+    ``threads`` is how many threads a kernel of the CPU may use, 1 if nobody says. Raises
+    :class:`InputError` for an unknown name, or where the machine has no such device.
     """
-    kind, _, variant = name.partition(":")
+    kind, _, variant = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind == "cpu" and not variant:
         from spaces.cpu.target import detect_cpu
 
-        return detect_cpu(**options)
-    if kind == "cuda":
-        from spaces.cuda.target import cuda_target
+        return detect_cpu(1 if threads is None else threads)
+    if kind != "cuda":
+        raise InputError(f"unknown target {shown(name)}; allowed: {NAMES}")
+    if threads is not None:
+        raise InputError(f"threads={shown(threads)} is for the target cpu, not {name}")
+    from spaces.cuda.target import cuda_target
 
-        return cuda_target(variant or None)
-    raise InputError(f"unknown target {name!r}; allowed: cpu, cuda, cuda:sm_80 ... cuda:sm_90a")
+    return cuda_target(variant or None)
+
+
+def as_target(given: Target | str) -> Target:
+    """``given`` itself, or the target of that name, see :func:`detect_target`."""
+    return given if isinstance(given, Target) else detect_target(given)
 
 
 def target_from_json(data: Mapping[str, Any]) -> Target:

@@ -9,9 +9,7 @@ from typing import Annotated
 
 import typer
 
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.target import Target, detect_target
+from spaces.operators import parameters_of, workload
 from spaces.workload import Workload
 
 Operator = Annotated[str, typer.Argument(help="What to compute, such as matmul.")]
@@ -43,21 +41,4 @@ class Format(StrEnum):
 
 def parse_workload(operator: str, words: Sequence[str] | None) -> Workload:
     """The workload of an operator and ``name=value`` words; :class:`InputError` if malformed."""
-    parameters: dict[str, str] = {}
-    for word in words or ():
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise InputError(f"{word!r} is not a parameter; allowed: name=value, such as m=512")
-        if name in parameters:
-            raise InputError(f"parameter {name!r} is given twice")
-        parameters[name] = value
-    return workload(operator, **parameters)
-
-
-def parse_target(name: str, threads: int | None) -> Target:
-    """The target called ``name``; :class:`InputError` if there is none, or it has no threads."""
-    if name == "cpu":
-        return detect_target(name, threads=1 if threads is None else threads)
-    if threads is not None:
-        raise InputError(f"--threads={threads} is for the target cpu, not {name}")
-    return detect_target(name)
+    return workload(operator, **parameters_of(words or ()))

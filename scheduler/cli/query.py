@@ -14,9 +14,9 @@ from scheduler.cli.options import (
     Parameters,
     TargetName,
     Threads,
-    parse_target,
     parse_workload,
 )
+from spaces.target import detect_target
 
 
 def query_command(
@@ -30,7 +30,7 @@ def query_command(
 ) -> None:
     """Print the best schedule known, and whether it was measured, transferred or predicted."""
     workload = parse_workload(operator, parameters)
-    machine = parse_target(target, threads)
+    machine = detect_target(target, threads)
 
     from scheduler.cli.output import console, facts, seconds
     from scheduler.query import Provenance, query

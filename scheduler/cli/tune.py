@@ -14,9 +14,9 @@ from scheduler.cli.options import (
     Parameters,
     TargetName,
     Threads,
-    parse_target,
     parse_workload,
 )
+from spaces.target import detect_target
 
 
 def tune_command(
@@ -38,7 +38,7 @@ def tune_command(
     outcome the last one. Ctrl-C ends the search with the best found so far.
     """
     workload = parse_workload(operator, parameters)
-    machine = parse_target(target, threads)
+    machine = detect_target(target, threads)
 
     from measure.database import Database
     from scheduler.cli.progress import JsonLines, LiveTable

@@ -14,9 +14,9 @@ from scheduler.cli.options import (
     Parameters,
     TargetName,
     Threads,
-    parse_target,
     parse_workload,
 )
+from spaces.target import detect_target
 
 if TYPE_CHECKING:
     from scheduler.verification import Verdict
@@ -38,7 +38,7 @@ def verify_command(
     code is 1 if any is wrong.
     """
     workload = parse_workload(operator, parameters)
-    machine = parse_target(target, threads)
+    machine = detect_target(target, threads)
 
     from scheduler.cli.output import console, table
     from scheduler.limits import check_memory

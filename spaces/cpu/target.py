@@ -6,10 +6,10 @@ import platform
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from spaces.checks import whole
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.machine import cache_bytes, core_count, cpu_model
-from spaces.errors import InputError
 from spaces.limits import NAME, Flag, Text, Texts, Whole
 from spaces.target import Target
 
@@ -63,8 +63,7 @@ def detect_cpu(threads: int = 1) -> CpuTarget:
     C compiler is found.
     """
     cores = core_count()
-    if not 1 <= threads <= cores:
-        raise InputError(f"threads={threads} is out of range; allowed: 1 to {cores} (cores here)")
+    threads = whole("threads", threads, 1, cores)
     compiler = find_compiler()
     isa = detect_isa(compiler.macros)
     native = (compiler.native,) if compiler.native else ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Annotated, Any, ClassVar
 
-from spaces.errors import InputError
+from spaces.errors import InputError, shown
 from spaces.limits import NAME, Real, Text, Texts, Whole
 from spaces.target import Target
 
@@ -197,7 +197,7 @@ def cuda_target(variant: str | None = None) -> CudaTarget:
     if variant is None:
         return _detect()
     if variant not in _KNOWN:
-        raise InputError(f"unknown GPU architecture {variant!r}; allowed: {', '.join(_KNOWN)}")
+        raise InputError(f"unknown GPU architecture {shown(variant)}; allowed: {', '.join(_KNOWN)}")
     return CudaTarget(
         name=variant, compiler_version=_compiler_version(), **{**_COMMON, **_KNOWN[variant]}
     )

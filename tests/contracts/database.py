@@ -433,7 +433,10 @@ class DatabaseContract:
             (lambda line: line.replace('"score":1.0', f'"score":{HUGE}'), "score=1000"),
             (lambda line: line.replace('"samples":[', f'"samples":[{HUGE},'), "samples="),
             (lambda line: line.replace('"started_at":0.0', f'"started_at":{HUGE}'), "started_at=1"),
-            (lambda line: line.replace('"recorded_at":', f'"recorded_at":{HUGE}'), "recorded_at=inf"),
+            (
+                lambda line: line.replace('"recorded_at":', f'"recorded_at":{HUGE}'),
+                "recorded_at=inf",
+            ),
             (lambda line: line.replace('"cores":4', f'"cores":{HUGE}'), "target=1000"),
             (lambda line: line.replace('"mc":1', f'"mc":{10**30}'), "decision 'mc' has value 1000"),
             (lambda line: line.replace("mnk", "\\u001b[31m"), "decision 'order' has value"),

@@ -291,7 +291,10 @@ def here(tmp_path, monkeypatch):
         (("matmul", "m=1", "n=2", "k=3", "epilogue=__import__('os')"), "epilogue"),
         ((*SMALL, "--target", "tpu"), "unknown target 'tpu'"),
         ((*SMALL, "--target", "cuda:sm_12"), "sm_12"),
-        ((*SMALL, "--target", "cuda:sm_90a", "--threads", "2"), "--threads=2 is for"),
+        (
+            (*SMALL, "--target", "cuda:sm_90a", "--threads", "2"),
+            "threads=2 is for the target cpu",
+        ),
         ((*SMALL, "--threads", "0"), "threads=0 is out of range"),
         ((*SMALL, "--threads", "100000"), "threads=100000 is out of range"),
         ((*SMALL, "--threads", "two"), "'--threads'"),

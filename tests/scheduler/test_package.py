@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,12 @@ def python(*arguments: str, cwd: Path, path: str = PATHS) -> subprocess.Complete
     environment = os.environ | {"PYTHONPATH": path}
     command = [sys.executable, *arguments]
     return subprocess.run(command, env=environment, cwd=cwd, capture_output=True, text=True)
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.fixture
@@ -69,10 +76,61 @@ def test_every_package_says_what_it_is_for():
         assert text.split("\n\n")[0].endswith((".", "``.")), folder
 
 
+WORK = "matmul m=8 n=8 k=8"
+
+
+BAD_QUESTIONS = [
+    ({"workload": 8}, "8 is no operator"),
+    ({"workload": "matmul m=8 n=8"}, "missing: k"),
+    ({"target": "tpu"}, "unknown target 'tpu'"),
+    ({"target": 3}, "unknown target 3"),
+    ({"database": 3}, "3 is no database"),
+]
+BAD_BUDGETS = [
+    ({"trials": "8"}, "trials='8' is no whole number"),
+    ({"trials": 1.5}, "trials=1.5 is no whole number"),
+    ({"trials": 0}, "trials=0 is out of range"),
+    ({"seconds": float("inf")}, "seconds=inf is out of range"),
+    ({"seconds": float("nan")}, "seconds=nan is out of range"),
+    ({"seconds": "60"}, "seconds='60' is no number"),
+    ({"patience": 0.5}, "patience=0.5 is no whole number"),
+    ({"seed": -1}, "seed=-1 is out of range"),
+    ({"target": "cuda:sm_80"}, "GPU"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "says"),
+    [
+        *((name, *case) for name in ("tune", "query", "best") for case in BAD_QUESTIONS),
+        *(("tune", *case) for case in BAD_BUDGETS),
+    ],
+)
+def test_what_is_wrong_with_a_call_is_one_sentence(here, name, wrong, says):
+    with pytest.raises(tilewright.InputError) as caught:
+        getattr(tilewright, name)(**{"workload": WORK, "database": "x.db"} | wrong)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list(here.iterdir()) == []
+
+
+def test_text_will_do_for_everything(here):
+    result = tilewright.tune(WORK, "cpu", "x.db", trials=4, seconds=30)
+    answer = tilewright.query(f"{result.workload}", database="x.db")
+    assert (answer.provenance, answer.schedule) == ("measured", result.best.schedule)
+    assert tilewright.best(WORK, database="x.db").schedule == answer.schedule
+
+
 @pytest.mark.slow
 def test_a_wheel_has_all_it_needs(tmp_path):
+    source = tmp_path / "source"
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, source / name)
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
     command = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
-    done = python(*command, "--wheel-dir", str(tmp_path), str(ROOT), cwd=tmp_path)
+    done = python(*command, "--wheel-dir", str(tmp_path), str(source), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     (wheel,) = tmp_path.glob("tilewright-*.whl")
     installed = tmp_path / "installed"
     command = ("-m", "pip", "install", "--quiet", "--no-deps", "--target", str(installed))

@@ -324,5 +324,5 @@ def test_time_is_accounted_for(database: Database) -> None:
 def test_a_budget_of_nothing_is_refused(
     database: Database, budget: tuple[int, float, int | None]
 ) -> None:
-    with pytest.raises(InputError, match="more than zero"):
+    with pytest.raises(InputError, match="is out of range"):
         tuner(hills(), database, MadeUpMachine()).run(*budget)

@@ -1,0 +1,36 @@
+"""Databases as users name them: opened already, or by a path or URL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spaces.errors import InputError, shown
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+
+@contextmanager
+def opened(given: Database | str | Path, create: bool = True) -> Iterator[Database]:
+    """``given`` itself, which stays open, or the database at that path or URL until the end.
+
+    One that is missing is made if ``create`` is true. Raises :class:`InputError` otherwise, and
+    for what is neither a database nor the name of one.
+    """
+    from measure.database import Database
+
+    if isinstance(given, Database):
+        yield given
+    elif isinstance(given, str | Path):
+        with Database(given, create) as database:
+            yield database
+    else:
+        raise InputError(f"{shown(given)} is no database; allowed: a Database, a path or a URL")
+
+
+def is_missing(location: str | Path) -> bool:
+    """Whether no file is at ``location``; never of a URL."""
+    return "://" not in str(location) and not Path(location).exists()
