@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from measure.cpu.cores import usable_cpus
 from measure.interfaces import Builder, Built, Runner
-from measure.measurement import Candidate, Measurement
+from measure.measurement import Candidate, Job, Result
 from measure.registry import builder_for, runner_for
+from spaces.errors import InputError
 from spaces.target import Target
 
 RUN_TOGETHER = 16  # candidates that are timed in turns
@@ -20,20 +21,20 @@ LAST_WAIT = 1.0  # seconds for a thread that computes a reference, which nothing
 
 @dataclass(eq=False)
 class _Chunk:
-    """Candidates that are built, and then run, together."""
+    """Candidates of one job that are built, and then run, together."""
 
-    candidates: list[Candidate]
-    final: bool
+    job: Job
+    candidates: Sequence[Candidate]
     built: list[Built] | None = None
     cancelled: bool = False
 
     def parts(self) -> list[_Chunk]:
         """The built candidates, as many together as are run together."""
         assert self.built is not None
-        size = len(self.candidates) if self.final else RUN_TOGETHER
+        size = len(self.candidates) if self.job.final else RUN_TOGETHER
         starts = range(0, len(self.candidates), size)
         pieces = ((self.candidates[i : i + size], self.built[i : i + size]) for i in starts)
-        return [_Chunk(candidates, self.final, built) for candidates, built in pieces]
+        return [_Chunk(self.job, candidates, built) for candidates, built in pieces]
 
 
 class LocalExecutor:
@@ -44,9 +45,10 @@ class LocalExecutor:
     its CPU time, which another process on its core disturbs little. Kernels that are timed by
     the wall clock on all cores would be slowed: then building and running take turns.
 
-    ``builder`` and ``runner`` default to those of the target's kind; they are closed with the
-    executor. An exception in either (a fault of the program or of the set-up, never of a
-    candidate) is raised by :meth:`results`. Not thread-safe.
+    ``builder`` and ``runner`` default to those of the target's kind, for the first device of that
+    kind; they are closed with the executor. An exception in either (a fault of the program or of
+    the set-up, never of a candidate) ends the executor and is raised by :meth:`results`.
+    Thread-safe.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class LocalExecutor:
     ) -> None:
         cores = usable_cpus()
         threads = getattr(target, "threads", 1)
+        self._target = target
         self._takes_turns = 1 < threads >= cores
         jobs = jobs or (cores if self._takes_turns else max(1, cores - threads))
         self._builder = builder or builder_for(target, jobs)
@@ -65,12 +68,11 @@ class LocalExecutor:
         self._runner = runner or runner_for(target)
         self._submitted: queue.Queue[_Chunk | None] = queue.Queue()
         self._built: queue.Queue[_Chunk | None] = queue.Queue()
+        self._changed = threading.Condition()  # for all that follows
         self._waiting: list[_Chunk] = []  # all that do not run yet
-        self._lock = threading.Lock()  # for what is waiting, running and cancelled
-        self._results: queue.Queue[list[Measurement] | Exception] = queue.Queue()
-        self._pending = 0
-        self._best: float | None = None
-        self._workload = ""
+        self._known: list[Result] = []
+        self._pending: Counter[str] = Counter()  # by job
+        self._fault: Exception | None = None
         self._closed = False
         self._threads = [
             threading.Thread(target=loop, name=name, daemon=True)
@@ -79,71 +81,77 @@ class LocalExecutor:
         for thread in self._threads:
             thread.start()
 
-    def submit(self, candidates: Sequence[Candidate], final: bool = False) -> None:
-        """Queue candidates. The latency to beat is forgotten when their workload changes.
-
-        ``final`` ones are compared with each other: those of one workload run together.
-        """
-        if self._closed:
-            raise RuntimeError("the executor is closed")
-        self._pending += len(candidates)
-        for key, alike in groupby(candidates, key=lambda candidate: candidate.workload.key):
-            if key != self._workload:
-                self._workload, self._best = key, None
-            group = list(alike)
-            size = len(group) if final else self.batch
-            for start in range(0, len(group), size):
-                chunk = _Chunk(group[start : start + size], final)
-                with self._lock:
-                    self._waiting.append(chunk)
+    def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
+        """Queue candidates of ``job``; those of a final comparison run together."""
+        if job.target != self._target:
+            raise InputError(
+                f"a job for {job.target.summary} cannot run here; allowed: {self._target.summary}"
+            )
+        if any(candidate.job.id != job.id for candidate in candidates):
+            raise ValueError("candidates of several jobs in one batch")
+        size = max(1, len(candidates)) if job.final else self.batch
+        with self._changed:
+            if self._closed:
+                raise RuntimeError("the executor is closed")
+            self._pending[job.id] += len(candidates)
+            for start in range(0, len(candidates), size):
+                chunk = _Chunk(job, candidates[start : start + size])
+                self._waiting.append(chunk)
                 self._submitted.put(chunk)
 
-    def results(self, timeout: float | None = None) -> list[Measurement]:
-        """What has become known since the last call.
+    def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        """What has become known since the last call, of one job or of all.
 
         Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
         or time is up.
         """
-        known: list[Measurement] = []
-        while len(known) < self._pending:
-            try:
-                item = self._results.get(block=not known, timeout=timeout)
-            except queue.Empty:
-                break
-            if isinstance(item, Exception):
-                self.close()
-                raise item
-            known += item
-        self._pending -= len(known)
-        return known
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_news(job), timeout)
+            if self._fault is None:
+                return self._take(job)
+        self.close()
+        raise self._fault
 
-    def pending(self) -> int:
-        """Candidates whose results were not returned yet."""
-        return self._pending
+    def pending(self, job: Job | None = None) -> int:
+        """Candidates, of one job or of all, whose results were not returned yet."""
+        with self._changed:
+            return self._pending.total() if job is None else self._pending[job.id]
 
-    def cancel(self) -> None:
-        """Drop the candidates that do not run yet: they are pending no more, and give no result.
-        Those that run still do."""
-        with self._lock:
-            for chunk in self._waiting:
+    def cancel(self, job: Job) -> None:
+        """Drop the candidates of ``job`` that do not run yet: they are pending no more, and give
+        no result. Those that run still do."""
+        with self._changed:
+            for chunk in [chunk for chunk in self._waiting if chunk.job.id == job.id]:
                 chunk.cancelled = True
-                self._pending -= len(chunk.candidates)
-            self._waiting.clear()
-
-    def set_best(self, latency: float) -> None:
-        """Tell the runner the latency to beat, in seconds."""
-        self._best = latency
+                self._waiting.remove(chunk)
+                self._pending[job.id] -= len(chunk.candidates)
+            self._changed.notify_all()
 
     def close(self) -> None:
         """Stop both threads and all children; what was pending is lost. Idempotent."""
-        self._closed = True
-        self._pending = 0
+        with self._changed:
+            self._closed = True
+            self._pending.clear()
+            self._known.clear()
+            self._changed.notify_all()
         self._runner.close()
         self._submitted.put(None)
         self._builder.close()
         build, run = self._threads
         build.join()
         run.join(LAST_WAIT)
+
+    def _has_news(self, job: Job | None) -> bool:
+        known = any(_is_of(result, job) for result in self._known)
+        return known or self._fault is not None or not self.pending(job)
+
+    def _take(self, job: Job | None) -> list[Result]:
+        taken = [result for result in self._known if _is_of(result, job)]
+        self._known = [result for result in self._known if not _is_of(result, job)]
+        self._pending.subtract(result.candidate.job.id for result in taken)
+        return taken
+
+    # -- the threads -----------------------------------------------------------------------
 
     def _build_all(self) -> None:
         while (chunk := self._submitted.get()) and not self._closed:
@@ -156,22 +164,23 @@ class LocalExecutor:
                 for part in self._divided(chunk):
                     self._built.put(part)
             except Exception as error:
-                self._results.put(error)
+                self._fail(error)
         self._built.put(None)
 
     def _run_all(self) -> None:
         while chunk := self._built.get():
             try:
                 if self._starts(chunk) and chunk.built is not None:
-                    self._results.put(self._runner.run(chunk.built, self._best, chunk.final))
+                    measured = self._runner.run(chunk.job, chunk.built)
+                    self._add(list(map(Result, chunk.candidates, measured)))
             except Exception as error:
-                self._results.put(error)
+                self._fail(error)
             finally:
                 self._built.task_done()
 
     def _divided(self, chunk: _Chunk) -> list[_Chunk]:
         """The parts of a built chunk, which wait in its place; none if it was cancelled."""
-        with self._lock:
+        with self._changed:
             if chunk.cancelled:
                 return []
             place, parts = self._waiting.index(chunk), chunk.parts()
@@ -180,8 +189,24 @@ class LocalExecutor:
 
     def _starts(self, chunk: _Chunk) -> bool:
         """Whether the chunk is to run; if so it can be cancelled no more."""
-        with self._lock:
+        with self._changed:
             if self._closed or chunk.cancelled:
                 return False
             self._waiting.remove(chunk)
             return True
+
+    def _add(self, results: list[Result]) -> None:
+        with self._changed:
+            if not self._closed:
+                self._known += results
+            self._changed.notify_all()
+
+    def _fail(self, error: Exception) -> None:
+        with self._changed:
+            if not self._closed:
+                self._fault = self._fault or error
+            self._changed.notify_all()
+
+
+def _is_of(result: Result, job: Job | None) -> bool:
+    return job is None or result.candidate.job.id == job.id

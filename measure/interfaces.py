@@ -11,19 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from measure.measurement import Candidate, ErrorKind, Measurement
+from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result
 
 
 @dataclass(frozen=True)
 class Built:
-    """A candidate's binary, or why there is none."""
+    """A candidate's binary, or why there is none.
+
+    ``binary`` is a file of this machine, or the file's bytes where it comes from another one;
+    ``toolchain`` is the compiler and its version.
+    """
 
     candidate: Candidate
-    path: Path | None = None
+    binary: Path | bytes | None = None
     seconds: float = 0.0  # CPU time of the compiler, this candidate's share
     error_kind: ErrorKind | None = None
     error_text: str = ""
     info: dict[str, Any] | None = None
+    toolchain: str = ""
 
 
 class Builder(Protocol):
@@ -42,16 +47,10 @@ class Builder(Protocol):
 
 
 class Runner(Protocol):
-    """Binary to verified, timed measurement. One workload at a time; not thread-safe."""
+    """Binary to verified, timed measurement. One batch at a time; not thread-safe."""
 
-    def run(
-        self, built: Sequence[Built], best: float | None = None, final: bool = False
-    ) -> list[Measurement]:
-        """Measurements in the order of ``built``, all of one workload and target.
-
-        ``best`` is the latency to beat (seconds): far slower candidates are cut short. ``final``
-        asks for the long interleaved comparison of the few best.
-        """
+    def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
+        """Measurements in the order of ``built``, all of them candidates of ``job``."""
         ...
 
     def close(self) -> None:
@@ -60,31 +59,34 @@ class Runner(Protocol):
 
 
 class Executor(Protocol):
-    """Where candidates go and results come from, in any order. ``batch`` is how many at a time
-    keep it busy."""
+    """Where candidates go and results come from, in any order.
+
+    Several jobs may share one executor, from several threads: jobs with the same ``id`` are the
+    same one. ``batch`` is how many candidates at a time keep it busy.
+    """
 
     batch: int
 
-    def submit(self, candidates: Sequence[Candidate], final: bool = False) -> None:
-        """Queue candidates for building and running; returns at once."""
+    def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
+        """Queue candidates of ``job`` for building and running; returns at once."""
         ...
 
-    def results(self, timeout: float | None = None) -> list[Measurement]:
-        """What has become known since the last call; waits for at least one result, at most
-        ``timeout`` seconds; empty when nothing is pending or time is up."""
+    def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        """What has become known since the last call, of one job or of all.
+
+        Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
+        or time is up.
+        """
         ...
 
-    def pending(self) -> int:
-        """Number of candidates submitted whose results were not returned yet."""
+    def pending(self, job: Job | None = None) -> int:
+        """Number of candidates, of one job or of all, submitted whose results were not returned
+        yet."""
         ...
 
-    def cancel(self) -> None:
-        """Drop the candidates that do not run yet: they are pending no more, and give no result.
-        Those that run still do."""
-        ...
-
-    def set_best(self, latency: float) -> None:
-        """Tell the runners the latency to beat, in seconds."""
+    def cancel(self, job: Job) -> None:
+        """Drop the candidates of ``job`` that do not run yet: they are pending no more, and give
+        no result. Those that run still do."""
         ...
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -36,13 +37,47 @@ class ErrorKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One schedule on its way through building and running."""
+class Job:
+    """What candidates are measured for. It goes with each batch of them.
 
+    ``id`` tells jobs of one executor apart; batches of one job differ in the rest: ``best`` is
+    the latency to beat that was known when the batch was sent (seconds; far slower candidates
+    are cut short), ``final`` asks for the long interleaved comparison of the few best.
+    """
+
+    id: str
     workload: Workload
     target: Target
+    best: float | None = None
+    final: bool = False
+
+    @property
+    def round(self) -> str:
+        """The round that its measurements belong to, see :class:`Measurement`."""
+        return "final" if self.final else "search"
+
+
+def new_job_id() -> str:
+    """An id that no other job has."""
+    return secrets.token_hex(8)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One schedule of a job on its way through building and running."""
+
+    job: Job
     schedule: Schedule
     kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a measurement was made: name of the host, device, and compiler with its version."""
+
+    host: str = ""
+    device: str = ""
+    toolchain: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,8 +104,17 @@ class Measurement:
     run_seconds: float = 0.0
     started_at: float = 0.0  # Unix time
     info: dict[str, Any] = field(default_factory=dict)  # registers, spills, ... as JSON values
+    place: Place = Place()
 
     @property
     def ok(self) -> bool:
         """Whether the kernel is right and was timed to the end."""
         return self.status is Status.OK
+
+
+@dataclass(frozen=True)
+class Result:
+    """A candidate and what became of it."""
+
+    candidate: Candidate
+    measurement: Measurement

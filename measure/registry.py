@@ -24,8 +24,8 @@ def builder_for(target: Target, jobs: int) -> Builder:
     raise InputError(f"no builder for target {target.kind!r}; allowed: cpu, cuda")
 
 
-def runner_for(target: Target) -> Runner:
-    """A runner for the target, which must be this machine."""
+def runner_for(target: Target, device: int = 0) -> Runner:
+    """A runner for the target, which must be this machine: its GPU of number ``device``."""
     if target.kind == "cpu":
         from measure.cpu.runner import CRunner
         from spaces.cpu.target import CpuTarget
@@ -37,5 +37,5 @@ def runner_for(target: Target) -> Runner:
         from spaces.cuda.target import CudaTarget
 
         assert isinstance(target, CudaTarget)
-        return CudaRunner(target)
+        return CudaRunner(target, device=device)
     raise InputError(f"no runner for target {target.kind!r}; allowed: cpu, cuda")

@@ -13,7 +13,7 @@ from measure.cuda.launching import (
     entry_point,
     load_kernel,
 )
-from measure.measurement import Candidate
+from measure.measurement import Candidate, Job, new_job_id
 from measure.registry import builder_for
 from scheduler.arrays import in_order, is_tensor
 from scheduler.cuda_arrays import (
@@ -53,7 +53,8 @@ class CudaFunction:
         self.provenance = provenance
         self._kernel = space.lower(schedule)
         self.source = self._kernel.text
-        self._cubin = _cubin(Candidate(self.workload, self.target, schedule, self._kernel))
+        job = Job(new_job_id(), self.workload, self.target)
+        self._cubin = _cubin(Candidate(job, schedule, self._kernel))
         *inputs, output = self._kernel.arguments
         self._inputs = tuple(DevicePort(operand) for operand in inputs)
         self._output = DevicePort(output, output=True)
@@ -203,11 +204,11 @@ class CudaFunction:
 
 
 def _cubin(candidate: Candidate) -> bytes:
-    builder = builder_for(candidate.target, jobs=1)
+    builder = builder_for(candidate.job.target, jobs=1)
     try:
         (built,) = builder.build([candidate])
-        if built.path is None:
+        if built.binary is None:
             raise DeviceError(f"{candidate.schedule} does not build: {built.error_text}")
-        return built.path.read_bytes()
+        return built.binary if isinstance(built.binary, bytes) else built.binary.read_bytes()
     finally:
         builder.close()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from measure.interfaces import Executor
-from measure.measurement import Candidate, Measurement
+from measure.measurement import Candidate, Job, Measurement, new_job_id
 from scheduler.interrupt import Interrupt
 from scheduler.machine import roofline
 from scheduler.opening import opened
@@ -68,6 +68,7 @@ class Tuner:
         self._given_search, self._seed = search, seed
         self._batch = batch
         self._session = session
+        self._job_id = new_job_id()
 
     def run(
         self,
@@ -132,12 +133,13 @@ class Tuner:
         while self._time_left() > 0:
             self._interrupt.check()
             if self._time_left() <= self._reserve() and len(self._board.leaders(2)) == 2:
-                self._executor.cancel()  # what has not started yet would leave no time to compare
+                # what has not started yet would leave no time to compare
+                self._executor.cancel(self._job())
                 self._stop = self._stop or Stop.SECONDS
             ahead = self._batch_size() if self._board.trials else 0
-            while self._executor.pending() <= ahead and self._submit_more():
+            while self._pending() <= ahead and self._submit_more():
                 pass
-            if not self._executor.pending():
+            if not self._pending():
                 return
             measurements = self._collect()
             for measurement in measurements:
@@ -146,7 +148,6 @@ class Tuner:
                 ran = sum(measurement.run_seconds for measurement in measurements)
                 self._rate.note(self._ledger.elapsed, len(measurements), ran)
             self._tell(measurements)
-            self._announce_best()
         self._stop = self._stop or Stop.SECONDS
 
     def _compare(self) -> None:
@@ -154,19 +155,19 @@ class Tuner:
         lucky (the winner's curse)."""
         count = self._pace.comparable(self._ledger.elapsed, self._rate.each, self._best())
         leaders = self._board.leaders(count)
-        if len(leaders) < 2 or self._executor.pending():
+        if len(leaders) < 2 or self._pending():
             return
         self._report("final", None)
-        self._executor.submit([self._candidate(schedule) for schedule in leaders], final=True)
-        while self._executor.pending() and self._time_left() > 0:
+        self._submit(leaders, final=True)
+        while self._pending() and self._time_left() > 0:
             self._interrupt.check()
             for measurement in self._collect():
                 self._add(measurement)
 
     def _settle(self) -> None:
         """Leave nothing of this run to an executor that others are going to use."""
-        self._executor.cancel()
-        while self._executor.pending():
+        self._executor.cancel(self._job())
+        while self._pending():
             for measurement in self._collect(POLL):
                 self._add(measurement)
 
@@ -186,16 +187,28 @@ class Tuner:
         if not self._submitted:
             self._rate = Rate(self._ledger.elapsed)
         self._submitted += len(schedules)
-        self._executor.submit([self._candidate(schedule) for schedule in schedules])
-        self._announce_best()  # an executor forgets it when it sees another workload
+        self._submit(schedules)
         return True
+
+    def _submit(self, schedules: Sequence[Schedule], final: bool = False) -> None:
+        job = self._job(final)
+        with self._work("lowering"):
+            candidates = [Candidate(job, s, self.space.lower(s)) for s in schedules]
+        self._executor.submit(job, candidates)
+
+    def _job(self, final: bool = False) -> Job:
+        """This run's job as it stands, for its next batch."""
+        return Job(self._job_id, self.workload, self.target, self._best(), final)
+
+    def _pending(self) -> int:
+        return self._executor.pending(self._job())
 
     def _reason_to_stop(self) -> Stop | None:
         if self._submitted >= self._trials:
             return Stop.TRIALS
         if self._patience is not None and self._board.since_gain >= self._patience:
             return Stop.PATIENCE
-        if not self._executor.pending() and self._affordable() <= 0:
+        if not self._pending() and self._affordable() <= 0:
             return Stop.SECONDS
         return None
 
@@ -211,7 +224,8 @@ class Tuner:
         if timeout is None:
             timeout = max(0.0, min(POLL, self._time_left()))
         with self._ledger.on("waiting"):
-            measurements = self._executor.results(timeout)
+            results = self._executor.results(timeout, self._job())
+        measurements = [result.measurement for result in results]
         if not measurements:
             return []
         with self._work("database"):
@@ -220,25 +234,15 @@ class Tuner:
             )
         return measurements
 
-    def _candidate(self, schedule: Schedule) -> Candidate:
-        with self._work("lowering"):
-            kernel = self.space.lower(schedule)
-        return Candidate(self.workload, self.target, schedule, kernel)
-
     def _tell(self, measurements: Sequence[Measurement]) -> None:
         with self._work("search"):
             self._search.tell([(m.schedule, m.score) for m in measurements])
-
-    def _announce_best(self) -> None:
-        best = self._best()
-        if best is not None:
-            self._executor.set_best(best)
 
     # -- time ------------------------------------------------------------------------------
 
     def _work(self, account: str) -> AbstractContextManager[None]:
         """Book own work; also as idle if the executor has nothing to do meanwhile."""
-        idle = () if self._executor.pending() else ("idle",)
+        idle = () if self._pending() else ("idle",)
         return self._ledger.on(account, *idle)
 
     def _time_left(self) -> float:
@@ -246,7 +250,7 @@ class Tuner:
 
     def _affordable(self) -> int:
         affordable = self._pace.affordable(self._ledger.elapsed, self._rate.each, self._best())
-        return max(0, affordable - self._executor.pending())
+        return max(0, affordable - self._pending())
 
     def _reserve(self) -> float:
         return self._pace.reserve(self._rate.each, self._best())

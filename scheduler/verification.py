@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from measure.measurement import Candidate, ErrorKind
+from measure.measurement import Candidate, ErrorKind, Job, new_job_id
 from spaces.operators import workload as make_workload
 from spaces.schedule import Schedule
 from spaces.space import NO_PREFERENCE, Space
@@ -127,11 +127,13 @@ def measure(
     """
     from measure.executor import LocalExecutor
 
+    job = Job(new_job_id(), space.workload, space.target)
     own = executor or LocalExecutor(space.target)
     try:
-        own.submit([Candidate(space.workload, space.target, s, space.lower(s)) for s in schedules])
-        while own.pending():
-            for found in own.results(timeout=1.0):
+        own.submit(job, [Candidate(job, s, space.lower(s)) for s in schedules])
+        while own.pending(job):
+            for result in own.results(timeout=1.0, job=job):
+                found = result.measurement
                 yield Verdict(found.schedule, found.error_kind, found.error_text)
     finally:
         if executor is None:

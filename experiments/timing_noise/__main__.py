@@ -30,7 +30,7 @@ from scipy.stats import spearmanr
 from measure.cpu.builder import CBuilder
 from measure.cpu.runner import CRunner
 from measure.interfaces import Built
-from measure.measurement import Candidate
+from measure.measurement import Candidate, Job, new_job_id
 from measure.timing import FINAL
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.operators import workload
@@ -86,9 +86,10 @@ def _contenders(builder: CBuilder, target: CpuTarget, count: int) -> list[Built]
     space = space_for(WORKLOAD, target)
     rows = space.sample(np.random.default_rng(0), 2 * count)
     schedules = [space.schedule(row) for row in rows]
-    built = builder.build([Candidate(WORKLOAD, target, s, space.lower(s)) for s in schedules])
+    job = Job(new_job_id(), WORKLOAD, target)
+    built = builder.build([Candidate(job, s, space.lower(s)) for s in schedules])
     runner = CRunner(target)
-    measured = runner.run(built)
+    measured = runner.run(job, built)
     runner.close()
     scores = [m.score if m.ok and m.score else math.inf for m in measured]
     return [built[i] for i in np.argsort(scores)[:count]]
@@ -98,7 +99,7 @@ def _sample(built: Sequence[Built], target: CpuTarget, clock: str, rounds: int) 
     """Matrix [kernels, rounds] of times in seconds, row i of kernel i."""
     everything = replace(FINAL, samples=rounds, budget=math.inf, drift=math.inf)
     runner = CRunner(target, clock=clock, protocol=everything)
-    measured = runner.run(built)
+    measured = runner.run(built[0].candidate.job, built)
     runner.close()
     return np.array([m.samples[-rounds:] for m in measured])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measure.cpu.cache import RunDirectory
@@ -44,7 +44,9 @@ class CBuilder:
         unit_size: int = UNIT_SIZE,
         time_limit: float = 20.0,
     ) -> None:
-        self._command = (find_compiler().path, *target.flags, *SHARED)
+        compiler = find_compiler()
+        self._command = (compiler.path, *target.flags, *SHARED)
+        self._toolchain = f"{compiler.name} {compiler.version}"
         self.batch = UNIT_SIZE
         self._jobs, self._unit_size, self._time_limit = jobs, unit_size, time_limit
         self._compilations = Compilations()
@@ -59,7 +61,7 @@ class CBuilder:
         failed = [[k] for u in units if not u.outcome.ok and len(u.kernels) > 1 for k in u.kernels]
         units += self._threads.map(self._build_unit, failed)
         home = {kernel.text: unit for unit in units for kernel in unit.kernels}
-        return [_built(candidate, home[candidate.kernel.text]) for candidate in candidates]
+        return [self._built(candidate, home[candidate.kernel.text]) for candidate in candidates]
 
     def close(self) -> None:
         """Kill running compilers and remove the binaries. Idempotent."""
@@ -92,16 +94,17 @@ class CBuilder:
         command = (*self._command, str(source), "-o", str(path), "-lm")
         return self._compilations.run(command, path.parent, limit)
 
+    def _built(self, candidate: Candidate, unit: _Unit) -> Built:
+        outcome, share = unit.outcome, unit.outcome.seconds / len(unit.kernels)
+        built = Built(candidate, unit.path, share, toolchain=self._toolchain)
+        if outcome.ok:
+            return built
+        kind = ErrorKind.COMPILE_TIMEOUT if outcome.timed_out else ErrorKind.COMPILE
+        text = outcome.text or "compiled for too long"
+        return replace(built, binary=None, error_kind=kind, error_text=text)
+
 
 def unit_text(kernels: Sequence[Kernel]) -> str:
     """One translation unit of many kernels: each distinct prelude once, then all sources."""
     preludes = dict.fromkeys(kernel.prelude for kernel in kernels)
     return "\n".join([*preludes, *(kernel.source for kernel in kernels)])
-
-
-def _built(candidate: Candidate, unit: _Unit) -> Built:
-    outcome, share = unit.outcome, unit.outcome.seconds / len(unit.kernels)
-    if outcome.ok:
-        return Built(candidate, unit.path, share)
-    kind = ErrorKind.COMPILE_TIMEOUT if outcome.timed_out else ErrorKind.COMPILE
-    return Built(candidate, None, share, kind, outcome.text or "compiled for too long")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import secrets
 import select
@@ -21,8 +22,9 @@ from measure.cpu.cores import one_cpu_per_core
 from measure.cpu.problem import Problem, index_of
 from measure.inputs import FreshInputs
 from measure.interfaces import Built
-from measure.measurement import ErrorKind, Measurement, Status
+from measure.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import TimingProtocol, call_limit, protocol_for, score
+from measure.unpacking import unpacked
 from spaces.cpu.target import CpuTarget
 from spaces.workload import Workload
 
@@ -58,19 +60,21 @@ class CRunner:
         self._closed = False
         self._lock = threading.Lock()
 
-    def run(
-        self, built: Sequence[Built], best: float | None = None, final: bool = False
-    ) -> list[Measurement]:
+    def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
         """Measurements in the order of ``built``; what failed to build fails here too."""
+        with unpacked(built) as built:
+            return self._run(job, built)
+
+    def _run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
         measurements: dict[int, Measurement] = {}
         for i, b in enumerate(built):
-            if b.path is None:
+            if b.binary is None:
                 measurements[i] = _failed_build(b)
         ready = [i for i in range(len(built)) if i not in measurements]
         for group in _groups(built, ready):
-            records = self._serve([built[i] for i in group], best, final)
+            records = self._serve(job, [built[i] for i in group])
             for i, record in zip(group, records, strict=True):
-                measurements[i] = self._measurement(built[i], record, final)
+                measurements[i] = self._measurement(job, built[i], record)
         return [measurements[i] for i in range(len(built))]
 
     def close(self) -> None:
@@ -88,16 +92,16 @@ class CRunner:
 
     # -- the child -------------------------------------------------------------------------
 
-    def _serve(self, group: Sequence[Built], best: float | None, final: bool) -> list[_Record]:
-        workload = group[0].candidate.workload
-        limit = call_limit(workload.flops, best)
+    def _serve(self, job: Job, group: Sequence[Built]) -> list[_Record]:
+        workload = job.workload
+        limit = call_limit(workload.flops, job.best)
         records = [_Record(time.time()) for _ in group]
-        with Problem(workload, *self._draw(workload, final)) as problem:
+        with Problem(workload, *self._draw(workload, job.final)) as problem:
             process = self._start(problem.descriptor)
             try:
                 assert process.stdin is not None
                 with suppress(BrokenPipeError):
-                    process.stdin.write(self._plan(problem, group, limit, best, final))
+                    process.stdin.write(self._plan(problem, job, group, limit))
                     process.stdin.flush()
                 for words in _lines(process, 2 * limit + GRACE_SECONDS):
                     _take_event(records, words)
@@ -122,19 +126,12 @@ class CRunner:
             )
             return self._process
 
-    def _plan(
-        self,
-        problem: Problem,
-        group: Sequence[Built],
-        limit: float,
-        best: float | None,
-        final: bool,
-    ) -> str:
+    def _plan(self, problem: Problem, job: Job, group: Sequence[Built], limit: float) -> str:
         """The text that plan.c reads."""
         lines = [
             f"{self._target.threads} {int(self._clock == 'wall')} {limit} {self._memory_bytes}",
-            f"{float('inf') if best is None else best}",
-            _numbers(self._protocol or protocol_for(self._clock, final)),
+            f"{float('inf') if job.best is None else job.best}",
+            _numbers(self._protocol or protocol_for(self._clock, job.final)),
             str(secrets.randbits(63)),
             " ".join(str(self._cpus[i % len(self._cpus)]) for i in range(self._target.threads)),
             problem.text,
@@ -143,11 +140,10 @@ class CRunner:
         for built in group:
             kernel = built.candidate.kernel
             lines.append(f"{kernel.workspace_bytes} {kernel.workspace_zeroed} {kernel.entry}")
-            lines.append(str(built.path))
+            lines.append(str(built.binary))
         return "\n".join(lines) + "\n"
 
-    def _measurement(self, built: Built, record: _Record, final: bool) -> Measurement:
-        workload = built.candidate.workload
+    def _measurement(self, job: Job, built: Built, record: _Record) -> Measurement:
         if not record.samples and not record.error_kind:
             record.error_kind = ErrorKind.DEVICE
             record.error_text = "the measuring process ended early"
@@ -163,13 +159,14 @@ class CRunner:
             samples=tuple(record.samples),
             reference_samples=tuple(record.references),
             clock=self._clock,
-            round="final" if final else "search",
+            round=job.round,
             error_kind=record.error_kind,
-            error_text=_readable(record.error_text, workload),
+            error_text=_readable(record.error_text, job.workload),
             build_seconds=built.seconds,
             run_seconds=record.took,
             started_at=record.started_at,
             info=info,
+            place=Place(platform.node(), self._target.model, built.toolchain),
         )
 
 
@@ -230,7 +227,7 @@ def _groups(built: Sequence[Built], ready: Sequence[int]) -> Iterator[list[int]]
     total = 0
     for i in ready:
         candidate = built[i].candidate
-        size = candidate.workload.output.bytes + candidate.kernel.workspace_bytes
+        size = candidate.job.workload.output.bytes + candidate.kernel.workspace_bytes
         if group and (len(group) == MAX_CANDIDATES or total + size > BUFFER_BYTES):
             yield group
             group, total = [], 0
@@ -266,6 +263,7 @@ def _failed_build(built: Built) -> Measurement:
         build_seconds=built.seconds,
         started_at=time.time(),
         info=dict(built.info or {}),
+        place=Place(platform.node(), toolchain=built.toolchain),
     )
 
 

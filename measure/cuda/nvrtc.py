@@ -47,6 +47,7 @@ class NvrtcBuilder:
         self._target, self._time_limit = target, time_limit
         self.batch = max(LEAST_BATCH, PER_JOB * jobs)
         self._version = compiler_version()
+        self._toolchain = f"nvrtc {self._version}"
         self._cache = cache_directory("cubins")
         self._directory = RunDirectory()
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="nvrtc")
@@ -68,7 +69,8 @@ class NvrtcBuilder:
         start, kernel = time.thread_time(), candidate.kernel
 
         def failed(kind: ErrorKind, text: str, info: dict[str, Any] | None = None) -> Built:
-            return Built(candidate, None, time.thread_time() - start, kind, text, info)
+            seconds = time.thread_time() - start
+            return Built(candidate, None, seconds, kind, text, info, self._toolchain)
 
         launch = _launch(kernel)
         if refusal := _too_much_shared(launch.shared_bytes, self._target):
@@ -87,7 +89,8 @@ class NvrtcBuilder:
             return failed(ErrorKind.REJECTED, refusal, info)
         path = self._directory.path / f"{kernel.entry}-{kernel.digest[:16]}.cubin"
         path.write_bytes(compilation.cubin)
-        return Built(candidate, path, time.thread_time() - start, info=info)
+        seconds = time.thread_time() - start
+        return Built(candidate, path, seconds, info=info, toolchain=self._toolchain)
 
     def _compiled(self, text: str) -> Compilation:
         """From the cache if it is there; only what succeeded is kept."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import secrets
 import select
 import signal
@@ -24,8 +25,9 @@ from typing import Any
 
 from measure.cuda.server import DRIVER, request
 from measure.interfaces import Built
-from measure.measurement import ErrorKind, Measurement, Status
+from measure.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import FINAL, SEARCH, TimingProtocol, steady_score
+from measure.unpacking import unpacked
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 
@@ -33,6 +35,7 @@ STARTING_SECONDS = 120.0  # for a child to import, open the device and compile i
 LEAST_SECONDS, FLOPS = 5.0, 1e11  # a call that takes longer than at this rate hangs
 STARTS = 3  # of a child in a row that come to nothing
 _ROOT = Path(__file__).parents[2]
+_SERVER = (sys.executable, "-P", "-m", "measure.cuda.server")
 
 HEAT_SECONDS = 0.5
 """Under load an H200's clock stays at its highest for 0.05 to 0.4 seconds; then it is down by an
@@ -46,7 +49,7 @@ DEVICE_FINAL = replace(FINAL, samples=30, contender_samples=10, heat=HEAT_SECOND
 
 
 class CudaRunner:
-    """Measures candidates of one CUDA target, which must be this machine's first GPU.
+    """Measures candidates of one CUDA target on GPU number ``device`` of this machine.
 
     Samples are device time with a cold L2. :class:`InputError` where there is no usable GPU, or
     another one. :meth:`close` may come from another thread and ends a run. ``opener`` names what
@@ -59,8 +62,10 @@ class CudaRunner:
         opener: str = DRIVER,
         protocol: TimingProtocol | None = None,
         least_seconds: float = LEAST_SECONDS,
+        device: int = 0,
     ) -> None:
         self._target, self._opener, self._protocol = target, opener, protocol
+        self._device = device
         self._least_seconds = least_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
@@ -82,23 +87,25 @@ class CudaRunner:
                 f"{found[1]} ({found[0]}); allowed to run on it: --target cuda"
             )
 
-    def run(
-        self, built: Sequence[Built], best: float | None = None, final: bool = False
-    ) -> list[Measurement]:
+    def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
         """Measurements in the order of ``built``; what failed to build fails here too."""
+        with unpacked(built) as built:
+            return self._run(job, built)
+
+    def _run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
         started = time.time()
         answers = {
-            i: _Answer(b.error_kind, b.error_text) for i, b in enumerate(built) if b.path is None
+            i: _Answer(b.error_kind, b.error_text) for i, b in enumerate(built) if b.binary is None
         }
         failed = 0
         while pending := [i for i in range(len(built)) if i not in answers]:
-            told = self._serve([built[i] for i in pending], best, final)
+            told = self._serve(job, [built[i] for i in pending])
             answers |= {pending[i]: answer for i, answer in told.items()}
             failed = 0 if told else failed + 1
             if failed == STARTS:
                 raise RuntimeError("the measuring process of the GPU ends before it measures")
         share = (time.time() - started) / max(len(built), 1)
-        return [_measurement(b, answers[i], final, started, share) for i, b in enumerate(built)]
+        return [self._measurement(job, b, answers[i], started, share) for i, b in enumerate(built)]
 
     def close(self) -> None:
         """Kill the child. Idempotent."""
@@ -106,14 +113,39 @@ class CudaRunner:
             self._closed = True
             self._kill()
 
+    def _measurement(
+        self, job: Job, built: Built, answer: _Answer, started: float, seconds: float
+    ) -> Measurement:
+        failed, ran = answer.error_kind is not None, built.binary is not None
+        return Measurement(
+            schedule=built.candidate.schedule,
+            status=Status.ERROR if failed else Status.SLOW if answer.slow else Status.OK,
+            score=None if failed else steady_score(answer.samples),
+            samples=answer.samples,
+            reference_samples=answer.references,
+            clock="device" if ran else "",
+            round=job.round,
+            error_kind=answer.error_kind,
+            error_text=answer.error_text,
+            build_seconds=built.seconds,
+            run_seconds=seconds if ran else 0.0,
+            started_at=started,
+            info=dict(built.info or {}),
+            place=self._place(built),
+        )
+
+    def _place(self, built: Built) -> Place:
+        device = f"{self._target.model} {self._device}" if built.binary is not None else ""
+        return Place(platform.node(), device, built.toolchain)
+
     # -- the child -------------------------------------------------------------------------
 
-    def _serve(self, group: Sequence[Built], best: float | None, final: bool) -> dict[int, _Answer]:
+    def _serve(self, job: Job, group: Sequence[Built]) -> dict[int, _Answer]:
         """What the child says of ``group``, by index, without those it did not come to."""
         self._ensure_child()
-        protocol = self._protocol or (DEVICE_FINAL if final else DEVICE_SEARCH)
-        self._send(request(group, protocol, best, secrets.randbits(31)))
-        limit = max(self._least_seconds, group[0].candidate.workload.flops / FLOPS)
+        protocol = self._protocol or (DEVICE_FINAL if job.final else DEVICE_SEARCH)
+        self._send(request(job, group, protocol, secrets.randbits(31)))
+        limit = max(self._least_seconds, job.workload.flops / FLOPS)
         answers: dict[int, _Answer] = {}
         culprit: int | None = None
         while True:
@@ -150,7 +182,7 @@ class CudaRunner:
                 raise RuntimeError("the runner is closed")
             self._rest = b""
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "measure.cuda.server", str(os.getpid()), self._opener],
+                [*_SERVER, str(os.getpid()), str(self._device), self._opener],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
@@ -242,24 +274,3 @@ def _blamed(end: str | None, event: Mapping[str, Any], code: int, limit: float) 
         return _Answer(ErrorKind.TIMEOUT, f"no answer from the device within {limit:g} s")
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return _Answer(ErrorKind.CRASH, f"the measuring process ended by {name}")
-
-
-def _measurement(
-    built: Built, answer: _Answer, final: bool, started: float, seconds: float
-) -> Measurement:
-    failed = answer.error_kind is not None
-    return Measurement(
-        schedule=built.candidate.schedule,
-        status=Status.ERROR if failed else Status.SLOW if answer.slow else Status.OK,
-        score=None if failed else steady_score(answer.samples),
-        samples=answer.samples,
-        reference_samples=answer.references,
-        clock="device" if built.path is not None else "",
-        round="final" if final else "search",
-        error_kind=answer.error_kind,
-        error_text=answer.error_text,
-        build_seconds=built.seconds,
-        run_seconds=seconds if built.path is not None else 0.0,
-        started_at=started,
-        info=dict(built.info or {}),
-    )

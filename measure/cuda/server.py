@@ -1,6 +1,6 @@
 """The child that runs candidates on a GPU: requests and events are lines of JSON.
 
-    python -m measure.cuda.server PARENT [MODULE:FUNCTION]
+    python -m measure.cuda.server PARENT DEVICE MODULE:FUNCTION
 
 A request is a workload, the protocol and the candidates (:func:`request`); the answer is a line
 per event: ``load``, ``run`` and ``time`` before a candidate's work, so that the parent knows who
@@ -8,7 +8,7 @@ was at work when this process dies or hangs, ``result`` of a candidate, and ``do
 ends the request, for it may have spoilt the others' memory: those without a result are to be asked
 for again. After an error of the device this process says ``lost`` and ends: nothing after it could
 be believed.
-``FUNCTION`` opens the device, for tests; by default it is the first GPU.
+``FUNCTION`` opens the GPU of number ``DEVICE``: :data:`DRIVER`, but for tests.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any
 from measure.cuda.device import Device, DeviceError
 from measure.cuda.session import Session, Trial, check_oracle
 from measure.interfaces import Built
+from measure.measurement import Job
 from measure.timing import TimingProtocol
 from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
@@ -39,22 +40,21 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 def request(
-    built: Sequence[Built], protocol: TimingProtocol, best: float | None, seed: int
+    job: Job, built: Sequence[Built], protocol: TimingProtocol, seed: int
 ) -> dict[str, Any]:
-    """What asks for measurements of ``built``, all of one workload; JSON values."""
-    workload = built[0].candidate.workload
+    """What asks for measurements of ``built``, candidates of ``job``; JSON values."""
     return {
-        "workload": workload.to_json(),
+        "workload": job.workload.to_json(),
         "protocol": asdict(protocol),
-        "best": best,
+        "best": job.best,
         "seed": seed,
-        "candidates": [_described(b.candidate.kernel, b.path) for b in built],
+        "candidates": [_described(b) for b in built],
     }
 
 
 def main() -> None:
     """Serve requests until standard input ends."""
-    parent, opener = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else DRIVER
+    parent, ordinal, opener = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     if os.getppid() != parent:
         return
@@ -62,7 +62,7 @@ def main() -> None:
     os.dup2(2, 1)
     module, _, function = opener.partition(":")
     try:
-        device: Device = getattr(import_module(module), function)()
+        device: Device = getattr(import_module(module), function)(ordinal)
         check_oracle(device)
     except DeviceError as error:
         _say(event="lost", text=str(error))
@@ -119,11 +119,12 @@ def _say(**event: Any) -> None:
     print(json.dumps(event), flush=True)
 
 
-def _described(kernel: Kernel, path: Path | None) -> dict[str, Any]:
-    """A kernel without its text: that is in the binary at ``path``."""
+def _described(built: Built) -> dict[str, Any]:
+    """A kernel without its text: that is in its binary, a file."""
+    kernel = built.candidate.kernel
     assert kernel.launch is not None
     return {
-        "path": str(path),
+        "path": str(built.binary),
         "entry": kernel.entry,
         "launch": asdict(kernel.launch),
         "workspace_bytes": kernel.workspace_bytes,

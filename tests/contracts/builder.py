@@ -36,7 +36,7 @@ class BuilderContract(ABC):
         candidates = [self.good(f"good{i}") for i in range(5)]
         built = builder.build(candidates)
         assert [b.candidate for b in built] == candidates
-        assert all(b.path is not None and b.path.exists() for b in built)
+        assert all(b.binary is not None and b.binary.exists() for b in built)
         assert all(b.error_kind is None and b.seconds > 0 for b in built)
 
     def test_building_nothing_gives_nothing(self, builder: Builder) -> None:
@@ -46,20 +46,20 @@ class BuilderContract(ABC):
         names = ["good0", "broken0", "good1", "good2", "broken1"]
         made = [self.good(n) if n.startswith("good") else self.broken(n) for n in names]
         built = builder.build(made)
-        assert [b.path is None for b in built] == [n.startswith("broken") for n in names]
+        assert [b.binary is None for b in built] == [n.startswith("broken") for n in names]
         for b in built:
-            if b.path is None:
+            if b.binary is None:
                 assert b.error_kind is ErrorKind.COMPILE
                 assert b.error_text.strip()
 
     def test_the_same_candidate_may_come_twice(self, builder: Builder) -> None:
         built = builder.build([self.good("good"), self.good("good")])
-        assert all(b.path is not None for b in built)
+        assert all(b.binary is not None for b in built)
 
     def test_close_is_idempotent_and_leaves_no_binary(self) -> None:
         builder = self.make()
         [built] = builder.build([self.good("good")])
         builder.close()
         builder.close()
-        assert built.path is not None
-        assert not built.path.exists()
+        assert built.binary is not None
+        assert not built.binary.exists()

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from measure.interfaces import Executor
-from measure.measurement import Candidate, Measurement, Status
+from measure.measurement import Candidate, Job, Measurement, Result, Status
 
 
-def collect(executor: Executor, patience: float = 120.0) -> list[Measurement]:
-    """All that is pending."""
-    known: list[Measurement] = []
+def collect(
+    executor: Executor, job: Job | None = None, patience: float = 120.0
+) -> list[Measurement]:
+    """All that is pending, of one job or of all."""
+    known: list[Result] = []
     deadline = time.monotonic() + patience
-    while executor.pending() and time.monotonic() < deadline:
-        known += executor.results(timeout=1.0)
-    return known
+    while executor.pending(job) and time.monotonic() < deadline:
+        known += executor.results(1.0, job)
+    return [result.measurement for result in known]
+
+
+def submit(executor: Executor, *candidates: Candidate, **options) -> Job:
+    """Send a batch for the job of its first candidate, with these options; that job."""
+    job = replace(candidates[0].job, **options)
+    executor.submit(job, candidates)
+    return job
 
 
 class ExecutorContract(ABC):
@@ -57,13 +68,13 @@ class ExecutorContract(ABC):
     def test_without_candidates_there_are_no_results(self, executor) -> None:
         assert executor.pending() == 0
         assert executor.results() == []
-        executor.submit([])
+        executor.submit(self.good("good").job, [])
         assert executor.results() == []
 
     def test_each_candidate_gives_one_result(self, executor) -> None:
         batches = [[self.good(f"good{i}_{j}") for j in range(3)] for i in range(3)]
         for batch in batches:
-            executor.submit(batch)
+            submit(executor, *batch)
         assert executor.pending() == 9
         results = collect(executor)
         assert executor.pending() == 0
@@ -73,50 +84,96 @@ class ExecutorContract(ABC):
         assert {m.schedule for m in results} == wanted
 
     def test_failures_are_results(self, executor) -> None:
-        executor.submit([self.broken("a"), self.crashing("b"), self.good("c")])
+        submit(executor, self.broken("a"), self.crashing("b"), self.good("c"))
         results = {str(m.schedule): m.status for m in collect(executor)}
         assert sorted(results.values()) == [Status.ERROR, Status.ERROR, Status.OK]
         assert next(s for text, s in results.items() if text.endswith("=c")) is Status.OK
 
     def test_waiting_ends_with_the_timeout(self, executor) -> None:
-        executor.submit([self.good("good")])
+        submit(executor, self.good("good"))
         results = executor.results(timeout=0.0)
         assert executor.pending() == 1 - len(results)
         collect(executor)
 
-    def test_workloads_may_be_mixed(self, executor) -> None:
-        executor.submit([self.good("a"), self.other("b"), self.good("c")])
-        results = collect(executor)
+    def test_a_result_names_its_candidate(self, executor) -> None:
+        candidates = [self.good("a"), self.broken("b"), self.good("c")]
+        job = submit(executor, *candidates)
+        results: list[Result] = []
+        while executor.pending(job):
+            results += executor.results(1.0, job)
         assert len(results) == 3
-        assert all(m.ok for m in results)
+        assert all(any(r.candidate is c for c in candidates) for r in results)
+        assert all(r.measurement.schedule == r.candidate.schedule for r in results)
+
+    def test_jobs_share_it_and_each_gets_its_own_results(self, executor) -> None:
+        """From two threads, interleaved, of different workloads."""
+        makers = {"one": self.good, "another": self.other}
+        wanted: dict[str, set] = {}
+        got: dict[str, list[Result]] = {"one": [], "another": []}
+
+        def tune(id: str) -> None:
+            job = replace(makers[id]("x").job, id=id)
+            for i in range(3):
+                made = [replace(makers[id](f"{id}{i}_{j}"), job=job) for j in range(4)]
+                wanted.setdefault(id, set()).update(c.schedule for c in made)
+                executor.submit(job, made)
+                while executor.pending(job) > 2:
+                    got[id] += executor.results(1.0, job)
+            while executor.pending(job):
+                got[id] += executor.results(1.0, job)
+
+        threads = [threading.Thread(target=tune, args=(id,)) for id in makers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert executor.pending() == 0
+        for id, results in got.items():
+            assert {r.candidate.job.id for r in results} == {id}
+            assert len(results) == 12
+            assert {r.measurement.schedule for r in results} == wanted[id]
+            assert all(r.measurement.ok for r in results)
+
+    def test_cancelling_one_job_leaves_the_other(self, executor) -> None:
+        one, another = replace(self.good("a").job, id="one"), replace(self.good("a").job, id="two")
+        for i in range(4):
+            for job in (one, another):
+                name = f"{job.id}{i}"
+                executor.submit(job, [replace(self.good(f"{name}_{j}"), job=job) for j in range(8)])
+        executor.cancel(one)
+        assert executor.pending(one) < 32
+        assert executor.pending(another) == 32
+        assert executor.pending() == 32 + executor.pending(one)
+        assert len(collect(executor, another)) == 32
+        collect(executor, one)
+        assert executor.pending() == 0
 
     def test_the_latency_to_beat_cuts_slow_candidates_short(self, executor) -> None:
-        executor.submit([self.good("good")])
+        submit(executor, self.good("good"))
         [good] = collect(executor)
-        executor.set_best(good.score)
-        executor.submit([self.slow("slow")])
+        submit(executor, self.slow("slow"), best=good.score)
         [slow] = collect(executor)
         assert slow.status is Status.SLOW
 
     def test_final_candidates_are_compared_at_length(self, executor) -> None:
-        executor.submit([self.good("a"), self.good("b")], final=True)
+        submit(executor, self.good("a"), self.good("b"), final=True)
         results = collect(executor)
         assert [m.round for m in results] == ["final", "final"]
         assert all(len(m.samples) > 5 for m in results)
 
     def test_cancelling_drops_what_has_not_started(self, executor) -> None:
-        executor.submit([self.good(f"good{i}") for i in range(64)])
-        executor.cancel()
+        job = submit(executor, *(self.good(f"good{i}") for i in range(64)))
+        executor.cancel(job)
         running = executor.pending()
         assert running < 64
         assert len(collect(executor)) == running
-        executor.submit([self.good("after")], final=True)
+        submit(executor, self.good("after"), final=True)
         [after] = collect(executor)
         assert after.round == "final"
 
     def test_closing_drops_what_is_pending_at_once(self) -> None:
         executor = self.make()
-        executor.submit([self.good(f"good{i}") for i in range(64)])
+        submit(executor, *(self.good(f"good{i}") for i in range(64)))
         start = time.monotonic()
         executor.close()
         executor.close()
@@ -125,6 +182,6 @@ class ExecutorContract(ABC):
         assert executor.results() == []
 
     def test_results_may_be_asked_for_after_all_came(self, executor) -> None:
-        executor.submit([self.good("good")])
+        submit(executor, self.good("good"))
         collect(executor)
         assert executor.results() == []

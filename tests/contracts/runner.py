@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -65,12 +67,25 @@ class RunnerContract(ABC):
         best: float | None = None,
         final: bool = False,
     ) -> list[Measurement]:
-        measured = runner.run(builder.build(candidates), best, final)
+        job = replace(candidates[0].job, best=best, final=final)
+        measured = runner.run(job, builder.build(candidates))
         assert [m.schedule for m in measured] == [c.schedule for c in candidates]
         return measured
 
     def test_running_nothing_gives_nothing(self, runner: Runner) -> None:
-        assert runner.run([]) == []
+        assert runner.run(self.good("good").job, []) == []
+
+    def test_a_binary_may_come_as_bytes(self, runner, builder) -> None:
+        [built] = builder.build([self.good("good")])
+        packed = replace(built, binary=built.binary.read_bytes())
+        [measured] = runner.run(built.candidate.job, [packed])
+        assert measured.ok, measured.error_text
+
+    def test_a_measurement_says_where_it_was_made(self, runner, builder) -> None:
+        [good, broken] = self.measure(runner, builder, [self.good("a"), self.broken("b")])
+        assert good.place.host == broken.place.host == platform.node()
+        assert good.place.device.startswith(self.good("a").job.target.model)
+        assert good.place.toolchain == broken.place.toolchain != ""
 
     def test_a_right_kernel_has_samples_and_a_score(self, runner, builder) -> None:
         before = time.time()

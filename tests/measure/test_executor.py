@@ -3,10 +3,11 @@ from dataclasses import replace
 import pytest
 
 from measure.executor import LocalExecutor
-from measure.measurement import Measurement, Status
-from tests.contracts.executor import ExecutorContract, collect
+from measure.measurement import Measurement
+from spaces.errors import InputError
+from tests.contracts.executor import ExecutorContract, submit
 from tests.measure.cpu import c_kernels
-from tests.measure.cpu.c_kernels import product, target
+from tests.measure.cpu.c_kernels import good, product, target
 
 
 class TestLocalExecutor(ExecutorContract):
@@ -16,7 +17,7 @@ class TestLocalExecutor(ExecutorContract):
         return LocalExecutor(target(self.threads))
 
     def on_target(self, candidate):
-        return replace(candidate, target=target(self.threads))
+        return replace(candidate, job=replace(candidate.job, target=target(self.threads)))
 
     def good(self, name):
         return self.on_target(c_kernels.good(name))
@@ -42,7 +43,7 @@ class TestLocalExecutorOfAllThreads(TestLocalExecutor):
 class FailingRunner:
     """A runner whose set-up is broken."""
 
-    def run(self, built, best=None, final=False) -> list[Measurement]:
+    def run(self, job, built) -> list[Measurement]:
         raise RuntimeError("the device is gone")
 
     def close(self) -> None:
@@ -51,20 +52,25 @@ class FailingRunner:
 
 def test_a_fault_of_the_runner_itself_is_raised_to_the_caller():
     executor = LocalExecutor(target(), runner=FailingRunner())
-    executor.submit([c_kernels.good("a")])
+    submit(executor, good("a"))
     with pytest.raises(RuntimeError, match="device is gone"):
         executor.results()
     assert executor.pending() == 0
     with pytest.raises(RuntimeError, match="closed"):
-        executor.submit([c_kernels.good("b")])
+        submit(executor, good("b"))
 
 
-def test_the_latency_to_beat_is_forgotten_when_the_workload_changes():
+def test_a_job_for_another_target_is_refused():
     executor = LocalExecutor(target())
-    executor.submit([c_kernels.good("a", product(8, 8, 8))])
-    [tiny] = collect(executor)
-    executor.set_best(tiny.score)
-    executor.submit([c_kernels.slow("b")])
-    [other] = collect(executor)
-    assert other.status is Status.OK
+    other = replace(good("a").job, target=replace(target(), threads=2))
+    with pytest.raises(InputError, match="cannot run here; allowed: "):
+        executor.submit(other, [])
+    executor.close()
+
+
+def test_a_candidate_of_another_job_is_refused():
+    executor = LocalExecutor(target())
+    with pytest.raises(ValueError, match="several jobs"):
+        executor.submit(replace(good("a").job, id="another"), [good("a")])
+    assert executor.pending() == 0
     executor.close()

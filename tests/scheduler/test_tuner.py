@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from measure.database import Database
-from measure.measurement import Candidate, ErrorKind, Measurement, Status
+from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 from scheduler.evolutionary import EvolutionarySearch
 from scheduler.progress import Progress, Stop, TuningResult
 from scheduler.random_search import RandomSearch
@@ -33,30 +33,28 @@ class MadeUpMachine:
 
     def __init__(self, pause: float = 0.0, lucky: Sequence[Schedule] = ()) -> None:
         self.submitted: list[tuple[list[Schedule], bool]] = []
-        self.best: float | None = None
+        self.best: float | None = None  # that the last batch came with
         self.most_pending = 0
         self._lucky = frozenset(lucky)
         self._pause = pause
-        self._queue: list[tuple[Candidate, bool]] = []
+        self._queue: list[Candidate] = []
 
-    def submit(self, candidates: Sequence[Candidate], final: bool = False) -> None:
-        self.submitted.append(([c.schedule for c in candidates], final))
-        self._queue += [(candidate, final) for candidate in candidates]
+    def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
+        self.submitted.append(([c.schedule for c in candidates], job.final))
+        self.best = job.best
+        self._queue += candidates
         self.most_pending = max(self.most_pending, len(self._queue))
 
-    def results(self, timeout: float | None = None) -> list[Measurement]:
+    def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
         done, self._queue = self._queue[:5], self._queue[5:]
         time.sleep(self._pause * len(done))
-        return [self._measure(candidate, final) for candidate, final in done]
+        return [Result(candidate, self._measure(candidate)) for candidate in done]
 
-    def pending(self) -> int:
+    def pending(self, job: Job | None = None) -> int:
         return len(self._queue)
 
-    def cancel(self) -> None:
+    def cancel(self, job: Job) -> None:
         self._queue.clear()
-
-    def set_best(self, latency: float) -> None:
-        self.best = latency
 
     def close(self) -> None:
         self._queue.clear()
@@ -65,16 +63,17 @@ class MadeUpMachine:
     def searched(self) -> list[Schedule]:
         return [s for schedules, final in self.submitted if not final for s in schedules]
 
-    def _measure(self, candidate: Candidate, final: bool) -> Measurement:
-        schedule, now = candidate.schedule, time.time()
-        name = "final" if final else "search"
+    def _measure(self, candidate: Candidate) -> Measurement:
+        schedule, job, now = candidate.schedule, candidate.job, time.time()
         if schedule["pack"] == "none" and schedule["kc"] == 256:
             crash = ErrorKind.CRASH
             return Measurement(schedule, Status.ERROR, error_kind=crash, started_at=now)
         latency = hills_latency(schedule.values)
-        if schedule in self._lucky and not final:
+        if schedule in self._lucky and not job.final:
             latency /= 10
-        return Measurement(schedule, Status.OK, latency, (latency,), round=name, started_at=now)
+        return Measurement(
+            schedule, Status.OK, latency, (latency,), round=job.round, started_at=now
+        )
 
 
 @pytest.fixture
@@ -179,11 +178,11 @@ def test_what_has_not_started_gives_way_to_the_final_comparison(database: Databa
     class Stalling(MadeUpMachine):
         """Takes longer and longer, which no pace foresees."""
 
-        def results(self, timeout: float | None = None) -> list[Measurement]:
+        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
             if len(self.searched) > 16 and not self.submitted[-1][1]:
                 time.sleep(timeout or 0.0)
                 return []
-            return super().results(timeout)
+            return super().results(timeout, job)
 
     result = tuner(hills(), database, Stalling()).run(trials=64, seconds=4)
     assert result.stopped is Stop.SECONDS
@@ -194,7 +193,7 @@ def test_what_has_not_started_gives_way_to_the_final_comparison(database: Databa
 
 def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database) -> None:
     class Hanging(MadeUpMachine):
-        def results(self, timeout: float | None = None) -> list[Measurement]:
+        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
             time.sleep(timeout or 0.0)
             return []
 
@@ -228,9 +227,9 @@ def test_the_best_of_an_earlier_comparison_is_compared_again(database: Database)
     class Warming(MadeUpMachine):
         """What is compared takes longer, as on a chip that is hot by then."""
 
-        def _measure(self, candidate: Candidate, final: bool) -> Measurement:
-            measured = super()._measure(candidate, final)
-            if not final or measured.score is None:
+        def _measure(self, candidate: Candidate) -> Measurement:
+            measured = super()._measure(candidate)
+            if not candidate.job.final or measured.score is None:
                 return measured
             return replace(measured, score=2 * measured.score)
 
@@ -270,9 +269,9 @@ def test_rows_of_another_space_version_are_passed_over(database: Database) -> No
 
 def test_a_failure_in_the_final_comparison_withdraws_a_schedule(database: Database) -> None:
     class Treacherous(MadeUpMachine):
-        def _measure(self, candidate: Candidate, final: bool) -> Measurement:
-            measured = super()._measure(candidate, final)
-            if not final or candidate.schedule != self.submitted[-1][0][0]:
+        def _measure(self, candidate: Candidate) -> Measurement:
+            measured = super()._measure(candidate)
+            if not candidate.job.final or candidate.schedule != self.submitted[-1][0][0]:
                 return measured
             kind = ErrorKind.WRONG
             return Measurement(
@@ -287,10 +286,10 @@ def test_a_failure_in_the_final_comparison_withdraws_a_schedule(database: Databa
 
 def test_a_keyboard_interrupt_gives_the_best_so_far(database: Database) -> None:
     class Interrupted(MadeUpMachine):
-        def results(self, timeout: float | None = None) -> list[Measurement]:
+        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
             if len(self.submitted) > 2:
                 raise KeyboardInterrupt
-            return super().results(timeout)
+            return super().results(timeout, job)
 
     space = hills()
     result = tuner(space, database, Interrupted()).run(trials=64, seconds=60)

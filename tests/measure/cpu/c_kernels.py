@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from measure.measurement import Candidate
+from measure.measurement import Candidate, Job
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.kernel import Kernel
@@ -66,7 +66,8 @@ def candidate(
     head = f"void {name}(void *const *buffers, void *workspace, const tw_runtime *runtime)"
     source = f"{outside}\n{head} {{\n{statements}\n}}\n"
     kernel = Kernel("c", name, prelude, source, work.operands, workspace_bytes, workspace_zeroed)
-    return Candidate(work, on or target(), Schedule("written", (("name", name),)), kernel)
+    job = Job("test", work, on or target())
+    return Candidate(job, Schedule("written", (("name", name),)), kernel)
 
 
 def good(name: str = "good", work: Workload | None = None, **options) -> Candidate:

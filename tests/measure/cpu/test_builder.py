@@ -36,7 +36,7 @@ def test_a_unit_holds_each_prelude_once():
 def test_candidates_share_units_of_limited_size():
     builder = CBuilder(target(), jobs=1, unit_size=4)
     built = builder.build([good(f"g{i}") for i in range(10)])
-    assert len({b.path for b in built}) == 3
+    assert len({b.binary for b in built}) == 3
     builder.close()
 
 
@@ -45,7 +45,7 @@ def test_two_kernels_of_one_entry_are_kept_apart():
     one = good("same")
     other = candidate("same", lambda product: f"{product} C[0] += 0;")
     built = builder.build([one, other])
-    assert built[0].path != built[1].path
+    assert built[0].binary != built[1].binary
     builder.close()
 
 
@@ -82,5 +82,5 @@ def test_close_from_another_thread_ends_a_build():
     threading.Timer(0.5, builder.close).start()
     start = time.monotonic()
     [built] = builder.build([endless])
-    assert built.path is None
+    assert built.binary is None
     assert time.monotonic() - start < 20

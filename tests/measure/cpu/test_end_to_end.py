@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from measure.executor import LocalExecutor
-from measure.measurement import Candidate
+from measure.measurement import Candidate, Job
 from spaces.operators import workload
 from spaces.registry import space_for
 from tests.contracts.executor import collect
@@ -27,7 +27,8 @@ def test_random_schedules_are_right(parameters, threads):
     rows = space.sample(np.random.default_rng(0), 8)
     schedules = [space.schedule(row) for row in rows]
     executor = LocalExecutor(machine)
-    executor.submit([Candidate(work, machine, s, space.lower(s)) for s in schedules])
+    job = Job("test", work, machine)
+    executor.submit(job, [Candidate(job, s, space.lower(s)) for s in schedules])
     measured = collect(executor)
     executor.close()
     assert len(measured) == 8

@@ -117,7 +117,7 @@ FAULTS = {
 def test_fault_costs_one_record_and_the_next_candidate_runs(fault):
     faulty, kind, text = FAULTS[fault]
     builder, runner = CBuilder(target()), CRunner(target())
-    measured = runner.run(builder.build([good("before"), faulty, good("after")]))
+    measured = runner.run(faulty.job, builder.build([good("before"), faulty, good("after")]))
     runner.close()
     builder.close()
     assert [m.ok for m in measured] == [True, False, True], [m.error_text for m in measured]
@@ -131,7 +131,7 @@ def test_a_fault_of_a_pool_thread_costs_one_record():
     on = target(min(2, target().cores))
     builder, runner = CBuilder(on), CRunner(on)
     faulty = candidate("faulty", call, on=on, outside=task)
-    measured = runner.run(builder.build([good("a"), faulty, good("b")]))
+    measured = runner.run(faulty.job, builder.build([good("a"), faulty, good("b")]))
     runner.close()
     builder.close()
     assert [m.error_kind for m in measured] == [None, ErrorKind.CRASH, None]
@@ -141,7 +141,7 @@ def test_a_fault_while_timing_costs_one_record():
     """Right in both checked calls, then it crashes."""
     late = candidate("late", lambda p: f"static int n; {p} if (n++ > 1) abort();")
     builder, runner = CBuilder(target()), CRunner(target())
-    measured = runner.run(builder.build([good("before"), late, good("after")]))
+    measured = runner.run(late.job, builder.build([good("before"), late, good("after")]))
     runner.close()
     builder.close()
     assert [m.error_kind for m in measured] == [None, ErrorKind.CRASH, None]

@@ -22,7 +22,7 @@ TUNER = """
     from measure.executor import LocalExecutor
     from tests.measure.cpu.c_kernels import good, hanging, slow, target
     executor = LocalExecutor(target())
-    executor.submit([good("a"), hanging("b")])
+    executor.submit(good("a").job, [good("a"), hanging("b")])
     print("up", flush=True)
     executor.results()
 """
@@ -111,7 +111,7 @@ def test_closing_leaves_no_process_and_no_file():
     before = run_directories()
     descriptors = own.num_fds()
     executor = LocalExecutor(target())
-    executor.submit([good("a"), hanging("b")])
+    executor.submit(good("a").job, [good("a"), hanging("b")])
     assert wait_until(lambda: len(runners(own.pid)) == 3)
     executor.close()
     assert wait_until(lambda: not runners(own.pid))
@@ -125,7 +125,7 @@ def test_an_interrupt_reaches_the_caller_and_closing_still_works():
         from measure.executor import LocalExecutor
         from tests.measure.cpu.c_kernels import hanging, target
         executor = LocalExecutor(target())
-        executor.submit([hanging("a")])
+        executor.submit(hanging("a").job, [hanging("a")])
         print("up", flush=True)
         try:
             executor.results()

@@ -1,6 +1,7 @@
 import os
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,7 +52,8 @@ class TestCRunnerOfTwoThreads(TestCRunner):
 def measure(candidates, threads=1, **options):
     builder, runner = CBuilder(target(threads)), CRunner(target(threads))
     try:
-        return runner.run(builder.build(candidates), **options)
+        job = replace(candidates[0].job, **options)
+        return runner.run(job, builder.build(candidates))
     finally:
         runner.close()
         builder.close()
@@ -159,7 +161,7 @@ def test_close_from_another_thread_ends_a_run():
     built = builder.build([c_kernels.hanging()])
     threading.Timer(0.2, runner.close).start()
     start = time.monotonic()
-    [measured] = runner.run(built)
+    [measured] = runner.run(built[0].candidate.job, built)
     assert measured.status is Status.ERROR
     assert time.monotonic() - start < 1.9
     builder.close()

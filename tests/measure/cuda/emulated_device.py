@@ -28,11 +28,16 @@ LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"
 BROKEN = "TILEWRIGHT_TEST_NO_DEVICE"
 
 
-def open_device() -> EmulatedDevice:
+def open_device(ordinal: int) -> EmulatedDevice:
     """In place of ``measure.cuda.driver.open_device``."""
     if os.environ.get(BROKEN):
         raise DeviceError(os.environ[BROKEN])
     return EmulatedDevice()
+
+
+def open_nothing(ordinal: int) -> EmulatedDevice:
+    """Where no GPU has this number."""
+    raise DeviceError(f"there is no GPU {ordinal}")
 
 
 def pack(kernel: Kernel) -> bytes:
@@ -50,8 +55,8 @@ class PackingBuilder:
     def build(self, candidates: list[Candidate]) -> list[Built]:
         built = self._builder.build(candidates)
         for b in built:
-            if b.path is not None:
-                b.path.write_bytes(pack(b.candidate.kernel))
+            if b.binary is not None:
+                b.binary.write_bytes(pack(b.candidate.kernel))
         return built
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ from measure.cuda.cubin import read_cubin
 from measure.cuda.emulator import Emulator, verify
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
-from measure.measurement import Candidate
+from measure.measurement import Candidate, Job
 from spaces.cuda.mma import Mma
 from spaces.cuda.simt import Simt
 from spaces.cuda.target import cuda_target
@@ -139,9 +139,9 @@ def instructions(target: str, made: tuple) -> Counter[str]:
     (work, kernel), hardware = made, cuda_target(target)
     builder = NvrtcBuilder(hardware)
     try:
-        (built,) = builder.build([Candidate(work, hardware, Schedule("", ()), kernel)])
+        (built,) = builder.build([Candidate(Job("test", work, hardware), Schedule("", ()), kernel)])
         assert built.error_kind is None, built.error_text
-        return count(read_cubin(built.path.read_bytes(), kernel.entry).code)
+        return count(read_cubin(built.binary.read_bytes(), kernel.entry).code)
     finally:
         builder.close()
 
@@ -197,9 +197,13 @@ def test_sampled_schedules_compile_without_spills():
     refused = []
     for target, cases in made.items():
         builder = NvrtcBuilder(cuda_target(target), jobs=2)
-        named = [Candidate(w, cuda_target(target), Schedule("", ()), k) for w, k in cases]
+        named = [
+            Candidate(Job("test", w, cuda_target(target)), Schedule("", ()), k) for w, k in cases
+        ]
         refused += [
-            f"{b.candidate.workload} {b.error_text}" for b in builder.build(named) if b.error_kind
+            f"{b.candidate.job.workload} {b.error_text}"
+            for b in builder.build(named)
+            if b.error_kind
         ]
         builder.close()
     assert len(refused) <= 2, "\n".join(refused)

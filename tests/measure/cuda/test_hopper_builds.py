@@ -13,7 +13,7 @@ from measure.cuda.cubin import read_cubin
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
 from measure.interfaces import Built
-from measure.measurement import Candidate
+from measure.measurement import Candidate, Job
 from spaces.cuda.hopper import Hopper
 from spaces.cuda.hopper_plan import launch_registers
 from spaces.cuda.target import cuda_target
@@ -52,7 +52,7 @@ def drawn(each: int, seed: int, given: Mapping[str, Value] | None = None) -> lis
         space = Space(made, HOPPER, [Hopper(made, HOPPER)])
         generator = np.random.default_rng([seed, number])
         schedules = [space.schedule(row) for row in sample(space, generator, each, given or {})]
-        found += [Candidate(made, HOPPER, s, space.lower(s)) for s in schedules]
+        found += [Candidate(Job("test", made, HOPPER), s, space.lower(s)) for s in schedules]
     return found
 
 
@@ -70,12 +70,12 @@ def check(candidates: list[Candidate]) -> None:
 
 
 def instructions(built: Built) -> Counter[str]:
-    assert built.path is not None
-    return count(read_cubin(built.path.read_bytes(), built.candidate.kernel.entry).code)
+    assert built.binary is not None
+    return count(read_cubin(built.binary.read_bytes(), built.candidate.kernel.entry).code)
 
 
 def check_code(candidate: Candidate, found: Counter[str]) -> None:
-    schedule, kind = candidate.schedule, candidate.workload.inputs[0].dtype
+    schedule, kind = candidate.schedule, candidate.job.workload.inputs[0].dtype
     assert found["QGMMA" if kind.startswith("float8") else "HGMMA"], schedule
     assert found["UTMALDG"] >= 2, schedule
     assert not found["LDL"] + found["STL"], schedule
@@ -86,7 +86,7 @@ def check_code(candidate: Candidate, found: Counter[str]) -> None:
     vectors = schedule["block_m"] * schedule["block_n"] // schedule["consumers"] // 512
     assert found["STAS"] == exchanges * vectors, schedule
     assert bool(found["UTMASTG"]) == (schedule["staging"] != 0), schedule
-    if schedule["staging"] and candidate.workload.output.element.bytes == 2:
+    if schedule["staging"] and candidate.job.workload.output.element.bytes == 2:
         assert found["STSM"], schedule
 
 
@@ -109,7 +109,7 @@ def test_two_blocks_find_registers_on_a_multiprocessor():
     try:
         for one in builder.build(found):
             kernel = one.candidate.kernel
-            taken = read_cubin(one.path.read_bytes(), kernel.entry).registers
+            taken = read_cubin(one.binary.read_bytes(), kernel.entry).registers
             assert taken <= launch_registers(kernel.launch.block[0], 2), one.candidate.schedule
     finally:
         builder.close()

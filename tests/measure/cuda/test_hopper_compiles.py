@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from measure.cuda.nvrtc import NvrtcBuilder
-from measure.measurement import Candidate
+from measure.measurement import Candidate, Job
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.space import NO_PREFERENCE, Space
@@ -30,7 +30,8 @@ def hopper_candidates(space: Space, count: int, seed: int) -> list[Candidate]:
     wishes[:, 0] = list(space.templates).index("hopper")
     drawn = map(space.schedule, space.complete(wishes, np.random.default_rng(seed)))
     schedules = [s for s in dict.fromkeys(drawn) if s.template == "hopper"][:count]
-    return [Candidate(space.workload, TARGET, s, space.lower(s)) for s in schedules]
+    job = Job("test", space.workload, TARGET)
+    return [Candidate(job, s, space.lower(s)) for s in schedules]
 
 
 def surprises(count: int) -> tuple[int, Counter[str]]:

@@ -15,7 +15,7 @@ from measure.cuda.cubin import read_cubin
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
 from measure.interfaces import Built
-from measure.measurement import Candidate, ErrorKind
+from measure.measurement import Candidate, ErrorKind, Job
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Kernel, Launch
 from spaces.operators import workload
@@ -35,7 +35,7 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def candidate(made: Kernel, target=HOPPER) -> Candidate:
-    return Candidate(WORK, target, Schedule("by hand", ()), made)
+    return Candidate(Job("test", WORK, target), Schedule("by hand", ()), made)
 
 
 def kernel(entry: str, body: str, threads: int = 128, shared: int = 0, bounds: str = "") -> Kernel:
@@ -49,8 +49,8 @@ def build(made: Kernel, target=HOPPER, **options) -> Built:
     builder = NvrtcBuilder(target, **options)
     try:
         [built] = builder.build([candidate(made, target)])
-        if built.path is not None:
-            assert built.path.read_bytes()[:4] == b"\x7fELF"
+        if built.binary is not None:
+            assert built.binary.read_bytes()[:4] == b"\x7fELF"
         return built
     finally:
         builder.close()
@@ -124,7 +124,7 @@ def test_poor_kernels_are_rejected_with_the_reason(name):
     made, words = REFUSED[name]
     built = build(made)
     assert built.error_kind is ErrorKind.REJECTED
-    assert built.path is None
+    assert built.binary is None
     assert re.search(words, built.error_text), built.error_text
 
 
@@ -216,8 +216,8 @@ def test_what_is_no_cubin_is_refused():
 def instructions(made: Kernel, target=HOPPER):
     builder = NvrtcBuilder(target)
     [built] = builder.build([candidate(made, target)])
-    assert built.path is not None, built.error_text
-    found = count(read_cubin(built.path.read_bytes(), made.entry).code)
+    assert built.binary is not None, built.error_text
+    found = count(read_cubin(built.binary.read_bytes(), made.entry).code)
     builder.close()
     return found
 

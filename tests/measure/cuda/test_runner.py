@@ -19,7 +19,7 @@ from measure.cuda.device import DeviceError
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.cuda.session import CHECKED, Session, Trial, check_oracle
-from measure.measurement import Candidate, ErrorKind, Status
+from measure.measurement import Candidate, ErrorKind, Job, Status
 from measure.registry import runner_for
 from measure.timing import TimingProtocol
 from scheduler.verification import draw
@@ -54,7 +54,8 @@ def candidate(name: str, body: str = BODY, work=WORK, **options) -> Candidate:
     source = f'extern "C" __global__ void {name}({parameters(work.operands)}) {{{body}}}'
     launch = Launch((67, 1, 1), (32, 1, 1))
     kernel = Kernel("cuda", name, "", source, work.operands, launch=launch, **options)
-    return Candidate(work, TARGET, Schedule("written", (("name", name),)), kernel)
+    job = Job("test", work, TARGET)
+    return Candidate(job, Schedule("written", (("name", name),)), kernel)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -91,11 +92,11 @@ class TestCudaRunner(RunnerContract):
         return candidate(name, BODY + "  // takes 0.1\n")
 
 
-def measure(candidates, runner=None, **options):
+def measure(candidates, runner=None):
     builder = PackingBuilder(NvrtcBuilder(TARGET))
     runner = runner or CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
     try:
-        return runner.run(builder.build(candidates), **options)
+        return runner.run(candidates[0].job, builder.build(candidates))
     finally:
         runner.close()
         builder.close()
@@ -179,6 +180,11 @@ def test_without_a_device_one_sentence_says_what_to_do(monkeypatch):
         CudaRunner(TARGET, OPENER)
 
 
+def test_a_runner_asks_for_the_gpu_it_is_given():
+    with pytest.raises(InputError, match="no GPU to run on: there is no GPU 3;"):
+        CudaRunner(TARGET, "tests.measure.cuda.emulated_device:open_nothing", device=3)
+
+
 def test_a_device_that_is_gone_for_good_ends_the_run(monkeypatch):
     runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
     monkeypatch.setenv(emulated_device.BROKEN, "the GPU has fallen off the bus")
@@ -202,7 +208,7 @@ def test_real_schedules_run_through_the_whole_chain():
     work = workload("matmul", m=72, n=80, k=64, dtype="float16", epilogue="relu(x + bias[n])")
     space = space_for(work, TARGET)
     candidates = [
-        Candidate(work, TARGET, schedule, space.lower(schedule))
+        Candidate(Job("test", work, TARGET), schedule, space.lower(schedule))
         for schedule in draw(space, 2 * len(space.templates), seed=4)
     ]
     found = measure(candidates)
