@@ -9,6 +9,7 @@ import numpy as np
 
 from costmodel.interfaces import CostModel, Example
 from scheduler.history import History, distinct
+from scheduler.search import Proposed
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 
@@ -41,6 +42,10 @@ class Evolution:
     caution: float = 8.0
     optimism: float = 0.4
 
+
+ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
+"""Where rows of a population are from, see :class:`scheduler.search.Proposed`. Leaders are measured
+already, and never proposed."""
 
 WARM = Evolution(opening_diversity=0.2, caution=32.0, random=0.2)
 """The settings where the prior has learned from other shapes: it is worth more than a guess, and
@@ -76,7 +81,7 @@ class EvolutionarySearch:
         self._stale = False
         self._trust = 0.0
 
-    def ask(self, count: int) -> list[Schedule]:
+    def ask(self, count: int) -> list[Proposed]:
         """At most ``count`` new schedules, the most promising first."""
         generator = self._history.generator()
         self._train()
@@ -84,15 +89,17 @@ class EvolutionarySearch:
         leaders = self._history.best(choice.leaders)
         diversity = choice.diversity if len(leaders) else choice.opening_diversity
         blind = _share(choice.random, count, generator)
-        asked: list[np.ndarray] = []
+        asked: list[_Pool] = []
         if len(leaders):
-            around = self._space.neighbours(leaders, generator)
+            around = self._rated(self._space.neighbours(leaders, generator), "neighbour")
             near = min(_share(choice.neighbours, count, generator), count - blind)
-            asked += self._choose(around, self._score(around), asked, near, diversity)
-        evolved, score = self._evolve(generator, leaders)
-        asked += self._choose(evolved, score, asked, count - blind - len(asked), diversity)
-        asked.extend(self._history.sample(generator, count - len(asked)))
-        return self._history.take(asked)
+            asked.append(self._choose(around, asked, near, diversity))
+        evolved = self._evolve(generator, leaders)
+        more = count - blind - sum(map(len, asked))
+        asked.append(self._choose(evolved, asked, more, diversity))
+        proposed = [proposal for pool in asked for proposal in pool.proposed(self._space)]
+        drawn = self._history.take(self._history.sample(generator, count - len(proposed)))
+        return proposed + [Proposed(schedule, "random") for schedule in drawn]
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
         """Outcomes, in any order; the model learns them at the next ask."""
@@ -106,62 +113,52 @@ class EvolutionarySearch:
             self._trust = len(told) / (len(told) + self._evolution.caution)
             self._stale = False
 
-    def _score(self, population: Population) -> np.ndarray:
-        """Predicted quality: the prior's and the model's, weighted by how much was measured."""
-        score, _ = self._prior.predict(self._space, population)
-        if self._trust:
-            learnt, unsure = self._model.predict(self._space, population)
-            learnt = learnt + self._evolution.optimism * unsure
-            score = (1.0 - self._trust) * score + self._trust * learnt
-        return score
+    def _rated(self, rows: Population, origin: str) -> _Pool:
+        """Rows with their predicted quality: the prior's and the model's, weighted by how much
+        was measured."""
+        mean, spread = self._prior.predict(self._space, rows)
+        score = mean
+        if (trust := self._trust) > 0:
+            learnt, unsure = self._model.predict(self._space, rows)
+            hoped = learnt + self._evolution.optimism * unsure
+            score = (1.0 - trust) * mean + trust * hoped
+            mean = (1.0 - trust) * mean + trust * learnt
+            spread = (1.0 - trust) * spread + trust * unsure
+        return _Pool(rows, score, mean, spread, np.full(len(rows), ORIGINS.index(origin)))
 
-    def _evolve(
-        self, generator: np.random.Generator, leaders: Population
-    ) -> tuple[Population, np.ndarray]:
-        """Promising rows and their scores: random ones, the starters and the leaders, then
-        generations of their children."""
+    def _evolve(self, generator: np.random.Generator, leaders: Population) -> _Pool:
+        """Promising rows: random ones, the starters and the leaders, then generations of their
+        children."""
         choice = self._evolution
         immigrants = self._space.sample(generator, choice.immigrants)
-        population = np.concatenate([leaders, self._starters, immigrants])
-        population = population[distinct(population)]
-        score = self._score(population)
+        founders = [(leaders, "leader"), (self._starters, "starter"), (immigrants, "immigrant")]
+        population = _joined([self._rated(rows, origin) for rows, origin in founders])
         for _ in range(choice.generations):
-            best = population[np.argsort(-score, kind="stable")[: choice.parents]]
+            best = population.best(choice.parents).rows
             first, second = generator.integers(0, len(best), (2, choice.children))
             children = self._space.crossover(best[first], best[second], generator)
             children = self._space.complete(self._jolt(children, generator), generator)
-            population = np.concatenate([population, children])
-            kept = distinct(population)
-            score = np.concatenate([score, self._score(children)])[kept]
-            population = population[kept]
-        return population, score
+            population = _joined([population, self._rated(children, "child")])
+        return population
 
-    def _choose(
-        self,
-        pool: Population,
-        score: np.ndarray,
-        before: Sequence[np.ndarray],
-        count: int,
-        diversity: float,
-    ) -> list[np.ndarray]:
+    def _choose(self, pool: _Pool, before: Sequence[_Pool], count: int, diversity: float) -> _Pool:
         """At most ``count`` free rows of ``pool``, from now on taken.
 
         Each is the best by score less ``diversity`` times its likeness to the nearest row chosen
         before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998).
         """
-        fresh = self._history.fresh(pool)
-        pool, score = pool[fresh], score[fresh]
-        likeness = np.zeros(len(pool))
-        for row in before:
-            likeness = np.maximum(likeness, self._likeness(pool, row))
-        chosen: list[np.ndarray] = []
+        pool = pool.at(self._history.fresh(pool.rows))
+        score, likeness = pool.score.copy(), np.zeros(len(pool))
+        for row in (row for chosen in before for row in chosen.rows):
+            likeness = np.maximum(likeness, self._likeness(pool.rows, row))
+        chosen: list[int] = []
         for _ in range(min(count, len(pool))):
             best = int(np.argmax(score - diversity * likeness))
-            chosen.append(pool[best])
-            likeness = np.maximum(likeness, self._likeness(pool, pool[best]))
+            chosen.append(best)
+            likeness = np.maximum(likeness, self._likeness(pool.rows, pool.rows[best]))
             score[best] = -np.inf
-        self._history.take(chosen)
-        return chosen
+        self._history.take(pool.rows[chosen])
+        return pool.at(chosen)
 
     def _likeness(self, pool: Population, row: np.ndarray) -> np.ndarray:
         """Share of equal decisions: 1.0 for the same row, 0.0 for another template."""
@@ -177,6 +174,50 @@ class EvolutionarySearch:
         hit &= choices
         hit[:, 0] = False
         return np.where(hit, population + generator.choice([-1, 1], population.shape), population)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Rows to choose from. One entry for each: the ``score`` that ranks it, the ``mean`` and the
+    ``spread`` of its predicted quality, and its place in ``ORIGINS``."""
+
+    rows: Population
+    score: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    origin: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def at(self, places: Sequence[int] | np.ndarray) -> _Pool:
+        """The rows at these places, in this order."""
+        i = np.asarray(places, dtype=int)
+        return _Pool(self.rows[i], self.score[i], self.mean[i], self.spread[i], self.origin[i])
+
+    def best(self, count: int) -> _Pool:
+        """The ``count`` best, best first."""
+        return self.at(np.argsort(-self.score, kind="stable")[:count])
+
+    def proposed(self, space: Space) -> list[Proposed]:
+        """What is asked for."""
+        rest = zip(self.origin, self.mean.tolist(), self.spread.tolist(), strict=True)
+        return [
+            Proposed(space.schedule(row), ORIGINS[origin], mean, spread)
+            for row, (origin, mean, spread) in zip(self.rows, rest, strict=True)
+        ]
+
+
+def _joined(pools: Sequence[_Pool]) -> _Pool:
+    """The distinct rows of pools, where they first stand."""
+    joined = _Pool(
+        np.concatenate([pool.rows for pool in pools]),
+        np.concatenate([pool.score for pool in pools]),
+        np.concatenate([pool.mean for pool in pools]),
+        np.concatenate([pool.spread for pool in pools]),
+        np.concatenate([pool.origin for pool in pools]),
+    )
+    return joined.at(distinct(joined.rows))
 
 
 def _choices(space: Space) -> np.ndarray:

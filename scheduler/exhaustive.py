@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from scheduler.history import History
+from scheduler.search import Proposed
 from spaces.schedule import Schedule
 from spaces.space import Space
 
@@ -17,10 +18,11 @@ class ExhaustiveSearch:
         self._history = History(space, seed=0)
         self._rows = (row for block in space.blocks() for row in block)
 
-    def ask(self, count: int) -> list[Schedule]:
+    def ask(self, count: int) -> list[Proposed]:
         """At most ``count`` new schedules."""
         free = (row for row in self._rows if self._history.free(row))
-        return self._history.take(islice(free, count))
+        taken = self._history.take(islice(free, count))
+        return [Proposed(schedule, "enumerated") for schedule in taken]
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
         """Outcomes: only keeps these schedules from being asked for."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scheduler.history import History
+from scheduler.search import Proposed
 from spaces.schedule import Schedule
 from spaces.space import Space
 
@@ -15,9 +16,10 @@ class RandomSearch:
     def __init__(self, space: Space, seed: int = 0) -> None:
         self._history = History(space, seed)
 
-    def ask(self, count: int) -> list[Schedule]:
+    def ask(self, count: int) -> list[Proposed]:
         """At most ``count`` new schedules."""
-        return self._history.take(self._history.sample(self._history.generator(), count))
+        drawn = self._history.sample(self._history.generator(), count)
+        return [Proposed(schedule, "random") for schedule in self._history.take(drawn)]
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
         """Outcomes: only keeps these schedules from being asked for."""

@@ -180,7 +180,7 @@ class Tuner:
         if self._stop or room <= 0:
             return False
         with self._work("search"):
-            schedules = self._search.ask(room)
+            schedules = [proposed.schedule for proposed in self._search.ask(room)]
         if not schedules:
             self._stop = Stop.EXHAUSTED
             return False

@@ -102,7 +102,8 @@ def replay(device: SimulatedDevice, search: Search) -> list[float]:
     curve: list[float] = []
     best = float("inf")
     while len(curve) < TRIALS[-1]:
-        results = [(schedule, device.run(schedule)) for schedule in search.ask(BATCH)]
+        asked = [proposed.schedule for proposed in search.ask(BATCH)]
+        results = [(schedule, device.run(schedule)) for schedule in asked]
         if not results:  # the whole space is known
             curve += [best] * (TRIALS[-1] - len(curve))
         search.tell(results)

@@ -13,7 +13,7 @@ from scheduler.random_search import RandomSearch
 from scheduler.search import Search
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.contracts.search import SearchContract
+from tests.contracts.search import SearchContract, ask, outcome
 from tests.scheduler.landscape import Guess, hills, hills_latency, trees
 
 SEEDS = range(4)
@@ -41,14 +41,14 @@ class TestEvolutionarySearch(SearchContract):
 @pytest.mark.parametrize("make", [RandomSearch, evolutionary])
 def test_another_seed_asks_for_others(make: Callable[[Space, int], Search]) -> None:
     space = hills()
-    assert set(make(space, 0).ask(32)) != set(make(space, 1).ask(32))
+    assert set(ask(make(space, 0), 32)) != set(ask(make(space, 1), 32))
 
 
 def best_of(search: Search, trials: int, batch: int = 16) -> float:
     """The best latency found when each batch is asked for before the last one is known."""
-    best, ahead = np.inf, search.ask(batch)
+    best, ahead = np.inf, ask(search, batch)
     for _ in range(trials // batch):
-        current, ahead = ahead, search.ask(batch)
+        current, ahead = ahead, ask(search, batch)
         results = [(schedule, hills_latency(schedule.values)) for schedule in current]
         best = min(best, *(latency for _, latency in results))
         search.tell(results)
@@ -73,10 +73,10 @@ def test_evolution_comes_near_the_optimum_in_128_trials() -> None:
 def test_the_first_batch_follows_the_prior_and_is_diverse() -> None:
     space = hills()
     for seed in SEEDS:
-        batch = evolutionary(space, seed).ask(16)
+        batch = ask(evolutionary(space, seed), 16)
         tiles = {(schedule["rows"], schedule["vectors"]) for schedule in batch}
         assert len(tiles) >= 5
-        blind = RandomSearch(space, seed).ask(16)
+        blind = ask(RandomSearch(space, seed), 16)
         assert prior_score(space, batch) > prior_score(space, blind) + 0.05
 
 
@@ -87,9 +87,38 @@ def prior_score(space: Space, schedules: list[Schedule]) -> float:
 
 def test_the_prior_orders_the_first_batch() -> None:
     space = hills()
-    batch = evolutionary(space, 0).ask(16)
+    batch = ask(evolutionary(space, 0), 16)
     score, _ = Guess().predict(space, space.rows(batch))
     assert score[0] == max(score)
+
+
+def test_who_proposes_after_the_first_results() -> None:
+    """Neighbours of the best and children by the model's choice, and some drawn blindly."""
+    space = hills()
+    search = evolutionary(space, 0)
+    first = search.ask(64)
+    assert {proposed.origin for proposed in first} <= {"child", "immigrant", "random"}
+    search.tell([(p.schedule, outcome(p.schedule)) for p in first])
+    origins = [proposed.origin for proposed in search.ask(64)]
+    assert 20 <= origins.count("neighbour") <= 28
+    assert 2 <= origins.count("random") <= 6
+    assert origins.count("child") > 16
+
+
+def test_what_is_chosen_comes_with_the_prediction_that_chose_it() -> None:
+    space = hills()
+    asked = [p for p in evolutionary(space, 0).ask(16) if p.origin != "random"]
+    mean, spread = Guess().predict(space, space.rows([p.schedule for p in asked]))
+    assert [p.mean for p in asked] == mean.tolist()
+    assert [p.spread for p in asked] == spread.tolist()
+
+
+def test_a_starter_is_called_one() -> None:
+    space = hills()
+    rows = space.sample(np.random.default_rng(0), 5000)
+    starter = space.schedule(rows[np.argmax(Guess().predict(space, rows)[0])])
+    search = EvolutionarySearch(space, trees(space), Guess(), 0, starters=[starter])
+    assert (starter, "starter") in [(p.schedule, p.origin) for p in search.ask(16)]
 
 
 def test_one_of_each_batch_is_drawn_blindly() -> None:
@@ -102,5 +131,5 @@ def test_one_of_each_batch_is_drawn_blindly() -> None:
 
     space = hills()
     search = EvolutionarySearch(space, trees(space), Narrow(), 0)
-    elsewhere = [s for _ in range(8) for s in search.ask(16) if s["rows"] != 8]
+    elsewhere = [s for _ in range(8) for s in ask(search, 16) if s["rows"] != 8]
     assert 4 <= len(elsewhere) <= 8

@@ -13,6 +13,7 @@ from scheduler.tuner import default_search
 from spaces.operators import workload
 from spaces.registry import space_for
 from tests.contracts.database import TARGET
+from tests.contracts.search import ask
 
 
 def square(n: int):
@@ -57,7 +58,7 @@ def test_a_search_begins_with_what_was_best_nearby(database):
     measure(database, 384, 96)
     space = space_for(square(512), TARGET)
     known = transfer(space, database)
-    first = default_search(space, 0, known).ask(16)
+    first = ask(default_search(space, 0, known), 16)
     drawn = latency(space, space.sample(np.random.default_rng(5), 128))
     assert np.median(latency(space, space.rows(first))) < np.quantile(drawn, 0.2)
 
