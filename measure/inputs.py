@@ -9,22 +9,43 @@ values have no such symmetry, is evaluated anew.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
+from spaces.allowance import allowed
 from spaces.workload import Operand, Workload
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Inputs by operand name, and what their sums of products are: magnitudes and signs."""
+
+    workload: Workload
+    inputs: Mapping[str, np.ndarray]
+    magnitudes: np.ndarray
+    signs: np.ndarray
+    scale: float = 1.0
+
+    def allowed(
+        self, out: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The least and greatest values of the output, as :func:`spaces.allowance.allowed`."""
+        return allowed(
+            self.workload, self.magnitudes, self.inputs, self.scale, signs=self.signs, out=out
+        )
 
 
 class FreshInputs:
     """Random problems of one workload. Magnitudes are drawn here, signs in every draw."""
 
-    def __init__(self, workload: Workload, seed: int) -> None:
-        self.workload = workload
-        self._inputs = workload.make_inputs(seed)
-        self._accumulator = workload.contract(self._inputs)
+    def __init__(self, workload: Workload, seed: int, scale: float = 1.0) -> None:
+        self.workload, self._scale = workload, scale
+        self._inputs = workload.make_inputs(seed, scale)
+        self._sums = workload.contract(self._inputs)
 
-    def draw(self, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Inputs by operand name, and the exact result (as ``Workload.reference`` gives it)."""
+    def draw(self, seed: int) -> Draw:
+        """The same magnitudes with other signs."""
         workload, generator = self.workload, np.random.default_rng(seed)
         flips = {axis.name: generator.random(axis.extent) < 0.5 for axis in workload.axes}
         inputs = dict(self._inputs)
@@ -33,9 +54,8 @@ class FreshInputs:
             inputs[operand.name] = _flip(inputs[operand.name], operand, own)
         for operand in workload.epilogue_inputs:
             inputs[operand.name] = _flip(inputs[operand.name], operand, flips)
-        output = workload.output
-        signs = np.where(_mask(output, flips), -1, 1).astype(self._accumulator.dtype)
-        return inputs, workload.finish(self._accumulator * signs, inputs)
+        signs = np.where(_mask(workload.output, flips), np.int8(-1), np.int8(1))
+        return Draw(workload, inputs, self._sums, signs, self._scale)
 
 
 def _axes_flipped_in(operand: Operand, workload: Workload) -> list[str]:

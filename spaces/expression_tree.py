@@ -8,10 +8,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from spaces.functions import FUNCTIONS
+
+T = TypeVar("T")
 
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2}
 _NEGATION, _PRIMARY = 3, 4
@@ -25,6 +28,69 @@ class Writer:
     operand: Callable[[str, tuple[str, ...]], str]
     call: Callable[[str, Sequence[str]], str]
     literal: Callable[[float], str]
+
+
+class Meaning(Protocol[T]):
+    """What each kind of node stands for: numbers, arrays, or anything else that can be combined."""
+
+    def accumulator(self) -> T:
+        """Of ``x``."""
+        ...
+
+    def number(self, value: float) -> T:
+        """Of a constant."""
+        ...
+
+    def operand(self, name: str) -> T:
+        """Of the operand called so."""
+        ...
+
+    def negation(self, inner: T) -> T:
+        """Of unary minus."""
+        ...
+
+    def binary(self, operator: str, left: T, right: T) -> T:
+        """Of one of ``+ - * /``."""
+        ...
+
+    def call(self, function: str, arguments: Sequence[T]) -> T:
+        """Of a function of :data:`spaces.functions.FUNCTIONS`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The meaning in float64 (:class:`Meaning`): arrays that broadcast against each other."""
+
+    x: np.ndarray
+    operands: Mapping[str, np.ndarray]
+
+    def accumulator(self) -> np.ndarray:
+        """The array ``x``."""
+        return self.x
+
+    def number(self, value: float) -> np.ndarray:
+        """An array without dimensions."""
+        return np.asarray(value)
+
+    def operand(self, name: str) -> np.ndarray:
+        """The operand's array."""
+        return self.operands[name]
+
+    def negation(self, inner: np.ndarray) -> np.ndarray:
+        """Element by element."""
+        return -inner
+
+    def binary(self, operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Element by element."""
+        return np.asarray(_OPERATIONS[operator](left, right))
+
+    def call(self, function: str, arguments: Sequence[np.ndarray]) -> np.ndarray:
+        """As :mod:`spaces.functions` has it."""
+        return FUNCTIONS[function].reference(*arguments)
+
+
+_OPERATIONS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 
 
 class Expression(ABC):
@@ -50,7 +116,7 @@ class Expression(ABC):
         """The value in float64, of the shape that ``x`` and the operands broadcast to."""
         wide = {name: np.asarray(operands[name], dtype=np.float64) for name in self.operands}
         with np.errstate(all="ignore"):
-            return self._value(np.asarray(x, dtype=np.float64), wide)
+            return self.fold(Exact(np.asarray(x, dtype=np.float64), wide))
 
     def emit(
         self,
@@ -84,7 +150,8 @@ class Expression(ABC):
         return _PRIMARY
 
     @abstractmethod
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray: ...
+    def fold(self, meaning: Meaning[T]) -> T:
+        """What the tree stands for, if ``meaning`` says so of each kind of node."""
 
     @abstractmethod
     def _text(self, writer: Writer) -> str: ...
@@ -96,8 +163,9 @@ class Number(Expression):
 
     value: float
 
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        return np.asarray(self.value)
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The constant's meaning."""
+        return meaning.number(self.value)
 
     def _text(self, writer: Writer) -> str:
         return writer.literal(self.value)
@@ -107,8 +175,9 @@ class Number(Expression):
 class Accumulator(Expression):
     """The result of the operator that the epilogue belongs to."""
 
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        return x
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The accumulator's meaning."""
+        return meaning.accumulator()
 
     def _text(self, writer: Writer) -> str:
         return writer.accumulator
@@ -121,8 +190,9 @@ class Reference(Expression):
     name: str
     axes: tuple[str, ...]
 
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        return operands[self.name]
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The operand's meaning."""
+        return meaning.operand(self.name)
 
     def _text(self, writer: Writer) -> str:
         return writer.operand(self.name, self.axes)
@@ -142,8 +212,9 @@ class Negation(Expression):
     def _precedence(self) -> int:
         return _NEGATION
 
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        return -self.inner._value(x, operands)
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of minus what is inside."""
+        return meaning.negation(self.inner.fold(meaning))
 
     def _text(self, writer: Writer) -> str:
         return f"-{_nested(self.inner, _PRIMARY, writer)}"
@@ -165,17 +236,9 @@ class Binary(Expression):
     def _precedence(self) -> int:
         return _PRECEDENCE[self.operator]
 
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        left, right = self.left._value(x, operands), self.right._value(x, operands)
-        match self.operator:
-            case "+":
-                return np.asarray(left + right)
-            case "-":
-                return np.asarray(left - right)
-            case "*":
-                return np.asarray(left * right)
-            case _:
-                return np.asarray(left / right)
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of both sides, combined."""
+        return meaning.binary(self.operator, self.left.fold(meaning), self.right.fold(meaning))
 
     def _text(self, writer: Writer) -> str:
         left = _nested(self.left, self._precedence, writer)
@@ -194,9 +257,9 @@ class Call(Expression):
     def _children(self) -> tuple[Expression, ...]:
         return self.arguments
 
-    def _value(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
-        values = [argument._value(x, operands) for argument in self.arguments]
-        return FUNCTIONS[self.function].reference(*values)
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of the function of what its arguments mean."""
+        return meaning.call(self.function, [child.fold(meaning) for child in self.arguments])
 
     def _text(self, writer: Writer) -> str:
         return writer.call(self.function, [argument._text(writer) for argument in self.arguments])

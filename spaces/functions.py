@@ -1,8 +1,10 @@
-"""The functions an epilogue may call: how many arguments each takes, and what it means.
+"""The functions an epilogue may call: how many arguments each takes, what it means, and how far
+generated code may be off.
 
 The meaning is in float64, by NumPy. Generated code computes the same in float32, see
-``spaces.cpu.vector_math`` and ``spaces.cuda.scalar_math``. NaN comes out wherever NaN goes in;
-at minus infinity ``gelu``, ``gelu_tanh`` and ``silu`` give their limit, zero.
+``spaces.cpu.vector_math`` and ``spaces.cuda.scalar_math``, whose tests hold every function to its
+``error``. NaN comes out wherever NaN goes in; at minus infinity ``gelu``, ``gelu_tanh`` and
+``silu`` give their limit, zero.
 """
 
 from __future__ import annotations
@@ -17,11 +19,17 @@ from spaces.dtypes import dtype
 
 @dataclass(frozen=True)
 class Function:
-    """One callable name; ``reference`` maps ``arity`` float64 arrays to one."""
+    """One callable name; ``reference`` maps ``arity`` float64 arrays to one.
+
+    ``error`` is the (relative, absolute) bound on what float32 code may be off; the two add up.
+    Between the points ``turning`` and beyond them the function is monotone.
+    """
 
     name: str
     arity: int
     reference: Callable[..., np.ndarray]
+    error: tuple[float, float] = (0.0, 0.0)
+    turning: tuple[float, ...] = ()
 
 
 def _erf(x: np.ndarray) -> np.ndarray:
@@ -64,19 +72,19 @@ def _rounded_to(name: str) -> Callable[[np.ndarray], np.ndarray]:
 FUNCTIONS = {
     function.name: function
     for function in (
-        Function("exp", 1, np.exp),
-        Function("tanh", 1, np.tanh),
-        Function("erf", 1, _erf),
-        Function("sigmoid", 1, _sigmoid),
+        Function("exp", 1, np.exp, (3e-7, 2e-38)),
+        Function("tanh", 1, np.tanh, (4e-7, 2e-45)),
+        Function("erf", 1, _erf, (4e-7, 2e-45)),
+        Function("sigmoid", 1, _sigmoid, (4e-7, 2e-38)),
         Function("relu", 1, lambda x: np.maximum(x, 0.0)),
-        Function("gelu", 1, _gelu),
-        Function("gelu_tanh", 1, _gelu_tanh),
-        Function("silu", 1, _silu),
+        Function("gelu", 1, _gelu, (1.2e-7, 2.4e-7), (-0.7517915246935644,)),
+        Function("gelu_tanh", 1, _gelu_tanh, (1.2e-7, 2.4e-7), (-0.7524614220710163,)),
+        Function("silu", 1, _silu, (4e-7, 2e-36), (-1.2784645427610737,)),
         Function("min", 2, np.minimum),
         Function("max", 2, np.maximum),
-        Function("sqrt", 1, np.sqrt),
-        Function("rsqrt", 1, lambda x: 1.0 / np.sqrt(x)),
-        Function("abs", 1, np.abs),
+        Function("sqrt", 1, np.sqrt, (6e-8, 0.0)),
+        Function("rsqrt", 1, lambda x: 1.0 / np.sqrt(x), (3e-7, 0.0)),
+        Function("abs", 1, np.abs, turning=(0.0,)),
         *(Function(name, 1, _rounded_to(name)) for name in ("bfloat16", "float16", "float32")),
     )
 }

@@ -27,7 +27,7 @@ static struct {
   const candidate *c;
   int channel;
   zone output, workspace;
-  void *buffers[MAX_INPUTS + 1];
+  void **buffers; /* inputs, then the output */
   kernel call;
   const tw_runtime *runtime;
   reply answer; /* too large for the stack a broken kernel leaves */
@@ -114,6 +114,8 @@ static void create_zones(void) {
   zone_paint(&own.workspace);
   memset(own.workspace.data, 0xff, own.workspace.bytes);
   memset(own.workspace.data, 0, own.c->workspace_zeroed);
+  own.buffers = calloc(p->inputs + 1, sizeof *own.buffers);
+  if (!own.buffers) fail("out_of_memory", "no memory for %d pointers", p->inputs + 1);
   for (int i = 0; i < p->inputs; i++) own.buffers[i] = p->input[i].data;
   own.buffers[p->inputs] = own.output.data;
 }
@@ -166,9 +168,11 @@ static void check_output(int call) {
   if (is_poisoned(worst.index))
     fail("wrong_result", "@%ld left unwritten, or read (%ld of %ld elements wrong, call %d)",
          worst.index, worst.wrong, c->count, call);
-  fail("wrong_result", "@%ld is %.9g, expected %.9g (%ld of %ld elements wrong, call %d)",
-       worst.index, isnan(worst.got) ? NAN : worst.got, c->expected[worst.index], worst.wrong,
-       c->count, call);
+  char expected[64];
+  snprintf(expected, sizeof expected, worst.low < worst.high ? "%.9g to %.9g" : "%.9g",
+           isnan(worst.low) ? NAN : worst.low, worst.high);
+  fail("wrong_result", "@%ld is %.9g, expected %s (%ld of %ld elements wrong, call %d)",
+       worst.index, isnan(worst.got) ? NAN : worst.got, expected, worst.wrong, c->count, call);
 }
 
 static double checked_call(int number) {

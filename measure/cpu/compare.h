@@ -1,4 +1,4 @@
-/* Every element of an output against the float64 reference. See compare.c. */
+/* Every element of an output against the least and greatest value allowed. See compare.c. */
 #ifndef TW_COMPARE_H
 #define TW_COMPARE_H
 
@@ -13,15 +13,14 @@ typedef enum {
 typedef struct {
   compare_kind kind;
   long count;
-  const double *expected;
-  const double *table; /* value of each bit pattern of 1- and 2-byte types */
-  double relative, absolute;
+  const void *low, *high; /* doubles for float64 and int32, floats for all other kinds */
+  const double *table;    /* value of each bit pattern of 1- and 2-byte types */
 } comparison;
 
 typedef struct {
-  long wrong; /* number of elements outside the tolerance; NaN always is */
+  long wrong; /* number of elements that are not as allowed */
   long index; /* the worst of them, in memory order */
-  double got;
+  double got, low, high;
 } discrepancy;
 
 discrepancy compare(const comparison *c, const void *output);

@@ -1,8 +1,9 @@
 /* The plan's text, in order: its numbers as declared; a CPU for each thread; data descriptor and
-   its bytes; inputs (offset, bytes, name); output (offsets of expected values and table, kind,
-   count, bytes, tolerances, poison, name); candidates (workspace, zeroed bytes, entry; path on a
+   its bytes; inputs (offset, bytes, name); output (offsets of least and greatest values and of the
+   table, kind, count, bytes, poison, name); candidates (workspace, zeroed bytes, entry; path on a
    line of its own).
-   Arrays lie in the file of the data descriptor: inputs in their own dtype, the rest float64. */
+   Arrays lie in the file of the data descriptor: inputs in their own dtype, the others as
+   compare.h has them. */
 #include "plan.h"
 
 #include <stdio.h>
@@ -25,8 +26,10 @@ static int read_cpus(plan *p) {
 }
 
 static const char *read_inputs(plan *p, const char *data) {
-  if (scanf("%d", &p->inputs) != 1 || p->inputs < 0 || p->inputs > MAX_INPUTS)
-    return "malformed number of inputs";
+  if (scanf("%d", &p->inputs) != 1 || p->inputs < 0) return "malformed number of inputs";
+  p->input = calloc(p->inputs + 1, sizeof *p->input);
+  p->input_name = calloc(p->inputs + 1, sizeof *p->input_name);
+  if (!p->input || !p->input_name) return "no memory for the plan";
   for (int i = 0; i < p->inputs; i++) {
     size_t offset, bytes;
     if (scanf("%zu %zu %63s", &offset, &bytes, p->input_name[i]) != 3) return "malformed input";
@@ -39,14 +42,14 @@ static const char *read_inputs(plan *p, const char *data) {
 }
 
 static const char *read_output(plan *p, const char *data) {
-  size_t expected, table;
+  size_t low, high, table;
   int kind;
-  if (scanf("%zu %zu %d %ld %zu %lf %lf %u %63s", &expected, &table, &kind, &p->comparison.count,
-            &p->output_bytes, &p->comparison.relative, &p->comparison.absolute, &p->poison,
-            p->output_name) != 9)
+  if (scanf("%zu %zu %zu %d %ld %zu %u %63s", &low, &high, &table, &kind, &p->comparison.count,
+            &p->output_bytes, &p->poison, p->output_name) != 8)
     return "malformed output";
   p->comparison.kind = kind;
-  p->comparison.expected = (const double *)(data + expected);
+  p->comparison.low = data + low;
+  p->comparison.high = data + high;
   p->comparison.table = (const double *)(data + table);
   return NULL;
 }

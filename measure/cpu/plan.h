@@ -5,7 +5,7 @@
 #include "compare.h"
 #include "zone.h"
 
-enum { MAX_INPUTS = 16, MAX_THREADS = 1024, MAX_CANDIDATES = 256, MAX_TEXT = 4096 };
+enum { MAX_THREADS = 1024, MAX_CANDIDATES = 256, MAX_TEXT = 4096 };
 
 typedef struct {
   char path[MAX_TEXT]; /* of the shared object */
@@ -30,8 +30,8 @@ typedef struct {
   unsigned long seed;
 
   int inputs;
-  zone input[MAX_INPUTS];
-  char input_name[MAX_INPUTS][64];
+  zone *input;
+  char (*input_name)[64];
   char output_name[64];
   size_t output_bytes;
   unsigned poison; /* 16 bits the output is filled with before a checked call */

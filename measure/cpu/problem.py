@@ -1,15 +1,18 @@
-"""Inputs and what they should give, in memory that the server can map."""
+"""Inputs and what they may give, in memory that the server can map."""
 
 from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Mapping
+from dataclasses import replace
+from itertools import accumulate
 from types import TracebackType
 
 import numpy as np
 
-from spaces.workload import Operand, Workload
+from measure.inputs import Draw
+from spaces.allowance import bounds_dtype
+from spaces.workload import Operand
 
 # As compare.h numbers them; types of 1 and 2 bytes are read through a table of their values.
 KINDS = {"float64": 0, "float32": 1, "int32": 2}
@@ -21,31 +24,38 @@ NOT_A_NUMBER = 0xFFF5
 
 
 class Problem:
-    """Inputs of a workload by operand name, and the ``expected`` output in float64 or int64.
+    """Inputs of a draw by operand name, and the least and greatest values of the output.
 
     ``text`` describes it to the server (see plan.c), which inherits ``descriptor``: an anonymous
     file that goes when its last user does.
     """
 
-    def __init__(
-        self, workload: Workload, inputs: Mapping[str, np.ndarray], expected: np.ndarray
-    ) -> None:
-        output = workload.output
+    def __init__(self, draw: Draw) -> None:
+        workload, output = draw.workload, draw.workload.output
         operands = (*workload.inputs, *workload.epilogue_inputs)
-        arrays = [in_memory_order(inputs[operand.name], operand) for operand in operands]
-        arrays.append(in_memory_order(expected, output).astype(np.float64))
-        arrays.append(_values_of_bit_patterns(output))
+        bounds, table = bounds_dtype(workload), _values_of_bit_patterns(output)
+        sizes = [operand.bytes for operand in operands]
+        sizes += [output.size * bounds.bytes, output.size * bounds.bytes, table.nbytes]
+        *offsets, size = accumulate((-(-s // ALIGNMENT) * ALIGNMENT for s in sizes), initial=0)
+        low, high, table_offset = offsets[len(operands) :]
         self._file = os.fdopen(os.memfd_create("tilewright"), "w+b")
-        offsets, size = _store(arrays, self.descriptor)
-        relative, absolute = workload.tolerance
+        os.ftruncate(self.descriptor, size)
+        with mmap.mmap(self.descriptor, size) as memory:
+            whole = np.frombuffer(memory, np.uint8)
+            for operand, offset in zip(operands, offsets, strict=False):
+                array_in(whole[offset:], operand)[...] = draw.inputs[operand.name]
+            ends = replace(output, dtype=bounds.name)
+            draw.allowed((array_in(whole[low:], ends), array_in(whole[high:], ends)))
+            whole[table_offset : table_offset + table.nbytes] = table.view(np.uint8)
+            del whole
         poison = 0x7F7F if output.element.is_integer else NOT_A_NUMBER
         kind = KINDS.get(output.dtype, TABLE_KINDS.get(output.element.bytes, -1))
         lines = [f"{self.descriptor} {size}", str(len(operands))]
         for operand, offset in zip(operands, offsets, strict=False):
             lines.append(f"{offset} {operand.bytes} {operand.name}")
         lines.append(
-            f"{offsets[-2]} {offsets[-1]} {kind} {output.size} {output.bytes} "
-            f"{relative!r} {absolute!r} {poison} {output.name}"
+            f"{low} {high} {table_offset} {kind} {output.size} {output.bytes} {poison} "
+            f"{output.name}"
         )
         self.text = "\n".join(lines)
 
@@ -71,6 +81,13 @@ def in_memory_order(values: np.ndarray, operand: Operand) -> np.ndarray:
     return np.ascontiguousarray(values.transpose(operand.order)).reshape(-1)
 
 
+def array_in(memory: np.ndarray, operand: Operand) -> np.ndarray:
+    """The operand's array at the start of ``memory`` (bytes), as a view."""
+    flat = memory[: operand.bytes].view(operand.element.numpy)
+    ordered = flat.reshape([operand.shape[dimension] for dimension in operand.order])
+    return ordered.transpose(np.argsort(operand.order))
+
+
 def index_of(position: int, operand: Operand) -> tuple[int, ...]:
     """The index of the element at ``position`` in memory."""
     remaining, index = position, [0] * len(operand.shape)
@@ -86,18 +103,3 @@ def _values_of_bit_patterns(output: Operand) -> np.ndarray:
     patterns = np.arange(np.iinfo(bits).max + 1, dtype=bits)
     with np.errstate(invalid="ignore"):
         return patterns.view(output.element.numpy).astype(np.float64)
-
-
-def _store(arrays: list[np.ndarray], descriptor: int) -> tuple[list[int], int]:
-    """Write the arrays one after the other; their offsets, and the file's size."""
-    offsets, size = [], 0
-    for array in arrays:
-        offsets.append(size)
-        size += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-    os.ftruncate(descriptor, size)
-    with mmap.mmap(descriptor, size) as memory:
-        whole = np.frombuffer(memory, np.uint8)
-        for array, offset in zip(arrays, offsets, strict=True):
-            whole[offset : offset + array.nbytes] = array.view(np.uint8)
-        del whole
-    return offsets, size

@@ -15,12 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from measure.cpu.binaries import server_binary
 from measure.cpu.cores import one_cpu_per_core
 from measure.cpu.problem import Problem, index_of
-from measure.inputs import FreshInputs
+from measure.inputs import Draw, FreshInputs
 from measure.interfaces import Built
 from measure.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import TimingProtocol, call_limit, protocol_for, score
@@ -84,8 +82,8 @@ class CRunner:
             if self._process is not None:
                 _kill_group(self._process)
 
-    def _draw(self, workload: Workload, final: bool) -> tuple[dict[str, np.ndarray], np.ndarray]:
-        """Fresh inputs and their reference: magnitudes too, for another workload or at the end."""
+    def _draw(self, workload: Workload, final: bool) -> Draw:
+        """Fresh inputs: their magnitudes too, for another workload or at the end."""
         if final or self._inputs is None or self._inputs.workload != workload:
             self._inputs = FreshInputs(workload, secrets.randbits(63))
         return self._inputs.draw(secrets.randbits(63))
@@ -96,7 +94,7 @@ class CRunner:
         workload = job.workload
         limit = call_limit(workload.flops, job.best)
         records = [_Record(time.time()) for _ in group]
-        with Problem(workload, *self._draw(workload, job.final)) as problem:
+        with Problem(self._draw(workload, job.final)) as problem:
             process = self._start(problem.descriptor)
             try:
                 assert process.stdin is not None

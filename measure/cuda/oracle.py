@@ -1,7 +1,7 @@
 """The few trusted kernels that judge all others on the device, in float64.
 
-Large products take seconds to check on the host, so random inputs, the exact result and the
-comparison are made where the data is. These kernels are plain and share nothing with the
+Large products take seconds to check on the host, so random inputs, the values that are allowed and
+the comparison are made where the data is. These kernels are plain and share nothing with the
 templates; tests hold them to NumPy on the emulator, and :mod:`measure.cuda.session` does on every
 device before it believes them. Arguments follow ``spaces.cuda.abi``; every array lies densely in
 its operand's memory order, and positions count elements in that order.
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import zlib
 
+from measure.cuda.statements import MATHEMATICS, Statements, as_double
+from spaces.allowance import bounds_dtype, ends
 from spaces.cuda.abi import C_TYPES
-from spaces.dtypes import dtype
 from spaces.errors import InputError
 from spaces.integers import ceil_div
 from spaces.kernel import Kernel, Launch
@@ -31,39 +32,6 @@ TW_INLINE u64 tw_random(u64 i, u32 seed) {
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
   return z ^ (z >> 31);
 }
-"""
-
-_MATHEMATICS = """\
-#ifndef __CUDA_ARCH__
-extern "C" {
-double erf(double);
-double erfc(double);
-double exp(double);
-double sqrt(double);
-double tanh(double);
-}
-#endif
-TW_INLINE double ex_exp(double x) { return exp(x); }
-TW_INLINE double ex_tanh(double x) { return tanh(x); }
-TW_INLINE double ex_erf(double x) { return erf(x); }
-TW_INLINE double ex_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
-TW_INLINE double ex_max(double a, double b) { return a > b || a != a ? a : b; }
-TW_INLINE double ex_min(double a, double b) { return a < b || a != a ? a : b; }
-TW_INLINE double ex_relu(double x) { return ex_max(x, 0.0); }
-TW_INLINE double ex_gelu(double x) {
-  return 0.5 * ex_max(x, -40.0) * erfc(-0.70710678118654757 * x);
-}
-TW_INLINE double ex_gelu_tanh(double x) {
-  const double y = ex_max(x, -40.0);
-  return y * ex_sigmoid(1.5957691216057308 * (y + 0.044715 * y * y * y));
-}
-TW_INLINE double ex_silu(double x) { return ex_max(x, -800.0) * ex_sigmoid(x); }
-TW_INLINE double ex_sqrt(double x) { return sqrt(x); }
-TW_INLINE double ex_rsqrt(double x) { return 1.0 / sqrt(x); }
-TW_INLINE double ex_abs(double x) { return x < 0.0 ? -x : x; }
-TW_INLINE double ex_bfloat16(double x) { return tw::to_float(tw::from_float<bf16>((float)x)); }
-TW_INLINE double ex_float16(double x) { return tw::to_float(tw::from_float<f16>((float)x)); }
-TW_INLINE double ex_float32(double x) { return (float)x; }
 """
 
 
@@ -94,26 +62,26 @@ def changed(operand: Operand, blocks: int) -> Kernel:
 
 
 def compare(workload: Workload, blocks: int) -> Kernel:
-    """``(expected, found, report)``: elements of the output beyond the workload's tolerance."""
-    relative, absolute = workload.tolerance
-    found = _double("tw::load_global(in1 + i)", workload.output.dtype)
+    """``(allowed, found, report)``: elements of the output that are not as allowed."""
+    found, output = as_double("tw::load_global(in1 + i)", workload.output.dtype), workload.output
     body = f"""\
-    const double x = {found}, y = tw::load_global(in0 + i);
-    const double error = x < y ? y - x : x - y, size = y < 0.0 ? -y : y;
-    count(error <= {absolute!r} + {relative!r} * size, i);"""
-    output = workload.output
-    operands = (expected_operand(workload), output, report(blocks))
-    return _walk(f"tw_compare_{workload.digest}", operands, output.size, blocks, "", body)
+    const double x = {found};
+    const double low = tw::load_global(in0 + i), high = tw::load_global(in0 + {output.size} + i);
+    const bool anything = low == -ex_infinity() && high == ex_infinity();
+    count((x >= low && x <= high) || (x != x && low != low) || anything, i);"""
+    operands = (allowed_operand(workload), output, report(blocks))
+    return _walk(f"tw_compare_{workload.digest}", operands, output.size, blocks, MATHEMATICS, body)
 
 
-def expected_operand(workload: Workload) -> Operand:
-    """The exact result: the output's place and shape, in float64."""
-    output = workload.output
-    return Operand("expected", "float64", output.axes, output.shape, output.order)
+def allowed_operand(workload: Workload) -> Operand:
+    """The least values that the output may have, then the greatest; both as the output lies."""
+    output, order = workload.output, tuple(dimension + 1 for dimension in workload.output.order)
+    kind = bounds_dtype(workload).name
+    return Operand("allowed", kind, ("end", *output.axes), (2, *output.shape), (0, *order))
 
 
-def expect(workload: Workload) -> Kernel:
-    """``(inputs, epilogue inputs, expected)``: the workload in float64.
+def expect(workload: Workload, scale: float = 1.0) -> Kernel:
+    """``(inputs, epilogue inputs, allowed)``: the workload in float64, and what is allowed.
 
     :class:`InputError` where it is no product of two matrices.
     """
@@ -123,8 +91,8 @@ def expect(workload: Workload) -> Kernel:
     left, right = (_fetch(product, operand) for operand in (product.left, product.right))
     blocks = (int(ceil_div(product.columns, TILE)), int(ceil_div(product.rows, TILE)), 1)
     entry = f"tw_expect_{workload.digest}"
-    operands = (*workload.inputs, *workload.epilogue_inputs, expected_operand(workload))
-    place, value = _place(product, workload.output), _in_range("x", workload.output)
+    operands = (*workload.inputs, *workload.epilogue_inputs, allowed_operand(workload))
+    finish = "\n".join(f"        {line}" for line in _finish(product, operands, scale))
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
   const i64 row0 = (i64)blockIdx.y * {TILE}, column0 = (i64)blockIdx.x * {TILE};
@@ -154,15 +122,13 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(oper
     for (int j = 0; j < 4; j++) {{
       const i64 row = row0 + down + 16 * i, column = column0 + across + 16 * j;
       if (row < {product.rows} && column < {product.columns}) {{
-        const double x = {_finished(product, operands)};
-        tw::store_global(out + {place}, {value});
+{finish}
       }}
     }}
 }}
 """
     launch = Launch(blocks, (THREADS, 1, 1), shared_bytes=2 * TILE * DEPTH * 8)
-    prelude = _MATHEMATICS if workload.epilogue is not None else ""
-    return Kernel("cuda", entry, prelude, source, operands, launch=launch)
+    return Kernel("cuda", entry, MATHEMATICS, source, operands, launch=launch)
 
 
 def pulse(blocks: int, steps: int) -> Kernel:
@@ -265,11 +231,6 @@ def _element(operand: Operand) -> str:
     return f"tw::from_float<{kind}>({value})"
 
 
-def _double(value: str, kind: str) -> str:
-    exact = dtype(kind).bytes > 2 or dtype(kind).is_integer
-    return f"(double){value}" if exact else f"(double)tw::to_float({value})"
-
-
 def _fetch(product: Product, operand: Operand) -> str:
     """A thread's share of a step's tile of ``operand`` into shared memory, zeros beyond it."""
     name = "left" if operand is product.left else "right"
@@ -279,7 +240,7 @@ def _fetch(product: Product, operand: Operand) -> str:
     axis = product.row if name == "left" else product.column
     source = f"(k0 + k) * {operand.stride(product.depth)} + side * {operand.stride(axis)}"
     number = product.workload.inputs.index(operand)
-    loaded = _double(f"tw::load_global(in{number} + {source})", operand.dtype)
+    loaded = as_double(f"tw::load_global(in{number} + {source})", operand.dtype)
     return f"""\
     for (int e = t; e < {TILE * DEPTH}; e += {THREADS}) {{
       const int k = {split[0]}, at = {split[1]};
@@ -294,31 +255,24 @@ def _place(product: Product, operand: Operand) -> str:
     return f"row * {operand.stride(product.row)} + column * {operand.stride(product.column)}"
 
 
-def _finished(product: Product, operands: tuple[Operand, ...]) -> str:
-    epilogue = product.workload.epilogue
-    if epilogue is None:
-        return "sum[i][j]"
-    numbers = {operand.name: (i, operand) for i, operand in enumerate(operands)}
-
-    def load(name: str, axes: tuple[str, ...]) -> str:
-        number, operand = numbers[name]
-        place = _place(product, operand)
-        return _double(f"tw::load_global(in{number} + {place})", operand.dtype)
-
-    return epilogue.emit(
-        "sum[i][j]",
-        load,
-        lambda function, arguments: f"ex_{function}({', '.join(arguments)})",
-        literal=repr,
-    )
-
-
-def _in_range(value: str, output: Operand) -> str:
-    """Whole outputs saturate."""
-    if not output.element.is_integer:
-        return value
-    limit = 2.0 ** (8 * output.element.bytes - 1)
-    return f"{value} < {-limit!r} ? {-limit!r} : {value} > {limit - 1!r} ? {limit - 1!r} : {value}"
+def _finish(product: Product, operands: tuple[Operand, ...], scale: float) -> list[str]:
+    """Statements that store both ends of what is allowed for ``sum[i][j]``."""
+    workload, code = product.workload, Statements()
+    beside = {}
+    for number, operand in enumerate(operands):
+        if operand in workload.epilogue_inputs:
+            place = f"in{number} + {_place(product, operand)}"
+            beside[operand.name] = code.variable(
+                as_double(f"tw::load_global({place})", operand.dtype)
+            )
+    low, high = ends(workload, code, code.variable("sum[i][j]"), beside, scale)
+    kind, output = C_TYPES[operands[-1].dtype], workload.output
+    return [
+        *code.lines,
+        f"const i64 place = {_place(product, output)};",
+        f"tw::store_global(out + place, ({kind}){low});",
+        f"tw::store_global(out + {output.size} + place, ({kind}){high});",
+    ]
 
 
 def count_and_first(data: bytes) -> tuple[int, int]:

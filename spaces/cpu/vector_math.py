@@ -1,7 +1,7 @@
 """The functions of epilogues as C on vectors of float, for any compiler with ``vector_size``.
 
 Each is branch-free, so that a register tile goes through it at full vector width. Tests hold
-every function to the bounds of :data:`ERRORS`. Code relies on ``-fno-math-errno`` and
+every function to its bound of :mod:`spaces.functions`. Code relies on ``-fno-math-errno`` and
 ``-fno-trapping-math`` for speed, and on nothing of one architecture; multiply-adds are contracted
 by the compiler where the machine has them, and the bounds hold without.
 
@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from spaces.errors import InputError
+from spaces.functions import FUNCTIONS
 from spaces.polynomials import (
     ERF,
     EXP,
@@ -26,26 +27,6 @@ from spaces.polynomials import (
     TANH_TOP,
     horner,
 )
-
-ERRORS = {
-    "exp": (2.4e-7, 2e-38),
-    "tanh": (4e-7, 0.0),
-    "erf": (4e-7, 0.0),
-    "sigmoid": (4e-7, 2e-38),
-    "relu": (0.0, 0.0),
-    "gelu": (1.2e-7, 2.4e-7),
-    "gelu_tanh": (1.2e-7, 2.4e-7),
-    "silu": (4e-7, 2e-36),
-    "min": (0.0, 0.0),
-    "max": (0.0, 0.0),
-    "sqrt": (6e-8, 0.0),
-    "rsqrt": (1.2e-7, 0.0),
-    "abs": (0.0, 0.0),
-    "bfloat16": (0.0, 0.0),
-    "float16": (0.0, 0.0),
-    "float32": (0.0, 0.0),
-}
-"""Function to (relative, absolute) bound on its error; the two add up."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +176,8 @@ def prelude(functions: Iterable[str], lanes: int) -> str:
     """
     needed: dict[str, None] = {}
     for name in sorted(functions):
-        if name not in ERRORS:
-            raise InputError(f"unknown function {name!r}; known: {', '.join(ERRORS)}")
+        if name not in FUNCTIONS:
+            raise InputError(f"unknown function {name!r}; known: {', '.join(FUNCTIONS)}")
         _require(name, needed)
     size = 4 * lanes
     head = f"""\

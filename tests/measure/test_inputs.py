@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from measure.inputs import FreshInputs
+from spaces.allowance import agrees, allowed
 from spaces.operators import workload
 
 WORKLOADS = [
@@ -20,29 +21,33 @@ def test_the_reference_fits_the_inputs(parameters):
     work = workload("matmul", **parameters)
     source = FreshInputs(work, 1)
     for seed in range(5):
-        inputs, expected = source.draw(seed)
-        exact = work.reference(inputs)
-        assert expected.shape == exact.shape == work.output.shape
-        np.testing.assert_allclose(expected, exact, rtol=1e-12, atol=1e-12)
+        draw = source.draw(seed)
+        low, high = draw.allowed()
+        assert low.shape == high.shape == work.output.shape
+        sums = work.contract(draw.inputs)
+        for found, exact in zip((low, high), allowed(work, sums, draw.inputs), strict=True):
+            np.testing.assert_allclose(found, exact, rtol=1e-6)
+        rounded = work.output.element.cast(work.reference(draw.inputs))
+        assert agrees(rounded, low, high).all()
 
 
 @pytest.mark.parametrize("parameters", WORKLOADS)
 def test_inputs_keep_dtype_and_shape_and_change_with_the_seed(parameters):
     work = workload("matmul", **parameters)
     source = FreshInputs(work, 1)
-    (first, one), (second, _) = source.draw(1), source.draw(2)
+    first, second = source.draw(1).inputs, source.draw(2).inputs
     for operand in (*work.inputs, *work.epilogue_inputs):
         assert first[operand.name].dtype == operand.element.numpy
         assert first[operand.name].shape == operand.shape
         assert (np.abs(first[operand.name]) == np.abs(second[operand.name])).all()
     assert any((first[o.name] != second[o.name]).any() for o in work.inputs)
-    assert any((source.draw(seed)[1] != one).any() for seed in range(2, 6))
+    lows = [source.draw(seed).allowed()[0] for seed in range(1, 6)]
+    assert any((low != lows[0]).any() for low in lows)
 
 
 def test_rows_columns_and_terms_flip_independently():
     work = workload("matmul", m=40, n=50, k=60)
-    inputs, _ = FreshInputs(work, 1).draw(3)
-    base, _ = FreshInputs(work, 1).draw(4)
+    inputs, base = (FreshInputs(work, 1).draw(seed).inputs for seed in (3, 4))
     for name in "AB":
         flipped = np.sign(inputs[name]) != np.sign(base[name])
         rows = np.logical_xor(flipped, flipped[0])

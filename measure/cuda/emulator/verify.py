@@ -8,6 +8,7 @@ import numpy as np
 
 from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
 from measure.measurement import ErrorKind
+from spaces.allowance import agrees, allowed
 from spaces.kernel import Kernel
 from spaces.workload import Workload
 
@@ -22,33 +23,31 @@ def verify(
     """Run ``kernel`` on random inputs in each interleaving and compare with the reference.
 
     Returns the first fault, its text ending with the interleaving that showed it, or the last
-    output if all agree within ``workload.tolerance``.
+    output if all are as :mod:`spaces.allowance` has them.
     """
     inputs = workload.make_inputs(seed)
-    reference = workload.reference(inputs)
+    low, high = allowed(workload, workload.contract(inputs), inputs)
     result = Emulated()
     for interleaving in interleavings:
         result = emulator.run(kernel, inputs, interleaving)
         kind, text = result.error_kind, result.error_text
-        if result.output is not None and (text := _difference(workload, result.output, reference)):
+        if result.output is not None and (text := _difference(result.output, low, high)):
             kind = ErrorKind.WRONG
         if kind is not None:
             return Emulated(error_kind=kind, error_text=f"{text} ({interleaving})")
     return result
 
 
-def _difference(workload: Workload, output: np.ndarray, reference: np.ndarray) -> str:
-    """Where the output is farthest from the reference beyond the tolerance; empty if nowhere."""
-    relative, absolute = workload.tolerance
-    found = output.astype(reference.dtype)
-    error = np.abs(found - reference)
-    excess = error - (absolute + relative * np.abs(reference))
-    bad = ~(excess <= 0)  # NaN counts as bad
+def _difference(output: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
+    """Where the output is farthest from what is allowed; empty if it is so nowhere."""
+    bad = ~agrees(output, low, high)
     if not bad.any():
         return ""
-    worst = np.unravel_index(np.argmax(np.where(np.isnan(excess), np.inf, excess)), error.shape)
+    found = output.astype(np.float64)
+    far = np.where(bad, np.maximum(low - found, found - high), -1.0)
+    worst = np.unravel_index(np.argmax(np.where(np.isnan(far), np.inf, far)), far.shape)
     where = ", ".join(str(int(i)) for i in worst)
     return (
         f"{int(bad.sum())} of {bad.size} elements are wrong; at ({where}): "
-        f"{found[worst]} instead of {reference[worst]}"
+        f"{found[worst]} instead of {low[worst]} to {high[worst]}"
     )

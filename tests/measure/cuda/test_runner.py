@@ -224,8 +224,8 @@ def test_the_judges_agree_with_numpy_or_are_not_believed(monkeypatch):
     device = EmulatedDevice()
     check_oracle(device)
     assert not device._memory
-    double = oracle._double
-    monkeypatch.setattr(oracle, "_double", lambda value, kind: f"1.001 * {double(value, kind)}")
+    double = oracle.as_double
+    monkeypatch.setattr(oracle, "as_double", lambda value, kind: f"1.001 * {double(value, kind)}")
     with pytest.raises(DeviceError, match="otherwise than NumPy"):
         check_oracle(device)
 
