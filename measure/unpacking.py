@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from measure.cpu.cache import RunDirectory
+from measure.host.directories import RunDirectory
 from measure.interfaces import Built
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from measure.cpu.binaries import kernel_binary
+from measure.cpu.binaries import kernel_library
 from measure.cpu.pool import load_pool
 from scheduler.arrays import Port, address_of, in_order, is_tensor
 from spaces.cpu.target import CpuTarget
@@ -36,7 +36,7 @@ class CpuFunction:
         kernel = space.lower(schedule)
         self.source = kernel.text
         assert isinstance(self.target, CpuTarget)
-        library = ctypes.CDLL(str(kernel_binary(kernel, self.target)))
+        library = kernel_library(kernel, self.target)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._entry = prototype((kernel.entry, library))
         self._runtime = load_pool(self.target.threads)

@@ -126,7 +126,7 @@ def _package(name: str, extra: str) -> Finding:
 
 
 def _cache() -> Finding:
-    from measure.cpu.cache import cache_directory
+    from measure.host.directories import cache_directory
 
     try:
         path = cache_directory("").resolve()

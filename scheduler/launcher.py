@@ -18,7 +18,7 @@ from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
-from measure.cpu.binaries import built
+from measure.cpu.binaries import Build
 from scheduler.cuda_arrays import Likeness
 from spaces.errors import InputError
 
@@ -134,13 +134,18 @@ def compiled_start() -> Start | None:
         return None
     sources = {SOURCE.name: SOURCE.read_text()}
     abi = str(sysconfig.get_config_var("EXT_SUFFIX"))
+    build = Build(SOURCE.stem, sources, (*FLAGS, f"-I{include}"), abi)
     try:
-        path = built(SOURCE.stem, sources, (*FLAGS, f"-I{include}"), abi)
-        loader = ExtensionFileLoader(SOURCE.stem, str(path))
-        spec = spec_from_loader(loader.name, loader)
-        assert spec is not None
-        module = module_from_spec(spec)
-        loader.exec_module(module)
-    except (InputError, RuntimeError, OSError, ImportError):
+        return build.load(_module_at).start
+    except InputError:
         return None
-    return module.start
+
+
+def _module_at(path: str) -> Any:
+    """The extension module of a shared object."""
+    loader = ExtensionFileLoader(SOURCE.stem, path)
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module

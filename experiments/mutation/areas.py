@@ -101,7 +101,7 @@ AREAS = (
             "measure/cpu/runner.py",
             "measure/cpu/builder.py",
             "measure/cpu/compilation.py",
-            "measure/cpu/cache.py",
+            "measure/host/cache.py",
             "measure/cpu/binaries.py",
         ),
         (

@@ -2,67 +2,138 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
-import tempfile
-from collections.abc import Mapping, Sequence
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-from measure.cpu.cache import cache_directory, cached
 from measure.cpu.compilation import SHARED, Compilations
+from measure.host.cache import CachedFile
+from measure.host.directories import RunDirectory
+from measure.host.loading import sealed_file
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
+from spaces.errors import InputError
 from spaces.kernel import Kernel
 
 HERE = Path(__file__).parent
 OPTIMISED = ("-O3", "-pthread")
 TIME_LIMIT = 120.0
+BINARY = b"\x7fELF"  # what a compiler's output starts with
+
+Loaded = TypeVar("Loaded")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A binary as what it is made of: C ``sources``, texts by file name, and compiler ``flags``.
+
+    ``host`` identifies the machines that it is for, beside the compiler and the C library.
+    """
+
+    name: str
+    sources: Mapping[str, str]
+    flags: Sequence[str]
+    host: str = ""
+
+    @property
+    def file(self) -> CachedFile:
+        """Where it is kept: its name tells all that goes into it apart."""
+        compiler = find_compiler()
+        here = [compiler.name, compiler.version, platform.machine(), _c_library(), self.host]
+        identity = [*here, list(self.flags), dict(self.sources)]
+        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        return CachedFile("binaries", f"{self.name}-{digest[:32]}")
+
+    def compile(self) -> bytes:
+        """The binary; :class:`InputError` with the compiler's words if there is none."""
+        compiler = find_compiler()
+        with RunDirectory() as run:
+            for file, text in self.sources.items():
+                (run.path / file).write_text(text)
+            units = [file for file in self.sources if file.endswith(".c")]
+            made = run.path / "made"
+            command = [compiler.path, *self.flags, *units, "-o", str(made), "-lm", "-ldl"]
+            outcome = Compilations().run(command, run.path, TIME_LIMIT)
+            binary = made.read_bytes() if outcome.ok and made.exists() else b""
+        if not binary.startswith(BINARY):
+            reason = outcome.text or ("it took too long" if outcome.timed_out else "no output")
+            raise InputError(f"{compiler.path} cannot build the {self.name}: {reason}")
+        return binary
+
+    def load(self, load: Callable[[str], Loaded]) -> Loaded:
+        """What ``load`` makes of the path of this shared object.
+
+        What does not load is made again, once: it may be from a machine unlike this one. Then
+        :class:`InputError`.
+        """
+        file = self.file
+        try:
+            return _loaded(file.content(self.compile), load)
+        except (OSError, ImportError):
+            file.remove()
+        try:
+            return _loaded(file.content(self.compile), load)
+        except (OSError, ImportError) as error:
+            file.remove()
+            compiler = find_compiler().path
+            raise InputError(
+                f"the {self.name} that {compiler} built cannot be loaded: {error}"
+            ) from None
+
+
+def _loaded(content: bytes, load: Callable[[str], Loaded]) -> Loaded:
+    with sealed_file(content) as path:
+        return load(path)
 
 
 @cache
+def _c_library() -> str:
+    """Name and version of the C library, as far as the system tells."""
+    with suppress(OSError, ValueError, AttributeError):
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    return ""
+
+
 def server_binary() -> Path:
-    """The program that measures candidates."""
-    modules = ("server", "child", "plan", "zone", "compare", "timer", "pool")
-    return built("server", _sources(*modules), OPTIMISED, "")
+    """The program that measures candidates, checked each time it is asked for."""
+    build = _server()
+    return build.file.program(build.compile)
 
 
 @cache
-def pool_binary() -> Path:
-    """The thread pool as a shared object."""
-    return built("pool", _sources("pool"), (*OPTIMISED, *SHARED), "")
+def _server() -> Build:
+    modules = ("server", "child", "plan", "zone", "compare", "timer", "pool")
+    return Build("server", _sources(*modules), OPTIMISED)
 
 
-def kernel_binary(kernel: Kernel, target: CpuTarget) -> Path:
-    """The shared object of one kernel. RuntimeError with the compiler's words if it fails."""
-    flags = (*target.flags, *SHARED)
-    return built("kernel", {"kernel.c": kernel.text}, flags, target.fingerprint)
+@cache
+def pool_library() -> ctypes.CDLL:
+    """The thread pool."""
+    return Build("pool", _sources("pool"), (*OPTIMISED, *SHARED)).load(ctypes.CDLL)
+
+
+def kernel_library(kernel: Kernel, target: CpuTarget) -> ctypes.CDLL:
+    """One kernel, loaded; each once in a process, where it stays.
+
+    Raises :class:`InputError` with the compiler's words if it cannot be built.
+    """
+    return _kernel_library(kernel.text, (*target.flags, *SHARED), target.fingerprint)
+
+
+@cache
+def _kernel_library(text: str, flags: tuple[str, ...], host: str) -> ctypes.CDLL:
+    return Build("kernel", {"kernel.c": text}, flags, host).load(ctypes.CDLL)
 
 
 def _sources(*modules: str) -> dict[str, str]:
     """The text of these C modules, and all headers, by file name."""
     paths = [*(HERE / f"{module}.c" for module in modules), *HERE.glob("*.h")]
     return {path.name: path.read_text() for path in sorted(paths)}
-
-
-def built(name: str, sources: Mapping[str, str], flags: Sequence[str], host: str) -> Path:
-    """The cached binary of ``sources``, texts by file name, on what ``host`` identifies.
-
-    Its name tells all that went into it apart. RuntimeError with the compiler's words if it
-    fails, :class:`spaces.errors.InputError` where there is no compiler.
-    """
-    compiler = find_compiler()
-    identity = [compiler.name, compiler.version, host, list(flags), dict(sources)]
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-
-    def compile_to(path: Path) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            for file, text in sources.items():
-                Path(folder, file).write_text(text)
-            units = [file for file in sources if file.endswith(".c")]
-            command = [compiler.path, *flags, *units, "-o", str(path), "-lm", "-ldl"]
-            outcome = Compilations().run(command, Path(folder), TIME_LIMIT)
-        if not outcome.ok:
-            raise RuntimeError(f"{compiler.path} cannot build the {name}: {outcome.text}")
-
-    return cached(cache_directory("binaries") / f"{name}-{digest[:32]}", compile_to)

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from measure.cpu.cache import RunDirectory
 from measure.cpu.compilation import SHARED, Compilation, Compilations
+from measure.host.directories import RunDirectory
 from measure.interfaces import Built
 from measure.measurement import Candidate, ErrorKind
 from spaces.cpu.compiler import find_compiler

@@ -11,21 +11,20 @@ import json
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 
-from measure.cpu.binaries import kernel_binary
-from measure.cpu.cache import cache_directory, cached
+from measure.cpu.binaries import kernel_library
 from measure.cpu.cores import one_cpu_per_core, pinned_to
 from measure.cpu.pool import load_pool
+from measure.host.cache import CachedFile
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.isa import BFLOAT16_DOT
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 
-VERSION = 2  # rises when the same machine would get other numbers
+VERSION = 3  # rises when the same machine would get other numbers
 DTYPES = ("float32", "float64", "bfloat16")
 FMA_ROUNDS = 40_000
 READ_STREAMS = (1, 4)
@@ -58,26 +57,27 @@ def measure_peaks(target: CpuTarget) -> Peaks:
     A busy machine shows less than it has: each number is the best of many short trials.
     """
 
-    def measure(path: Path) -> None:
+    def measure() -> bytes:
         peaks = Peaks(
             {dtype: _fma_gflops(target, dtype) for dtype in DTYPES},
             {level: _read_gbs(target, size) for level, size in _buffer_bytes(target).items()},
         )
-        path.write_text(json.dumps(asdict(peaks)))
+        return json.dumps(asdict(peaks)).encode()
 
-    return Peaks(**json.loads(cached(_path(target), measure).read_text()))
+    return Peaks(**json.loads(_file(target).content(measure)))
 
 
 def known_peaks(target: CpuTarget) -> Peaks | None:
     """The peaks of ``target`` if they were measured before, at no cost; else None."""
     try:
-        return Peaks(**json.loads(_path(target).read_text()))
-    except (FileNotFoundError, InputError):  # not measured yet, or no cache to be used
+        content = _file(target).read()
+    except InputError:  # no cache to be used
         return None
+    return None if content is None else Peaks(**json.loads(content))
 
 
-def _path(target: CpuTarget) -> Path:
-    return cache_directory("peaks") / f"{target.fingerprint}-{VERSION}.json"
+def _file(target: CpuTarget) -> CachedFile:
+    return CachedFile("peaks", f"{target.fingerprint}-{VERSION}.json")
 
 
 def _fma_gflops(target: CpuTarget, dtype: str) -> float:
@@ -176,7 +176,7 @@ def _least_seconds(target: CpuTarget, source: str, buffer: np.ndarray) -> float:
     dot = f"typedef float vf __attribute__((vector_size({target.vector_bytes})));\n{BFLOAT16_DOT}"
     prelude = ABI_PRELUDE + dot * target.bf16_dot
     kernel = Kernel("c", "peak", prelude, source, ())
-    function = ctypes.CDLL(str(kernel_binary(kernel, target))).peak
+    function = kernel_library(kernel, target).peak
     buffers = (ctypes.c_void_p * 1)(buffer.ctypes.data)
     cpus = one_cpu_per_core()[: target.threads]
     runtime = ctypes.c_void_p(load_pool(target.threads, cpus))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-from measure.cpu.binaries import pool_binary
+from measure.cpu.binaries import pool_library
 
 
 @cache
@@ -16,7 +16,7 @@ def load_pool(threads: int, cpus: tuple[int, ...] = ()) -> int:
     again in a forked child; between launches they sleep. With ``cpus``, one for each thread, they
     stay on them; the caller itself, who has the first, is not moved.
     """
-    library = ctypes.CDLL(str(pool_binary()))
+    library = pool_library()
     library.tw_runtime_create.restype = ctypes.c_void_p
     places = (ctypes.c_int * len(cpus))(*cpus) if cpus else None
     address = library.tw_runtime_create(ctypes.c_int(threads), places)

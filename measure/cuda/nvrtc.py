@@ -8,14 +8,15 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from math import prod
-from pathlib import Path
 from typing import Any
 
-from measure.cpu.cache import RunDirectory, cache_directory, cached
 from measure.cuda.compilation import FLAGS, Compilation, compile_cubin, compiler_version
 from measure.cuda.cubin import read_cubin
+from measure.host.cache import CachedFile
+from measure.host.directories import RunDirectory
 from measure.interfaces import Built
 from measure.measurement import Candidate, ErrorKind
 from spaces.cuda.intrinsics import device_text
@@ -48,7 +49,6 @@ class NvrtcBuilder:
         self.batch = max(LEAST_BATCH, PER_JOB * jobs)
         self._version = compiler_version()
         self._toolchain = f"nvrtc {self._version}"
-        self._cache = cache_directory("cubins")
         self._directory = RunDirectory()
         self._threads = ThreadPoolExecutor(jobs, thread_name_prefix="nvrtc")
         self._closing = threading.Event()
@@ -96,22 +96,26 @@ class NvrtcBuilder:
         """From the cache if it is there; only what succeeded is kept."""
         compiler = self._version, self._target.compiler_version
         key = repr((text, self._target.name, FLAGS, compiler))
-        cubin = self._cache / f"{hashlib.sha256(key.encode()).hexdigest()}.cubin"
-        log = cubin.with_suffix(".log")
-        if cubin.exists():
-            return Compilation(cubin.read_bytes(), log.read_text())
+        file = CachedFile("cubins", hashlib.sha256(key.encode()).hexdigest())
+        if (content := file.read()) is not None:
+            return _unpacked(content)
         fresh = compile_cubin(text, self._target.name, self._time_limit, self._closing.is_set)
         if fresh.cubin is not None:
-            _keep(log, fresh.log.encode())
-            _keep(cubin, fresh.cubin)
+            with suppress(InputError):  # a full cache costs time, but no answer
+                file.write(_packed(fresh.cubin, fresh.log))
         return fresh
 
 
-def _keep(path: Path, data: bytes) -> None:
-    def write(fresh: Path) -> None:
-        fresh.write_bytes(data)
+def _packed(cubin: bytes, log: str) -> bytes:
+    """Both as they are kept: the log's length in a line, the log, the cubin."""
+    words = log.encode()
+    return b"%d\n" % len(words) + words + cubin
 
-    cached(path, write)
+
+def _unpacked(content: bytes) -> Compilation:
+    length, _, rest = content.partition(b"\n")
+    size = int(length)
+    return Compilation(rest[size:], rest[:size].decode())
 
 
 def _launch(kernel: Kernel) -> Launch:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from platformdirs import user_cache_path
-
+from measure.host.cache import CachedFile
+from measure.host.directories import RunDirectory
 from spaces.cuda.intrinsics import host_text
 from spaces.errors import InputError
 from spaces.kernel import Kernel
@@ -36,24 +34,23 @@ def compiler() -> str:
 def process() -> Path:
     """The emulator's executable, built on first use and kept in the user's cache."""
     sources = sorted(_HERE.glob("*.cpp"))
-    command = [compiler(), "-std=c++20", "-O2"]
+    command = [compiler(), "-std=c++20", "-O2", "-rdynamic"]
     digest = hashlib.sha256(repr((command, platform.libc_ver())).encode())
     for path in [*sources, *sorted(_HERE.glob("*.h"))]:
         digest.update(path.read_bytes())
-    executable = user_cache_path("tilewright") / "emulator" / digest.hexdigest()[:24]
-    if not executable.exists():
-        executable.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=executable.parent) as folder:
-            fresh = Path(folder) / "emulator"
+
+    def build() -> bytes:
+        with RunDirectory() as run:
+            fresh = run.path / "emulator"
             built = subprocess.run(
-                [*command, "-rdynamic", "-o", fresh, *sources, "-ldl"],
-                capture_output=True,
-                text=True,
+                [*command, "-o", fresh, *sources, "-ldl"], capture_output=True, text=True
             )
-            if built.returncode != 0:
-                raise RuntimeError(f"{command[0]} cannot build the emulator: {built.stderr}")
-            os.replace(fresh, executable)
-    return executable
+            if built.returncode != 0 or not fresh.exists():
+                reason = built.stderr.strip() or "no output"
+                raise InputError(f"{command[0]} cannot build the emulator: {reason}")
+            return fresh.read_bytes()
+
+    return CachedFile("emulator", digest.hexdigest()[:24]).program(build)
 
 
 def unit(kernels: Sequence[Kernel]) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from measure.cpu.cache import RunDirectory, cache_directory
 from measure.executor import LocalExecutor
+from measure.host.directories import RunDirectory, cache_directory
 from tests.measure.cpu.c_kernels import good, hanging, target
 
 TUNER = """

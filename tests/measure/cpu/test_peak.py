@@ -1,14 +1,14 @@
 import pytest
 
-from measure.cpu import cache
-from measure.cpu.peak import Peaks, measure_peaks
+from measure.cpu import peak
+from measure.cpu.peak import Peaks, known_peaks, measure_peaks
 from tests.measure.cpu.c_kernels import target
 
 
 @pytest.fixture(scope="module")
 def peaks(tmp_path_factory):
     patch, folder = pytest.MonkeyPatch(), tmp_path_factory.mktemp("cache")
-    patch.setattr(cache.platformdirs, "user_cache_path", lambda name: folder / name)
+    patch.setenv("XDG_CACHE_HOME", str(folder))
     yield measure_peaks(target())
     patch.undo()
 
@@ -30,3 +30,18 @@ def test_memory_is_slower_the_farther_it_is(peaks):
 def test_what_was_measured_is_read_back(peaks):
     assert isinstance(peaks, Peaks)
     assert measure_peaks(target()) == peaks
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"gflops": {}, "read_gbs": {}}', "\x00" * 400])
+def test_damaged_peaks_are_unknown_until_they_are_measured_again(peaks, damage, monkeypatch):
+    kept = peak._file(target()).path
+    whole = kept.read_bytes()
+    assert known_peaks(target()) == peaks
+    kept.write_text(damage)
+    assert known_peaks(target()) is None
+    monkeypatch.setattr(peak, "_fma_gflops", lambda *_: 2.0)
+    monkeypatch.setattr(peak, "_read_gbs", lambda *_: 3.0)
+    again = measure_peaks(target())
+    assert again == known_peaks(target())
+    assert again.fma_gflops == 2.0
+    kept.write_bytes(whole)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from measure.cuda import nvrtc
 from measure.cuda.cubin import read_cubin
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
@@ -42,7 +41,7 @@ WORKLOADS = [
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     """Each test compiles afresh and leaves nothing in the user's cache."""
-    monkeypatch.setattr(nvrtc, "cache_directory", lambda kind: tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
 
 def drawn(each: int, seed: int, given: Mapping[str, Value] | None = None) -> list[Candidate]:

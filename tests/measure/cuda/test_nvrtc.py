@@ -14,6 +14,7 @@ from measure.cuda.compilation import compile_cubin
 from measure.cuda.cubin import read_cubin
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
+from measure.host.cache import CachedFile
 from measure.interfaces import Built
 from measure.measurement import Candidate, ErrorKind, Job
 from spaces.cuda.target import cuda_target
@@ -30,8 +31,8 @@ WORK = workload("matmul", m=16, n=16, k=16)
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     """Each test compiles afresh and leaves nothing in the user's cache."""
-    monkeypatch.setattr(nvrtc, "cache_directory", lambda kind: tmp_path)
-    return tmp_path
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "tilewright" / "cubins"
 
 
 def candidate(made: Kernel, target=HOPPER) -> Candidate:
@@ -182,7 +183,7 @@ def test_close_stops_what_is_under_way():
 def test_a_second_build_comes_from_the_cache(own_cache, monkeypatch):
     made = simt().kernel
     first = build(made)
-    assert len(list(own_cache.glob("*.cubin"))) == 1
+    assert len(list(own_cache.iterdir())) == 1
 
     def fail(*_):
         raise AssertionError("compiled again")
@@ -194,6 +195,18 @@ def test_a_second_build_comes_from_the_cache(own_cache, monkeypatch):
         build(changed)
     with pytest.raises(AssertionError, match="compiled again"):
         build(made, target=AMPERE)
+
+
+def test_a_damaged_cubin_is_compiled_again(own_cache):
+    made = simt().kernel
+    first = build(made)
+    (kept,) = own_cache.iterdir()
+    whole = kept.read_bytes()
+    flipped = whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:]
+    for damage in (b"", b"12\nnot sealed", whole[:2000], flipped):
+        kept.write_bytes(damage)
+        assert build(made).info == first.info
+        assert CachedFile("cubins", kept.name).read() is not None, "it is whole again"
 
 
 def test_a_cubin_is_read_for_every_architecture():
