@@ -24,11 +24,11 @@ from typing import Any
 import threadpoolctl
 import torch
 
-from experiments.cpu_matmul.baselines import as_tensor, baselines
+from experiments.cpu_matmul.baselines import Call, as_tensor, baselines
 from experiments.cpu_matmul.cases import Case, all_cases
 from experiments.cpu_matmul.plot import draw
 from experiments.cpu_matmul.timing import interleave
-from measure.cpu.peak import measure_peaks
+from measure.cpu.peak import measure_peaks, readers
 from measure.database import Database
 from scheduler.best import best
 from scheduler.tuner import tune
@@ -72,8 +72,11 @@ def run(case: Case, trials: int, seconds: float) -> dict[str, Any]:
         arguments = [as_tensor(array) for array in arguments]
         result = as_tensor(result)
     with threadpoolctl.threadpool_limits(case.threads), torch.no_grad():
-        calls = {"tilewright": lambda: ours(*arguments, out=result)} | baselines(case, inputs)
-        times = interleave(calls, case.threads, rounds=40, seconds=12)
+        libraries, refused = _usable(baselines(case, inputs))
+        calls = {"tilewright": lambda: ours(*arguments, out=result)} | libraries
+        reads = readers(target, workload.least_bytes) if case.m == 1 else {}
+        times = interleave(calls | reads, case.threads, rounds=40, seconds=12)
+    read = {name: times.pop(name) for name in reads}
     return {
         "gflops": {name: workload.flops / min(t) / 1e9 for name, t in times.items()},
         "best_s": {name: min(t) for name, t in times.items()},
@@ -84,6 +87,33 @@ def run(case: Case, trials: int, seconds: float) -> dict[str, Any]:
         "trials": tuned.trials,
         "tuning_seconds": tuned.seconds,
         "peak": peaks(target),
+        "refused": refused,
+    } | of_reading(read, times["tilewright"])
+
+
+def _usable(calls: dict[str, Call]) -> tuple[dict[str, Call], dict[str, str]]:
+    """The calls that run on this machine, and why the others do not, by name."""
+    usable, refused = {}, {}
+    for name, call in calls.items():
+        try:
+            call()
+            usable[name] = call
+        except RuntimeError as error:  # oneDNN has no bfloat16 where the processor has none
+            refused[name] = str(error).partition("\n")[0]
+    return usable, refused
+
+
+def of_reading(read: dict[str, list[float]], ours: list[float]) -> dict[str, Any]:
+    """How our kernel compares with only reading as many bytes, in the same rounds: the share of
+    the bandwidth of the fastest reader, by minima and by medians. Empty without readers."""
+    if not read:
+        return {}
+    return {
+        "read_best_s": {name: min(t) for name, t in read.items()},
+        "read_median_s": {name: statistics.median(t) for name, t in read.items()},
+        "of_read_bandwidth": min(map(min, read.values())) / min(ours),
+        "of_read_bandwidth_by_medians": min(map(statistics.median, read.values()))
+        / statistics.median(ours),
     }
 
 
@@ -118,6 +148,7 @@ def summarise(cases: dict[str, dict[str, Any]]) -> dict[str, Any]:
             "geomean": statistics.geometric_mean(by_best),
             "minimum": min(by_best),
             "geomean_of_medians": statistics.geometric_mean(by_median),
+            "minimum_of_medians": min(by_median),
         }
     return summary
 

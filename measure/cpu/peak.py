@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import json
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 
@@ -65,6 +66,18 @@ def measure_peaks(target: CpuTarget) -> Peaks:
         return json.dumps(asdict(peaks)).encode()
 
     return Peaks(**json.loads(_file(target).content(measure)))
+
+
+def readers(target: CpuTarget, size: int) -> dict[str, Callable[[], None]]:
+    """Functions that read about ``size`` bytes of memory on the target's threads, by the number
+    of streams: what a kernel bound by memory is compared with."""
+    step = LOADS * target.vector_bytes * max(READ_STREAMS)
+    share = max(1, size // target.threads // step) * step
+    buffer = np.ones(share * target.threads, np.uint8)
+    return {
+        f"read.{streams}": _bound(target, _read_source(target, share, 1, streams), buffer)
+        for streams in READ_STREAMS
+    }
 
 
 def known_peaks(target: CpuTarget) -> Peaks | None:
@@ -173,19 +186,25 @@ void peak(void *const *buffers, void *workspace, const tw_runtime *runtime) {{
 
 def _least_seconds(target: CpuTarget, source: str, buffer: np.ndarray) -> float:
     """Of one call, over many: CPU time of one thread, wall time of several."""
+    call = _bound(target, source, buffer)
+    alone = target.threads == 1
+    clock = time.thread_time if alone else time.perf_counter
+    least, end = float("inf"), time.perf_counter() + SECONDS["cpu" if alone else "wall"]
+    with nullcontext() if alone else pinned_to(one_cpu_per_core()[0]):
+        while time.perf_counter() < end:
+            start = clock()
+            call()
+            least = min(least, clock() - start)
+    return least
+
+
+def _bound(target: CpuTarget, source: str, buffer: np.ndarray) -> Callable[[], None]:
+    """The kernel ``peak`` of ``source`` on ``buffer``, as a function without arguments."""
     dot = f"typedef float vf __attribute__((vector_size({target.vector_bytes})));\n{BFLOAT16_DOT}"
     prelude = ABI_PRELUDE + dot * target.bf16_dot
     kernel = Kernel("c", "peak", prelude, source, ())
     function = kernel_library(kernel, target).peak
-    buffers = (ctypes.c_void_p * 1)(buffer.ctypes.data)
-    cpus = one_cpu_per_core()[: target.threads]
-    runtime = ctypes.c_void_p(load_pool(target.threads, cpus))
-    alone = target.threads == 1
-    clock = time.thread_time if alone else time.perf_counter
-    least, end = float("inf"), time.perf_counter() + SECONDS["cpu" if alone else "wall"]
-    with nullcontext() if alone else pinned_to(cpus[0]):
-        while time.perf_counter() < end:
-            start = clock()
-            function(buffers, None, runtime)
-            least = min(least, clock() - start)
-    return least
+    function.restype = None
+    pointer = buffer.ctypes.data_as(ctypes.c_void_p)  # which keeps the buffer alive
+    runtime = ctypes.c_void_p(load_pool(target.threads, one_cpu_per_core()[: target.threads]))
+    return lambda: function(ctypes.byref(pointer), None, runtime)
