@@ -25,17 +25,19 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a run stands after ``latest`` became known (None at the start of a phase).
+    """Where a run stands after ``latest`` became known (None where candidates were asked for).
 
     ``phase`` is ``search`` or ``final``. ``trials`` of ``trials_allowed`` are measured in this
-    run, failures included; ``resumed`` schedules were known from the database. ``failures``
-    counts by kind of error; ``best`` is the fastest right kernel so far. Times in seconds.
+    run, failures included; ``pending`` candidates are being built or run, or wait for it;
+    ``resumed`` schedules were known from the database. ``failures`` counts by kind of error;
+    ``best`` is the fastest right kernel so far. Times in seconds.
     """
 
     phase: str
     trials: int
     trials_allowed: int
     resumed: int
+    pending: int
     failures: Mapping[str, int]
     best: Measurement | None
     latest: Measurement | None

@@ -157,8 +157,8 @@ class Tuner:
         leaders = self._board.leaders(count)
         if len(leaders) < 2 or self._pending():
             return
-        self._report("final", None)
         self._submit(leaders, final=True)
+        self._report("final", None)
         while self._pending() and self._time_left() > 0:
             self._interrupt.check()
             for measurement in self._collect():
@@ -188,6 +188,7 @@ class Tuner:
             self._rate = Rate(self._ledger.elapsed)
         self._submitted += len(schedules)
         self._submit(schedules)
+        self._report("search", None)
         return True
 
     def _submit(self, schedules: Sequence[Schedule], final: bool = False) -> None:
@@ -272,6 +273,7 @@ class Tuner:
                     trials=board.trials,
                     trials_allowed=self._trials,
                     resumed=board.resumed,
+                    pending=self._pending(),
                     failures=dict(board.failures),
                     best=board.best,
                     latest=latest,

@@ -14,6 +14,7 @@ from scheduler.cli.data import export_command, import_command, list_command
 from scheduler.cli.doctor import doctor_command
 from scheduler.cli.model import evaluate_command, train_command
 from scheduler.cli.query import query_command
+from scheduler.cli.text import say
 from scheduler.cli.tune import tune_command
 from scheduler.cli.verify import verify_command
 from spaces.errors import InputError
@@ -65,5 +66,5 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"tilewright: {' '.join(message.split())}", file=sys.stderr)
+    say(message)
     return code

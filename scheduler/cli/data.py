@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scheduler.cli.options import DatabaseName
+from scheduler.cli.text import say
 from spaces.errors import InputError
 
 
@@ -34,7 +34,7 @@ def import_command(
     if not file.is_file():
         raise InputError(f"there is no file {file}")  # before a database is made
     with Database(db) as database:
-        count = database.import_jsonl(file, _report)
+        count = database.import_jsonl(file, say)
     print(f"{count} new records in {db}")
 
 
@@ -55,7 +55,3 @@ def list_command(db: DatabaseName = "tuning.db") -> None:
         counts = (str(summary.trials), str(summary.failures))
         rows.append((str(summary.workload), summary.target.summary, *counts, *figures))
     console().print(table(columns, rows))
-
-
-def _report(text: str) -> None:
-    print(f"tilewright: {text}", file=sys.stderr)

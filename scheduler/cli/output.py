@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scheduler.cli.text import plain
+
 WIDE = 240  # columns where nobody looks: files and pipes get whole lines
 
 
@@ -25,7 +27,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
         numeric = column.startswith("#")
         made.add_column(column.lstrip("#"), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        made.add_row(*map(Text, row))
+        made.add_row(*(Text(plain(cell)) for cell in row))
     return made
 
 
@@ -35,7 +37,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     made.add_column(style="bold")
     made.add_column(overflow="fold")
     for name, value in pairs:
-        made.add_row(name, Text(value))
+        made.add_row(name, Text(plain(value)))
     return made
 
 

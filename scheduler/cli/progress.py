@@ -1,117 +1,78 @@
-"""How a tuning run is shown: a live table to people, lines of JSON to programs."""
+"""How a tuning run is shown: by a table that lives on a terminal, by lines, or by JSON.
+
+:func:`display` chooses; what it gives is told of the run's steps by the methods of
+:class:`Display`. How each looks is in a module of its own.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+import sys
+from typing import Protocol, Self
 
-from rich.live import Live
-
-from scheduler.cli.output import clock, console, facts, percent, seconds, times
+from scheduler.cli.options import Format
+from scheduler.cli.output import clock, percent, seconds, times
 from scheduler.progress import Progress, TuningResult
 from scheduler.yardstick import Yardstick
+from spaces.target import Target
+from spaces.workload import Workload
 
 
-class LiveTable:
-    """A table that is drawn again at each result, and not in between: drawing takes time from
-    the kernels that are being timed."""
+class Display(Protocol):
+    """Somebody who watches a tuning run. Entered when it begins, left when it ends."""
 
-    def __init__(self, yardstick: Yardstick) -> None:
-        self._yardstick = yardstick
-        self._console = console()
-        self._live = Live(console=self._console, auto_refresh=False)
+    def __enter__(self) -> Self: ...
 
-    def __enter__(self) -> LiveTable:
-        self._live.start()
-        return self
+    def __exit__(self, *error: object) -> None: ...
 
-    def __exit__(self, *error: object) -> None:
-        self._live.stop()
+    def compare_with(self, yardstick: Yardstick) -> None:
+        """Tell what the run is compared with, as soon as that is measured."""
+        ...
 
     def progress(self, progress: Progress) -> None:
-        """Show where the run stands."""
-        best = progress.best.score if progress.best else None
-        rows = [
-            ("trials", _trials(progress)),
-            ("failures", _failures(progress.failures)),
-            *_figures(self._yardstick, best),
-            ("time", f"{clock(progress.elapsed)}, {_remaining(progress)}"),
-        ]
-        self._live.update(facts(rows), refresh=True)
+        """Tell where the run stands."""
+        ...
 
     def result(self, result: TuningResult) -> None:
-        """Show what was found."""
-        self._live.stop()
-        if result.best is not None:
-            rows = [
-                ("workload", str(result.workload)),
-                ("schedule", str(result.best.schedule)),
-                ("stopped by", str(result.stopped)),
-            ]
-            self._console.print(facts(rows))
+        """Tell what was found."""
+        ...
 
 
-class JsonLines:
-    """One JSON object a line: ``event`` is ``trial``, ``final`` or, at the end, ``result``."""
+def display(
+    workload: Workload, target: Target, format: Format, quiet: bool = False, verbose: bool = False
+) -> Display:
+    """The display for standard output as it is: a terminal, a file or a pipe.
 
-    def __init__(self, yardstick: Yardstick) -> None:
-        self._yardstick = yardstick
+    ``quiet`` shows the result only, ``verbose`` a line for each trial.
+    """
+    if format is Format.JSON:
+        from scheduler.cli.json_lines import JsonLines
 
-    def __enter__(self) -> JsonLines:
-        return self
+        return JsonLines(workload, target)
+    if sys.stdout.isatty() and not quiet and not verbose:
+        from scheduler.cli.live_table import LiveTable
 
-    def __exit__(self, *error: object) -> None:
-        pass
+        return LiveTable(workload, target)
+    from scheduler.cli.plain_lines import PlainLines
 
-    def progress(self, progress: Progress) -> None:
-        """Print one trial; the start of a phase is none."""
-        latest = progress.latest
-        if latest is None:
-            return
-        self._print(
-            event="final" if progress.phase == "final" else "trial",
-            trials=progress.trials,
-            trials_allowed=progress.trials_allowed,
-            elapsed_s=progress.elapsed,
-            status=str(latest.status),
-            error_kind=None if latest.error_kind is None else str(latest.error_kind),
-            latency_s=latest.score,
-            failures=dict(progress.failures),
-            best=self._best(progress.best.score if progress.best else None),
-        )
-
-    def result(self, result: TuningResult) -> None:
-        """Print what was found."""
-        best = result.best
-        self._print(
-            event="result",
-            workload=result.workload.to_json(),
-            target=result.target.to_json(),
-            schedule=None if best is None else best.schedule.to_json(),
-            best=self._best(None if best is None else best.score),
-            stopped=str(result.stopped),
-            trials=result.trials,
-            resumed=result.resumed,
-            failures=dict(result.failures),
-            seconds=result.seconds,
-            overhead=result.overhead,
-        )
-
-    def _best(self, latency: float | None) -> dict[str, float | None] | None:
-        if latency is None:
-            return None
-        return {
-            "latency_s": latency,
-            "gflops": self._yardstick.gflops(latency),
-            "of_peak": self._yardstick.of_peak(latency),
-            "over_numpy": self._yardstick.over_numpy(latency),
-        }
-
-    def _print(self, **fields: Any) -> None:
-        print(json.dumps(fields), flush=True)
+    return PlainLines(workload, target, quiet, verbose)
 
 
-def _figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
+def outcome(result: TuningResult, yardstick: Yardstick) -> list[tuple[str, str]]:
+    """What was found, as names and values."""
+    best = result.best
+    if best is None:
+        return []
+    return [
+        ("workload", str(result.workload)),
+        ("schedule", str(best.schedule)),
+        *figures(yardstick, best.score),
+        ("trials", f"{result.trials}, failures: {failures_of(result)}"),
+        ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
+    ]
+
+
+def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
+    """The latency of the best and how it compares, as names and values."""
     if best is None:
         return [("best", "none yet")]
     fused = yardstick.workload.epilogue is not None
@@ -123,21 +84,36 @@ def _figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
     ]
 
 
-def _trials(progress: Progress) -> str:
+def trials_of(progress: Progress) -> str:
+    """How many trials are done, of how many."""
     known = f", {progress.resumed} known before" if progress.resumed else ""
     return f"{progress.trials} of {progress.trials_allowed}{known}"
 
 
-def _failures(failures: Any) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in failures.items()) or "none"
+def failures_of(run: Progress | TuningResult) -> str:
+    """Failures by kind."""
+    return ", ".join(f"{count} {kind}" for kind, count in run.failures.items()) or "none"
 
 
-def _remaining(progress: Progress) -> str:
-    """The time left, by the pace so far, within what is allowed."""
+def phase_of(progress: Progress | None) -> str:
+    """What the run is doing, in words; None while the machine itself is measured."""
+    if progress is None:
+        return "measuring the peak of this machine, and NumPy"
+    many = f"{progress.pending} candidate{'' if progress.pending == 1 else 's'}"
     if progress.phase == "final":
-        return "measuring the best again"
-    allowed = max(0.0, progress.seconds_allowed - progress.elapsed)
+        return f"comparing the best again, {many} to go"
+    if not progress.pending:
+        return "choosing candidates"
     if not progress.trials:
+        return f"building the first {many}"
+    return f"building and measuring {many}"
+
+
+def remaining(progress: Progress, elapsed: float) -> str:
+    """The time left after so many seconds, by the pace so far, within what is allowed."""
+    allowed = max(0.0, progress.seconds_allowed - elapsed)
+    if progress.phase == "final" or not progress.trials:
         return f"at most {clock(allowed)} left"
     pace = progress.elapsed / progress.trials
-    return f"about {clock(min(allowed, pace * (progress.trials_allowed - progress.trials)))} left"
+    expected = pace * progress.trials_allowed - elapsed
+    return f"about {clock(min(allowed, max(0.0, expected)))} left"

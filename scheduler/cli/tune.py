@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from typing import Annotated
 
@@ -10,12 +9,15 @@ import typer
 
 from scheduler.cli.options import (
     DatabaseName,
+    Format,
     Operator,
     Parameters,
     TargetName,
     Threads,
     parse_workload,
 )
+from scheduler.cli.text import say
+from spaces.checks import positive
 from spaces.target import detect_target
 
 
@@ -31,17 +33,29 @@ def tune_command(
     ] = None,
     db: DatabaseName = "tuning.db",
     seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+    format: Annotated[
+        Format, typer.Option(help="table: for people; json: each trial as a line of JSON.")
+    ] = Format.TABLE,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Print a line for each trial.")
+    ] = False,
 ) -> None:
     """Search for the fastest schedule, and keep every result in the database.
 
-    On a terminal a live table shows how it goes; otherwise each trial is a line of JSON, and the
-    outcome the last one. Ctrl-C ends the search with the best found so far.
+    On a terminal a live table shows how it goes; elsewhere a line says each gain, and every 30
+    seconds where the search stands. Ctrl-C ends it with the best found so far.
+
+    \b
+    Example:
+      tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])" --seconds 60
     """
     workload = parse_workload(operator, parameters)
     machine = detect_target(target, threads)
+    positive("--seconds", seconds)
 
     from measure.database import Database
-    from scheduler.cli.progress import JsonLines, LiveTable
+    from scheduler.cli.progress import display
     from scheduler.limits import check_memory
     from scheduler.progress import Stop
     from scheduler.tuner import Tuner, local_executor
@@ -50,19 +64,21 @@ def tune_command(
 
     check_memory(workload)
     space = space_for(workload, machine)  # says what is wrong before anything is measured or made
-    with closing(local_executor(machine)) as executor, Database(db) as database:
-        yardstick = measure_yardstick(workload, machine)
-        display = LiveTable if sys.stdout.isatty() else JsonLines
-        with display(yardstick) as show:
-            budget = (trials, seconds, patience)
-            tuner = Tuner(workload, machine, database, executor, seed=seed, space=space)
-            result = tuner.run(*budget, show.progress)
-            show.result(result)
-    interrupted = result.stopped is Stop.INTERRUPTED
+    with (
+        closing(local_executor(machine)) as executor,
+        Database(db) as database,
+        display(workload, machine, format, quiet, verbose) as show,
+    ):
+        show.compare_with(measure_yardstick(workload, machine))
+        tuner = Tuner(workload, machine, database, executor, seed=seed, space=space)
+        result = tuner.run(trials, seconds, patience, show.progress)
+        show.result(result)
     if result.best is None:
         failures = ", ".join(f"{count} {kind}" for kind, count in result.failures.items())
-        when = "interrupted before any kernel" if interrupted else "no kernel"
-        print(f"tilewright: {when} was right ({failures or 'none ran'})", file=sys.stderr)
+        when = (
+            "interrupted before any kernel" if result.stopped is Stop.INTERRUPTED else "no kernel"
+        )
+        say(f"{when} was right ({failures or 'none ran'})")
         raise typer.Exit(1)
-    if interrupted:
-        print("tilewright: interrupted; this is the best so far", file=sys.stderr)
+    if result.stopped is Stop.INTERRUPTED:
+        say("interrupted; this is the best so far")

@@ -1,0 +1,78 @@
+"""One JSON object a line, for programs that watch a tuning run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Self
+
+from scheduler.progress import Progress, TuningResult
+from scheduler.yardstick import Yardstick
+from spaces.target import Target
+from spaces.workload import Workload
+
+
+class JsonLines:
+    """``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the
+    end, ``result``. Times are in seconds."""
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        self._workload, self._target = workload, target
+        self._yardstick = Yardstick(workload)
+
+    def __enter__(self) -> Self:
+        self._print(event="start", workload=self._workload.to_json(), target=self._target.to_json())
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def compare_with(self, yardstick: Yardstick) -> None:
+        """See :class:`scheduler.cli.progress.Display`."""
+        self._yardstick = yardstick
+
+    def progress(self, progress: Progress) -> None:
+        """Print one trial; the start of a phase is none."""
+        latest = progress.latest
+        if latest is None:
+            return
+        self._print(
+            event="final" if progress.phase == "final" else "trial",
+            trials=progress.trials,
+            trials_allowed=progress.trials_allowed,
+            elapsed_s=progress.elapsed,
+            status=str(latest.status),
+            error_kind=None if latest.error_kind is None else str(latest.error_kind),
+            latency_s=latest.score,
+            failures=dict(progress.failures),
+            best=self._best(progress.best.score if progress.best else None),
+        )
+
+    def result(self, result: TuningResult) -> None:
+        """Print what was found."""
+        best = result.best
+        self._print(
+            event="result",
+            workload=result.workload.to_json(),
+            target=result.target.to_json(),
+            schedule=None if best is None else best.schedule.to_json(),
+            best=self._best(None if best is None else best.score),
+            stopped=str(result.stopped),
+            trials=result.trials,
+            resumed=result.resumed,
+            failures=dict(result.failures),
+            seconds=result.seconds,
+            overhead=result.overhead,
+        )
+
+    def _best(self, latency: float | None) -> dict[str, float | None] | None:
+        if latency is None:
+            return None
+        return {
+            "latency_s": latency,
+            "gflops": self._yardstick.gflops(latency),
+            "of_peak": self._yardstick.of_peak(latency),
+            "over_numpy": self._yardstick.over_numpy(latency),
+        }
+
+    def _print(self, **fields: Any) -> None:
+        print(json.dumps(fields), flush=True)

@@ -1,0 +1,23 @@
+"""Text that is safe to print, whoever wrote it."""
+
+from __future__ import annotations
+
+import sys
+
+
+def plain(text: str) -> str:
+    """``text`` in one line, with what would not print written as Python escapes it.
+
+    Whatever a database, a log or a tool said passes through here on its way to a terminal, where
+    a control character could change the window's title, its colours or what stands above.
+    """
+    return "".join(c if c.isprintable() else _escape(c) for c in text)
+
+
+def say(text: str) -> None:
+    """Print one line of remarks on standard error."""
+    print(f"tilewright: {plain(' '.join(text.split()))}", file=sys.stderr)
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -1,0 +1,43 @@
+"""How tests run the command line, in this process or in one of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from scheduler.cli.app import run
+
+SMALL = ("matmul", "m=64", "n=64", "k=64")
+FUSED = ("matmul", "m=96", "n=64", "k=64", "epilogue=relu(x + bias[n])")
+COMMAND = (sys.executable, "-m", "tilewright")
+ROOT = Path(__file__).parents[3]
+PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
+
+
+def start(*arguments: str, **options) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": PATHS}
+    return subprocess.Popen([*COMMAND, *arguments], env=environment, text=True, **options)
+
+
+def finished(*arguments: str, cwd: Path) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a whole process."""
+    with start(*arguments, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        out, err = process.communicate(timeout=150)
+    return process.returncode, out, err
+
+
+def ask(capsys, *arguments: str) -> str:
+    """What the command prints; it must succeed."""
+    capsys.readouterr()
+    assert run(arguments) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def one_line(text: str) -> str:
+    """``text``, which must be one remark on standard error."""
+    assert text.startswith("tilewright: ")
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    return text

@@ -1,0 +1,121 @@
+"""What the commands answer that ask a database or this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from scheduler.cli.app import run
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.target import target_from_json
+from tests.scheduler.cli.command import SMALL, ask, one_line
+
+
+def test_query_measured(tuned, capsys):
+    path, (events, _) = tuned
+    answer = json.loads(ask(capsys, "query", *SMALL, "--db", str(path), "--format", "json"))
+    assert answer["workload"] == workload("matmul", m=64, n=64, k=64).to_json()
+    assert answer["target"] == events[-1]["target"]
+    assert answer["schedule"] == events[-1]["schedule"]
+    assert answer["latency_s"] == events[-1]["best"]["latency_s"]
+    assert answer["gflops"] == pytest.approx(2 * 64**3 / answer["latency_s"] / 1e9)
+    assert (answer["provenance"], answer["trials"]) == ("measured", 16)
+
+
+@pytest.mark.parametrize(
+    ("words", "threads", "provenance"),
+    [(("m=80", "n=64", "k=64"), "1", "transferred"), (SMALL[1:], "2", "predicted")],
+)
+def test_query_what_was_not_measured(tuned, capsys, words, threads, provenance):
+    if int(threads) > (os.cpu_count() or 1):
+        pytest.skip("needs two cores")
+    options = ("--threads", threads, "--db", str(tuned[0]), "--format", "json")
+    answer = json.loads(ask(capsys, "query", "matmul", *words, *options))
+    assert (answer["provenance"], answer["trials"]) == (provenance, 0)
+    work = workload("matmul", **dict(word.split("=") for word in words))
+    schedule = Schedule.from_json(answer["schedule"])
+    assert schedule in space_for(work, target_from_json(answer["target"]))
+
+
+def test_query_prints_source(tuned, capsys):
+    path = str(tuned[0])
+    text = ask(capsys, "query", *SMALL, "--db", path, "--source")
+    assert "measured" in text
+    answer = json.loads(ask(capsys, "query", *SMALL, "--db", path, "--source", "--format", "json"))
+    assert answer["source"] in text
+    assert "tw_runtime" in answer["source"]
+
+
+def test_query_without_a_database_predicts_and_makes_none(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "predicted" in ask(capsys, "query", *SMALL)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_list(tuned, capsys):
+    text = ask(capsys, "list", "--db", str(tuned[0]))
+    (line,) = (line for line in text.splitlines() if "m=64" in line)
+    assert "16" in line.split()
+    assert line.split()[-2] in ("us", "ms") or line.split()[-3] in ("us", "ms")
+    assert 'epilogue="relu(x + bias[n])"' in text
+
+
+def test_export_and_import_round_trip(tuned, tmp_path, capsys):
+    files = [str(tmp_path / name) for name in ("out.jsonl", "again.jsonl")]
+    other = str(tmp_path / "other.db")
+    ask(capsys, "export", "--db", str(tuned[0]), files[0])
+    count = len(Path(files[0]).read_text().splitlines()) - 1
+    assert f"{count} new records" in ask(capsys, "import", files[0], "--db", other)
+    assert "0 new records" in ask(capsys, "import", files[0], "--db", other)
+    ask(capsys, "export", "--db", other, files[1])
+    assert Path(files[1]).read_bytes() == Path(files[0]).read_bytes()
+    question = ("query", *SMALL, "--format", "json", "--db")
+    assert ask(capsys, *question, other) == ask(capsys, *question, str(tuned[0]))
+
+
+def test_import_reports_a_torn_line(tuned, tmp_path, capsys):
+    path = tmp_path / "torn.jsonl"
+    ask(capsys, "export", "--db", str(tuned[0]), str(path))
+    path.write_bytes(path.read_bytes()[:-20])
+    assert run(["import", str(path), "--db", str(tmp_path / "new.db")]) == 0
+    assert "is torn and was left out" in capsys.readouterr().err
+
+
+def test_train_and_evaluate(tuned, tmp_path, capsys):
+    model = tmp_path / "model.ubj"
+    assert "32 schedules of 2 workloads" in ask(
+        capsys, "train", "--db", str(tuned[0]), "--out", str(model)
+    )
+    text = ask(capsys, "evaluate", str(model), "--db", str(tuned[0]))
+    for word in ("pairwise", "top-1", "top-5", "recall@1%", "left out", "m=64", "m=96"):
+        assert word in text
+
+
+def test_doctor(capsys, monkeypatch):
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
+    text = ask(capsys, "doctor")
+    for word in ("compiler", "isa", "caches", "float32", "GB/s", "numpy's BLAS", "ray", "cache"):
+        assert word in text
+    (line,) = (line for line in text.splitlines() if "OPENBLAS_CORETYPE" in line)
+    assert "warning" in line
+
+
+def test_doctor_without_a_compiler_says_so(capsys, monkeypatch):
+    monkeypatch.setenv("CC", "/nowhere/gcc")
+    assert run(["doctor"]) == 2
+    said = capsys.readouterr()
+    assert "numpy's BLAS" in said.out
+    assert "no C compiler found" in one_line(said.err)
+
+
+def test_doctor_without_a_cache_says_so(here, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "notes.txt"))
+    assert run(["doctor"]) == 2
+    said = capsys.readouterr()
+    assert "numpy's BLAS" in said.out
+    assert "notes.txt" in one_line(said.err)

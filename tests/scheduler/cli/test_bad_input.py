@@ -1,0 +1,118 @@
+"""Bad input: one line on standard error, exit code 2, and nothing is made."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from measure.database import Database
+from scheduler.cli.app import run
+from tests.scheduler.cli.command import SMALL, one_line, start
+
+
+@pytest.mark.parametrize("command", ["tune", "query"])
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("conv", "m=1"), "unknown operator 'conv'; known: matmul"),
+        (("matmul", "m=1", "n=2"), "missing: k"),
+        (("matmul", "m=0", "n=2", "k=3"), "m=0 is out of range"),
+        (("matmul", "m=1", "n=-2", "k=3"), "n=-2 is out of range"),
+        (("matmul", "m=1", "n=2", "k=3.5"), "k='3.5' is not a whole number"),
+        (("matmul", "m=1", "n=2", "k="), "k='' is not a whole number"),
+        (("matmul", "m=1", "n=2", "k=3", "dtype=float31"), "unknown dtype 'float31'"),
+        (("matmul", "m=1", "n=2", "k=3", "a=diagonal"), "layout a='diagonal' is unknown"),
+        (("matmul", "m=1", "n=2", "k=3", "colour=red"), "no parameter 'colour'"),
+        (("matmul", "m=1", "n=2", "k=3", "operator=x"), "no parameter 'operator'"),
+        (("matmul", "m=1", "n=2", "k=3", "m=4"), "'m' is given twice"),
+        (("matmul", "m=1", "n=2", "k=3", "relu"), "'relu' is not a parameter"),
+        (("matmul", "m=1", "n=2", "k=3", "epilogue=relu(x"), "epilogue"),
+        (("matmul", "m=1", "n=2", "k=3", "epilogue=__import__('os')"), "epilogue"),
+        ((*SMALL, "--target", "tpu"), "unknown target 'tpu'"),
+        ((*SMALL, "--target", "cuda:sm_12"), "sm_12"),
+        (
+            (*SMALL, "--target", "cuda:sm_90a", "--threads", "2"),
+            "threads=2 is for the target cpu",
+        ),
+        ((*SMALL, "--threads", "0"), "threads=0 is out of range"),
+        ((*SMALL, "--threads", "100000"), "threads=100000 is out of range"),
+        ((*SMALL, "--threads", "two"), "'--threads'"),
+        ((*SMALL, "--speed"), "No such option: --speed"),
+        ((*SMALL, "--db", "notes.txt"), "notes.txt cannot be used"),
+        ((*SMALL, "--db", "."), "cannot be used"),
+        ((*SMALL, "--db", "mysql://host/x"), "mysql"),
+        ((), "Missing argument"),
+    ],
+)
+def test_bad_requests(here, capsys, command, words, says):
+    assert run([command, *words]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert says in one_line(said.err)
+    assert [path.name for path in here.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("tune", *SMALL, "--trials", "0"), "'--trials'"),
+        (("tune", *SMALL, "--seconds", "-1"), "'--seconds'"),
+        (("tune", "matmul", "m=9999999", "n=9999999", "k=1"), "GiB of memory"),
+        (("tune", *SMALL, "--db", "no/folder/x.db"), "cannot be used"),
+        (("query", *SMALL, "--format", "xml"), "'--format'"),
+        (("list", "--db", "missing.db"), "no database at missing.db"),
+        (("list", "--db", "notes.txt"), "notes.txt cannot be used"),
+        (("export", "--db", "missing.db", "out.jsonl"), "no database at missing.db"),
+        (("import", "missing.jsonl"), "no file missing.jsonl"),
+        (("train", "--db", "missing.db"), "no database at missing.db"),
+        (("train", "--db", "notes.txt"), "notes.txt cannot be used"),
+        (("evaluate", "missing.ubj", "--db", "missing.db"), "missing"),
+        (("doctor", "--threads", "100000"), "threads=100000"),
+        (("dance",), "dance"),
+    ],
+)
+def test_bad_commands(here, capsys, arguments, says):
+    assert run(arguments) == 2
+    said = capsys.readouterr()
+    assert says in one_line(said.err)
+    assert [path.name for path in here.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize("command", ["tune", "query"])
+def test_no_compiler(here, capsys, monkeypatch, command):
+    monkeypatch.setenv("CC", "/nowhere/gcc")
+    assert run([command, *SMALL]) == 2
+    assert "no C compiler found (looked for CC='/nowhere/gcc')" in one_line(capsys.readouterr().err)
+
+
+def test_too_little_to_train_on(here, capsys):
+    Database(here / "tuning.db").close()
+    assert run(["train"]) == 2
+    assert "0 measured schedules; training needs at least 8" in one_line(capsys.readouterr().err)
+
+
+def test_models_that_are_not_ours(tuned, here, capsys):
+    db = str(tuned[0])
+    (here / "notes.txt.json").write_text("{}")
+    assert run(["evaluate", "notes.txt", "--db", db]) == 2
+    assert "not a Tilewright model" in one_line(capsys.readouterr().err)
+    assert run(["evaluate", "missing.ubj", "--db", db]) == 2
+    assert "cannot read model missing.ubj" in one_line(capsys.readouterr().err)
+    assert run(["train", "--db", db, "--out", "no/folder/model.ubj"]) == 2
+    assert "cannot write model" in one_line(capsys.readouterr().err)
+
+
+def test_unwritable_and_foreign_files(tuned, here, capsys):
+    assert run(["export", "--db", str(tuned[0]), "no/folder/out.jsonl"]) == 2
+    assert "cannot write" in one_line(capsys.readouterr().err)
+    assert run(["import", "notes.txt", "--db", "new.db"]) == 2
+    assert "notes.txt is not an export" in one_line(capsys.readouterr().err)
+
+
+def test_a_real_process_ends_the_same_way(here):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start("tune", "matmul", "m=0", "n=1", "k=1", cwd=here, **pipes) as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, "")
+    assert "m=0 is out of range" in one_line(err)

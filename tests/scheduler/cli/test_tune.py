@@ -1,0 +1,161 @@
+"""``tilewright tune``: what it shows on a terminal, in a pipe and to programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from measure.database import Database
+from measure.measurement import Measurement, Status
+from scheduler.cli import plain_lines
+from scheduler.cli.app import run
+from scheduler.cli.plain_lines import PlainLines
+from scheduler.interrupt import Interrupt
+from scheduler.progress import Progress
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.target import detect_target, target_from_json
+from tests.scheduler.cli.command import COMMAND, PATHS, SMALL, finished, start
+
+
+def test_tune_reports_every_trial_and_the_outcome(tuned):
+    for events in tuned[1]:
+        assert events[0]["event"] == "start"
+        assert events[0]["workload"] == events[-1]["workload"]
+        trials = [event for event in events if event["event"] == "trial"]
+        assert [event["trials"] for event in trials] == list(range(1, 17))
+        result = events[-1]
+        assert (result["event"], result["stopped"], result["trials"]) == ("result", "trials", 16)
+        best = result["best"]
+        assert best["latency_s"] > 0
+        assert best["gflops"] > 0
+        assert best["of_peak"] > 0
+        assert best["over_numpy"] > 0
+        assert result["failures"] == trials[-1]["failures"]
+
+
+def test_tune_keeps_what_it_reports(tuned):
+    path, (events, _) = tuned
+    with Database(path, create=False) as database:
+        target = target_from_json(events[-1]["target"])
+        work = workload("matmul", m=64, n=64, k=64)
+        assert database.trials(work, target) == 16
+        best = database.best(work, target)
+    assert best.schedule == Schedule.from_json(events[-1]["schedule"])
+
+
+def on_terminal(*arguments: str, cwd) -> tuple[int, str]:
+    """The exit code, and all that a command writes to a terminal, without colours and moves."""
+    terminal, inside = pty.openpty()
+    environment = os.environ | {"PYTHONPATH": PATHS, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(
+        [*COMMAND, *arguments], env=environment, cwd=cwd, stdout=inside, stderr=inside
+    ) as process:
+        os.close(inside)
+        shown = b""
+        try:
+            while chunk := os.read(terminal, 1 << 16):
+                shown += chunk
+        except OSError:  # the other end is closed
+            pass
+    os.close(terminal)
+    return process.returncode, re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", shown.decode())
+
+
+def test_tune_shows_a_live_table_on_a_terminal(tmp_path):
+    budget = ("--trials", "8", "--seconds", "100", "--db", "tuning.db")
+    code, text = on_terminal("tune", *SMALL, *budget, cwd=tmp_path)
+    assert code == 0
+    for words in ("8 of 8", "failures", "GFLOP/s", "of measured peak", "over NumPy's BLAS", "left"):
+        assert words in text
+
+
+def test_the_table_lives_while_a_slow_compiler_builds(tmp_path):
+    """A clock that stands still looks like a program that hangs."""
+    compiler = tmp_path / "slowcc"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *unit*) sleep 4;; esac\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    budget = ("--trials", "4", "--seconds", "100", "--db", "tuning.db")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CC", str(compiler))
+        code, shown = on_terminal("tune", *SMALL, *budget, cwd=tmp_path)
+    assert code == 0
+    clocks = re.findall(r"building the first 4 c[^:]*?\btime +(\d+:\d\d)", shown)
+    assert len(set(clocks)) >= 3, shown
+
+
+def test_a_pipe_gets_few_lines(tmp_path):
+    budget = ("--trials", "16", "--seconds", "100", "--db", "tuning.db")
+    code, out, err = finished("tune", *SMALL, *budget, cwd=tmp_path)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("0:00  tuning matmul m=64 n=64 k=64")
+    assert len(lines) <= 30
+    gains = [line for line in lines if re.match(r"\d+:\d\d  trial \d+: [\d.]+ .?s, ", line)]
+    assert gains
+    assert any("comparing the best again" in line for line in lines)
+    assert [line.split()[0] for line in lines[-2:]] == ["trials", "stopped"]
+    assert "\x1b" not in out
+    code, out, err = finished("tune", *SMALL, *budget, "--quiet", cwd=tmp_path)
+    assert (code, out.split()[0], err) == (0, "workload", "")
+    code, out, err = finished("tune", *SMALL, *budget, "-v", "--seed", "1", cwd=tmp_path)
+    assert (code, err) == (0, "")
+    assert "known from earlier runs: 32 schedules" in out
+    assert len(re.findall(r"  search \d+: (?:ok|slow|error) ", out)) == 16
+
+
+def test_silence_is_broken(monkeypatch, capsys):
+    monkeypatch.setattr(plain_lines, "SILENCE_SECONDS", 0.05)
+    work = workload("matmul", m=64, n=64, k=64)
+    with PlainLines(work, detect_target("cpu")) as lines:
+        while "measuring the peak of this machine" not in (said := capsys.readouterr().out):
+            time.sleep(0.01)
+        schedule = Schedule("contraction", ())
+        best = Measurement(schedule, Status.OK, 1e-3, started_at=0.0)
+        lines.progress(Progress("search", 7, 9, 0, 2, {"timeout": 1}, best, None, 1.0, 60.0))
+        while "building and measuring 2 candidates" not in (said := capsys.readouterr().out):
+            time.sleep(0.01)
+    assert "trials: 7 of 9, failures: 1 timeout; best: 1 ms, 0.5 GFLOP/s" in said
+
+
+def test_interrupted_tuning_ends_with_the_best_so_far(tmp_path):
+    budget = ("--trials", "100000", "--seconds", "100", "--db", "tuning.db", "--format", "json")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start("tune", *SMALL, *budget, cwd=tmp_path, **pipes) as process:
+        process.stdout.readline()
+        first = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert err == "tilewright: interrupted; this is the best so far\n"
+    result = json.loads(out.splitlines()[-1])
+    assert (result["event"], result["stopped"]) == ("result", "interrupted")
+    assert result["best"]["latency_s"] <= first["latency_s"]
+    with Database(tmp_path / "tuning.db", create=False) as database:
+        assert len(list(database.records())) >= result["trials"]
+
+
+def test_tuning_for_a_gpu_that_is_not_here_makes_no_database(tmp_path, capsys):
+    path = tmp_path / "tuning.db"
+    assert run(["tune", *SMALL, "--target", "cuda:sm_80", "--db", str(path)]) == 2
+    assert "GPU" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_the_first_interrupt_is_noted_and_the_second_raises():
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupt() as interrupt:
+        interrupt.check()
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.check()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
