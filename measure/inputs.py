@@ -8,7 +8,7 @@ values have no such symmetry, is evaluated anew.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,30 +19,49 @@ from spaces.workload import Operand, Workload
 
 @dataclass(frozen=True)
 class Draw:
-    """Inputs by operand name, and what their sums of products are: magnitudes and signs."""
+    """Inputs by operand name, and what their sums of products are: magnitudes and signs.
+
+    ``pause`` is called now and then while the allowed values are worked out.
+    """
 
     workload: Workload
     inputs: Mapping[str, np.ndarray]
     magnitudes: np.ndarray
     signs: np.ndarray
     scale: float = 1.0
+    pause: Callable[[], None] = lambda: None
 
     def allowed(
         self, out: tuple[np.ndarray, np.ndarray] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The least and greatest values of the output, as :func:`spaces.allowance.allowed`."""
         return allowed(
-            self.workload, self.magnitudes, self.inputs, self.scale, signs=self.signs, out=out
+            self.workload,
+            self.magnitudes,
+            self.inputs,
+            self.scale,
+            signs=self.signs,
+            out=out,
+            pause=self.pause,
         )
 
 
 class FreshInputs:
-    """Random problems of one workload. Magnitudes are drawn here, signs in every draw."""
+    """Random problems of one workload. Magnitudes are drawn here, signs in every draw.
 
-    def __init__(self, workload: Workload, seed: int, scale: float = 1.0) -> None:
-        self.workload, self._scale = workload, scale
+    ``pause`` is called now and then in the work on them, and may raise to end it.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        seed: int,
+        scale: float = 1.0,
+        pause: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.workload, self._scale, self._pause = workload, scale, pause
         self._inputs = workload.make_inputs(seed, scale)
-        self._sums = workload.contract(self._inputs)
+        self._sums = workload.contract(self._inputs, pause)
 
     def draw(self, seed: int) -> Draw:
         """The same magnitudes with other signs."""
@@ -55,7 +74,7 @@ class FreshInputs:
         for operand in workload.epilogue_inputs:
             inputs[operand.name] = _flip(inputs[operand.name], operand, flips)
         signs = np.where(_mask(workload.output, flips), np.int8(-1), np.int8(1))
-        return Draw(workload, inputs, self._sums, signs, self._scale)
+        return Draw(workload, inputs, self._sums, signs, self._scale, self._pause)
 
 
 def _axes_flipped_in(operand: Operand, workload: Workload) -> list[str]:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import os
-
 from spaces.errors import InputError
+from spaces.target import Target
 from spaces.workload import Workload
 
-COPIES = 4  # of all arrays: the kernel's, and inputs and result in double precision to check them
 
+def check_memory(workload: Workload, target: Target, limit: int | None = None) -> None:
+    """Raise :class:`InputError` if measuring kernels of ``workload`` takes more memory than there
+    is, or than ``limit`` bytes.
 
-def check_memory(workload: Workload) -> None:
-    """Raise :class:`InputError` if verifying ``workload`` takes more memory than there is."""
-    needed = COPIES * workload.least_bytes
-    there_is = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > there_is:
+    On a GPU nothing large is kept on the host; the device says itself what it has no room for.
+    """
+    if target.kind != "cpu":
+        return
+    from measure.cpu.memory import needed_bytes
+    from measure.memory import memory_limit
+
+    there_is = memory_limit() if limit is None else limit
+    if (needed := needed_bytes(workload)) > there_is:
         raise InputError(
-            f"{workload} needs {needed / 2**30:.3g} GiB of memory to be tuned; "
-            f"this machine has {there_is / 2**30:.3g}"
+            f"{workload} needs {_gib(needed)} GiB of memory to be tuned; "
+            f"allowed: {_gib(there_is)} GiB, which is what this machine or container has"
         )
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.3g}"

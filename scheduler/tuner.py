@@ -14,6 +14,7 @@ import numpy as np
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Job, Measurement, new_job_id
 from scheduler.interrupt import Interrupt
+from scheduler.limits import check_memory
 from scheduler.machine import roofline
 from scheduler.opening import opened
 from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, Rate
@@ -355,6 +356,7 @@ def tune(
     _check(trials, seconds, patience, seed)
     with ExitStack() as stack:
         if executor is None:  # says what is missing here before a database is made
+            check_memory(workload, target)
             executor = stack.enter_context(closing(local_executor(target)))
         known = stack.enter_context(opened(database))
         tuner = Tuner(workload, target, known, executor, seed=seed)

@@ -7,7 +7,7 @@ shrinks them. Whoever verifies kernels does it by these intervals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -87,21 +87,27 @@ def allowed(
     scale: float = 1.0,
     signs: np.ndarray | None = None,
     out: tuple[np.ndarray, np.ndarray] | None = None,
+    pause: Callable[[], None] = lambda: None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """:func:`ends` as arrays of the output's shape, of :func:`bounds_dtype`.
 
     ``sums`` are those of ``Workload.contract``, each times its sign in ``signs`` if there are any;
-    ``out`` may hold arrays to be filled.
+    ``out`` may hold arrays to be filled. ``pause`` is called now and then, and may raise to end the
+    work.
     """
     shape, numbers = workload.output.shape, Arrays()
     low, high = out or (np.empty(shape, bounds_dtype(workload).numpy) for _ in range(2))
     operands = workload.beside_output(inputs)
     with np.errstate(all="ignore"):
         for part in _parts(workload.output):
+            pause()
             values = sums[part].astype(np.float64)
             if signs is not None:
                 values *= signs[part]
-            beside = {name: array[_within(array, part)] for name, array in operands.items()}
+            beside = {
+                name: array[_within(array, part)].astype(np.float64)
+                for name, array in operands.items()
+            }
             low[part], high[part] = ends(workload, numbers, values, beside, scale)
     return low, high
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -13,6 +13,7 @@ import numpy as np
 
 from spaces.dtypes import DType, dtype
 from spaces.layout import Layout, strided
+from spaces.sums import sums_of_products
 
 if TYPE_CHECKING:
     from spaces.expression import Expression
@@ -163,10 +164,14 @@ class Workload:
         """The exact result in float64 (int64 for integers), of the output's shape."""
         return self.finish(self.contract(inputs), inputs)
 
-    def contract(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The sums of products alone, in float64 or int64, of the output's shape."""
-        wide = np.int64 if dtype(self.accumulator).is_integer else np.float64
-        return _contract(self, [np.asarray(inputs[o.name]).astype(wide) for o in self.inputs])
+    def contract(
+        self, inputs: Mapping[str, np.ndarray], pause: Callable[[], None] = lambda: None
+    ) -> np.ndarray:
+        """The sums of products alone, in float64 or int64, of the output's shape.
+
+        ``pause`` is called now and then, and may raise to end the work.
+        """
+        return sums_of_products(self, inputs, pause)
 
     def finish(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """The epilogue of sums that :meth:`contract` gave, within the range of the output if that
@@ -180,14 +185,16 @@ class Workload:
     def _fused(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         if self.epilogue is None:
             return accumulator
-        return self.epilogue.evaluate(accumulator.astype(np.float64), self.beside_output(inputs))
+        beside = self.beside_output(inputs)
+        wide = {name: array.astype(np.float64) for name, array in beside.items()}
+        return self.epilogue.evaluate(accumulator.astype(np.float64), wide)
 
     def beside_output(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The epilogue's operands in float64, each of a shape that broadcasts to the output's."""
+        """The epilogue's operands, each of a shape that broadcasts to the output's."""
         letters = {axis: i for i, axis in enumerate(self.output.axes)}
         named = {}
         for operand in self.epilogue_inputs:
-            array = np.asarray(inputs[operand.name]).astype(np.float64)
+            array = np.asarray(inputs[operand.name])
             shape = [1] * len(letters)
             for axis, extent in zip(operand.axes, operand.shape, strict=True):
                 shape[letters[axis]] = extent
@@ -206,13 +213,3 @@ def _random(generator: np.random.Generator, operand: Operand, scale: float) -> n
     values -= 1
     values *= np.float32(scale)
     return values
-
-
-def _contract(workload: Workload, terms: list[np.ndarray]) -> np.ndarray:
-    """Sum of products over the reduction axes, by matrix product where that is what it is."""
-    names = {axis.name: i for i, axis in enumerate(workload.axes)}
-    arguments: list[Any] = []
-    for operand, term in zip(workload.inputs, terms, strict=True):
-        arguments += [term, [names[axis] for axis in operand.axes]]
-    arguments.append([names[axis] for axis in workload.output.axes])
-    return np.einsum(*arguments, optimize=True)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from measure.cpu.binaries import server_binary
 from measure.cpu.cores import one_cpu_per_core
+from measure.cpu.memory import buffer_bytes
 from measure.cpu.problem import Problem, index_of
 from measure.inputs import Draw, FreshInputs
 from measure.interfaces import Built
@@ -28,7 +29,6 @@ from spaces.workload import Workload
 
 MEMORY_BYTES = 512 << 20  # that a candidate may allocate beside its buffers
 MAX_CANDIDATES = 256  # of one server, as plan.h has it
-BUFFER_BYTES = 2 << 30  # of outputs and workspaces of the candidates of one server
 GRACE_SECONDS = 30.0  # that a line of the server may come late
 
 
@@ -69,7 +69,7 @@ class CRunner:
             if b.binary is None:
                 measurements[i] = _failed_build(b)
         ready = [i for i in range(len(built)) if i not in measurements]
-        for group in _groups(built, ready):
+        for group in _groups(built, ready, buffer_bytes(job.workload)):
             records = self._serve(job, [built[i] for i in group])
             for i, record in zip(group, records, strict=True):
                 measurements[i] = self._measurement(job, built[i], record)
@@ -85,8 +85,13 @@ class CRunner:
     def _draw(self, workload: Workload, final: bool) -> Draw:
         """Fresh inputs: their magnitudes too, for another workload or at the end."""
         if final or self._inputs is None or self._inputs.workload != workload:
-            self._inputs = FreshInputs(workload, secrets.randbits(63))
+            self._inputs = None  # the old ones' memory first
+            self._inputs = FreshInputs(workload, secrets.randbits(63), pause=self._go_on)
         return self._inputs.draw(secrets.randbits(63))
+
+    def _go_on(self) -> None:
+        if self._closed:
+            raise RuntimeError("the runner is closed")
 
     # -- the child -------------------------------------------------------------------------
 
@@ -112,8 +117,7 @@ class CRunner:
 
     def _start(self, descriptor: int) -> subprocess.Popen[str]:
         with self._lock:
-            if self._closed:
-                raise RuntimeError("the runner is closed")
+            self._go_on()
             self._process = subprocess.Popen(
                 [server_binary(), str(os.getpid())],
                 stdin=subprocess.PIPE,
@@ -219,14 +223,15 @@ def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str
             return
 
 
-def _groups(built: Sequence[Built], ready: Sequence[int]) -> Iterator[list[int]]:
-    """Cuts a batch into parts that one server takes and whose buffers fit in memory together."""
+def _groups(built: Sequence[Built], ready: Sequence[int], limit: int) -> Iterator[list[int]]:
+    """Cuts a batch into parts that one server takes and whose buffers are ``limit`` bytes together,
+    unless one alone is larger."""
     group: list[int] = []
     total = 0
     for i in ready:
         candidate = built[i].candidate
         size = candidate.job.workload.output.bytes + candidate.kernel.workspace_bytes
-        if group and (len(group) == MAX_CANDIDATES or total + size > BUFFER_BYTES):
+        if group and (len(group) == MAX_CANDIDATES or total + size > limit):
             yield group
             group, total = [], 0
         group.append(i)

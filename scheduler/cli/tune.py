@@ -62,7 +62,7 @@ def tune_command(
     from scheduler.yardstick import measure_yardstick
     from spaces.registry import space_for
 
-    check_memory(workload)
+    check_memory(workload, machine)
     space = space_for(workload, machine)  # says what is wrong before anything is measured or made
     with (
         closing(local_executor(machine)) as executor,

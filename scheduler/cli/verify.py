@@ -47,7 +47,7 @@ def verify_command(
 
     emulated = ":" in target
     checked = emulable(workload) if emulated else workload
-    check_memory(checked)
+    check_memory(checked, machine)
     space = space_for(checked, machine)
     drawn = draw(space, schedules, seed)
     verdicts = list(emulate(space, drawn, seed=seed) if emulated else measure(space, drawn))

@@ -1,0 +1,56 @@
+"""How much memory it takes to measure kernels of a workload on a CPU, before anyone begins.
+
+The tuner holds inputs and their sums in float64; a file in memory holds the inputs of the draw and
+two bounds of each element of the output; the server has a copy of the inputs between guards; and
+each candidate an output and a workspace of its own.
+"""
+
+from __future__ import annotations
+
+from measure.memory import memory_limit
+from spaces.allowance import bounds_dtype
+from spaces.workload import Workload
+
+PROGRAM_BYTES = 300 << 20  # of the tuner and a compiler, with their libraries
+BUFFER_BYTES = 2 << 30  # of outputs and workspaces of the candidates of one server, at most
+WIDE = 8  # bytes of an element of the sums
+
+
+def needed_bytes(workload: Workload) -> int:
+    """Memory that tuning takes at least: one candidate at a time, which packs all inputs."""
+    alone = workload.output.bytes + _inputs_bytes(workload)
+    return measuring_bytes(workload, alone)
+
+
+def measuring_bytes(workload: Workload, buffers: int) -> int:
+    """Memory in use where outputs and workspaces of the candidates of one server are ``buffers``
+    bytes: the most of while inputs are drawn, and while candidates run."""
+    return PROGRAM_BYTES + max(_drawing_bytes(workload), _held_bytes(workload) + buffers)
+
+
+def buffer_bytes(workload: Workload, limit: int | None = None) -> int:
+    """What the candidates of one server may use together, so that all stay within ``limit``,
+    by default all the memory that there is."""
+    limit = memory_limit() if limit is None else limit
+    return max(0, min(BUFFER_BYTES, limit - PROGRAM_BYTES - _held_bytes(workload)))
+
+
+def _inputs_bytes(workload: Workload) -> int:
+    return sum(operand.bytes for operand in (*workload.inputs, *workload.epilogue_inputs))
+
+
+def _file_bytes(workload: Workload) -> int:
+    bounds = 2 * bounds_dtype(workload).bytes * workload.output.size
+    return _inputs_bytes(workload) + bounds
+
+
+def _held_bytes(workload: Workload) -> int:
+    """While candidates run: magnitudes and sums, the file, and the server's copy."""
+    sums = WIDE * workload.output.size
+    return sums + _file_bytes(workload) + 2 * _inputs_bytes(workload)
+
+
+def _drawing_bytes(workload: Workload) -> int:
+    """While inputs are drawn: magnitudes and sums, the file, the inputs and signs of the draw."""
+    output = workload.output.size
+    return (WIDE + 1) * output + _file_bytes(workload) + 2 * _inputs_bytes(workload)

@@ -1,0 +1,79 @@
+"""The sums of products that a workload begins with, by NumPy, for its reference.
+
+They are worked out in blocks: what NumPy has begun cannot be interrupted, and the copies of the
+inputs in the wide type need little memory that way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.dtypes import dtype
+
+if TYPE_CHECKING:
+    from spaces.workload import Operand, Workload
+
+BLOCK_TERMS = 2**30
+"""Products of one block at most: some tenths of a second."""
+
+BLOCK_ELEMENTS = 2**23
+"""Elements of one array that belong to a block at most: 64 MiB in the wide type."""
+
+Block = dict[str, slice]
+"""A range of each axis."""
+
+
+def sums_of_products(
+    workload: Workload, inputs: Mapping[str, np.ndarray], pause: Callable[[], None]
+) -> np.ndarray:
+    """The exact sums, in float64 or int64, of the output's shape.
+
+    ``pause`` is called before each block, and may raise to end the work.
+    """
+    wide = np.int64 if dtype(workload.accumulator).is_integer else np.float64
+    sums = np.zeros(workload.output.shape, wide)
+    for block in blocks(workload):
+        pause()
+        terms = [
+            np.asarray(inputs[operand.name])[_within(block, operand)].astype(wide)
+            for operand in workload.inputs
+        ]
+        sums[_within(block, workload.output)] += _contract(workload, terms)
+    return sums
+
+
+def blocks(workload: Workload) -> Iterator[Block]:
+    """Blocks that cover all axes, made by halving the longest axis as often as it takes."""
+    return _halved(workload, {axis.name: slice(0, axis.extent) for axis in workload.axes})
+
+
+def _halved(workload: Workload, block: Block) -> Iterator[Block]:
+    lengths = {name: part.stop - part.start for name, part in block.items()}
+    arrays = (*workload.inputs, workload.output)
+    most = max(prod(lengths[axis] for axis in operand.axes) for operand in arrays)
+    if prod(lengths.values()) <= BLOCK_TERMS and most <= BLOCK_ELEMENTS:
+        yield block
+        return
+    longest = max(lengths, key=lambda name: lengths[name])
+    part = block[longest]
+    middle = (part.start + part.stop) // 2
+    yield from _halved(workload, {**block, longest: slice(part.start, middle)})
+    yield from _halved(workload, {**block, longest: slice(middle, part.stop)})
+
+
+def _within(block: Block, operand: Operand) -> tuple[slice, ...]:
+    return tuple(block[axis] for axis in operand.axes)
+
+
+def _contract(workload: Workload, terms: list[np.ndarray]) -> np.ndarray:
+    """Sum of products over the reduction axes, by matrix product where that is what it is."""
+    names = {axis.name: i for i, axis in enumerate(workload.axes)}
+    arguments: list[Any] = []
+    for operand, term in zip(workload.inputs, terms, strict=True):
+        arguments += [term, [names[axis] for axis in operand.axes]]
+    arguments.append([names[axis] for axis in workload.output.axes])
+    return np.einsum(*arguments, optimize=True)

@@ -1,0 +1,100 @@
+"""What measuring takes of memory: the estimate against the truth, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from measure.cpu.memory import (
+    BUFFER_BYTES,
+    PROGRAM_BYTES,
+    buffer_bytes,
+    measuring_bytes,
+    needed_bytes,
+)
+from scheduler.limits import check_memory
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.target import detect_target
+
+MEASURE = """
+import sys
+import numpy as np
+from measure.cpu.builder import CBuilder
+from measure.cpu.runner import CRunner
+from measure.measurement import Candidate, Job, Status
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.target import detect_target
+
+target, work = detect_target("cpu"), workload(sys.argv[1])
+space, job = space_for(work, target), Job("j", work, target)
+rows = space.sample(np.random.default_rng(0), 2)
+candidates = [Candidate(job, space.schedule(row), space.lower(space.schedule(row))) for row in rows]
+builder, runner = CBuilder(target), CRunner(target)
+built = builder.build(candidates)
+print("begin", flush=True)
+assert all(m.status is not Status.ERROR for m in runner.run(job, built))
+print(sum(work.output.bytes + c.kernel.workspace_bytes for c in candidates), flush=True)
+"""
+
+
+def family(process: int) -> Iterator[int]:
+    """The process and all below it."""
+    yield process
+    with suppress(OSError):
+        for task in Path(f"/proc/{process}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from family(int(child))
+
+
+def memory_of(process: int) -> int:
+    """Bytes in use by a process and all below it, shared pages counted once."""
+    total = 0
+    for member in family(process):
+        with suppress(OSError):
+            for line in Path(f"/proc/{member}/smaps_rollup").read_text().splitlines():
+                total += int(line.split()[1]) << 10 if line.startswith("Pss:") else 0
+    return total
+
+
+@pytest.mark.parametrize("shape", ["m=2500 n=3000 k=8", "m=40 n=50 k=200000"])
+def test_the_estimate_is_what_is_used(shape: str) -> None:
+    text = f"matmul {shape}"
+    command = [sys.executable, "-c", MEASURE, text]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begin\n"
+        before = most = memory_of(process.pid)
+        while process.poll() is None:
+            most = max(most, memory_of(process.pid))
+        buffers = int(process.stdout.readline())
+    used, estimate = most - before, measuring_bytes(workload(text), buffers) - PROGRAM_BYTES
+    assert used / 1.3 <= estimate <= 1.3 * used
+
+
+def test_what_does_not_fit_is_refused_before_anything_starts() -> None:
+    work, cpu = workload("matmul m=8192 n=8192 k=8"), detect_target("cpu")
+    needed = needed_bytes(work)
+    assert 1.5 < needed / 2**30 < 1.7
+    check_memory(work, cpu, limit=needed)
+    with pytest.raises(InputError, match=r"needs 1.54 GiB of memory .* allowed: 1.54 GiB"):
+        check_memory(work, cpu, limit=needed - 1)
+
+
+def test_a_gpu_keeps_its_arrays_itself() -> None:
+    work = workload("matmul m=8192 n=8192 k=8 dtype=float16")
+    check_memory(work, detect_target("cuda:sm_80"), limit=1 << 30)
+
+
+def test_candidates_share_what_is_left() -> None:
+    work = workload("matmul m=8192 n=8192 k=8")
+    assert buffer_bytes(work, limit=1 << 60) == BUFFER_BYTES
+    limit = measuring_bytes(work, 600 << 20)
+    assert buffer_bytes(work, limit) == 600 << 20
+    assert buffer_bytes(work, limit=1 << 20) == 0
