@@ -1,6 +1,6 @@
 """How good a model is on workloads it has not learned from.
 
-A model's sidecar says what it was trained on. A workload of the database that it has not seen is
+A model's file says what it was trained on. A workload of the database that it has not seen is
 predicted as it is (``held out``). For one that it has seen, its own predictions would be
 flattering, so a new model with the same settings is trained on all other workloads
 (``left out``); where there is no other, on four fifths of the workload's own schedules at a time

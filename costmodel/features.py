@@ -9,13 +9,17 @@ trained on and asks for them; a name that a space does not have is NaN there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from math import log2, prod
 
 import numpy as np
 
 from costmodel.peaks import peaks_for
 from costmodel.roofline import ideal_seconds, roofline_seconds
+from spaces.cpu.target import CpuTarget
+from spaces.cuda.target import CudaTarget
 from spaces.quantities import QUANTITIES
 from spaces.space import Population, Space
 from spaces.target import Target
@@ -37,6 +41,7 @@ PER_FLOP = (
     "packing_bytes",
 )
 PLAIN = tuple(name for name in QUANTITIES if name.endswith("_fraction"))
+LONGEST_NAME = 200
 SMALLEST = 2.0**-40  # stands for zero under a logarithm
 
 
@@ -65,6 +70,18 @@ def as_matrix(columns: Mapping[str, Column], names: Sequence[str], rows: int) ->
         matrix[:, i] = columns.get(name, np.nan)
     matrix[~np.isfinite(matrix)] = np.nan
     return matrix
+
+
+def is_feature(name: str) -> bool:
+    """Whether a space of this version may have a feature called ``name``.
+
+    Those of schedules, rooflines and targets are known; what axes, operands, templates and
+    decisions are called is theirs.
+    """
+    kind, _, rest = name.partition(".")
+    if kind in _KNOWN:
+        return rest in _KNOWN[kind]
+    return re.fullmatch(r"\w+(\.\w+)+", name) is not None and len(name) <= LONGEST_NAME
 
 
 def workload_features(workload: Workload) -> dict[str, float]:
@@ -105,16 +122,21 @@ def _schedule_features(
     columns: dict[str, Column] = {}
     for name, values in quantities.items():
         if name in PER_FLOP:
-            columns[f"schedule.{name}_per_flop"] = np.log2(
-                np.maximum(values / workload.flops, SMALLEST)
-            )
-        elif name in PLAIN:
-            columns[f"schedule.{name}"] = values
+            values = np.log2(np.maximum(values / workload.flops, SMALLEST))
         elif name == "epilogue_elements":
-            columns["schedule.epilogue_waste"] = values / max(workload.output.size, 1)
-        elif name != "useful_flops":
-            columns[f"schedule.{name}"] = _compress(values)
+            values = values / max(workload.output.size, 1)
+        elif name not in PLAIN:
+            values = _compress(values)
+        if name != "useful_flops":
+            columns[f"schedule.{_schedule_name(name)}"] = values
     return columns
+
+
+def _schedule_name(quantity: str) -> str:
+    """What the feature of a quantity is called."""
+    if quantity in PER_FLOP:
+        return f"{quantity}_per_flop"
+    return "epilogue_waste" if quantity == "epilogue_elements" else quantity
 
 
 def _roofline_features(quantities: Mapping[str, np.ndarray], space: Space) -> dict[str, Column]:
@@ -141,3 +163,10 @@ def _decision_features(space: Space, population: Population) -> dict[str, Column
 def _compress(values: np.ndarray) -> np.ndarray:
     """``log2(1 + |v|)`` with the sign of v: the logarithm's order, and zero stays zero."""
     return np.copysign(np.log2(1.0 + np.abs(values)), values)
+
+
+_KNOWN = {
+    "schedule": {_schedule_name(name) for name in QUANTITIES} - {"useful_flops"},
+    "roofline": {"seconds", "slowdown"},
+    "target": {field.name for kind in (CpuTarget, CudaTarget) for field in fields(kind)},
+}

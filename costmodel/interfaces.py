@@ -41,5 +41,5 @@ class CostModel(Protocol):
         ...
 
     def save(self, path: Path) -> None:
-        """Write the model and its sidecar."""
+        """Write the model."""
         ...

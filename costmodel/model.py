@@ -119,7 +119,7 @@ class XGBoostModel:
         return members.mean(axis=1), np.maximum(spread, LEAST_UNCERTAINTY)
 
     def save(self, path: Path) -> None:
-        """Write the trees to ``path`` (UBJ) and what describes them to ``<path>.json``.
+        """Write the model to ``path``; InputError where that is not possible.
 
         ValueError if there was too little to learn from, so that there are no trees.
         """

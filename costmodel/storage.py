@@ -1,7 +1,8 @@
-"""A trained model on disk: the trees as UBJ, and a JSON sidecar that says what they are.
+"""A trained model on disk: one JSON object of its trees and of what they are.
 
-The sidecar of ``model.ubj`` is ``model.ubj.json``. Nothing is ever unpickled: the trees go
-through XGBoost's own reader, and only after their SHA-256 matched the sidecar's.
+A file from anywhere is safe to load: nothing is unpickled, every number is checked (see
+``costmodel.trees``), and only what was checked is handed to XGBoost. Its ``sha256``, of the
+canonical JSON of the rest, finds damage, and is no protection from people.
 """
 
 from __future__ import annotations
@@ -10,23 +11,34 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from costmodel.features import FEATURE_VERSION
-from spaces.errors import InputError
+from costmodel.features import FEATURE_VERSION, is_feature
+from costmodel.trees import booster_of, plain_trees
+from spaces.canonical import canonical_json
+from spaces.errors import InputError, shown
+from spaces.files import write_whole
+from spaces.text import is_plain
 
 if TYPE_CHECKING:
     import xgboost
 
 FORMAT = "tilewright-cost-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+MOST_BYTES = 256 << 20
+MOST_NAMES = 4096
+
+Contents = tuple["xgboost.Booster", list[str], float, dict[tuple[str, str], int]]
+"""Trees, feature names, error scale, and training rows by workload key and fingerprint."""
 
 
-def sidecar(path: Path) -> Path:
-    """Where the description of the model at ``path`` is."""
-    return path.with_name(path.name + ".json")
+def check_place(path: Path) -> None:
+    """Raise :class:`InputError` where something stands that a model must not take the place of:
+    a folder, a device, a pipe."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{str(path)!r} is no file; a model goes to a new file or replaces one")
 
 
 def write_model(
@@ -36,10 +48,13 @@ def write_model(
     error_scale: float,
     rows: Mapping[tuple[str, str], int],
 ) -> None:
-    """Write trees and sidecar, each replaced as a whole."""
+    """Write a model; what was there before is replaced as a whole.
+
+    :class:`InputError` where that is not possible.
+    """
     import xgboost
 
-    trees = bytes(booster.save_raw("ubj"))
+    check_place(path)
     description = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -51,70 +66,68 @@ def write_model(
             {"workload": workload, "target": target, "rows": count}
             for (workload, target), count in rows.items()
         ],
-        "sha256": hashlib.sha256(trees).hexdigest(),
+        "boosted": plain_trees(booster),
     }
-    _replace(path, trees)
-    _replace(sidecar(path), (json.dumps(description, indent=1) + "\n").encode())
-
-
-def read_model(
-    path: Path, threads: int
-) -> tuple[xgboost.Booster, list[str], float, dict[tuple[str, str], int]]:
-    """Trees, feature names, error scale and training rows of the model at ``path``.
-
-    Raises InputError unless trees and sidecar are there, belong together, and are of this
-    version of the features.
-    """
-    if path.exists() and not sidecar(path).exists():
-        raise InputError(f"model {path} lacks its sidecar {sidecar(path)}, which says what it is")
+    content = canonical_json(description | {"sha256": _digest(description)}) + "\n"
     try:
-        trees = path.read_bytes()
-        description = json.loads(sidecar(path).read_bytes())
-        names, scale, rows = _checked(description, hashlib.sha256(trees).hexdigest())
+        write_whole(path, content.encode())
+    except OSError as error:
+        raise InputError(f"cannot write model {path}: {error.strerror}") from None
+
+
+def read_model(path: Path, threads: int) -> Contents:
+    """The model at ``path``; InputError unless it is whole, sound, and of this version."""
+    try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"cannot read model {str(path)!r}: it is no file")
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(f"{path} is not a Tilewright model: larger than {MOST_BYTES} bytes")
+        data = json.loads(path.read_bytes(), parse_constant=_refuse)
+        return _contents(data, threads)
     except OSError as error:
         raise InputError(f"cannot read model {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} is not a Tilewright model: {error}") from None
-    return _booster(path, trees, len(names), threads), names, scale, rows
 
 
-def _checked(description: Any, digest: str) -> tuple[list[str], float, dict[tuple[str, str], int]]:
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
-        raise ValueError("its sidecar does not say that it is one")
+def _contents(data: Any, threads: int) -> Contents:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError("it does not say that it is one")
     for name, known in (("format_version", FORMAT_VERSION), ("feature_version", FEATURE_VERSION)):
-        if description.get(name) != known:
-            raise ValueError(f"{name} is {description.get(name)!r}; this version reads {known}")
-    if description.get("sha256") != digest:
-        raise ValueError("its SHA-256 differs from the sidecar's")
-    names, scale = description["features"], description["error_scale"]
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError("its feature names are no list of strings")
-    if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
-        raise ValueError("its error scale is no positive number")
-    rows = {
-        (str(item["workload"]), str(item["target"])): int(item["rows"])
-        for item in description["training"]
-    }
-    return names, float(scale), rows
+        if data.get(name) != known:
+            raise ValueError(f"{name} is {shown(data.get(name))}; this version reads {known}")
+    if data.pop("sha256", None) != _digest(data):
+        raise ValueError("its SHA-256 is another: the file is damaged")
+    names, scale = _names(data["features"]), data["error_scale"]
+    if type(scale) not in (int, float) or not 0 < scale <= 1e6:
+        raise ValueError("its error scale is no number above 0 and up to 10^6")
+    booster = booster_of(data["boosted"], len(names), threads)
+    return booster, names, float(scale), dict(map(_training, data["training"]))
 
 
-def _booster(path: Path, trees: bytes, width: int, threads: int) -> xgboost.Booster:
-    import xgboost
-
-    try:
-        booster = xgboost.Booster({"nthread": threads})
-        booster.load_model(bytearray(trees))
-        features = booster.num_features()
-    except xgboost.core.XGBoostError:
-        raise InputError(f"{path} is not a Tilewright model: XGBoost cannot read it") from None
-    if features != width:
-        raise InputError(
-            f"{path} is not a Tilewright model: it has {features} features, its sidecar {width}"
-        )
-    return booster
+def _names(names: Any) -> list[str]:
+    if not isinstance(names, list) or not 0 < len(names) <= MOST_NAMES:
+        raise ValueError(f"its features are no list of 1 to {MOST_NAMES} names")
+    for name in names:
+        if not isinstance(name, str) or not is_feature(name):
+            raise ValueError(f"{shown(name)} is no feature of this version")
+    if len(set(names)) < len(names):
+        raise ValueError("it names a feature twice")
+    return names
 
 
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(path.name + ".partial")
-    temporary.write_bytes(data)
-    temporary.replace(path)
+def _training(item: Any) -> tuple[tuple[str, str], int]:
+    workload, target, rows = item["workload"], item["target"], item["rows"]
+    if not (is_plain(workload, 10_000) and is_plain(target) and type(rows) is int and rows >= 0):
+        raise ValueError("what it was trained on is no list of workloads, targets and rows")
+    return (workload, target), rows
+
+
+def _digest(description: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(description).encode()).hexdigest()
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON value")

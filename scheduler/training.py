@@ -10,6 +10,7 @@ from costmodel.evaluation import Evaluation
 from costmodel.evaluation import evaluate as evaluate_model
 from costmodel.interfaces import Example
 from costmodel.model import LEAST_ROWS, XGBoostModel
+from costmodel.storage import check_place
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.target import Target
@@ -42,16 +43,14 @@ def train(database: Database, path: Path) -> XGBoostModel:
     Raises :class:`InputError` where there is too little to learn from, or ``path`` cannot be
     written.
     """
+    check_place(path)
     known = examples(database)
     model = XGBoostModel()
     model.fit(known)
     if not model.trained_on:
         distinct = len({(e.workload.key, e.target.fingerprint, e.schedule.key) for e in known})
         raise InputError(f"{distinct} measured schedules; training needs at least {LEAST_ROWS}")
-    try:
-        model.save(path)
-    except OSError as error:
-        raise InputError(f"cannot write model {path}: {error.strerror}") from error
+    model.save(path)
     return model
 
 

@@ -12,7 +12,7 @@ from scheduler.cli.options import DatabaseName, Model
 
 def train_command(
     db: DatabaseName = "tuning.db",
-    out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.ubj"),
+    out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.json"),
 ) -> None:
     """Train a cost model on everything in the database."""
     from measure.database import Database

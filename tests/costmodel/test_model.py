@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import re
 import subprocess
 import sys
 
@@ -9,8 +7,6 @@ import numpy as np
 import pytest
 
 from costmodel.model import LEAST_ROWS, XGBoostModel
-from costmodel.storage import sidecar
-from spaces.errors import InputError
 from spaces.schedule import Schedule
 from tests.contracts.cost_model import CostModelContract
 from tests.costmodel.toys import examples, points, product, target, toy_space, true_latency
@@ -33,15 +29,6 @@ class TestXGBoostModel(CostModelContract):
 @pytest.fixture
 def space():
     return toy_space(product(), target())
-
-
-@pytest.fixture
-def saved(space, tmp_path):
-    model = new_model()
-    model.fit(examples(space, points(space, 100)))
-    path = tmp_path / "model.ubj"
-    model.save(path)
-    return path
 
 
 def test_failures_are_predicted_worse_than_any_success(space):
@@ -110,62 +97,7 @@ def test_the_roofline_answers_until_there_are_rows_enough(space):
 
 def test_an_untrained_model_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="nothing to save"):
-        new_model().save(tmp_path / "model.ubj")
-
-
-def test_the_sidecar_describes_the_model(saved, space):
-    description = json.loads(sidecar(saved).read_text())
-    assert description["format"] == "tilewright-cost-model"
-    assert "roofline.slowdown" in description["features"]
-    assert "xgboost" in description["packages"]
-    assert description["training"] == [
-        {
-            "workload": space.workload.key,
-            "target": space.target.fingerprint,
-            "rows": len(points(space, 100)),
-        }
-    ]
-
-
-def test_a_changed_model_file_is_refused(saved):
-    data = bytearray(saved.read_bytes())
-    data[len(data) // 2] ^= 1
-    saved.write_bytes(data)
-    with pytest.raises(InputError, match="SHA-256"):
-        XGBoostModel.load(saved)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"format": "other"},
-        {"format_version": 99},
-        {"feature_version": 0},
-        {"features": ["one"]},
-        {"features": "names"},
-        {"features": None},
-        {"error_scale": "x"},
-        {"error_scale": float("nan")},
-        {"training": 3},
-        {"training": [{"workload": "w"}]},
-    ],
-)
-def test_a_changed_sidecar_is_refused(saved, change):
-    path = sidecar(saved)
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(InputError, match="not a Tilewright model"):
-        XGBoostModel.load(saved)
-
-
-def test_foreign_trees_are_refused_even_with_a_matching_digest(saved):
-    import hashlib
-
-    saved.write_bytes(b"{L" + b"\x00" * 40)
-    path = sidecar(saved)
-    digest = hashlib.sha256(saved.read_bytes()).hexdigest()
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"sha256": digest}))
-    with pytest.raises(InputError, match="not a Tilewright model"):
-        XGBoostModel.load(saved)
+        new_model().save(tmp_path / "model.json")
 
 
 def test_importing_the_package_loads_no_xgboost():
@@ -174,9 +106,3 @@ def test_importing_the_package_loads_no_xgboost():
         "sys.exit(bool({'xgboost', 'scipy', 'torch', 'pandas'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_model_without_its_sidecar_is_refused_by_its_name(saved):
-    sidecar(saved).unlink()
-    with pytest.raises(InputError, match=re.escape(f"lacks its sidecar {sidecar(saved)}")):
-        XGBoostModel.load(saved)

@@ -87,7 +87,7 @@ def test_import_reports_a_torn_line(tuned, tmp_path, capsys):
 
 
 def test_train_and_evaluate(tuned, tmp_path, capsys):
-    model = tmp_path / "model.ubj"
+    model = tmp_path / "model.json"
     assert "32 schedules of 2 workloads" in ask(
         capsys, "train", "--db", str(tuned[0]), "--out", str(model)
     )

@@ -67,7 +67,7 @@ def test_bad_requests(here, capsys, command, words, says):
         (("import", "missing.jsonl"), "no file missing.jsonl"),
         (("train", "--db", "missing.db"), "no database at missing.db"),
         (("train", "--db", "notes.txt"), "notes.txt cannot be used"),
-        (("evaluate", "missing.ubj", "--db", "missing.db"), "missing"),
+        (("evaluate", "missing.json", "--db", "missing.db"), "missing"),
         (("doctor", "--threads", "100000"), "threads=100000"),
         (("dance",), "dance"),
     ],
@@ -97,9 +97,9 @@ def test_models_that_are_not_ours(tuned, here, capsys):
     (here / "notes.txt.json").write_text("{}")
     assert run(["evaluate", "notes.txt", "--db", db]) == 2
     assert "not a Tilewright model" in one_line(capsys.readouterr().err)
-    assert run(["evaluate", "missing.ubj", "--db", db]) == 2
-    assert "cannot read model missing.ubj" in one_line(capsys.readouterr().err)
-    assert run(["train", "--db", db, "--out", "no/folder/model.ubj"]) == 2
+    assert run(["evaluate", "missing.json", "--db", db]) == 2
+    assert "cannot read model missing.json" in one_line(capsys.readouterr().err)
+    assert run(["train", "--db", db, "--out", "no/folder/model.json"]) == 2
     assert "cannot write model" in one_line(capsys.readouterr().err)
 
 
