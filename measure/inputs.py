@@ -13,8 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from measure.telling import is_telling, telling
 from spaces.allowance import allowed
 from spaces.workload import Operand, Workload
+
+ATTEMPTS = 512
+"""Draws of a small problem, each telling with a probability of 1 in 32 or more."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Draw:
     inputs: Mapping[str, np.ndarray]
     magnitudes: np.ndarray
     signs: np.ndarray
-    scale: float = 1.0
+    scale: float
     pause: Callable[[], None] = lambda: None
 
     def allowed(
@@ -46,26 +50,48 @@ class Draw:
         )
 
 
-class FreshInputs:
-    """Random problems of one workload. Magnitudes are drawn here, signs in every draw.
+def telling_inputs(workload: Workload, seed: int) -> tuple[dict[str, np.ndarray], float]:
+    """``Workload.make_inputs`` of a seed from ``seed`` on that is telling, and of what scale."""
+    how = telling(workload)
+    for attempt in range(ATTEMPTS):
+        inputs = workload.make_inputs(seed + attempt, how.scale)
+        if how.is_sure(workload) or is_telling(workload, inputs, how.scale):
+            break
+    return inputs, how.scale
 
-    ``pause`` is called now and then in the work on them, and may raise to end it.
+
+class FreshInputs:
+    """Random problems of one workload: :class:`InputError` if none would be telling.
+
+    Magnitudes are drawn here, signs in every draw. ``pause`` is called now and then in the work on
+    them, and may raise to end it.
     """
 
     def __init__(
-        self,
-        workload: Workload,
-        seed: int,
-        scale: float = 1.0,
-        pause: Callable[[], None] = lambda: None,
+        self, workload: Workload, seed: int, pause: Callable[[], None] = lambda: None
     ) -> None:
-        self.workload, self._scale, self._pause = workload, scale, pause
-        self._inputs = workload.make_inputs(seed, scale)
-        self._sums = workload.contract(self._inputs, pause)
+        self.workload, self._telling, self._pause = workload, telling(workload), pause
+        self._draw_magnitudes(seed)
 
     def draw(self, seed: int) -> Draw:
-        """The same magnitudes with other signs."""
-        workload, generator = self.workload, np.random.default_rng(seed)
+        """The same magnitudes with other signs; new ones too, until the draw is telling."""
+        generator = np.random.default_rng(seed)
+        draw = self._flipped(generator)
+        if self._telling.is_sure(self.workload):
+            return draw
+        for _ in range(ATTEMPTS):
+            if is_telling(self.workload, draw.inputs, draw.scale):
+                break
+            self._draw_magnitudes(int(generator.integers(2**63)))
+            draw = self._flipped(generator)
+        return draw
+
+    def _draw_magnitudes(self, seed: int) -> None:
+        self._inputs = self.workload.make_inputs(seed, self._telling.scale)
+        self._sums = self.workload.contract(self._inputs, self._pause)
+
+    def _flipped(self, generator: np.random.Generator) -> Draw:
+        workload = self.workload
         flips = {axis.name: generator.random(axis.extent) < 0.5 for axis in workload.axes}
         inputs = dict(self._inputs)
         for operand in workload.inputs:
@@ -74,7 +100,7 @@ class FreshInputs:
         for operand in workload.epilogue_inputs:
             inputs[operand.name] = _flip(inputs[operand.name], operand, flips)
         signs = np.where(_mask(workload.output, flips), np.int8(-1), np.int8(1))
-        return Draw(workload, inputs, self._sums, signs, self._scale, self._pause)
+        return Draw(workload, inputs, self._sums, signs, self._telling.scale, self._pause)
 
 
 def _axes_flipped_in(operand: Operand, workload: Workload) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Job, Measurement, new_job_id
+from measure.telling import telling
 from scheduler.interrupt import Interrupt
 from scheduler.limits import check_memory
 from scheduler.machine import roofline
@@ -64,6 +65,7 @@ class Tuner:
         self.workload = workload
         self.target = target
         self.space = space or space_for(workload, target)
+        telling(workload)  # or else refused before anything is measured
         self._database = database
         self._given_executor = executor
         self._given_search, self._seed = search, seed

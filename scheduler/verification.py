@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from measure.measurement import Candidate, ErrorKind, Job, new_job_id
+from measure.telling import telling
 from spaces.operators import workload as make_workload
 from spaces.schedule import Schedule
 from spaces.space import NO_PREFERENCE, Space
@@ -127,6 +128,7 @@ def measure(
     """
     from measure.executor import LocalExecutor
 
+    telling(space.workload)  # or else refused before anything is measured
     job = Job(new_job_id(), space.workload, space.target)
     own = executor or LocalExecutor(space.target)
     try:

@@ -28,7 +28,10 @@ Block = dict[str, slice]
 
 
 def sums_of_products(
-    workload: Workload, inputs: Mapping[str, np.ndarray], pause: Callable[[], None]
+    workload: Workload,
+    inputs: Mapping[str, np.ndarray],
+    pause: Callable[[], None],
+    by_blas: bool = True,
 ) -> np.ndarray:
     """The exact sums, in float64 or int64, of the output's shape.
 
@@ -42,7 +45,7 @@ def sums_of_products(
             np.asarray(inputs[operand.name])[_within(block, operand)].astype(wide)
             for operand in workload.inputs
         ]
-        sums[_within(block, workload.output)] += _contract(workload, terms)
+        sums[_within(block, workload.output)] += _contract(workload, terms, by_blas)
     return sums
 
 
@@ -69,11 +72,11 @@ def _within(block: Block, operand: Operand) -> tuple[slice, ...]:
     return tuple(block[axis] for axis in operand.axes)
 
 
-def _contract(workload: Workload, terms: list[np.ndarray]) -> np.ndarray:
+def _contract(workload: Workload, terms: list[np.ndarray], by_blas: bool) -> np.ndarray:
     """Sum of products over the reduction axes, by matrix product where that is what it is."""
     names = {axis.name: i for i, axis in enumerate(workload.axes)}
     arguments: list[Any] = []
     for operand, term in zip(workload.inputs, terms, strict=True):
         arguments += [term, [names[axis] for axis in operand.axes]]
     arguments.append([names[axis] for axis in workload.output.axes])
-    return np.einsum(*arguments, optimize=True)
+    return np.einsum(*arguments, optimize=by_blas)

@@ -165,13 +165,17 @@ class Workload:
         return self.finish(self.contract(inputs), inputs)
 
     def contract(
-        self, inputs: Mapping[str, np.ndarray], pause: Callable[[], None] = lambda: None
+        self,
+        inputs: Mapping[str, np.ndarray],
+        pause: Callable[[], None] = lambda: None,
+        small: bool = False,
     ) -> np.ndarray:
         """The sums of products alone, in float64 or int64, of the output's shape.
 
-        ``pause`` is called now and then, and may raise to end the work.
+        ``pause`` is called now and then, and may raise to end the work. A ``small`` product is not
+        worth the threads of a BLAS.
         """
-        return sums_of_products(self, inputs, pause)
+        return sums_of_products(self, inputs, pause, by_blas=not small)
 
     def finish(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         """The epilogue of sums that :meth:`contract` gave, within the range of the output if that

@@ -23,7 +23,9 @@ from spaces.workload import Operand, Workload
 THREADS = 256
 TILE, DEPTH = 64, 16
 
-SEED = Operand("seed", "int32", (), (), ())
+REPORT, ALLOWED, OUT = "tw.report", "tw.allowed", "tw.out"
+# Names with a dot are no operand's of an epilogue.
+SEED = Operand("tw.seed", "int32", (), (), ())
 
 _RANDOM = """\
 TW_INLINE u64 tw_random(u64 i, u32 seed) {
@@ -38,24 +40,25 @@ TW_INLINE u64 tw_random(u64 i, u32 seed) {
 def report(blocks: int) -> Operand:
     """What ``blocks`` report: of each thread how many elements are wrong, and the position of the
     first or -1."""
-    return Operand("report", "float64", ("what", "thread"), (2, blocks * THREADS), (0, 1))
+    return Operand(REPORT, "float64", ("what", "thread"), (2, blocks * THREADS), (0, 1))
 
 
-def fill(operand: Operand, blocks: int) -> Kernel:
-    """``(seed, operand)``: random elements, uniform in [-1, 1], whole ones in [-8, 8)."""
-    body = f"tw::store_global(out + i, {_element(operand)});"
+def fill(operand: Operand, blocks: int, scale: float = 1.0) -> Kernel:
+    """``(seed, operand)``: random elements, uniform in [-1, 1], whole ones in [-8, 8); all times
+    ``scale``, a power of two, which whole elements take from 1 on."""
+    body = f"tw::store_global(out + i, {_element(operand, scale)});"
     operands = (SEED, operand)
     return _walk(f"tw_fill_{operand.name}", operands, operand.size, blocks, _RANDOM, body)
 
 
-def changed(operand: Operand, blocks: int) -> Kernel:
+def changed(operand: Operand, blocks: int, scale: float = 1.0) -> Kernel:
     """``(seed, operand, report)``: elements that are not as :func:`fill` made them."""
     same = {2: "x.bits == y.bits", 1: "x.bits == y.bits"}.get(operand.element.bytes, "x == y")
     if operand.element.is_integer:
         same = "x == y"
     kind = C_TYPES[operand.dtype]
     body = f"""\
-    const {kind} x = tw::load_global(in1 + i), y = {_element(operand)};
+    const {kind} x = tw::load_global(in1 + i), y = {_element(operand, scale)};
     count({same}, i);"""
     operands = (SEED, operand, report(blocks))
     return _walk(f"tw_changed_{operand.name}", operands, operand.size, blocks, _RANDOM, body)
@@ -77,7 +80,7 @@ def allowed_operand(workload: Workload) -> Operand:
     """The least values that the output may have, then the greatest; both as the output lies."""
     output, order = workload.output, tuple(dimension + 1 for dimension in workload.output.order)
     kind = bounds_dtype(workload).name
-    return Operand("allowed", kind, ("end", *output.axes), (2, *output.shape), (0, *order))
+    return Operand(ALLOWED, kind, ("end", *output.axes), (2, *output.shape), (0, *order))
 
 
 def expect(workload: Workload, scale: float = 1.0) -> Kernel:
@@ -133,7 +136,7 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(oper
 
 def pulse(blocks: int, steps: int) -> Kernel:
     """``(out)``: multiply-adds in a chain of ``steps``, whose time shows how the clock drifts."""
-    out = Operand("out", "float32", ("thread",), (blocks * THREADS,), (0,))
+    out = Operand(OUT, "float32", ("thread",), (blocks * THREADS,), (0,))
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((out,))}) {{
   float x = (float)threadIdx.x;
@@ -147,7 +150,7 @@ extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((ou
 def sweep(size: int, blocks: int) -> Kernel:
     """``(buffer, out)``: reads ``size`` floats, a multiple of 4, and changes none of them."""
     buffer = Operand("buffer", "float32", ("i",), (size,), (0,))
-    out = Operand("out", "float32", ("thread",), (blocks * THREADS,), (0,))
+    out = Operand(OUT, "float32", ("thread",), (blocks * THREADS,), (0,))
     body = """\
     float x[4];
     tw::load_global<4>(x, in0 + 4 * i);
@@ -163,7 +166,7 @@ def _walk(
     head, tail = "", ""
     if operands[0] is SEED:
         head = "  const u32 seed = (u32)tw::load_global(in0);\n"
-    if operands[-1].name == "report":
+    if operands[-1].name == REPORT:
         head += """\
   double wrong = 0.0, first = -1.0;
   auto count = [&](bool right, i64 i) {
@@ -214,7 +217,7 @@ def own_seed(operand: Operand) -> int:
     return zlib.crc32(operand.name.encode())
 
 
-def _element(operand: Operand) -> str:
+def _element(operand: Operand, scale: float) -> str:
     """Element ``i`` of random contents, in the operand's type.
 
     Each operand has a seed of its own: with a common one the rows of A would be the columns of a
@@ -222,10 +225,10 @@ def _element(operand: Operand) -> str:
     """
     kind, bits = C_TYPES[operand.dtype], f"tw_random((u64)i, seed ^ {own_seed(operand)}u)"
     if operand.element.is_integer:
-        return f"({kind})((i32)({bits} >> 60) - 8)"
+        return f"({kind})(((i32)({bits} >> 60) - 8) * {int(scale)})"
     if operand.dtype == "float64":
-        return f"(double)(i64){bits} * {2.0**-63!r}"
-    value = f"(float)(i32)({bits} >> 32) * {2.0**-31!r}f"
+        return f"(double)(i64){bits} * {2.0**-63 * scale!r}"
+    value = f"(float)(i32)({bits} >> 32) * {2.0**-31 * scale!r}f"
     if operand.dtype == "tfloat32":
         return f"tw::bits_float(tw::to_tf32({value}) & 0xffffe000u)"
     return f"tw::from_float<{kind}>({value})"

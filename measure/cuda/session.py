@@ -15,7 +15,9 @@ import numpy as np
 from measure.cpu.problem import index_of
 from measure.cuda import oracle
 from measure.cuda.device import Call, Device, DeviceError, LoadError
+from measure.inputs import ATTEMPTS
 from measure.measurement import ErrorKind
+from measure.telling import is_telling, telling
 from measure.timing import TimingProtocol
 from spaces.allowance import allowed, bounds_dtype
 from spaces.kernel import Kernel
@@ -50,32 +52,33 @@ class Trial:
 class Session:
     """The problem of one workload in device memory.
 
-    Inputs are random by ``seed``; what is allowed follows from their float64 product; both are made
-    on the device (:mod:`measure.cuda.oracle`). A context manager: its memory lives within it.
+    Inputs are random by ``seed`` and telling (:mod:`measure.telling`); what is allowed follows from
+    their float64 product; both are made on the device (:mod:`measure.cuda.oracle`). A context
+    manager: its memory lives within it.
     """
 
     def __init__(
         self, device: Device, workload: Workload, seed: int, pulse_steps: int = PULSE_STEPS
     ) -> None:
-        self._device, self._workload, self._seed = device, workload, seed
+        self._device, self._workload, self._telling = device, workload, telling(workload)
+        self._inputs = (*workload.inputs, *workload.epilogue_inputs)
         self._held: list[int] = []
         operands = (*workload.operands, oracle.allowed_operand(workload), oracle.SEED)
         self._addresses = {operand.name: self._guarded(operand.bytes) for operand in operands}
         blocks = BLOCKS * device.multiprocessors
         self._report_bytes = oracle.report(blocks).bytes
-        self._addresses["report"] = self._guarded(self._report_bytes)
-        device.write(self._addresses["seed"], (seed % 2**31).to_bytes(4, "little"))
-        inputs = (*workload.inputs, *workload.epilogue_inputs)
-        for operand in inputs:
-            self._bound(oracle.fill(operand, blocks))()
-        self._bound(oracle.expect(workload))()
-        self._unchanged = [(o, self._bound(oracle.changed(o, blocks))) for o in inputs]
+        self._addresses[oracle.REPORT] = self._guarded(self._report_bytes)
+        self._draw(seed, blocks)
+        self._bound(oracle.expect(workload, self._telling.scale))()
+        self._unchanged = [
+            (o, self._bound(oracle.changed(o, blocks, self._scale(o)))) for o in self._inputs
+        ]
         self._compare = self._bound(oracle.compare(workload, blocks))
         pulse = oracle.pulse(device.multiprocessors, pulse_steps)
-        self._addresses["out"] = self._guarded(pulse.arguments[0].bytes)
+        self._addresses[oracle.OUT] = self._guarded(pulse.arguments[0].bytes)
         self._pulse = self._bound(pulse)
         self._pulse()
-        device.read(self._addresses["report"], 8)  # waits, so that later faults are others'
+        device.read(self._addresses[oracle.REPORT], 8)  # waits, so that later faults are others'
 
     def __enter__(self) -> Session:
         return self
@@ -179,7 +182,7 @@ class Session:
             place = list(index_of(first, output))
             found = self._element(self._addresses[output.name], output, first)
             bounds = replace(output, dtype=bounds_dtype(self._workload).name)
-            start = self._addresses["allowed"]
+            start = self._addresses[oracle.ALLOWED]
             low, high = (self._element(start + i * bounds.bytes, bounds, first) for i in (0, 1))
             return ErrorKind.WRONG, (
                 f"{output.name}{place} is {found}, expected {low} to {high} "
@@ -210,13 +213,32 @@ class Session:
         return ordered.transpose(np.argsort(operand.order))
 
     def _report(self) -> tuple[int, int]:
-        address = self._addresses["report"]
+        address = self._addresses[oracle.REPORT]
         return oracle.count_and_first(self._device.read(address, self._report_bytes))
 
     def _element(self, address: int, operand: Operand, position: int) -> float:
         size = operand.element.bytes
         data = self._device.read(address + size * position, size)
         return float(np.frombuffer(data, operand.element.numpy)[0])
+
+    # -- inputs ----------------------------------------------------------------------------
+
+    def _draw(self, seed: int, blocks: int) -> None:
+        """Fill the inputs, of a seed from ``seed`` on that makes them telling."""
+        fills = [self._bound(oracle.fill(o, blocks, self._scale(o))) for o in self._inputs]
+        for attempt in range(ATTEMPTS):
+            own = (seed + attempt) % 2**31
+            self._device.write(self._addresses[oracle.SEED.name], own.to_bytes(4, "little"))
+            for fill in fills:
+                fill()
+            if self._telling.is_sure(self._workload):
+                return
+            inputs = {operand.name: self.array(operand) for operand in self._inputs}
+            if is_telling(self._workload, inputs, self._telling.scale):
+                return
+
+    def _scale(self, operand: Operand) -> float:
+        return self._telling.scale if operand == self._inputs[0] else 1.0
 
     # -- memory ----------------------------------------------------------------------------
 

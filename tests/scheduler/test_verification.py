@@ -114,3 +114,13 @@ def test_the_command_prints_json(capsys):
     assert outcome["workload"] == outcome["checked"]
     simt = outcome["templates"]["simt"]
     assert simt == {"schedules": 1, "right": 1, "refused": 0, "wrong": 0}
+
+
+def test_a_workload_that_nothing_can_be_told_of_is_refused_before_anything_is_measured(
+    tmp_path, capsys
+):
+    words = ["matmul", "m=8", "n=8", "k=8", "epilogue=x * 0 + b[n]"]
+    assert run(["tune", *words, "--db", str(tmp_path / "a.db")]) == 2
+    assert run(["verify", *words]) == 2
+    for line in capsys.readouterr().err.splitlines():
+        assert "cannot be verified: whatever its inputs" in line

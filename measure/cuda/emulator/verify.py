@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
+from measure.inputs import telling_inputs
 from measure.measurement import ErrorKind
 from spaces.allowance import agrees, allowed
 from spaces.kernel import Kernel
@@ -20,13 +21,13 @@ def verify(
     interleavings: Sequence[Interleaving] = INTERLEAVINGS,
     seed: int = 0,
 ) -> Emulated:
-    """Run ``kernel`` on random inputs in each interleaving and compare with the reference.
+    """Run ``kernel`` on telling random inputs in each interleaving and compare with the reference.
 
     Returns the first fault, its text ending with the interleaving that showed it, or the last
     output if all are as :mod:`spaces.allowance` has them.
     """
-    inputs = workload.make_inputs(seed)
-    low, high = allowed(workload, workload.contract(inputs), inputs)
+    inputs, scale = telling_inputs(workload, seed)
+    low, high = allowed(workload, workload.contract(inputs), inputs, scale)
     result = Emulated()
     for interleaving in interleavings:
         result = emulator.run(kernel, inputs, interleaving)

@@ -54,7 +54,8 @@ def test_operands_differ_though_their_seed_is_one(emulator):
     a = Operand("A", "float32", ("m", "k"), (64, 32), (0, 1))
     b = Operand("B", "float32", ("k", "n"), (32, 64), (1, 0))
     first, second = (
-        in_order(output_of(emulator.run(oracle.fill(o, 1), {"seed": SEED})), o) for o in (a, b)
+        in_order(output_of(emulator.run(oracle.fill(o, 1), {oracle.SEED.name: SEED})), o)
+        for o in (a, b)
     )
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.1
 
@@ -63,17 +64,17 @@ def test_operands_differ_though_their_seed_is_one(emulator):
 def test_random_elements_are_those_of_splitmix(emulator, name):
     operand = Operand("A", name, ("m", "k"), (77, 91), (1, 0))
     kernel = oracle.fill(operand, 3)
-    found = output_of(emulator.run(kernel, {"seed": SEED}))
+    found = output_of(emulator.run(kernel, {oracle.SEED.name: SEED}))
     flat = in_order(found, operand)
     wanted = random_values(operand, 12345)
     assert flat.tobytes() == wanted.tobytes()
     assert np.unique(flat.astype(np.float64)).size > 15
     back = oracle.changed(operand, 3)
-    report = output_of(emulator.run(back, {"seed": SEED, "A": found}))
+    report = output_of(emulator.run(back, {oracle.SEED.name: SEED, "A": found}))
     assert oracle.count_and_first(report.tobytes()) == (0, -1)
     spoilt = flat.copy()
     spoilt[[5000, 17]] = np.where(flat[[5000, 17]] == 1, 2, 1)
-    report = output_of(emulator.run(back, {"seed": SEED, "A": spoilt.reshape(91, 77).T}))
+    report = output_of(emulator.run(back, {oracle.SEED.name: SEED, "A": spoilt.reshape(91, 77).T}))
     assert oracle.count_and_first(report.tobytes()) == (2, 17)
 
 
@@ -113,7 +114,7 @@ def test_only_what_is_not_allowed_is_counted(emulator, parameters):
     right = work.output.element.cast(work.reference(inputs))
     kernel = oracle.compare(work, 3)
     allowance = oracle.allowed_operand(work)
-    arrays = {"allowed": allowance.array(bounds), work.output.name: right}
+    arrays = {oracle.ALLOWED: allowance.array(bounds), work.output.name: right}
     report = output_of(emulator.run(kernel, arrays))
     assert oracle.count_and_first(report.tobytes()) == (0, -1)
     wrong = right.copy()
@@ -132,7 +133,7 @@ def test_not_a_number_agrees_where_it_is_due_or_anything_goes(emulator):
     low = np.array([nan, -infinite, 1, infinite, -infinite, nan], np.float32)
     high = np.array([nan, infinite, 2, infinite, 5, nan], np.float32)
     found = np.array([[nan, nan, nan, infinite, nan, 0]], np.float32)
-    arrays = {"allowed": np.stack([low, high])[:, None], work.output.name: found}
+    arrays = {oracle.ALLOWED: np.stack([low, high])[:, None], work.output.name: found}
     report = output_of(emulator.run(oracle.compare(work, 3), arrays))
     assert oracle.count_and_first(report.tobytes()) == (3, 2)
 

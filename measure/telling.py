@@ -1,0 +1,239 @@
+"""Whether inputs tell right kernels from wrong ones, and how large they must be to do so.
+
+The output of ``relu(x - 1000)`` is zero wherever the sum ``x`` is small: any kernel that writes
+zeros would pass. Here mistakes are planted into a few elements, computed exactly, and held to what
+is allowed (:mod:`spaces.allowance`). Where the usual inputs hide them, the first input is
+multiplied by a power of two that shows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from spaces.allowance import agrees, allowed
+from spaces.dtypes import DType, dtype
+from spaces.errors import InputError
+from spaces.workload import Operand, Workload
+
+SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # elements along each axis of a sample; where sums are long
+SHARE = 1 / 32  # of a sample's elements in which a mistake shows that is sure to be found
+ENOUGH = 64  # elements of an output that a mistake is expected in, for every draw to have one
+SEEDS = range(20, 24)
+
+
+@dataclass(frozen=True)
+class Telling:
+    """How workloads are drawn: the first input's ``scale``, and the ``share`` of the elements in
+    which the least visible of the mistakes that must show does so, in the least telling draw."""
+
+    scale: float
+    share: float
+
+    def is_sure(self, workload: Workload) -> bool:
+        """Whether every draw is telling, by its sheer size."""
+        return self.share * workload.output.size >= ENOUGH
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of products; of the first half of their terms, if there are two; of the last one."""
+
+    whole: np.ndarray
+    half: np.ndarray | None
+    last: np.ndarray
+
+    @staticmethod
+    def of(workload: Workload, inputs: Mapping[str, np.ndarray]) -> Sums:
+        """Those of a workload with one summed axis."""
+        (depth,) = (axis for axis in workload.axes if axis.reduction)
+
+        def part(terms: slice) -> np.ndarray:
+            fewer = _resized(workload, {depth.name: terms.stop - terms.start})
+            cut = {}
+            for operand in workload.inputs:
+                index = [terms if axis == depth.name else slice(None) for axis in operand.axes]
+                cut[operand.name] = inputs[operand.name][tuple(index)]
+            return fewer.contract(cut, small=True)
+
+        half = depth.extent // 2
+        last = slice(depth.extent - 1, depth.extent)
+        return Sums(
+            part(slice(0, depth.extent)), part(slice(0, half)) if half else None, part(last)
+        )
+
+    def times(self, scale: float) -> Sums:
+        """The sums of inputs of which one is so much larger."""
+        half = None if self.half is None else self.half * scale
+        return Sums(self.whole * scale, half, self.last * scale)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What a wrong kernel takes for the sums or for an operand, or gives."""
+
+    name: str
+    sums: np.ndarray | None = None
+    operands: Mapping[str, np.ndarray] | None = None
+    output: np.ndarray | None = None
+
+
+@lru_cache(maxsize=256)
+def telling(workload: Workload) -> Telling:
+    """How to draw inputs of ``workload``; :class:`InputError` if none are telling.
+
+    Kernels that leave out much of the product must show in all cases. Finer mistakes need not: an
+    operand that is multiplied by zero is nobody's to see.
+    """
+    sample = _sample(workload)
+    draws = [sample.make_inputs(seed) for seed in SEEDS]
+    sums = [Sums.of(sample, inputs) for inputs in draws]
+    best, most = Telling(1.0, 0.0), (0.0, 0.0, 0)
+    for scale in _scales(workload):
+        shares = []
+        for inputs, unscaled in zip(draws, sums, strict=True):
+            scaled = unscaled.times(scale)
+            coarse = _least(sample, inputs, scaled, scale, _coarse(sample, scaled))
+            fine = _shares(sample, inputs, scaled, scale, _fine(sample, inputs, scaled))
+            shares.append((coarse, [share >= SHARE for share in fine]))
+        seen = [any(draw) for draw in zip(*(fine for _, fine in shares), strict=True)]
+        largest, least = max(coarse for coarse, _ in shares), min(coarse for coarse, _ in shares)
+        rank = (min(largest, SHARE), min(least, SHARE), sum(seen))
+        if rank > most:
+            best, most = Telling(scale, least), rank
+        if rank == (SHARE, SHARE, len(seen)):
+            break
+    if most[0] == 0.0:
+        raise InputError(
+            f"{workload} cannot be verified: whatever its inputs, its output does not show "
+            "whether the product is right"
+        )
+    return best
+
+
+def is_telling(workload: Workload, inputs: Mapping[str, np.ndarray], scale: float) -> bool:
+    """Whether kernels that leave out much of the product show in a sample of these inputs."""
+    sample = _sample(workload, within=True)
+    generator = np.random.default_rng(SEEDS[0])
+    chosen = {
+        axis.name: np.sort(generator.permutation(axis.extent)[: sample.extents[axis.name]])
+        for axis in workload.axes
+        if not axis.reduction
+    }
+    part = {}
+    for operand in (*workload.inputs, *workload.epilogue_inputs):
+        array = inputs[operand.name]
+        for dimension, axis in enumerate(operand.axes):
+            array = array.take(chosen[axis], dimension) if axis in chosen else array
+        part[operand.name] = array
+    sums = Sums.of(sample, part)
+    return _least(sample, part, sums, scale, _coarse(sample, sums)) > 0
+
+
+def _coarse(sample: Workload, sums: Sums) -> Iterator[Mistake]:
+    """What must show."""
+    yield Mistake("zeros", output=np.zeros(sample.output.shape))
+    yield Mistake("no product", sums=np.zeros_like(sums.whole))
+    if sums.half is not None:
+        yield Mistake("first half left out", sums=sums.whole - sums.half)
+        yield Mistake("second half left out", sums=sums.half)
+
+
+def _fine(sample: Workload, inputs: Mapping[str, np.ndarray], sums: Sums) -> Iterator[Mistake]:
+    """What had better show."""
+    yield Mistake("last term left out", sums=sums.whole - sums.last)
+    if sample.accumulator == "float32" and sample.output.dtype == "float32":
+        rounded = sums.whole.astype(dtype("bfloat16").numpy).astype(np.float64)
+        yield Mistake("sums rounded to bfloat16", sums=rounded)
+    for operand in sample.epilogue_inputs:
+        value = inputs[operand.name]
+        for ignored in (0, 1):
+            other = np.full_like(value, ignored)
+            yield Mistake(f"{operand.name} as {ignored}", operands={operand.name: other})
+        for dimension, axis in enumerate(operand.axes):
+            other = np.roll(value, 1, dimension)
+            yield Mistake(f"{operand.name} shifted by {axis}", operands={operand.name: other})
+
+
+def _least(
+    sample: Workload,
+    inputs: Mapping[str, np.ndarray],
+    sums: Sums,
+    scale: float,
+    mistakes: Iterable[Mistake],
+) -> float:
+    return min(_shares(sample, inputs, sums, scale, mistakes))
+
+
+def _shares(
+    sample: Workload,
+    inputs: Mapping[str, np.ndarray],
+    sums: Sums,
+    scale: float,
+    mistakes: Iterable[Mistake],
+) -> Iterator[float]:
+    """The share of the output's elements in which each mistake shows."""
+    low, high = allowed(sample, sums.whole, inputs, scale)
+    for mistake in mistakes:
+        found = mistake.output
+        if found is None:
+            wrong = sums.whole if mistake.sums is None else mistake.sums
+            finished = sample.finish(wrong, {**inputs, **(mistake.operands or {})})
+            found = _stored(finished, sample.output.element)
+        yield float(np.mean(~agrees(found, low, high)))
+
+
+def _stored(values: np.ndarray, element: DType) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        if element.is_integer:
+            return np.rint(values)
+        return np.asarray(element.cast(values)).astype(np.float64)
+
+
+def _sample(workload: Workload, within: bool = False) -> Workload:
+    """One like it, with an output of a few elements each way; if ``within``, no more than its."""
+    side = DEEP_SIDE if _terms(workload) > DEEP else SIDE
+    outer = (axis for axis in workload.axes if not axis.reduction)
+    return _resized(workload, {a.name: min(side, a.extent) if within else side for a in outer})
+
+
+def _resized(workload: Workload, extents: Mapping[str, int]) -> Workload:
+    """The same with other ``extents`` of some axes."""
+    new = {**workload.extents, **extents}
+
+    def cut(operand: Operand) -> Operand:
+        return replace(operand, shape=tuple(new[axis] for axis in operand.axes))
+
+    return replace(
+        workload,
+        axes=tuple(replace(axis, extent=new[axis.name]) for axis in workload.axes),
+        inputs=tuple(map(cut, workload.inputs)),
+        epilogue_inputs=tuple(map(cut, workload.epilogue_inputs)),
+        output=cut(workload.output),
+    )
+
+
+_POWERS = {
+    "float16": (-4, 12),
+    "float8_e4m3fn": (-2, 8),
+    "float8_e5m2": (-6, 14),
+    "int8": (0, 4),
+    "int32": (0, 10),
+}
+
+
+def _scales(workload: Workload) -> Iterator[float]:
+    """Powers of two that the first input's dtype and the sums have room for, from 1 outwards."""
+    least, most = _POWERS.get(workload.inputs[0].dtype, (-100, 100))
+    limit = 2.0**14 / _terms(workload) if workload.accumulator == "float16" else float("inf")
+    for power in sorted(range(least, most + 1), key=abs):
+        listed = power % (2 if abs(power) <= 16 else 8) == 0
+        if listed and (power <= 0 or 2.0**power <= limit):
+            yield 2.0**power
+
+
+def _terms(workload: Workload) -> int:
+    return max(axis.extent for axis in workload.axes if axis.reduction)

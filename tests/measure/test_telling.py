@@ -1,0 +1,83 @@
+"""Inputs must be such that a wrong kernel shows; where none can, a workload is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from measure.inputs import FreshInputs, telling_inputs
+from measure.telling import is_telling, telling
+from spaces.allowance import agrees, allowed
+from spaces.errors import InputError
+from spaces.operators import workload
+
+ORDINARY = [
+    "",
+    "relu(x)",
+    "max(x, 0)",
+    "gelu(x + bias[n]) * scale + r[m, n]",
+    "tanh(x)",
+    "min(max(x, 0), 6)",
+    "exp(x - 20)",
+    "sigmoid(x - 30)",
+    "x * 1e-30",
+    "x * rsqrt(v[n])",
+    "bfloat16(x)",
+    "x + 0 * b[n]",
+]
+
+
+def product(k=64, m=64, n=64, **parameters):
+    return workload("matmul", m=m, n=n, k=k, **parameters)
+
+
+@pytest.mark.parametrize("epilogue", ORDINARY)
+@pytest.mark.parametrize("k", [1, 8, 512])
+def test_ordinary_workloads_are_drawn_as_ever(epilogue, k):
+    assert telling(product(k, epilogue=epilogue)).scale == 1.0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "tfloat32", "float16", "bfloat16", "int8"])
+def test_ordinary_workloads_of_all_dtypes_are_drawn_as_ever(dtype):
+    assert telling(product(dtype=dtype, epilogue="relu(x)")).scale == 1.0
+    assert telling(product(dtype=dtype)).is_sure(product(dtype=dtype))
+
+
+@pytest.mark.parametrize("epilogue", ["relu(x - 1000)", "max(x, 2000) - 2000", "x * 1e-38"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int8", "float8_e4m3fn"])
+def test_what_hides_usual_sums_is_drawn_from_another_range(epilogue, dtype):
+    work = product(256, dtype=dtype, out="float32", epilogue=epilogue)
+    inputs, scale = telling_inputs(work, 1)
+    assert scale > 1 or dtype == "int8"
+    low, high = allowed(work, work.contract(inputs), inputs, scale)
+    assert not agrees(np.zeros(work.output.shape), low, high).all()
+    half = {"A": inputs["A"][:, :128], "B": inputs["B"][:128]}
+    wrong = work.reference(half)
+    assert not agrees(wrong, low, high).all()
+
+
+@pytest.mark.parametrize("epilogue", ["x * 0 + b[n]", "sigmoid(x * 0)", "relu(0 - x * x) + 1"])
+def test_a_workload_that_no_inputs_can_tell_of_is_refused_in_a_sentence(epilogue):
+    with pytest.raises(InputError, match="cannot be verified: whatever its inputs, its output"):
+        telling(product(epilogue=epilogue))
+    with pytest.raises(InputError, match="cannot be verified"):
+        FreshInputs(product(epilogue=epilogue), 1)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"m": 1, "n": 1, "k": 30, "epilogue": "relu(x)"},
+        {"m": 1, "n": 2, "k": 30, "epilogue": "relu(x - 30)"},
+        {"m": 100, "n": 90, "k": 7, "epilogue": "x * rsqrt(variance)"},
+        {"m": 2, "n": 1, "k": 1, "dtype": "int8", "epilogue": "relu(x)"},
+    ],
+)
+def test_every_draw_of_few_elements_tells(parameters):
+    work = workload("matmul", **parameters)
+    fresh = FreshInputs(work, 1)
+    for seed in range(20):
+        draw = fresh.draw(seed)
+        assert is_telling(work, draw.inputs, draw.scale)
+        zeros = np.zeros(work.output.shape)
+        assert not agrees(zeros, *draw.allowed()).all()
