@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from measure import retrying
 from measure.cpu.cores import usable_cpus
 from measure.interfaces import Builder, Built, Runner
 from measure.measurement import Candidate, Job, Result
@@ -25,16 +26,15 @@ class _Chunk:
 
     job: Job
     candidates: Sequence[Candidate]
-    built: list[Built] | None = None
+    built: Sequence[Built] = ()
     cancelled: bool = False
 
-    def parts(self) -> list[_Chunk]:
-        """The built candidates, as many together as are run together."""
-        assert self.built is not None
-        size = len(self.candidates) if self.job.final else RUN_TOGETHER
-        starts = range(0, len(self.candidates), size)
-        pieces = ((self.candidates[i : i + size], self.built[i : i + size]) for i in starts)
-        return [_Chunk(self.job, candidates, built) for candidates, built in pieces]
+
+def _parts(job: Job, built: Sequence[Built]) -> list[_Chunk]:
+    """As many together as are run together: all of a final comparison."""
+    size = max(1, len(built)) if job.final else RUN_TOGETHER
+    pieces = [built[i : i + size] for i in range(0, len(built), size)]
+    return [_Chunk(job, [b.candidate for b in piece], piece) for piece in pieces]
 
 
 class LocalExecutor:
@@ -160,8 +160,7 @@ class LocalExecutor:
             if chunk.cancelled:
                 continue
             try:
-                chunk.built = self._builder.build(chunk.candidates)
-                for part in self._divided(chunk):
+                for part in self._divided(chunk, retrying.build(self._builder, chunk.candidates)):
                     self._built.put(part)
             except Exception as error:
                 self._fail(error)
@@ -170,20 +169,23 @@ class LocalExecutor:
     def _run_all(self) -> None:
         while chunk := self._built.get():
             try:
-                if self._starts(chunk) and chunk.built is not None:
-                    measured = self._runner.run(chunk.job, chunk.built)
-                    self._add(list(map(Result, chunk.candidates, measured)))
+                if self._starts(chunk):
+                    for results in retrying.run(self._runner.run, chunk.job, chunk.built):
+                        self._add(results)
             except Exception as error:
                 self._fail(error)
             finally:
                 self._built.task_done()
 
-    def _divided(self, chunk: _Chunk) -> list[_Chunk]:
-        """The parts of a built chunk, which wait in its place; none if it was cancelled."""
+    def _divided(self, chunk: _Chunk, built: Sequence[Built]) -> list[_Chunk]:
+        """The parts of a chunk that was built, which wait in its place; none if it was cancelled.
+        What has no binary is done with."""
         with self._changed:
             if chunk.cancelled:
                 return []
-            place, parts = self._waiting.index(chunk), chunk.parts()
+            self._add([Result(b.candidate, b.failure()) for b in built if b.binary is None])
+            parts = _parts(chunk.job, [b for b in built if b.binary is not None])
+            place = self._waiting.index(chunk)
             self._waiting[place : place + 1] = parts
             return parts
 

@@ -6,12 +6,15 @@ knows executors only.
 
 from __future__ import annotations
 
+import platform
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result
+from measure.failures import MACHINE
+from measure.measurement import Candidate, ErrorKind, Job, Measurement, Place, Result, Status
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,20 @@ class Built:
     info: dict[str, Any] | None = None
     toolchain: str = ""
 
+    def failure(self) -> Measurement:
+        """What to record of a candidate that has no binary."""
+        return Measurement(
+            schedule=self.candidate.schedule,
+            status=Status.LOST if self.error_kind in MACHINE else Status.ERROR,
+            round=self.candidate.job.round,
+            error_kind=self.error_kind,
+            error_text=self.error_text,
+            build_seconds=self.seconds,
+            started_at=time.time(),
+            info=dict(self.info or {}),
+            place=Place(platform.node(), toolchain=self.toolchain),
+        )
+
 
 class Builder(Protocol):
     """Source to binary. ``batch`` is how many candidates at a time keep its compilers busy."""
@@ -47,10 +64,14 @@ class Builder(Protocol):
 
 
 class Runner(Protocol):
-    """Binary to verified, timed measurement. One batch at a time; not thread-safe."""
+    """Binary to verified, timed measurement. One batch at a time; not thread-safe.
+
+    A candidate that was lost with its measuring process, or ran out of time or memory beside
+    others, comes back as ``LOST``: whoever runs a runner tries it again (``measure.retrying``).
+    """
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        """Measurements in the order of ``built``, all of them candidates of ``job``."""
+        """Measurements in the order of ``built``: candidates of ``job``, with a binary each."""
         ...
 
     def close(self) -> None:

@@ -18,7 +18,8 @@ class Status(StrEnum):
 
     OK = "ok"
     SLOW = "slow"  # right, but so far behind the best that timing stopped after the first call
-    ERROR = "error"
+    ERROR = "error"  # the schedule's own failure
+    LOST = "lost"  # a failure of the machine, which says nothing of the schedule
 
 
 class ErrorKind(StrEnum):
@@ -32,8 +33,10 @@ class ErrorKind(StrEnum):
     CRASH = "crash"
     TIMEOUT = "timeout"
     MEMORY = "out_of_memory"
-    DEVICE = "device_error"
+    DEVICE = "device_error"  # the machine could not begin to measure
     DEADLOCK = "deadlock"
+    COMPILER_LOST = "compiler_lost"  # killed, or without disk or memory: it found no fault
+    WORKER_LOST = "worker_lost"  # the measuring process died, with all candidates in it
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,12 @@ class Measurement:
     def ok(self) -> bool:
         """Whether the kernel is right and was timed to the end."""
         return self.status is Status.OK
+
+    @property
+    def lost(self) -> bool:
+        """Whether the machine failed. The attempt is kept, but it is no trial: nothing learns
+        from it, and the schedule is tried again."""
+        return self.status is Status.LOST
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ class Stop(StrEnum):
     PATIENCE = "patience"
     EXHAUSTED = "exhausted"
     INTERRUPTED = "interrupted"
+    MACHINE = "machine"  # one attempt after another was lost
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class Progress:
 
     ``phase`` is ``search`` or ``final``. ``trials`` of ``trials_allowed`` are measured in this
     run, failures included; ``pending`` candidates are being built or run, or wait for it;
-    ``resumed`` schedules were known from the database. ``failures`` counts by kind of error;
-    ``best`` is the fastest right kernel so far. Times in seconds.
+    ``resumed`` schedules were known from the database. ``lost`` attempts, in which the machine
+    failed, are no trials. ``failures`` counts by kind of error; ``best`` is the fastest right
+    kernel so far. Times in seconds.
     """
 
     phase: str
@@ -38,6 +40,7 @@ class Progress:
     trials_allowed: int
     resumed: int
     pending: int
+    lost: int
     failures: Mapping[str, int]
     best: Measurement | None
     latest: Measurement | None
@@ -52,7 +55,8 @@ class TuningResult:
     ``best`` is None if no kernel was right. ``history`` lists the trial, elapsed seconds and
     latency of each improvement. ``waiting_seconds`` were spent waiting for candidates to be
     built and run; search, lowering and database are the tuner's own work. Most of that is done
-    while candidates are built and run; during ``idle_seconds`` of it there were none.
+    while candidates are built and run; during ``idle_seconds`` of it there were none. Where the
+    machine failed in the end, ``lacking`` says in what.
     """
 
     workload: Workload
@@ -61,6 +65,8 @@ class TuningResult:
     stopped: Stop
     trials: int
     resumed: int
+    lost: int
+    lacking: str
     failures: Mapping[str, int]
     history: tuple[tuple[int, float, float], ...]
     seconds: float

@@ -17,12 +17,15 @@ class Scoreboard:
     """Counts measurements as they come and keeps the right ones by schedule.
 
     A final measurement replaces what was known of its schedule; a final failure withdraws it.
+    What the machine lost is counted apart, and changes nothing else.
     """
 
     def __init__(self) -> None:
         self.trials = 0
         self.resumed = 0
+        self.lost = 0
         self.failures: Counter[str] = Counter()
+        self.losses: list[Measurement] = []  # in a row, since the machine last did its work
         self.history: list[tuple[int, float, float]] = []
         self._known: dict[Schedule, Measurement] = {}
         self._finals: dict[Schedule, Measurement] = {}
@@ -39,13 +42,18 @@ class Scoreboard:
         return self.trials - self._last_gain
 
     def resume(self, measurements: list[Measurement]) -> None:
-        """What earlier runs measured, oldest first."""
+        """What earlier runs measured and did not lose, oldest first."""
         for measurement in measurements:
             self._keep(measurement)
         self.resumed = len({measurement.schedule for measurement in measurements})
 
     def add(self, measurement: Measurement, elapsed: float) -> None:
         """One result of this run's search, ``elapsed`` seconds after its start."""
+        if measurement.lost:
+            self.lost += 1
+            self.losses.append(measurement)
+            return
+        self.losses.clear()
         before = self.best
         self.trials += 1
         if measurement.error_kind is not None:
@@ -57,6 +65,8 @@ class Scoreboard:
 
     def add_final(self, measurement: Measurement) -> None:
         """One result of this run's final comparison."""
+        if measurement.lost:
+            return
         self._keep(measurement)
         if measurement.ok:
             self._finals[measurement.schedule] = measurement

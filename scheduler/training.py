@@ -34,6 +34,7 @@ def examples(database: Database) -> list[Example]:
         Example(record.workload, record.target, record.schedule, record.measurement.score)
         for record in database.records()
         if record.space_version == version(record.workload, record.target)
+        and not record.measurement.lost
     ]
 
 

@@ -46,7 +46,11 @@ def transfer(space: Space, database: Database) -> Transfer | None:
             version = space_for(workload, target).version
         except InputError:
             continue
-        records = (r for r in database.records(workload, target) if r.space_version == version)
+        records = (
+            r
+            for r in database.records(workload, target)
+            if r.space_version == version and not r.measurement.lost
+        )
         known += [
             Example(workload, target, record.schedule, record.measurement.score)
             for record in islice(records, ROWS)

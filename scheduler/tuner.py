@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from measure.database import Database
 
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
+LOST_IN_A_ROW = 16  # attempts, after which the machine is taken for broken
 
 OnProgress = Callable[[Progress], None]
 
@@ -44,6 +45,7 @@ class Tuner:
 
     What the database knows of this space is told to the search first and never measured again,
     so a killed run goes on where it was; what it knows of other shapes is the search's prior.
+    Attempts in which the machine failed are recorded and otherwise as if they had not been.
     Every result is recorded before anything else is done with it. The first batch is awaited,
     since all that follow profit from it; from then on one is built while another is timed. A
     ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays open for
@@ -83,8 +85,8 @@ class Tuner:
         """Measure at most ``trials`` new schedules in at most ``seconds`` of wall time.
 
         The final comparison of the best is part of the time. Stops early when ``patience``
-        trials brought nothing better, when the space is exhausted, or by Ctrl-C: then the result
-        is the best so far.
+        trials brought nothing better, when the space is exhausted, when the machine fails time
+        after time, or by Ctrl-C: then the result is the best so far.
         """
         _check(trials, seconds, patience)
         self._trials, self._seconds, self._patience = trials, seconds, patience
@@ -125,7 +127,7 @@ class Tuner:
             measured = [
                 record.measurement
                 for record in self._database.records(self.workload, self.target)
-                if record.space_version == self.space.version
+                if record.space_version == self.space.version and not record.measurement.lost
             ]
         self._board.resume(measured)
         self._tell(measured)
@@ -144,13 +146,18 @@ class Tuner:
                 pass
             if not self._pending():
                 return
-            measurements = self._collect()
-            for measurement in measurements:
+            collected = self._collect()
+            for measurement in collected:
                 self._add(measurement)
-            if measurements:
-                ran = sum(measurement.run_seconds for measurement in measurements)
-                self._rate.note(self._ledger.elapsed, len(measurements), ran)
-            self._tell(measurements)
+            measured = [measurement for measurement in collected if not measurement.lost]
+            self._submitted -= len(collected) - len(measured)
+            if measured:
+                ran = sum(measurement.run_seconds for measurement in measured)
+                self._rate.note(self._ledger.elapsed, len(measured), ran)
+            self._tell(measured)
+            if len(self._board.losses) >= LOST_IN_A_ROW:
+                self._stop = Stop.MACHINE
+                return
         self._stop = self._stop or Stop.SECONDS
 
     def _compare(self) -> None:
@@ -158,7 +165,7 @@ class Tuner:
         lucky (the winner's curse)."""
         count = self._pace.comparable(self._ledger.elapsed, self._rate.each, self._best())
         leaders = self._board.leaders(count)
-        if len(leaders) < 2 or self._pending():
+        if len(leaders) < 2 or self._pending() or self._stop is Stop.MACHINE:
             return
         self._submit(leaders, final=True)
         self._report("final", None)
@@ -277,6 +284,7 @@ class Tuner:
                     trials_allowed=self._trials,
                     resumed=board.resumed,
                     pending=self._pending(),
+                    lost=board.lost,
                     failures=dict(board.failures),
                     best=board.best,
                     latest=latest,
@@ -294,6 +302,8 @@ class Tuner:
             stopped=self._stop or Stop.TRIALS,
             trials=board.trials,
             resumed=board.resumed,
+            lost=board.lost,
+            lacking=board.losses[-1].error_text if board.losses else "",
             failures=dict(board.failures),
             history=tuple(board.history),
             seconds=ledger.elapsed,

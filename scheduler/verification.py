@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from measure.failures import MACHINE
 from measure.measurement import Candidate, ErrorKind, Job, new_job_id
 from measure.telling import telling
 from spaces.operators import workload as make_workload
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 BATCH = 8  # kernels of one library: compiling one alone costs several times as much
 LARGEST = 2**26  # multiply-adds emulated for one schedule: some 2 s, over all interleavings
 STEP = 256  # extents are shortened by multiples of the largest tile
-REFUSALS = (ErrorKind.REJECTED, ErrorKind.COMPILE_TIMEOUT)
+REFUSALS = MACHINE | {ErrorKind.REJECTED}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of one schedule; a refused one (it spills, say) is not wrong, but unproven."""
+    """What came of one schedule; a refused one (it spills, say, or the machine failed) is not
+    wrong, but unproven."""
 
     schedule: Schedule
     error_kind: ErrorKind | None = None
@@ -47,7 +49,7 @@ class Verdict:
 
     @property
     def refused(self) -> bool:
-        """Whether it never ran, for its resources."""
+        """Whether it never ran to its end, for its resources or those of the machine."""
         return self.error_kind in REFUSALS
 
 

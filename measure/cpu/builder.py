@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measure.cpu.compilation import SHARED, Compilation, Compilations
+from measure.failures import compile_failure
 from measure.host.directories import RunDirectory
 from measure.interfaces import Built
-from measure.measurement import Candidate, ErrorKind
+from measure.measurement import Candidate
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
@@ -85,7 +86,11 @@ class CBuilder:
 
     def _build_unit(self, kernels: list[Kernel]) -> _Unit:
         path = self._directory.path / f"unit{next(self._numbers)}.so"
-        outcome = self._compile(unit_text(kernels), path, self._time_limit * len(kernels) ** 0.5)
+        limit = self._time_limit * len(kernels) ** 0.5
+        try:
+            outcome = self._compile(unit_text(kernels), path, limit)
+        except OSError as error:  # of this machine: a full disk, no more processes
+            outcome = Compilation(False, 0.0, text=f"cannot compile: {error.strerror}")
         return _Unit(tuple(kernels), path, outcome)
 
     def _compile(self, text: str, path: Path, limit: float) -> Compilation:
@@ -99,9 +104,8 @@ class CBuilder:
         built = Built(candidate, unit.path, share, toolchain=self._toolchain)
         if outcome.ok:
             return built
-        kind = ErrorKind.COMPILE_TIMEOUT if outcome.timed_out else ErrorKind.COMPILE
-        text = outcome.text or "compiled for too long"
-        return replace(built, binary=None, error_kind=kind, error_text=text)
+        kind = compile_failure(outcome.text, outcome.timed_out)
+        return replace(built, binary=None, error_kind=kind, error_text=outcome.text)
 
 
 def unit_text(kernels: Sequence[Kernel]) -> str:

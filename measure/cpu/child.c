@@ -108,7 +108,7 @@ static void create_zones(void) {
   const plan *p = own.p;
   if (zone_create(&own.output, p->output_name, p->output_bytes) ||
       zone_create(&own.workspace, "the workspace", own.c->workspace_bytes))
-    fail("out_of_memory", "no memory for output and workspace (%zu bytes)",
+    fail("device_error", "no memory for output and workspace (%zu bytes)",
          p->output_bytes + own.c->workspace_bytes);
   zone_paint(&own.output);
   zone_paint(&own.workspace);
@@ -122,11 +122,11 @@ static void create_zones(void) {
 
 static void load(void) {
   void *object = dlopen(own.c->path, RTLD_NOW | RTLD_LOCAL);
-  if (!object) fail("compile_error", "cannot load the object: %s", dlerror());
+  if (!object) fail("device_error", "cannot load the object: %s", dlerror());
   own.call = (kernel)dlsym(object, own.c->entry);
   if (!own.call) fail("compile_error", "the object has no entry %s", own.c->entry);
   own.runtime = tw_runtime_create(own.p->threads, own.p->cpu);
-  if (!own.runtime) fail("out_of_memory", "no memory for the thread pool");
+  if (!own.runtime) fail("device_error", "no memory for the thread pool");
 }
 
 /* -- checking and timing ------------------------------------------------------------------ */

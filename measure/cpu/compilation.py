@@ -60,9 +60,12 @@ class Compilations:
             self._running.add(process.pid)
         status, seconds, timed_out = self._wait(process.pid, limit)
         process.returncode = status
-        text = "" if status == 0 else _useful_lines(log.read_text(errors="replace"), directory)
+        words = log.read_text(errors="replace")
         log.unlink()
-        return Compilation(status == 0, seconds, timed_out, text)
+        if status == 0:
+            return Compilation(True, seconds)
+        ended = f"no end within {limit:g} s" if timed_out else _ending(status)
+        return Compilation(False, seconds, timed_out, _useful_lines(words, directory) or ended)
 
     def close(self) -> None:
         """Kill what is running; later runs fail at once. Idempotent."""
@@ -86,6 +89,11 @@ class Compilations:
             self._running.discard(process)
         code = os.waitstatus_to_exitcode(status)
         return code, usage.ru_utime + usage.ru_stime, timed_out
+
+
+def _ending(status: int) -> str:
+    how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with {status}"
+    return f"the compiler {how} without a word"
 
 
 def _kill_group(process: int) -> None:

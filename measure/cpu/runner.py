@@ -30,6 +30,7 @@ from spaces.workload import Workload
 MEMORY_BYTES = 512 << 20  # that a candidate may allocate beside its buffers
 MAX_CANDIDATES = 256  # of one server, as plan.h has it
 GRACE_SECONDS = 30.0  # that a line of the server may come late
+LOOK_SECONDS = 0.5  # after which a silent server is looked at
 
 
 class CRunner:
@@ -59,21 +60,13 @@ class CRunner:
         self._lock = threading.Lock()
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        """Measurements in the order of ``built``; what failed to build fails here too."""
+        """Measurements in the order of ``built``."""
         with unpacked(built) as built:
-            return self._run(job, built)
-
-    def _run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        measurements: dict[int, Measurement] = {}
-        for i, b in enumerate(built):
-            if b.binary is None:
-                measurements[i] = _failed_build(b)
-        ready = [i for i in range(len(built)) if i not in measurements]
-        for group in _groups(built, ready, buffer_bytes(job.workload)):
-            records = self._serve(job, [built[i] for i in group])
-            for i, record in zip(group, records, strict=True):
-                measurements[i] = self._measurement(job, built[i], record)
-        return [measurements[i] for i in range(len(built))]
+            return [
+                self._measurement(job, b, record)
+                for group in _groups(built, buffer_bytes(job.workload))
+                for b, record in zip(group, self._serve(job, group), strict=True)
+            ]
 
     def close(self) -> None:
         """Kill the child and all candidates. Idempotent."""
@@ -98,7 +91,7 @@ class CRunner:
     def _serve(self, job: Job, group: Sequence[Built]) -> list[_Record]:
         workload = job.workload
         limit = call_limit(workload.flops, job.best)
-        records = [_Record(time.time()) for _ in group]
+        session = _Session([_Record(time.time()) for _ in group])
         with Problem(self._draw(workload, job.final)) as problem:
             process = self._start(problem.descriptor)
             try:
@@ -107,13 +100,13 @@ class CRunner:
                     process.stdin.write(self._plan(problem, job, group, limit))
                     process.stdin.flush()
                 for words in _lines(process, 2 * limit + GRACE_SECONDS):
-                    _take_event(records, words)
+                    session.take(words)
             finally:
                 with self._lock:
                     _kill_group(process)
                     self._process = None
                 process.communicate()
-        return records
+        return session.end()
 
     def _start(self, descriptor: int) -> subprocess.Popen[str]:
         with self._lock:
@@ -146,18 +139,13 @@ class CRunner:
         return "\n".join(lines) + "\n"
 
     def _measurement(self, job: Job, built: Built, record: _Record) -> Measurement:
-        if not record.samples and not record.error_kind:
-            record.error_kind = ErrorKind.DEVICE
-            record.error_text = "the measuring process ended early"
-        failed = record.error_kind is not None
-        status = Status.ERROR if failed else Status.SLOW if record.slow else Status.OK
         info = dict(built.info or {})
         if record.disturbed:
             info["disturbed_rounds"] = record.disturbed
         return Measurement(
             schedule=built.candidate.schedule,
-            status=status,
-            score=None if failed else score(record.samples),
+            status=record.status,
+            score=score(record.samples) if record.error_kind is None else None,
             samples=tuple(record.samples),
             reference_samples=tuple(record.references),
             clock=self._clock,
@@ -180,61 +168,90 @@ class _Record:
     samples: list[float] = field(default_factory=list)
     references: list[float] = field(default_factory=list)
     disturbed: int = 0
-    slow: bool = False
+    status: Status = Status.OK
     took: float = 0.0
     error_kind: ErrorKind | None = None
     error_text: str = ""
 
+    def fail(self, status: Status, kind: ErrorKind, text: str) -> None:
+        self.status, self.error_kind, self.error_text = status, kind, text
 
-def _take_event(records: list[_Record], words: list[str]) -> None:
-    match words:
-        case ["error", i, kind, *text]:
-            records[int(i)].error_kind = ErrorKind(kind)
-            records[int(i)].error_text = " ".join(text)
-        case ["slow", i, seconds]:
-            records[int(i)].slow = True
-            records[int(i)].samples = [float(seconds)]
-        case ["sample", i, seconds]:
-            records[int(i)].samples.append(float(seconds))
-        case ["took", i, seconds]:
-            records[int(i)].took = float(seconds)
-        case ["reference", seconds]:
-            for record in records:
-                record.references.append(float(seconds))
-        case ["disturbed"]:
-            for record in records:
-                record.disturbed += 1
+
+@dataclass
+class _Session:
+    """What the server has said of all."""
+
+    records: list[_Record]
+    ready: bool = False
+    done: bool = False
+    refusal: str = "the measuring process does not start"
+
+    def take(self, words: list[str]) -> None:
+        """One line of the server."""
+        match words:
+            case ["error" | "lost" as how, i, kind, *text]:
+                status = Status.LOST if how == "lost" else Status.ERROR
+                self.records[int(i)].fail(status, ErrorKind(kind), " ".join(text))
+            case ["slow", i, seconds]:
+                self.records[int(i)].status = Status.SLOW
+                self.records[int(i)].samples = [float(seconds)]
+            case ["sample", i, seconds]:
+                self.records[int(i)].samples.append(float(seconds))
+            case ["took", i, seconds]:
+                self.records[int(i)].took = float(seconds)
+            case ["reference", seconds]:
+                for record in self.records:
+                    record.references.append(float(seconds))
+            case ["disturbed"]:
+                for record in self.records:
+                    record.disturbed += 1
+            case ["ready" | "done" as event]:
+                setattr(self, event, True)
+            case ["refused", *text]:
+                self.refusal = " ".join(text)
+
+    def end(self) -> list[_Record]:
+        """The records, once the server is gone: if it died, who was not done with is lost."""
+        for record in self.records:
+            if not self.done and record.status is Status.OK:
+                if self.ready:
+                    text = "the measuring process died, or fell silent"
+                    record.fail(Status.LOST, ErrorKind.WORKER_LOST, text)
+                else:
+                    record.fail(Status.LOST, ErrorKind.DEVICE, self.refusal)
+        return self.records
 
 
 def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str]]:
-    """The server's lines as words, up to ``done`` or its end, or until none comes in time."""
+    """The server's lines as words, up to its end, or until it was stopped or none comes in time."""
     assert process.stdout is not None
     rest, poller = b"", select.poll()
     poller.register(process.stdout, select.POLLIN)
-    while poller.poll(patience * 1e3):
+    silent_until = time.monotonic() + patience
+    while time.monotonic() < silent_until and not _is_stopped(process):
+        if not poller.poll(LOOK_SECONDS * 1e3):
+            continue
+        silent_until = time.monotonic() + patience
         block = os.read(process.stdout.fileno(), 1 << 16)
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
-            words = line.decode(errors="replace").split()
-            if words == ["done"]:
-                return
-            yield words
+            yield line.decode(errors="replace").split()
         if not block:
             return
 
 
-def _groups(built: Sequence[Built], ready: Sequence[int], limit: int) -> Iterator[list[int]]:
+def _groups(built: Sequence[Built], limit: int) -> Iterator[list[Built]]:
     """Cuts a batch into parts that one server takes and whose buffers are ``limit`` bytes together,
     unless one alone is larger."""
-    group: list[int] = []
+    group: list[Built] = []
     total = 0
-    for i in ready:
-        candidate = built[i].candidate
+    for b in built:
+        candidate = b.candidate
         size = candidate.job.workload.output.bytes + candidate.kernel.workspace_bytes
         if group and (len(group) == MAX_CANDIDATES or total + size > limit):
             yield group
             group, total = [], 0
-        group.append(i)
+        group.append(b)
         total += size
     if group:
         yield group
@@ -257,17 +274,12 @@ def _readable(text: str, workload: Workload) -> str:
     )
 
 
-def _failed_build(built: Built) -> Measurement:
-    return Measurement(
-        schedule=built.candidate.schedule,
-        status=Status.ERROR,
-        error_kind=built.error_kind,
-        error_text=built.error_text,
-        build_seconds=built.seconds,
-        started_at=time.time(),
-        info=dict(built.info or {}),
-        place=Place(platform.node(), toolchain=built.toolchain),
-    )
+def _is_stopped(process: subprocess.Popen[str]) -> bool:
+    """Whether somebody sent SIGSTOP, as a candidate may; nobody will wake it up."""
+    options = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+    with suppress(ChildProcessError):
+        return os.waitid(os.P_PID, process.pid, options) is not None
+    return False
 
 
 def _kill_group(process: subprocess.Popen[str]) -> None:

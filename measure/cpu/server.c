@@ -1,6 +1,8 @@
 /* Measures one batch of candidates: reads a plan (plan.c) and writes one line per event.
 
+     refused TEXT        nothing can be measured     ready            the candidates' turn begins
      error I KIND TEXT   candidate I failed          slow I SECONDS   cut short after this call
+     lost I KIND TEXT    so it did, unless it was the machine's fault
      sample I SECONDS    one time of candidate I     took I SECONDS   wall time spent on it
      reference SECONDS   of the reference kernel     disturbed        the round was repeated
      done
@@ -80,6 +82,15 @@ static void report_error(int i, const char *kind, const char *text) {
   printf("error %d %s %s\n", i, kind, text);
 }
 
+static void report_loss(int i, const char *kind, const char *text) {
+  printf("lost %d %s %s\n", i, kind, text);
+}
+
+static void report_answer(int i) {
+  int lost = !strcmp(answer.error, "device_error");
+  (lost ? report_loss : report_error)(i, answer.error, answer.text);
+}
+
 /* A process that is still silent is killed for its time; one that closed its channel has died. */
 static void report_death(int i, double limit) {
   struct pollfd channel = {contestants[i].channel, POLLIN, 0};
@@ -87,12 +98,12 @@ static void report_death(int i, double limit) {
   int silent = poll(&channel, 1, 0) == 0, status = stop(i);
   if (silent) {
     snprintf(text, sizeof text, "no end within %.3g s", limit);
-    report_error(i, "timeout", text);
+    report_loss(i, "timeout", text);
   } else if (WIFEXITED(status)) {
     snprintf(text, sizeof text, "ended by itself with status %d", WEXITSTATUS(status));
     report_error(i, "crash", text);
   } else if (WTERMSIG(status) == SIGKILL) {
-    report_error(i, "out_of_memory", "killed by the system");
+    report_loss(i, "out_of_memory", "killed by the system");
   } else {
     snprintf(text, sizeof text, "signal %d", WTERMSIG(status));
     report_error(i, "crash", text);
@@ -141,12 +152,12 @@ static void take_checked_calls(int i) {
 static void verify(int i) {
   contestants[i].fastest = INFINITY;
   if (start(i)) {
-    report_error(i, "device_error", "cannot start a process");
+    report_loss(i, "device_error", "cannot start a process");
     return;
   }
   if (!await_answer(i, 2 * p.limit)) return;
   if (answer.kind == REPLY_ERROR) {
-    report_error(i, answer.error, answer.text);
+    report_answer(i);
   } else if (answer.kind == REPLY_SLOW) {
     double again = answer.calls > 1 ? answer.seconds[1] : INFINITY;
     printf("slow %d %.9e\n", i, fmin(answer.seconds[0], again));
@@ -172,7 +183,7 @@ static void sample(int i) {
     return;
   }
   if (answer.kind == REPLY_ERROR) {
-    report_error(i, answer.error, answer.text);
+    report_answer(i);
     stop(i);
     return;
   }
@@ -248,9 +259,12 @@ int main(int count, char **arguments) {
   setvbuf(stdout, NULL, _IOFBF, 1 << 16);
   const char *problem = plan_read(&p);
   if (problem) {
-    fprintf(stderr, "%s\n", problem);
-    return 2;
+    printf("refused %s\n", problem);
+    return fflush(stdout) != 0;
   }
+  reference_seconds(p.wall); /* whoever dies on a machine that computes has not died of it */
+  printf("ready\n");
+  fflush(stdout);
   for (int i = 0; i < p.candidates; i++) timed(verify, i);
   run_rounds();
   for (int i = 0; i < p.candidates; i++) {

@@ -15,6 +15,7 @@ from typing import Any
 
 from measure.cuda.compilation import FLAGS, Compilation, compile_cubin, compiler_version
 from measure.cuda.cubin import read_cubin
+from measure.failures import compile_failure
 from measure.host.cache import CachedFile
 from measure.host.directories import RunDirectory
 from measure.interfaces import Built
@@ -79,16 +80,20 @@ class NvrtcBuilder:
             compilation = self._compiled(device_text(kernel.text) + kernel.text)
         except InputError as error:  # an intrinsic that does not exist
             return failed(ErrorKind.COMPILE, str(error))
-        if compilation.stopped:
-            text = f"compiling took longer than {self._time_limit:g} s"
-            return failed(ErrorKind.COMPILE_TIMEOUT, text)
+        except (OSError, RuntimeError) as error:  # of this machine: a full disk, no memory
+            return failed(ErrorKind.COMPILER_LOST, f"cannot compile: {error}")
         if compilation.cubin is None:
-            return failed(ErrorKind.COMPILE, compilation.log)
+            late = f"compiling took longer than {self._time_limit:g} s"
+            text = late if compilation.stopped else compilation.log
+            return failed(compile_failure(text, compilation.stopped), text)
         info = _resources(compilation.cubin, compilation.log, kernel, self._version)
         if refusal := _refusal(compilation.log, info, launch, self._target):
             return failed(ErrorKind.REJECTED, refusal, info)
         path = self._directory.path / f"{kernel.entry}-{kernel.digest[:16]}.cubin"
-        path.write_bytes(compilation.cubin)
+        try:
+            path.write_bytes(compilation.cubin)
+        except OSError as error:
+            return failed(ErrorKind.COMPILER_LOST, f"cannot keep the cubin: {error.strerror}")
         seconds = time.thread_time() - start
         return Built(candidate, path, seconds, info=info, toolchain=self._toolchain)
 

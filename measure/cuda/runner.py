@@ -1,7 +1,7 @@
 """Verifies and times cubins on the GPU of this machine, in a supervised child.
 
 The child (:mod:`measure.cuda.server`) keeps the GPU's context from batch to batch, for making one
-takes most of a second. An error of the device, a crash or a hang costs one candidate its record
+takes most of a second. An error of the device, a crash or a hang costs one candidate its turn
 and a fresh child, which proves that the device still computes before the others run again.
 """
 
@@ -88,24 +88,15 @@ class CudaRunner:
             )
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        """Measurements in the order of ``built``; what failed to build fails here too."""
-        with unpacked(built) as built:
-            return self._run(job, built)
-
-    def _run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
+        """Measurements in the order of ``built``."""
         started = time.time()
-        answers = {
-            i: _Answer(b.error_kind, b.error_text) for i, b in enumerate(built) if b.binary is None
-        }
-        failed = 0
-        while pending := [i for i in range(len(built)) if i not in answers]:
-            told = self._serve(job, [built[i] for i in pending])
-            answers |= {pending[i]: answer for i, answer in told.items()}
-            failed = 0 if told else failed + 1
-            if failed == STARTS:
-                raise RuntimeError("the measuring process of the GPU ends before it measures")
+        with unpacked(built) as built:
+            answers = self._answers(job, built)
         share = (time.time() - started) / max(len(built), 1)
-        return [self._measurement(job, b, answers[i], started, share) for i, b in enumerate(built)]
+        return [
+            self._measurement(job, b, answer, started, share)
+            for b, answer in zip(built, answers, strict=True)
+        ]
 
     def close(self) -> None:
         """Kill the child. Idempotent."""
@@ -116,29 +107,41 @@ class CudaRunner:
     def _measurement(
         self, job: Job, built: Built, answer: _Answer, started: float, seconds: float
     ) -> Measurement:
-        failed, ran = answer.error_kind is not None, built.binary is not None
         return Measurement(
             schedule=built.candidate.schedule,
-            status=Status.ERROR if failed else Status.SLOW if answer.slow else Status.OK,
-            score=None if failed else steady_score(answer.samples),
+            status=answer.status,
+            score=steady_score(answer.samples) if answer.error_kind is None else None,
             samples=answer.samples,
             reference_samples=answer.references,
-            clock="device" if ran else "",
+            clock="device",
             round=job.round,
             error_kind=answer.error_kind,
             error_text=answer.error_text,
             build_seconds=built.seconds,
-            run_seconds=seconds if ran else 0.0,
+            run_seconds=seconds,
             started_at=started,
             info=dict(built.info or {}),
-            place=self._place(built),
+            place=Place(platform.node(), f"{self._target.model} {self._device}", built.toolchain),
         )
 
-    def _place(self, built: Built) -> Place:
-        device = f"{self._target.model} {self._device}" if built.binary is not None else ""
-        return Place(platform.node(), device, built.toolchain)
-
     # -- the child -------------------------------------------------------------------------
+
+    def _answers(self, job: Job, built: Sequence[Built]) -> list[_Answer]:
+        """What the child says of each of ``built``; those it did not come to are asked again."""
+        answers: dict[int, _Answer] = {}
+        failed = 0
+        while pending := [i for i in range(len(built)) if i not in answers]:
+            try:
+                told = self._serve(job, [built[i] for i in pending])
+            except _NoChildError as error:
+                answers |= dict.fromkeys(pending, _unserved(str(error)))
+                break
+            answers |= {pending[i]: answer for i, answer in told.items()}
+            failed = 0 if told else failed + 1
+            if failed == STARTS:
+                text = "the measuring process of the GPU ends before it measures"
+                answers |= dict.fromkeys(pending, _unserved(text))
+        return [answers[i] for i in range(len(built))]
 
     def _serve(self, job: Job, group: Sequence[Built]) -> dict[int, _Answer]:
         """What the child says of ``group``, by index, without those it did not come to."""
@@ -160,7 +163,7 @@ class CudaRunner:
                 case end:
                     code = self._end()
                     if culprit is not None:
-                        answers[culprit] = _blamed(end, event, code, limit)
+                        answers[culprit] = _loss(end, event, code, limit)
                     return answers
 
     def _ensure_child(self) -> None:
@@ -172,7 +175,7 @@ class CudaRunner:
             if ready.get("event") != "ready":
                 time.sleep(1.0)
         if self._process is None:
-            raise RuntimeError(f"the GPU does not answer any more: {ready.get('text', ready)}")
+            raise _NoChildError(f"the GPU does not answer any more: {ready.get('text', ready)}")
 
     def _start(self) -> dict[str, Any]:
         """A new child's first words."""
@@ -244,33 +247,45 @@ class CudaRunner:
         self._process.wait()
 
 
+class _NoChildError(RuntimeError):
+    """No child starts, or none that finds the device well."""
+
+
 @dataclass(frozen=True)
 class _Answer:
     """What is known of one candidate."""
 
+    status: Status
     error_kind: ErrorKind | None = None
     error_text: str = ""
     samples: tuple[float, ...] = ()
     references: tuple[float, ...] = ()
-    slow: bool = False
 
     @staticmethod
     def of(event: Mapping[str, Any]) -> _Answer:
         kind = event["error_kind"]
+        right = Status.SLOW if event["slow"] else Status.OK
         return _Answer(
+            right if kind is None else Status.ERROR,
             None if kind is None else ErrorKind(kind),
             event["error_text"],
             tuple(event["samples"]),
             tuple(event["references"]),
-            event["slow"],
         )
 
 
-def _blamed(end: str | None, event: Mapping[str, Any], code: int, limit: float) -> _Answer:
-    """Of the candidate at work when the child came to its end."""
+def _unserved(text: str) -> _Answer:
+    """The answer for a candidate that never ran."""
+    return _Answer(Status.LOST, ErrorKind.DEVICE, text)
+
+
+def _loss(end: str | None, event: Mapping[str, Any], code: int, limit: float) -> _Answer:
+    """The answer for the candidate that was running when the child died."""
     if end == "lost":
-        return _Answer(ErrorKind.DEVICE, str(event["text"]))
+        return _Answer(Status.LOST, ErrorKind.WORKER_LOST, str(event["text"]))
     if end == "timeout":
-        return _Answer(ErrorKind.TIMEOUT, f"no answer from the device within {limit:g} s")
+        text = f"no answer from the device within {limit:g} s"
+        return _Answer(Status.LOST, ErrorKind.TIMEOUT, text)
     name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-    return _Answer(ErrorKind.CRASH, f"the measuring process ended by {name}")
+    text = f"the measuring process ended by {name}"
+    return _Answer(Status.LOST, ErrorKind.WORKER_LOST, text)

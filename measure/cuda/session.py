@@ -99,7 +99,7 @@ class Session:
         try:
             trial.call = self._device.bind(kernel, trial.binary, addresses)
         except LoadError as error:
-            trial.error_kind, trial.error_text = ErrorKind.DEVICE, str(error)
+            trial.error_kind, trial.error_text = ErrorKind.REJECTED, str(error)
 
     def judge(self, trial: Trial, protocol: TimingProtocol, best: float) -> None:
         """Run the candidate on a poisoned output, twice if it is fast, and look at what it left.

@@ -59,6 +59,7 @@ class JsonLines:
             stopped=str(result.stopped),
             trials=result.trials,
             resumed=result.resumed,
+            lost=result.lost,
             failures=dict(result.failures),
             seconds=result.seconds,
             overhead=result.overhead,

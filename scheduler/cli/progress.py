@@ -91,8 +91,9 @@ def trials_of(progress: Progress) -> str:
 
 
 def failures_of(run: Progress | TuningResult) -> str:
-    """Failures by kind."""
-    return ", ".join(f"{count} {kind}" for kind, count in run.failures.items()) or "none"
+    """Failures by kind, and how many attempts the machine lost."""
+    counts = {**run.failures, "lost to the machine": run.lost}
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "none"
 
 
 def phase_of(progress: Progress | None) -> str:

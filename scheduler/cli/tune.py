@@ -73,6 +73,10 @@ def tune_command(
         tuner = Tuner(workload, machine, database, executor, seed=seed, space=space)
         result = tuner.run(trials, seconds, patience, show.progress)
         show.result(result)
+    if result.stopped is Stop.MACHINE or (result.best is None and result.lacking):
+        lost = f"{result.lost} attempts lost"
+        say(f"this machine failed, not the kernels: {result.lacking} ({lost})")
+        raise typer.Exit(1)
     if result.best is None:
         failures = ", ".join(f"{count} {kind}" for kind, count in result.failures.items())
         when = (

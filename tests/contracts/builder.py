@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from measure.interfaces import Builder
-from measure.measurement import Candidate, ErrorKind
+from measure.measurement import Candidate, ErrorKind, Status
 
 
 class BuilderContract(ABC):
@@ -51,6 +51,9 @@ class BuilderContract(ABC):
             if b.binary is None:
                 assert b.error_kind is ErrorKind.COMPILE
                 assert b.error_text.strip()
+                failure = b.failure()
+                assert failure.status is Status.ERROR
+                assert failure.place.toolchain == b.toolchain != ""
 
     def test_the_same_candidate_may_come_twice(self, builder: Builder) -> None:
         built = builder.build([self.good("good"), self.good("good")])

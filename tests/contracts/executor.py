@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from measure.interfaces import Executor
-from measure.measurement import Candidate, Job, Measurement, Result, Status
+from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 
 
 def collect(
@@ -85,9 +85,13 @@ class ExecutorContract(ABC):
 
     def test_failures_are_results(self, executor) -> None:
         submit(executor, self.broken("a"), self.crashing("b"), self.good("c"))
-        results = {str(m.schedule): m.status for m in collect(executor)}
-        assert sorted(results.values()) == [Status.ERROR, Status.ERROR, Status.OK]
-        assert next(s for text, s in results.items() if text.endswith("=c")) is Status.OK
+        results = {str(m.schedule).rpartition("=")[2]: m for m in collect(executor)}
+        statuses = [results[name].status for name in "abc"]
+        assert statuses == [Status.ERROR, Status.ERROR, Status.OK]
+        assert results["a"].error_kind is ErrorKind.COMPILE
+        assert results["b"].error_kind is ErrorKind.CRASH
+        assert results["a"].error_text
+        assert results["b"].error_text
 
     def test_waiting_ends_with_the_timeout(self, executor) -> None:
         submit(executor, self.good("good"))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
-from measure.measurement import Candidate, Job
+from measure import retrying
+from measure.cpu.builder import CBuilder
+from measure.cpu.runner import CRunner
+from measure.interfaces import Runner
+from measure.measurement import Candidate, Job, Measurement, Result
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.kernel import Kernel
@@ -68,6 +73,25 @@ def candidate(
     kernel = Kernel("c", name, prelude, source, work.operands, workspace_bytes, workspace_zeroed)
     job = Job("test", work, on or target())
     return Candidate(job, Schedule("written", (("name", name),)), kernel)
+
+
+def measured(
+    candidates: Sequence[Candidate], runner: Runner | None = None, **options
+) -> list[Measurement]:
+    """What becomes of candidates, tried again as an executor does, in their order."""
+    job = replace(candidates[0].job, **options)
+    builder, runner = CBuilder(job.target), runner or CRunner(job.target)
+    try:
+        built = retrying.build(builder, candidates)
+        ready = [b for b in built if b.binary is not None]
+        found = [Result(b.candidate, b.failure()) for b in built if b.binary is None]
+        for results in retrying.run(runner.run, job, ready):
+            found += results
+    finally:
+        runner.close()
+        builder.close()
+    by_name = {result.candidate.schedule: result.measurement for result in found}
+    return [by_name[candidate.schedule] for candidate in candidates]
 
 
 def good(name: str = "good", work: Workload | None = None, **options) -> Candidate:

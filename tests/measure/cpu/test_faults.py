@@ -1,13 +1,15 @@
 """Faults injected for real: each costs one record of the right kind, and the next one runs."""
 
 import re
+import threading
+import time
 
 import pytest
 
-from measure.cpu.builder import CBuilder
+from measure.cpu import runner as cpu_runner
 from measure.cpu.runner import CRunner
-from measure.measurement import ErrorKind
-from tests.measure.cpu.c_kernels import candidate, good, product, target
+from measure.measurement import ErrorKind, Status
+from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured, product, target
 
 GROW = """
   for (;;) {
@@ -116,33 +118,82 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_fault_costs_one_record_and_the_next_candidate_runs(fault):
     faulty, kind, text = FAULTS[fault]
-    builder, runner = CBuilder(target()), CRunner(target())
-    measured = runner.run(faulty.job, builder.build([good("before"), faulty, good("after")]))
-    runner.close()
-    builder.close()
-    assert [m.ok for m in measured] == [True, False, True], [m.error_text for m in measured]
-    assert measured[1].error_kind is kind, measured[1].error_text
-    assert text in measured[1].error_text or re.search(text, measured[1].error_text)
+    found = measured([good("before"), faulty, good("after")])
+    assert [m.ok for m in found] == [True, False, True], [m.error_text for m in found]
+    assert found[1].status is Status.ERROR
+    assert found[1].error_kind is kind, found[1].error_text
+    assert text in found[1].error_text or re.search(text, found[1].error_text)
 
 
 def test_a_fault_of_a_pool_thread_costs_one_record():
     task = "static void task(void *c, int w) { if (w) *(volatile int *)16 = 1; }"
     call = "runtime->parallel(runtime->pool, 2, task, NULL);"
     on = target(min(2, target().cores))
-    builder, runner = CBuilder(on), CRunner(on)
     faulty = candidate("faulty", call, on=on, outside=task)
-    measured = runner.run(faulty.job, builder.build([good("a"), faulty, good("b")]))
-    runner.close()
-    builder.close()
-    assert [m.error_kind for m in measured] == [None, ErrorKind.CRASH, None]
+    found = measured([faulty, good("a"), good("b")])
+    assert [m.error_kind for m in found] == [ErrorKind.CRASH, None, None]
 
 
 def test_a_fault_while_timing_costs_one_record():
     """Right in both checked calls, then it crashes."""
     late = candidate("late", lambda p: f"static int n; {p} if (n++ > 1) abort();")
-    builder, runner = CBuilder(target()), CRunner(target())
-    measured = runner.run(late.job, builder.build([good("before"), late, good("after")]))
-    runner.close()
-    builder.close()
-    assert [m.error_kind for m in measured] == [None, ErrorKind.CRASH, None]
-    assert measured[1].score is None
+    found = measured([good("before"), late, good("after")])
+    assert [m.error_kind for m in found] == [None, ErrorKind.CRASH, None]
+    assert found[1].score is None
+
+
+SIGNALS = "#include <signal.h>\n#include <unistd.h>\n" + PRELUDE
+HOSTILE = {
+    "kills its parent": ("kill(getppid(), SIGKILL); pause();", ErrorKind.CRASH),
+    "stops its parent": ("kill(getppid(), SIGSTOP); pause();", ErrorKind.CRASH),
+    "kills itself": ("kill(getpid(), SIGKILL);", ErrorKind.MEMORY),
+    "stops itself": ("kill(getpid(), SIGSTOP);", ErrorKind.TIMEOUT),
+}
+
+
+@pytest.mark.parametrize("act", HOSTILE)
+def test_who_attacks_the_measuring_processes_stands_alone_in_the_end(act):
+    body, kind = HOSTILE[act]
+    names = [f"good{i}" for i in range(6)]
+    candidates = [good(name) for name in names]
+    candidates.insert(3, candidate("hostile", body, prelude=SIGNALS))
+    start = time.monotonic()
+    found = measured(candidates)
+    assert [m.ok for m in found] == [True] * 3 + [False] + [True] * 3
+    assert (found[3].status, found[3].error_kind) == (Status.ERROR, kind), found[3].error_text
+    assert time.monotonic() - start < 25  # less than the server may be silent for
+
+
+def test_a_batch_loses_nothing_when_its_server_is_killed_from_outside():
+    """As an out-of-memory killer does, time and again."""
+    runner = CRunner(target())
+    killed = 0
+
+    def kill() -> None:
+        nonlocal killed
+        while killed < 3:
+            time.sleep(0.05)
+            process = runner._process
+            if process is not None and process.poll() is None:
+                process.kill()
+                killed += 1
+                time.sleep(0.3)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    found = measured([good(f"g{i}") for i in range(16)], runner, final=True)
+    thread.join()
+    assert killed == 3
+    assert all(m.ok for m in found), [m.error_text for m in found]
+
+
+def test_a_server_that_cannot_run_loses_everything_to_the_machine(tmp_path, monkeypatch):
+    """As a damaged file of the cache does."""
+    broken = tmp_path / "server"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o700)
+    monkeypatch.setattr(cpu_runner, "server_binary", lambda: broken)
+    found = measured([good("a"), good("b")])
+    assert [m.status for m in found] == [Status.LOST, Status.LOST]
+    assert [m.error_kind for m in found] == [ErrorKind.DEVICE, ErrorKind.DEVICE]
+    assert found[0].error_text == "the measuring process does not start"

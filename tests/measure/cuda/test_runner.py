@@ -115,10 +115,11 @@ def test_what_a_kernel_does_beside_its_result_is_found():
     assert [m.error_kind for m in found] == [
         ErrorKind.OUT_OF_BOUNDS,
         ErrorKind.OUT_OF_BOUNDS,
-        ErrorKind.DEVICE,
+        ErrorKind.REJECTED,
         ErrorKind.WRONG,
         None,
     ]
+    assert {m.status for m in found[:4]} == {Status.ERROR}
     texts = [m.error_text for m in found]
     assert texts[0] == "the kernel writes after C"
     assert texts[1] == "the kernel writes to its input B"
@@ -128,12 +129,13 @@ def test_what_a_kernel_does_beside_its_result_is_found():
     assert found[4].status is Status.OK
 
 
-def test_hangs_and_deaths_cost_one_record_each_and_leave_no_process():
+def test_hangs_and_deaths_cost_one_turn_each_and_leave_no_process():
     runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=6)
     hangs, kills = (candidate(n, BODY + f"// {n}\n") for n in ("hangs", "kills"))
     found = measure([candidate("a"), hangs, candidate("b"), kills, candidate("c")], runner)
     kinds = [m.error_kind for m in found]
-    assert kinds == [None, ErrorKind.TIMEOUT, None, ErrorKind.CRASH, None]
+    assert kinds == [None, ErrorKind.TIMEOUT, None, ErrorKind.WORKER_LOST, None]
+    assert [m.status for m in found[1::2]] == [Status.LOST, Status.LOST]
     assert "within 6 s" in found[1].error_text
     assert "SIGSEGV" in found[3].error_text
     assert not _children("measure.cuda.server")
@@ -185,12 +187,14 @@ def test_a_runner_asks_for_the_gpu_it_is_given():
         CudaRunner(TARGET, "tests.measure.cuda.emulated_device:open_nothing", device=3)
 
 
-def test_a_device_that_is_gone_for_good_ends_the_run(monkeypatch):
+def test_a_device_that_is_gone_for_good_blames_no_kernel(monkeypatch):
     runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
     monkeypatch.setenv(emulated_device.BROKEN, "the GPU has fallen off the bus")
     kills = candidate("kills", BODY + "// kills\n")
-    with pytest.raises(RuntimeError, match="not answer any more: the GPU has fallen off the bus"):
-        measure([kills, candidate("good")], runner)
+    found = measure([kills, candidate("good")], runner)
+    assert [m.status for m in found] == [Status.LOST, Status.LOST]
+    assert found[1].error_kind is ErrorKind.DEVICE
+    assert "not answer any more: the GPU has fallen off the bus" in found[1].error_text
 
 
 def test_a_gpu_of_another_kind_is_refused():
