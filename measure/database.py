@@ -14,26 +14,35 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, case, exists, func, or_, select
+from sqlalchemy import Column, Connection, Row, Select, update
 
-from measure.distance import distance
+from measure.described import described_target, described_workload
 from measure.engine import for_writing, name, open_engine, usable
-from measure.inserting import insert
-from measure.jsonl import parse_json, read_records, write_records
-from measure.measurement import Measurement
+from measure.fields import Fields, prose
+from measure.inserting import insert, insert_runs
+from measure.jsonl import parse_json, read_lines, write_lines
+from measure.queries import (
+    nearest_pairs,
+    ranking,
+    ranking_of,
+    records_query,
+    runs_query,
+    summaries_query,
+    trials_query,
+)
 from measure.record import Record
-from measure.rows import JSON, PLAIN, from_row, to_row
-from measure.schema import measurements, targets, workloads
+from measure.rows import from_row, run_from_row
+from measure.run import Run
+from measure.schema import measurements, runs
 from spaces.errors import InputError
-from spaces.operators import workload_from_json
-from spaces.target import Target, target_from_json
+from spaces.target import Target
 from spaces.workload import Workload
 
 _PAGE = 1000
@@ -43,13 +52,15 @@ _PAGE = 1000
 class Summary:
     """What a database knows of one workload on one target.
 
-    ``trials`` counts schedules, however often each was measured; ``failures`` failed attempts.
+    ``trials`` counts schedules, however often each was measured; ``failures`` failed attempts of
+    schedules; ``lost`` attempts that the machine failed.
     """
 
     workload: Workload
     target: Target
     trials: int
     failures: int
+    lost: int
     best: Record | None
 
 
@@ -80,73 +91,86 @@ class Database:
 
     # -- writing ---------------------------------------------------------------------------
 
-    def record(
-        self,
-        workload: Workload,
-        target: Target,
-        space_version: str,
-        measurement: Measurement,
-        session: str = "",
-    ) -> bool:
+    def record(self, record: Record) -> bool:
         """Keep one attempt; on disk on return. False if this very attempt is there already."""
-        return self.record_all(workload, target, space_version, [measurement], session) == 1
+        return self.record_all([record]) == 1
 
-    def record_all(
-        self,
-        workload: Workload,
-        target: Target,
-        space_version: str,
-        measurements: Sequence[Measurement],
-        session: str = "",
-    ) -> int:
+    def record_all(self, records: Sequence[Record]) -> int:
         """Keep attempts that became known together, all of them or none; on disk on return.
 
         Their number, those not counted that are there already. One write to the disk for all.
+        It is also a heartbeat of the runs that they name.
         """
+        if not records:
+            return 0
         now = time.time()
-        return self._add(
-            [Record(workload, target, space_version, m, session, now) for m in measurements]
-        )
+        with self._transaction(writes=True) as connection:
+            new = insert(connection, [replace(record, recorded_at=now) for record in records])
+            _beat(connection, {record.run for record in records if record.run}, now)
+        return new
+
+    def doubt(self, record: Record) -> None:
+        """Mark a record whose score could not be confirmed: from now on it ranks last."""
+        with self._transaction(writes=True) as connection:
+            same = measurements.c.key == record.key
+            connection.execute(update(measurements).where(same).values(doubted=True))
+
+    def begin_run(self, run: Run) -> None:
+        """Keep a run that begins, before the first record that names it."""
+        with self._transaction(writes=True) as connection:
+            insert_runs(connection, [run])
+
+    def beat(self, key: str) -> None:
+        """Note that the run called ``key`` is alive, where it has had nothing to record."""
+        with self._transaction(writes=True) as connection:
+            _beat(connection, {key}, time.time())
+
+    def end_run(self, key: str, reason: str) -> None:
+        """Note that the run called ``key`` has ended now, and why."""
+        now = time.time()
+        with self._transaction(writes=True) as connection:
+            ended = update(runs).where(runs.c.key == key)
+            connection.execute(ended.values(heartbeat=now, ended_at=now, reason=prose(reason)))
 
     def import_jsonl(self, path: str | Path, report: Callable[[str], None] = warnings.warn) -> int:
-        """Add the records of an export that are not here yet; their number.
+        """Add the runs and records of an export that are not here yet; the number of records.
 
         ``report`` is told of a torn last line, which is left out. :class:`InputError` for any
         other fault; what stands before it was imported, and may be imported again.
         """
         added = 0
-        with closing(read_records(Path(path), report)) as records:
-            while page := list(islice(records, _PAGE)):
-                added += self._add(page)
+        with closing(read_lines(Path(path), report)) as lines:
+            while page := list(islice(lines, _PAGE)):
+                with self._transaction(writes=True) as connection:
+                    insert_runs(connection, [line for line in page if isinstance(line, Run)])
+                    records = [line for line in page if isinstance(line, Record)]
+                    added += insert(connection, records) if records else 0
         return added
-
-    def _add(self, records: Sequence[Record]) -> int:
-        rows = [(record.workload, record.target, to_row(record)) for record in records]
-        if not rows:
-            return 0
-        with self._transaction(writes=True) as connection:
-            return insert(connection, rows)
 
     # -- reading ---------------------------------------------------------------------------
 
     def best(
-        self, workload: Workload, target: Target, space_version: str | None = None
+        self, workload: Workload, target: Target, versions: Collection[str] | None = None
     ) -> Record | None:
         """The best-known schedule's record, by one indexed query; None if none is known.
 
-        ``space_version`` asks for measurements of that version of the space only.
+        ``versions`` asks for schedules of these versions of templates only.
         """
         with self._transaction() as connection:
-            row = connection.execute(ranking(workload, target, space_version).limit(1)).first()
+            row = connection.execute(ranking(workload, target, versions).limit(1)).first()
         return None if row is None else self._decode(row)
 
     def best_few(
-        self, workload: Workload, target: Target, count: int, space_version: str | None = None
+        self,
+        workload: Workload,
+        target: Target,
+        count: int,
+        versions: Collection[str] | None = None,
     ) -> list[Record]:
         """The records of at most ``count`` best schedules, best first, each schedule once."""
         found: dict[str, Record] = {}
         with self._transaction() as connection:
-            query = ranking(workload, target, space_version)
+            query = ranking(workload, target, versions)
             rows = connection.execute(query.execution_options(yield_per=64))
             for row in rows:
                 found.setdefault(row.schedule_digest, self._decode(row))
@@ -160,80 +184,37 @@ class Database:
 
         Those are of the same operator and target; see ``measure.distance`` for what is near.
         """
-        measured = (
-            exists()
-            .where(
-                measurements.c.workload_id == workloads.c.id,
-                measurements.c.target_id == targets.c.id,
-                measurements.c.rank_score.is_not(None),
-                targets.c.fingerprint == target.fingerprint,
-            )
-            .correlate(workloads)
-        )
-        query = select(workloads.c.description).where(
-            workloads.c.operator == workload.operator,
-            workloads.c.key != workload.key,
-            measured,
-        )
         with self._transaction() as connection:
-            others = [workload_from_json(parse_json(text)) for (text,) in connection.execute(query)]
-        others.sort(key=lambda other: distance(workload, other))
-        best = (self.best(other, target) for other in others[:count])
-        return [record for record in best if record is not None]
+            ids = nearest_pairs(connection, workload, target, count)
+            best = (connection.execute(ranking_of(id).limit(1)).first() for id in ids)
+            return [self._decode(row) for row in best if row is not None]
 
     def records(
         self, workload: Workload | None = None, target: Target | None = None
     ) -> Iterator[Record]:
         """Every attempt, oldest row first, of one workload or target or of all."""
-        query = _records().order_by(measurements.c.id).limit(_PAGE)
-        if workload is not None:
-            query = query.where(workloads.c.key == workload.key)
-        if target is not None:
-            query = query.where(targets.c.fingerprint == target.fingerprint)
-        last = 0
-        while True:
-            with self._transaction() as connection:  # none stays open between two pages
-                rows = connection.execute(query.where(measurements.c.id > last)).all()
-            yield from map(self._decode, rows)
-            if len(rows) < _PAGE:
-                return
-            last = rows[-1].id
+        for row in self._pages(records_query(workload, target), measurements.c.id):
+            yield self._decode(row)
+
+    def runs(self) -> Iterator[Run]:
+        """Every run, oldest row first."""
+        for row in self._pages(runs_query(), runs.c.id):
+            yield self._decode_run(row)
 
     def trials(self, workload: Workload, target: Target) -> int:
-        """Number of schedules that were tried, however they ended."""
-        query = (
-            select(func.count(measurements.c.schedule_digest.distinct()))
-            .join(workloads)
-            .join(targets)
-            .where(workloads.c.key == workload.key, targets.c.fingerprint == target.fingerprint)
-        )
+        """Number of schedules that were tried, however they ended, but for those lost."""
         with self._transaction() as connection:
-            return connection.execute(query).scalar_one()
+            return connection.execute(trials_query(workload, target)).scalar() or 0
 
     def summaries(self) -> list[Summary]:
         """One summary for each workload and target there are attempts of, in order of workload."""
-        failed = case((measurements.c.error_kind.is_not(None), 1), else_=0)
-        pair = (workloads.c.key, workloads.c.description, targets.c.id, targets.c.description)
-        query = (
-            select(
-                workloads.c.description.label("workload"),
-                targets.c.description.label("target"),
-                func.count(measurements.c.schedule_digest.distinct()).label("trials"),
-                func.sum(failed).label("failures"),
-            )
-            .select_from(measurements)
-            .join(workloads)
-            .join(targets)
-            .group_by(*pair)
-            .order_by(workloads.c.key, targets.c.id)
-        )
         with self._transaction() as connection:
-            rows = connection.execute(query).all()
+            rows = connection.execute(summaries_query()).all()
         return [self._summary(row) for row in rows]
 
     def export_jsonl(self, path: str | Path) -> int:
-        """Write every record to a file, see ``measure.jsonl``; their number."""
-        return write_records(Path(path), self.records())
+        """Write every run and record to a file, see ``measure.jsonl``; the number of records."""
+        return write_lines(Path(path), self.runs(), self.records())
 
     # -- internals -------------------------------------------------------------------------
 
@@ -243,55 +224,47 @@ class Database:
         with usable(self._engine), engine.begin() as connection:
             yield connection
 
+    def _pages(self, query: Select[Any], id: Column[int]) -> Iterator[Row[Any]]:
+        """The rows of a query in the order of their ``id``; no transaction stays open between."""
+        query, last = query.order_by(id).limit(_PAGE), 0
+        while True:
+            with self._transaction() as connection:
+                rows = connection.execute(query.where(id > last)).all()
+            yield from rows
+            if len(rows) < _PAGE:
+                return
+            last = rows[-1].id
+
     def _summary(self, row: Row[Any]) -> Summary:
-        workload = workload_from_json(parse_json(row.workload))
-        target = target_from_json(parse_json(row.target))
-        best = self.best(workload, target)
-        return Summary(workload, target, row.trials, row.failures, best)
+        fields = Fields({name: parse_json(row._mapping[name]) for name in ("workload", "target")})
+        best = None if row.id is None else self._decode(row)
+        return Summary(
+            described_workload(fields),
+            described_target(fields),
+            row.trials,
+            row.failures,
+            row.lost,
+            best,
+        )
 
     def _decode(self, row: Row[Any]) -> Record:
-        try:
+        with self._naming("record", row):
             return from_row(row._asdict())
+
+    def _decode_run(self, row: Row[Any]) -> Run:
+        with self._naming("run", row):
+            return run_from_row(row._asdict())
+
+    @contextmanager
+    def _naming(self, what: str, row: Row[Any]) -> Iterator[None]:
+        try:
+            yield
         except InputError as error:
             raise InputError(
-                f"record {row.id} of database {name(self._engine)} is malformed: {error}"
+                f"{what} {row.id} of database {name(self._engine)} is malformed: {error}"
             ) from None
 
 
-def ranking(workload: Workload, target: Target, space_version: str | None = None) -> Select[Any]:
-    """The query for a workload's attempts on a target that may win, best first.
-
-    Of a schedule that was compared in the end, only the last comparison counts: who has been
-    compared often has been lucky once.
-    """
-    final = measurements.alias("final")
-    compared_since = exists().where(
-        final.c.workload_id == measurements.c.workload_id,
-        final.c.target_id == measurements.c.target_id,
-        final.c.schedule_digest == measurements.c.schedule_digest,
-        final.c.round == "final",
-        or_(measurements.c.round != "final", final.c.started_at > measurements.c.started_at),
-    )
-    query = _records().where(
-        workloads.c.key == workload.key,
-        targets.c.fingerprint == target.fingerprint,
-        measurements.c.rank_score.is_not(None),
-        ~compared_since,
-    )
-    if space_version is not None:
-        query = query.where(measurements.c.space_version == space_version)
-    return query.order_by(measurements.c.rank_score, measurements.c.id)
-
-
-def _records() -> Select[Any]:
-    return (
-        select(
-            *measurements.c["id", "schedule_digest", *PLAIN, *JSON],
-            workloads.c.key.label("workload_key"),
-            workloads.c.description.label("workload"),
-            targets.c.fingerprint,
-            targets.c.description.label("target"),
-        )
-        .join(workloads, measurements.c.workload_id == workloads.c.id)
-        .join(targets, measurements.c.target_id == targets.c.id)
-    )
+def _beat(connection: Connection, keys: Collection[str], now: float) -> None:
+    if keys:
+        connection.execute(update(runs).where(runs.c.key.in_(keys)).values(heartbeat=now))

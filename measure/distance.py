@@ -1,24 +1,40 @@
-"""How alike two workloads are, so that what is known of one can serve the other."""
+"""How alike two workloads are, so that what is known of one can serve the other.
+
+Two texts say all that counts of a workload: its family (all it was made from but the extents of
+its axes) and its extents. The database keeps both, so that finding the nearest of thousands
+makes no workload of any of them.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
+from spaces.canonical import canonical_json
 from spaces.workload import Workload
 
 
-def distance(first: Workload, second: Workload) -> tuple[int, float]:
-    """How far apart two workloads of one operator are; compares as it stands.
+def family(workload: Workload) -> str:
+    """The dtypes, layouts, epilogue and so on of a workload, as the text of a JSON object."""
+    words = {k: v for k, v in workload.parameters if k not in workload.extents}
+    return canonical_json(words)
 
-    First the number of words they differ in (dtypes, layouts, epilogue), a word that only one of
-    them has included; then the Euclidean distance of their shapes in log2 of the extents: 1.0 is
-    one axis twice as long.
+
+def extents(workload: Workload) -> str:
+    """The extents of a workload's axes by name, as the text of a JSON object."""
+    return canonical_json(dict(workload.extents))
+
+
+def words_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
+    """In how many words two families differ, those that only one of them has included."""
+    return sum(one.get(name) != other.get(name) for name in one.keys() | other.keys())
+
+
+def sizes_apart(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    """Euclidean distance of two shapes in log2 of their extents: 1.0 is one axis twice as long.
+
+    An axis that only one of them has is as long as 1 in the other.
     """
-    one, other = _words(first), _words(second)
-    different = sum(one.get(name) != other.get(name) for name in one.keys() | other.keys())
-    ratios = (math.log2(axis.extent / second.extents[axis.name]) for axis in first.axes)
-    return different, math.hypot(*ratios)
-
-
-def _words(workload: Workload) -> dict[str, str]:
-    return {name: value for name, value in workload.parameters if isinstance(value, str)}
+    names = one.keys() | other.keys()
+    return math.hypot(*(math.log2(one.get(name, 1) / other.get(name, 1)) for name in names))

@@ -180,4 +180,10 @@ def _upgrade(engine: Engine, connection: Connection, version: str | None) -> Non
             f"database {name(engine)} has schema {version!r}, this program knows up to {HEAD!r}: "
             "it was made by a newer tilewright"
         ) from None
-    command.upgrade(config, "head")
+    try:
+        command.upgrade(config, "head")
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"database {name(engine)} of schema {version} has a malformed row, and cannot be "
+            f"brought to schema {HEAD}: {error!r:.100}"
+        ) from error

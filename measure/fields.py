@@ -47,6 +47,18 @@ class Fields:
         value, words = self.take(name), [str(word) for word in allowed]
         return value if value in words else self._refuse(name, value, ", ".join(words))
 
+    def flag(self, name: str) -> bool:
+        """True or false."""
+        value = self.take(name)
+        return value if isinstance(value, bool) else self._refuse(name, value, "true, false")
+
+    def integer(self, name: str) -> int:
+        """A whole number of 64 bits."""
+        value = self.take(name)
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST:
+            return value
+        return self._refuse(name, value, "a whole number of 64 bits")
+
     def number(self, name: str) -> float:
         """A finite number; zero has no sign, since not every database keeps it."""
         value = self.take(name)

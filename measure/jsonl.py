@@ -1,8 +1,9 @@
-"""Records in a text file: a header line that names the format, then one JSON object a line.
+"""Runs and records in a text file: a header line that names the format, then a JSON object a line.
 
-Floats keep every bit, so export and import are lossless. A file whose writer was killed ends in
-a torn line: it is reported and left out, and every line before it counts. Any other line that
-is no record makes the file malformed.
+The field ``type`` says which of the two a line is; runs come first. Floats keep every bit, so
+export and import are lossless. A file whose writer was killed ends in a torn line: it is reported
+and left out, and every line before it counts. Any other line that is neither makes the file
+malformed. Files of format 1, which had records only, are still read.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from measure.earlier import present_form
 from measure.record import Record, record_from_json
+from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
 
 FORMAT = "tilewright-measurements"
-VERSION = 1
+VERSION = 2
 
 
-def write_records(path: Path, records: Iterable[Record]) -> int:
-    """Write records to ``path``, which appears when it is complete; their number."""
+def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> int:
+    """Write runs and records to ``path``, which appears when it is complete; how many records."""
     count = 0
     try:
         with tempfile.NamedTemporaryFile(
@@ -31,8 +34,11 @@ def write_records(path: Path, records: Iterable[Record]) -> int:
         ) as file:
             try:
                 file.write(canonical_json({"format": FORMAT, "version": VERSION}) + "\n")
+                for run in runs:
+                    file.write(canonical_json({"type": "run", **run.to_json()}) + "\n")
                 for record in records:
-                    file.write(canonical_json(record.to_json()) + "\n")
+                    line = {"type": "measurement", **record.to_json()}
+                    file.write(canonical_json(line) + "\n")
                     count += 1
                 file.close()
                 os.replace(file.name, path)
@@ -44,15 +50,15 @@ def write_records(path: Path, records: Iterable[Record]) -> int:
     return count
 
 
-def read_records(path: Path, report: Callable[[str], None]) -> Generator[Record]:
-    """The records of a file; ``report`` is told in words of a torn last line.
+def read_lines(path: Path, report: Callable[[str], None]) -> Generator[Run | Record]:
+    """The runs and records of a file; ``report`` is told in words of a torn last line.
 
     Raises :class:`InputError` for a file that cannot be read, that is no such file or is of a
     newer version, and at the first malformed line.
     """
     try:
         with path.open("rb") as file:
-            _check_header(path, file.readline(1 << 12))
+            version = _check_header(path, file.readline(1 << 12))
             for number, line in enumerate(file, start=2):
                 try:
                     data = parse_json(line)
@@ -62,11 +68,22 @@ def read_records(path: Path, report: Callable[[str], None]) -> Generator[Record]
                     report(f"line {number} of {path} is torn and was left out")
                     return
                 try:
-                    yield record_from_json(data)
+                    yield _read_line(data, version)
                 except InputError as error:
                     raise _malformed(path, number, error) from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _read_line(data: Any, version: int) -> Run | Record:
+    if not isinstance(data, dict):
+        raise InputError(f"expected a JSON object, got {data!r:.80}")
+    if version == 1:
+        return record_from_json(present_form(data))
+    kind = data.pop("type", None)
+    if kind not in ("run", "measurement"):
+        raise InputError(f"type={kind!r:.80} is not allowed; allowed: run, measurement")
+    return run_from_json(data) if kind == "run" else record_from_json(data)
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -85,14 +102,15 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON value")
 
 
-def _check_header(path: Path, line: bytes) -> None:
+def _check_header(path: Path, line: bytes) -> int:
+    """The version of the format."""
     try:
         header = parse_json(line)
     except InputError:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise InputError(f"{path} is not an export of tilewright: its first line names no format")
-    if header.get("version") != VERSION:
-        raise InputError(
-            f"{path} has format version {header.get('version')!r}; allowed: up to {VERSION}"
-        )
+    version = header.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise InputError(f"{path} has format version {version!r:.80}; allowed: up to {VERSION}")
+    return version

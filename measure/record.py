@@ -7,18 +7,18 @@ schedule stays data, and a malformed record is refused with the field it fails i
 from __future__ import annotations
 
 import hashlib
-import json
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
+from measure.described import described_target, described_workload
 from measure.fields import Fields
-from measure.measurement import ErrorKind, Measurement, Status
+from measure.measurement import ErrorKind, Measurement, Place, Status
+from measure.run import Proposal
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
-from spaces.operators import workload_from_json
 from spaces.schedule import Schedule
-from spaces.target import Target, target_from_json
+from spaces.target import Target
 from spaces.workload import Workload
 
 ROUNDS = ("search", "final")
@@ -26,16 +26,21 @@ ROUNDS = ("search", "final")
 
 @dataclass(frozen=True)
 class Record:
-    """One attempt: what was measured, on what, with which space, and how it ended.
+    """One attempt: what was measured, on what, by which template, and how it ended.
 
+    ``template_version`` is that of the schedule's own template, see ``Space.version_of``.
+    ``run`` is the key of the run it belongs to, empty for none, and ``proposal`` how that run
+    came to it. ``doubted`` marks a score that a later run could not confirm: it ranks last.
     ``recorded_at`` is Unix time; ``id`` is the row in the database the record was read from.
     """
 
     workload: Workload
     target: Target
-    space_version: str
+    template_version: str
     measurement: Measurement
-    session: str = ""
+    run: str = ""
+    proposal: Proposal | None = None
+    doubted: bool = False
     recorded_at: float = 0.0
     id: int | None = field(default=None, compare=False)
 
@@ -54,7 +59,7 @@ class Record:
         words = (
             self.workload.key,
             self.target.fingerprint,
-            self.space_version,
+            self.template_version,
             self.schedule.key,
             self.measurement.round,
             float(self.measurement.started_at) + 0.0,  # -0.0 is 0.0
@@ -67,7 +72,7 @@ class Record:
         return {
             "workload": self.workload.to_json(),
             "target": self.target.to_json(),
-            "space_version": self.space_version,
+            "template_version": self.template_version,
             "schedule": m.schedule.to_json(),
             "status": str(m.status),
             "score": m.score,
@@ -81,7 +86,10 @@ class Record:
             "run_seconds": m.run_seconds,
             "started_at": m.started_at,
             "info": m.info,
-            "session": self.session,
+            "place": asdict(m.place),
+            "run": self.run,
+            "proposal": None if self.proposal is None else asdict(self.proposal),
+            "doubted": self.doubted,
             "recorded_at": self.recorded_at,
         }
 
@@ -90,11 +98,13 @@ def record_from_json(data: object, id: int | None = None) -> Record:
     """The record that :meth:`Record.to_json` described; :class:`InputError` if malformed."""
     fields = Fields(data)
     record = Record(
-        workload=_workload(canonical_json(fields.description("workload"))),
-        target=_target(canonical_json(fields.description("target"))),
-        space_version=fields.text("space_version"),
+        workload=described_workload(fields),
+        target=described_target(fields),
+        template_version=fields.text("template_version"),
         measurement=_measurement(fields),
-        session=fields.prose("session"),
+        run=fields.prose("run"),
+        proposal=_proposal(fields.take("proposal")),
+        doubted=fields.flag("doubted"),
         recorded_at=fields.number("recorded_at"),
         id=id,
     )
@@ -123,14 +133,27 @@ def _measurement(fields: Fields) -> Measurement:
         run_seconds=fields.number("run_seconds"),
         started_at=fields.number("started_at"),
         info=fields.mapping("info"),
+        place=_place(fields.take("place")),
     )
 
 
-@lru_cache(maxsize=256)
-def _workload(text: str) -> Workload:
-    return workload_from_json(json.loads(text))
+def _place(data: object) -> Place:
+    fields = Fields(data)
+    names = ("host", "device", "toolchain")
+    place = Place(**{name: fields.prose(name) for name in names})
+    fields.finish()
+    return place
 
 
-@lru_cache(maxsize=64)
-def _target(text: str) -> Target:
-    return target_from_json(json.loads(text))
+def _proposal(data: object) -> Proposal | None:
+    if data is None:
+        return None
+    fields = Fields(data)
+    proposal = Proposal(
+        origin=fields.text("origin"),
+        place=fields.integer("place"),
+        mean=fields.optional("mean"),
+        spread=fields.optional("spread"),
+    )
+    fields.finish()
+    return proposal

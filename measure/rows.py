@@ -1,4 +1,4 @@
-"""Records as rows of the ``measurements`` table, and back."""
+"""Records and runs as rows of the tables, and back."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from measure.fields import prose
 from measure.jsonl import parse_json
 from measure.measurement import Measurement
 from measure.record import Record, record_from_json
+from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
 from spaces.schedule import Schedule
@@ -18,10 +19,27 @@ HANDICAP = 1.1
 """How far a schedule without a final measurement must be ahead, see ``measure.database``."""
 
 PLAIN = (
-    *("space_version", "status", "score", "clock", "round", "error_kind", "error_text"),
-    *("build_seconds", "run_seconds", "started_at", "recorded_at", "session"),
+    *("template_version", "status", "score", "clock", "round", "error_kind", "error_text"),
+    *("build_seconds", "run_seconds", "started_at", "recorded_at", "run", "doubted"),
 )
 JSON = ("schedule", "samples", "reference_samples", "info")
+PLACE = ("host", "device", "toolchain")
+PROPOSAL = {
+    "origin": "origin",
+    "place": "place_in_run",
+    "mean": "predicted_mean",
+    "spread": "predicted_spread",
+}
+COLUMNS = (*PLAIN, *JSON, *PLACE, *PROPOSAL.values())
+"""The columns of a record's own, and so not those of its workload, target and ranking."""
+
+_RUN_JSON = ("budget", "versions")
+_RUN_PLAIN = (
+    *("key", "session", "command", "seed", "started_at", "heartbeat", "ended_at", "reason"),
+    *("peak_gflops", "library_seconds"),
+)
+RUN_COLUMNS = (*_RUN_PLAIN, *_RUN_JSON)
+"""The columns of a run's own."""
 
 
 def digest(schedule: Schedule) -> str:
@@ -30,19 +48,19 @@ def digest(schedule: Schedule) -> str:
 
 
 def to_row(record: Record) -> dict[str, Any]:
-    """The columns of a record, but for the ids of its workload and target.
+    """The columns of a record, but for the id of its workload and target.
 
     Raises :class:`InputError` for a record that could not be read back.
     """
     data = record.to_json()
-    data |= {column: prose(data[column]) for column in ("error_text", "session")}
-    try:
-        data = parse_json(canonical_json(data))  # whatever kind of float or mapping it was
-    except TypeError as error:
-        raise InputError(f"a measurement's info must be JSON: {error}") from None
+    data |= {column: prose(data[column]) for column in ("error_text", "run")}
+    data = _as_read(data, "info")
     record_from_json(data)
     row = {column: data[column] for column in PLAIN}
     row |= {column: canonical_json(data[column]) for column in JSON}
+    row |= {column: prose(data["place"][column]) for column in PLACE}
+    proposal = data["proposal"] or dict.fromkeys(PROPOSAL)
+    row |= {column: proposal[name] for name, column in PROPOSAL.items()}
     row |= {"key": record.key, "schedule_digest": digest(record.schedule)}
     return row | {"rank_score": _rank_score(record.measurement)}
 
@@ -52,6 +70,9 @@ def from_row(row: Mapping[str, Any]) -> Record:
     try:
         data = {column: row[column] for column in PLAIN}
         data |= {column: parse_json(row[column]) for column in (*JSON, "workload", "target")}
+        data["place"] = {column: row[column] for column in PLACE}
+        proposal = {name: row[column] for name, column in PROPOSAL.items()}
+        data["proposal"] = None if proposal["origin"] is None else proposal
         record = record_from_json(data, id=row["id"])
     except TypeError as error:
         raise InputError(f"a column has a value of the wrong type: {error}") from None
@@ -59,6 +80,40 @@ def from_row(row: Mapping[str, Any]) -> Record:
     if found != (row["workload_key"], row["fingerprint"], row["schedule_digest"]):
         raise InputError("its keys are not those of its contents")
     return record
+
+
+def run_to_row(run: Run) -> dict[str, Any]:
+    """The columns of a run, but for the id of its workload and target.
+
+    Raises :class:`InputError` for a run that could not be read back.
+    """
+    data = run.to_json()
+    data |= {column: prose(data[column]) for column in ("session", "command", "reason")}
+    data = _as_read(data, "budget and versions")
+    run_from_json(data)
+    row = {column: data[column] for column in _RUN_PLAIN}
+    return row | {column: canonical_json(data[column]) for column in _RUN_JSON}
+
+
+def run_from_row(row: Mapping[str, Any]) -> Run:
+    """The run of a row joined with its workload and target; :class:`InputError` if malformed."""
+    try:
+        data = {column: row[column] for column in _RUN_PLAIN}
+        data |= {column: parse_json(row[column]) for column in (*_RUN_JSON, "workload", "target")}
+        return run_from_json(data)
+    except TypeError as error:
+        raise InputError(f"a column has a value of the wrong type: {error}") from None
+
+
+def _as_read(data: object, free: str) -> Any:
+    """``data`` as it comes back from a database, whatever kind of float or mapping it was.
+
+    ``free`` names the part of it that callers fill as they like.
+    """
+    try:
+        return parse_json(canonical_json(data))
+    except TypeError as error:
+        raise InputError(f"{free} must be JSON: {error}") from None
 
 
 def _rank_score(measurement: Measurement) -> float | None:

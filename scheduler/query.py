@@ -109,7 +109,7 @@ def query(
 def _known(space: Space, database: Database) -> Answer:
     workload, target = space.workload, space.target
     trials = database.trials(workload, target)
-    for record in database.best_few(workload, target, NEIGHBOURS, space.version):
+    for record in database.best_few(workload, target, NEIGHBOURS, space.versions):
         score = record.measurement.score
         if record.schedule in space and score is not None:
             return Answer(space, record.schedule, score, Provenance.MEASURED, trials, record)
@@ -118,7 +118,7 @@ def _known(space: Space, database: Database) -> Answer:
 
 def _transferred(space: Space, database: Database, trials: int) -> Answer | None:
     workload, target = space.workload, space.target
-    older = database.best_few(workload, target, NEIGHBOURS)  # of other versions of the space
+    older = database.best_few(workload, target, NEIGHBOURS)  # of other versions of templates
     for record in (*older, *database.nearest(workload, target, NEIGHBOURS)):
         schedule = space.nearest(record.schedule, np.random.default_rng(0))
         there = _space_of(record, space)

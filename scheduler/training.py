@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,20 +22,23 @@ if TYPE_CHECKING:
 
 
 def examples(database: Database) -> list[Example]:
-    """Every measurement that today's spaces can still make, to learn from."""
+    """Every measurement that today's spaces can still make, to learn from.
+
+    Those that the machine lost or a later run doubts say nothing.
+    """
 
     @cache
-    def version(workload: Workload, target: Target) -> str | None:
+    def versions(workload: Workload, target: Target) -> Collection[str]:
         try:
-            return space_for(workload, target).version
+            return space_for(workload, target).versions
         except InputError:
-            return None
+            return ()
 
     return [
         Example(record.workload, record.target, record.schedule, record.measurement.score)
         for record in database.records()
-        if record.space_version == version(record.workload, record.target)
-        and not record.measurement.lost
+        if record.template_version in versions(record.workload, record.target)
+        and not (record.measurement.lost or record.doubted)
     ]
 
 

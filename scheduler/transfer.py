@@ -43,19 +43,20 @@ def transfer(space: Space, database: Database) -> Transfer | None:
     for nearest in database.nearest(space.workload, space.target, NEIGHBOURS):
         workload, target = nearest.workload, nearest.target
         try:
-            version = space_for(workload, target).version
+            versions = space_for(workload, target).versions
         except InputError:
             continue
         records = (
-            r
-            for r in database.records(workload, target)
-            if r.space_version == version and not r.measurement.lost
+            record
+            for record in database.records(workload, target)
+            if record.template_version in versions
+            and not (record.measurement.lost or record.doubted)
         )
         known += [
             Example(workload, target, record.schedule, record.measurement.score)
             for record in islice(records, ROWS)
         ]
-        for record in database.best_few(workload, target, LEADERS, version):
+        for record in database.best_few(workload, target, LEADERS, versions):
             if (schedule := space.nearest(record.schedule, generator)) is not None:
                 starters.append(schedule)
     model = XGBoostModel()

@@ -13,6 +13,7 @@ import numpy as np
 
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Job, Measurement, new_job_id
+from measure.record import Record
 from measure.telling import telling
 from scheduler.interrupt import Interrupt
 from scheduler.limits import check_memory
@@ -127,7 +128,7 @@ class Tuner:
             measured = [
                 record.measurement
                 for record in self._database.records(self.workload, self.target)
-                if record.space_version == self.space.version and not record.measurement.lost
+                if record.template_version in self.space.versions and not record.measurement.lost
             ]
         self._board.resume(measured)
         self._tell(measured)
@@ -240,10 +241,12 @@ class Tuner:
         if not measurements:
             return []
         with self._work("database"):
-            self._database.record_all(
-                self.workload, self.target, self.space.version, measurements, self._session
-            )
+            self._database.record_all([self._record(measurement) for measurement in measurements])
         return measurements
+
+    def _record(self, measurement: Measurement) -> Record:
+        version = self.space.version_of(measurement.schedule)
+        return Record(self.workload, self.target, version, measurement, self._session)
 
     def _tell(self, measurements: Sequence[Measurement]) -> None:
         with self._work("search"):

@@ -56,10 +56,16 @@ class Space:
 
     # -- schedules and populations ---------------------------------------------------------
 
+    def version_of(self, schedule: Schedule) -> str:
+        """The name and version of the template that makes this schedule, such as
+        ``contraction.2``: part of what makes measurements comparable."""
+        template = self.templates[schedule.template]
+        return f"{template.name}.{template.version}"
+
     @property
-    def version(self) -> str:
-        """Names the templates and their versions: part of what makes measurements comparable."""
-        return ",".join(f"{name}.{t.version}" for name, t in sorted(self.templates.items()))
+    def versions(self) -> frozenset[str]:
+        """Those of all its templates: schedules of other versions are other kernels today."""
+        return frozenset(f"{name}.{t.version}" for name, t in self.templates.items())
 
     @property
     def width(self) -> int:

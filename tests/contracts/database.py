@@ -19,7 +19,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from measure.database import Database
-from measure.measurement import ErrorKind, Measurement, Status
+from measure.measurement import ErrorKind, Measurement, Place, Status
+from measure.record import Record
+from measure.run import Proposal, Run
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.operators import workload
@@ -66,6 +68,30 @@ def measured(number: int, score: float, round: str = "search", at: float = 0.0) 
     )
 
 
+def attempt(measurement: Measurement, workload=WORKLOAD, target=TARGET) -> Record:
+    return Record(workload, target, VERSION, measurement)
+
+
+def lost(number: int) -> Measurement:
+    return Measurement(schedule(number), Status.LOST, error_kind=ErrorKind.DEVICE)
+
+
+def a_run(key: str = "9af0", **more) -> Run:
+    return Run(
+        key,
+        WORKLOAD,
+        TARGET,
+        session="nightly",
+        command="tilewright tune matmul m=64 n=96 k=128",
+        seed=7,
+        budget={"trials": 128, "seconds": 60.0, "patience": None},
+        versions={"tilewright": "0.1.0", "python": "3.11.2"},
+        peak_gflops=64.5,
+        library_seconds=2e-5,
+        **more,
+    )
+
+
 def failed(number: int, kind: ErrorKind = ErrorKind.CRASH) -> Measurement:
     return Measurement(schedule(number), Status.ERROR, error_kind=kind, error_text="signal 11")
 
@@ -91,6 +117,7 @@ attempts = st.builds(
     run_seconds=finite,
     started_at=finite,
     info=st.dictionaries(st.text(), st.integers() | finite | st.text() | st.none()),
+    place=st.builds(Place, *[st.text().map(spelled_out)] * 3),
 )
 
 
@@ -105,17 +132,28 @@ class DatabaseContract:
             yield database
 
     def put(self, database, *attempts, workload=WORKLOAD, target=TARGET):
-        return [database.record(workload, target, VERSION, m) for m in attempts]
+        return [database.record(Record(workload, target, VERSION, m)) for m in attempts]
 
     # -- what is written is read -----------------------------------------------------------
 
     def test_attempts_known_together_are_kept_together(self, database: Database) -> None:
-        several = [measured(1, 3e-3), failed(2), measured(3, 2e-3)]
-        assert database.record_all(WORKLOAD, TARGET, VERSION, several) == 3
-        assert database.record_all(WORKLOAD, TARGET, VERSION, [*several, measured(4, 1e-3)]) == 1
+        several = [attempt(m) for m in (measured(1, 3e-3), failed(2), measured(3, 2e-3))]
+        more = attempt(measured(4, 1e-3))
+        assert database.record_all(several) == 3
+        assert database.record_all([*several, more, more]) == 1
         kept = [record.measurement for record in database.records(WORKLOAD, TARGET)]
-        assert kept == [*several, measured(4, 1e-3)]
-        assert database.record_all(WORKLOAD, TARGET, VERSION, []) == 0
+        assert kept == [record.measurement for record in (*several, more)]
+        assert database.record_all([]) == 0
+
+    def test_one_batch_may_be_of_several_workloads_and_targets(self, database):
+        batch = [
+            attempt(measured(i, 1.0 + i), _shape(m), replace(TARGET, threads=threads))
+            for i, (m, threads) in enumerate([(2, 1), (1, 1), (2, 2), (1, 2), (2, 1)])
+        ]
+        assert database.record_all(batch) == 5
+        assert [record.schedule for record in database.records()] == [r.schedule for r in batch]
+        assert database.trials(_shape(2), TARGET) == 2
+        assert database.trials(_shape(1), replace(TARGET, threads=2)) == 1
 
     def test_empty(self, database):
         assert database.best(WORKLOAD, TARGET) is None
@@ -127,19 +165,25 @@ class DatabaseContract:
 
     def test_a_record_says_all_of_its_measurement(self, database):
         before = time.time()
-        database.record(WORKLOAD, TARGET, VERSION, measured(1, 0.1 + 0.2, at=1.7e9), "monday")
+        said = Record(
+            WORKLOAD,
+            TARGET,
+            VERSION,
+            replace(measured(1, 0.1 + 0.2, at=1.7e9), place=Place("node7", "GPU 3", "gcc 12.2")),
+            run="9af0",
+            proposal=Proposal("evolved", 17, mean=0.75, spread=0.1),
+            doubted=True,
+        )
+        database.record(said)
         (record,) = database.records()
-        assert record.workload == WORKLOAD
-        assert record.target == TARGET
-        assert record.measurement == measured(1, 0.1 + 0.2, at=1.7e9)
-        assert (record.space_version, record.session) == (VERSION, "monday")
+        assert record == replace(said, recorded_at=record.recorded_at)
         assert before <= record.recorded_at <= time.time()
 
     @FEW
     @given(measurement=attempts)
     def test_any_measurement_survives(self, database, measurement):
         known = {record.id for record in database.records()}
-        assume(database.record(WORKLOAD, TARGET, VERSION, measurement))
+        assume(database.record(attempt(measurement)))
         (new,) = (record for record in database.records() if record.id not in known)
         assert new.measurement == measurement
 
@@ -149,6 +193,16 @@ class DatabaseContract:
         assert kinds == list(ErrorKind)
         assert database.best(WORKLOAD, TARGET) is None
         assert database.trials(WORKLOAD, TARGET) == len(ErrorKind)
+
+    def test_what_the_machine_lost_is_kept_and_not_counted(self, database):
+        self.put(database, lost(1), lost(2), replace(lost(1), started_at=1.0))
+        self.put(database, measured(2, 1.0, at=1.0), lost(2), replace(failed(1), started_at=2.0))
+        self.put(database, lost(3), workload=_shape(1))
+        assert database.trials(WORKLOAD, TARGET) == 2
+        assert len(list(database.records(WORKLOAD))) == 5
+        other, summary = database.summaries()
+        assert (summary.trials, summary.failures, summary.lost) == (2, 1, 3)
+        assert (other.workload, other.trials, other.lost, other.best) == (_shape(1), 0, 1, None)
 
     def test_records_of_one_workload_or_target(self, database):
         other = workload("matmul", m=1, n=2, k=3)
@@ -206,6 +260,54 @@ class DatabaseContract:
         database.export_jsonl(tmp_path / "zero.jsonl")
         assert "-0.0" not in (tmp_path / "zero.jsonl").read_text()
 
+    # -- runs ------------------------------------------------------------------------------
+
+    def test_a_run_says_when_it_lived_and_why_it_ended(self, database):
+        run = a_run(started_at=100.0, heartbeat=100.0)
+        database.begin_run(run)
+        assert list(database.runs()) == [run]
+        assert database.summaries() == []
+        before = time.time()
+        database.beat(run.key)
+        (beating,) = database.runs()
+        assert beating == replace(run, heartbeat=beating.heartbeat)
+        assert before <= beating.heartbeat <= time.time()
+        database.end_run(run.key, "trials")
+        (ended,) = database.runs()
+        assert ended.reason == "trials"
+        assert beating.heartbeat <= ended.ended_at == ended.heartbeat <= time.time()
+
+    def test_recording_is_a_heartbeat(self, database):
+        run, other = a_run(heartbeat=1.0), a_run(key="other", heartbeat=1.0)
+        database.begin_run(run)
+        database.begin_run(other)
+        database.record(replace(attempt(measured(1, 1.0)), run=run.key))
+        beats = {run.key: run.heartbeat for run in database.runs()}
+        assert beats["other"] == 1.0
+        assert beats[run.key] == next(database.records()).recorded_at
+
+    def test_a_run_that_could_not_be_read_back_is_not_written(self, database):
+        for change in ({"seed": 2**70}, {"budget": {"path": Path("x")}}, {"key": "\x1b"}):
+            with pytest.raises(InputError):
+                database.begin_run(replace(a_run(), **change))
+        assert list(database.runs()) == []
+
+    def test_runs_are_exported_and_imported(self, database, tmp_path):
+        early, late = tmp_path / "early.jsonl", tmp_path / "late.jsonl"
+        run = a_run(heartbeat=1.0)
+        database.begin_run(run)
+        proposal = Proposal("random", 0)
+        database.record(replace(attempt(measured(1, 1.0)), run=run.key, proposal=proposal))
+        database.export_jsonl(early)
+        database.end_run(run.key, "seconds")
+        database.export_jsonl(late)
+        with Database(tmp_path / "other.db") as other:
+            assert other.import_jsonl(early) == 1
+            for path in (late, early, late):
+                assert other.import_jsonl(path) == 0
+            assert list(other.runs()) == list(database.runs())
+            assert list(other.records()) == list(database.records())
+
     # -- one attempt is one row ------------------------------------------------------------
 
     def test_the_same_attempt_twice_is_one_row(self, database):
@@ -261,7 +363,7 @@ class DatabaseContract:
         assert database.best(WORKLOAD, TARGET).schedule == schedule(2)
 
     def test_only_the_last_comparison_of_a_schedule_counts(self, database):
-        finals = [measured(1, 1.0, "final", 2.0), measured(1, 0.8, "final", 1.0)]
+        finals = [measured(1, 0.8, "final", 2.0), measured(1, 1.0, "final", 1.0)]
         self.put(database, measured(1, 0.7), *finals, measured(2, 0.9, "final", 1.0))
         found = database.best_few(WORKLOAD, TARGET, 9)
         assert [(r.schedule, r.measurement.score) for r in found] == [
@@ -271,16 +373,47 @@ class DatabaseContract:
 
     def test_a_schedule_found_wrong_when_compared_again_is_out(self, database):
         wrong = replace(failed(1, ErrorKind.WRONG), round="final", started_at=2.0)
-        self.put(database, wrong, measured(1, 0.5, "final", 1.0), measured(2, 1.0))
+        self.put(database, measured(1, 0.5, "final", 3.0), wrong, measured(2, 1.0))
         assert database.best(WORKLOAD, TARGET).schedule == schedule(2)
 
-    def test_one_version_of_the_space(self, database):
-        self.put(database, measured(1, 0.5))
-        database.record(WORKLOAD, TARGET, "contraction.2", measured(2, 1.0))
+    def test_a_clock_that_was_ahead_wins_nothing(self, database):
+        self.put(database, measured(1, 1e-9, "final", at=4e9), measured(1, 5e-6, "final", at=2e9))
+        best = database.best(WORKLOAD, TARGET)
+        assert best.measurement.score == 5e-6
+
+    def test_a_final_round_that_the_machine_lost_says_nothing(self, database):
+        self.put(database, measured(1, 0.5), measured(2, 1.0), replace(lost(1), round="final"))
         assert database.best(WORKLOAD, TARGET).schedule == schedule(1)
-        assert database.best(WORKLOAD, TARGET, "contraction.2").schedule == schedule(2)
-        assert database.best(WORKLOAD, TARGET, "contraction.3") is None
-        found = database.best_few(WORKLOAD, TARGET, 9, "contraction.2")
+
+    def test_what_is_doubted_ranks_last(self, database):
+        self.put(database, measured(1, 1e-9, "final"), measured(2, 2.0), measured(3, 1.0))
+        database.doubt(database.best(WORKLOAD, TARGET))
+        found = database.best_few(WORKLOAD, TARGET, 9)
+        assert [(r.schedule["mc"], r.doubted) for r in found] == [(3, False), (2, False), (1, True)]
+        (summary,) = database.summaries()
+        assert summary.best == found[0]
+
+    def test_what_is_doubted_replaces_nothing(self, database):
+        self.put(database, measured(1, 1.0), measured(1, 1e-9, "final"))
+        database.doubt(database.best(WORKLOAD, TARGET))
+        best = database.best(WORKLOAD, TARGET)
+        assert (best.measurement.score, best.doubted) == (1.0, False)
+
+    def test_what_is_doubted_is_not_what_is_known_of_others(self, database):
+        self.put(database, measured(1, 1e-9), workload=_shape(128))
+        self.put(database, measured(1, 1.0), workload=_shape(512))
+        database.doubt(database.best(_shape(128), TARGET))
+        found = database.nearest(_shape(64), TARGET)
+        assert [record.workload for record in found] == [_shape(512)]
+
+    def test_some_versions_of_templates(self, database):
+        self.put(database, measured(1, 0.5))
+        database.record(Record(WORKLOAD, TARGET, "contraction.2", measured(2, 1.0)))
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(1)
+        assert database.best(WORKLOAD, TARGET, ["contraction.2"]).schedule == schedule(2)
+        assert database.best(WORKLOAD, TARGET, ["contraction.3"]) is None
+        assert database.best(WORKLOAD, TARGET, []) is None
+        found = database.best_few(WORKLOAD, TARGET, 9, {"contraction.2", "thin.1"})
         assert [record.schedule for record in found] == [schedule(2)]
 
     # -- what is known of others -----------------------------------------------------------
@@ -419,7 +552,7 @@ class DatabaseContract:
         [
             (lambda line: "{", "line 2 of .* is malformed: not JSON"),
             (lambda line: "[]", "expected a JSON object"),
-            (lambda line: line.replace('"ok"', '"great"'), "allowed: ok, slow, error"),
+            (lambda line: line.replace('"ok"', '"great"'), "allowed: ok, slow, error, lost"),
             (lambda line: line.replace('"m":64', '"m":-64'), "m=-64"),
             (lambda line: line.replace('"clock"', '"watch"'), "'clock' is missing"),
             (lambda line: line.replace('"clock"', '"more":1,"clock"'), "'more' is unknown"),
@@ -444,7 +577,7 @@ class DatabaseContract:
             (lambda line: line.replace("Example", "\\u001b]0;PWNED"), "target='.x1b]0;PWNED CPU'"),
             (lambda line: line.replace("Example", "\\ud800"), "target='.ud800 CPU'"),
             (lambda line: line.replace("relu", "\\u202e"), "workload='.u202e"),
-            (lambda line: line.replace(VERSION, "\\ud800"), "space_version='.ud800' is not"),
+            (lambda line: line.replace(VERSION, "\\ud800"), "template_version='.ud800' is"),
             (lambda line: line.replace('"clock":"cpu"', '"clock":"\\ud800"'), "clock='.ud800' is"),
         ],
     )
@@ -463,7 +596,9 @@ class DatabaseContract:
             ("", "not an export"),
             ('{"a": 1}\n', "not an export"),
             ("\x00\x01", "not an export"),
-            ('{"format":"tilewright-measurements","version":2}\n', "version 2; allowed: up to 1"),
+            ('{"format":"tilewright-measurements","version":3}\n', "version 3; allowed: up to 2"),
+            ('{"format":"tilewright-measurements","version":true}\n', "version True; allowed"),
+            ('{"format":"tilewright-measurements","version":-1}\n', "version -1; allowed"),
         ],
     )
     def test_foreign_files_are_refused(self, database, tmp_path, text, says):
@@ -486,13 +621,13 @@ def write_many(location: str, first: int) -> None:
     """Record fifty attempts; run in processes of their own."""
     with Database(location) as database:
         for number in range(first, first + 50):
-            assert database.record(WORKLOAD, TARGET, VERSION, measured(number, 1.0))
+            assert database.record(attempt(measured(number, 1.0)))
 
 
 def write_for_ever(location: str, first: int) -> None:
     """Record attempts and say each on standard output once it is kept."""
     with Database(location) as database:
-        while database.record(WORKLOAD, TARGET, VERSION, measured(first, 1.0)):
+        while database.record(attempt(measured(first, 1.0))):
             print(first, flush=True)
             first += 1
 

@@ -10,15 +10,19 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from measure.database import Database, ranking
-from measure.record import record_from_json
+from measure.database import Database
+from measure.jsonl import read_lines
+from measure.measurement import Place
+from measure.queries import ranking
+from measure.record import Record
 from measure.schema import HEAD, metadata
 from spaces.errors import InputError
+from spaces.operators import workload
 from tests.contracts.database import (
     TARGET,
-    VERSION,
     WORKLOAD,
     DatabaseContract,
+    attempt,
     failed,
     measured,
     schedule,
@@ -37,8 +41,7 @@ class TestSqlite(DatabaseContract):
 def path(tmp_path):
     """A database of two records."""
     with Database(tmp_path / "tuning.db") as database:
-        database.record(WORKLOAD, TARGET, VERSION, measured(1, 1.0))
-        database.record(WORKLOAD, TARGET, VERSION, failed(2))
+        database.record_all([attempt(measured(1, 1.0)), attempt(failed(2))])
     return tmp_path / "tuning.db"
 
 
@@ -96,6 +99,99 @@ def test_migrations_are_loaded_only_when_needed(path):
         "sys.exit(any(name.startswith('alembic') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program, str(path)], check=False).returncode == 0
+
+
+# -- databases of earlier versions ---------------------------------------------------------
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A database of schema 0001: commit 2324fef tuned it, with a compiler that failed at times."""
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        connection.executescript((GOLDEN / "schema_0001.sql").read_text())
+    return tmp_path / "old.db"
+
+
+def test_a_database_of_schema_0001_keeps_all_it_knows(old):
+    with sqlite3.connect(old) as connection:
+        query = "SELECT id, round, score, samples, error_text FROM measurements"
+        before = connection.execute(query).fetchall()
+    with Database(old) as database:
+        records = list(database.records())
+    after = [(r.id, r.measurement) for r in records]
+    assert [
+        (id, m.round, m.score, json.dumps(m.samples).replace(" ", ""), m.error_text)
+        for id, m in after
+    ] == [tuple(row) for row in before]
+    assert {r.run for r in records} == {"", "monday"}
+    assert {r.measurement.place for r in records} == {Place()}
+
+
+def test_migration_gives_each_record_the_version_of_its_own_template(old):
+    with Database(old) as database:
+        records = list(database.records())
+    assert {r.template_version.rpartition(".")[0] == r.schedule.template for r in records} == {True}
+    cuda = {r.template_version for r in records if r.target.kind == "cuda"}
+    assert cuda <= {"hopper.6", "mma.1", "simt.1"}
+    assert len(cuda) > 1
+
+
+def test_migration_makes_the_keys_of_today(old, tmp_path):
+    with Database(old) as database:
+        assert database.import_jsonl(GOLDEN / "measurements_v1.jsonl") == 0
+        assert database.export_jsonl(tmp_path / "all.jsonl") == len(list(database.records()))
+        assert database.import_jsonl(tmp_path / "all.jsonl") == 0
+        assert database.record(attempt(measured(1, 1.0)))
+        with sqlite3.connect(old) as connection:
+            keys = [
+                key for (key,) in connection.execute("SELECT key FROM measurements ORDER BY id")
+            ]
+        assert keys == [record.key for record in database.records()]
+
+
+def test_migration_asks_again_what_the_machine_may_have_failed(old):
+    with Database(old) as database:
+        failures = [r.measurement for r in database.records() if r.measurement.error_kind]
+        summaries = database.summaries()
+    lost = {(str(m.error_kind), m.error_text) for m in failures if m.lost}
+    kept = {(str(m.error_kind), m.error_text) for m in failures if not m.lost}
+    assert ("compile_error", "No space left on device") in lost
+    assert ("compile_error", "unit.c:3:1: error: expected ';' before 'return'") in kept
+    assert {kind for kind, _ in lost} == {
+        *("compile_error", "compile_timeout", "timeout", "device_error", "crash", "wrong_result"),
+        "out_of_memory",
+    }
+    assert {kind for kind, _ in kept} == {
+        *("compile_error", "crash", "out_of_bounds", "wrong_result"),
+    }
+    assert sum(summary.lost for summary in summaries) == sum(m.lost for m in failures)
+    assert sum(summary.failures for summary in summaries) == sum(not m.lost for m in failures)
+
+
+def test_a_malformed_row_of_an_earlier_version_is_said_in_a_sentence(old):
+    with sqlite3.connect(old) as connection:
+        connection.execute("UPDATE measurements SET schedule = '[]' WHERE id = 3")
+    with pytest.raises(InputError, match="schema 0001 has a malformed row"):
+        Database(old)
+    with sqlite3.connect(old) as connection:
+        tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
+    assert "runs" not in tables
+
+
+def test_the_nearest_of_a_migrated_database(old):
+    with Database(old) as database:
+        target = next(database.records()).target
+        found = database.nearest(workload("matmul", m=24, n=24, k=32), target)
+    assert [record.workload.extents["m"] for record in found] == [24]
+
+
+def test_best_of_a_migrated_database(old):
+    with Database(old) as database:
+        best = {s.workload.key: s.best and s.best.measurement for s in database.summaries()}
+    small = workload("matmul", m=24, n=24, k=24).key
+    half = workload("matmul", m=512, n=512, k=512, dtype="float16").key
+    assert best[small].score == 5.02670529e-07
+    assert (best[half].round, best[half].score) == ("search", 9e-6)
 
 
 # -- foreign and damaged databases ---------------------------------------------------------
@@ -178,7 +274,7 @@ def test_nothing_is_made_where_that_was_not_asked_for(tmp_path):
         ("schedule", schedule(9).key, "keys are not those of its contents"),
         ("samples", "[1, null]", "samples="),
         ("samples", "__import__('os').abort()", "not JSON"),
-        ("status", "great", "allowed: ok, slow, error"),
+        ("status", "great", "allowed: ok, slow, error, lost"),
         ("score", -2.0, "score=-2.0"),
         ("score", None, "needs a score"),
         ("error_kind", "bad luck", "error_kind='bad luck'"),
@@ -210,13 +306,24 @@ def test_a_malformed_description_is_named(path, table, says):
 def test_exports_of_version_1_are_read_for_ever(tmp_path):
     with Database(tmp_path / "new.db") as database:
         assert database.import_jsonl(GOLDEN / "measurements_v1.jsonl") == 3
-        again = tmp_path / "again.jsonl"
-        database.export_jsonl(again)
-        assert again.read_text() == (GOLDEN / "measurements_v1.jsonl").read_text()
         assert database.best(WORKLOAD, TARGET).measurement.score == 0.00125
+        records = list(database.records())
+    assert [record.template_version for record in records] == ["contraction.1"] * 3
+    assert [record.run for record in records] == ["monday", "monday", ""]
+    assert all(record.proposal is None and not record.doubted for record in records)
+
+
+def test_exports_of_version_2_are_read_for_ever(tmp_path):
+    with Database(tmp_path / "new.db") as database:
+        assert database.import_jsonl(GOLDEN / "measurements_v2.jsonl") == 5
+        database.export_jsonl(tmp_path / "again.jsonl")
+    golden = (GOLDEN / "measurements_v2.jsonl").read_text()
+    assert (tmp_path / "again.jsonl").read_text() == golden
 
 
 def test_keys_are_the_same_in_every_version():
-    lines = (GOLDEN / "measurements_v1.jsonl").read_text().splitlines()[1:]
-    keys = [record_from_json(json.loads(line)).key[:16] for line in lines]
-    assert keys == ["48c0e69b2f16e074", "2879ae784ed9d9d6", "4166977d741f8384"]
+    keys = ["48c0e69b2f16e074", "2879ae784ed9d9d6", "986ff57f26b7b6b5"]
+    for version in (1, 2):
+        lines = read_lines(GOLDEN / f"measurements_v{version}.jsonl", pytest.fail)
+        found = [line.key[:16] for line in lines if isinstance(line, Record)]
+        assert found[:3] == keys

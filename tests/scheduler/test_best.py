@@ -16,6 +16,7 @@ import torch
 
 from measure.database import Database
 from measure.measurement import Measurement, Status
+from measure.record import Record
 from scheduler.best import best
 from scheduler.cpu_function import CpuFunction
 from spaces.allowance import agrees, allowed
@@ -242,7 +243,7 @@ def test_what_was_measured_is_what_runs(tmp_path: Path) -> None:
         assert predicted.provenance == "predicted"
         for schedule, latency in ((slow, 2e-6), (fast, 1e-6)):
             measured = Measurement(schedule, Status.OK, latency, (latency,), started_at=1.0)
-            database.record(work, TARGET, space.version, measured)
+            database.record(Record(work, TARGET, space.version_of(schedule), measured))
         call = best(work, TARGET, database)
         assert (call.provenance, call.schedule) == ("measured", fast)
         near = best(workload("matmul", m=24, n=32, k=20), TARGET, database)

@@ -9,7 +9,11 @@ import pytest
 
 from measure.database import Database
 from measure.measurement import Measurement, Status
+from measure.record import Record
 from scheduler.query import Provenance, query
+from spaces.cuda.mma import Mma
+from spaces.cuda.simt import Simt
+from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -37,9 +41,9 @@ def some_schedule(*sizes: int, seed: int = 0) -> Schedule:
 
 
 def put(database, n, schedule, score, version=None, **more):
-    version = version or space_for(square(n), TARGET).version
+    version = version or space_for(square(n), TARGET).version_of(schedule)
     measurement = Measurement(schedule, Status.OK, score, started_at=score, **more)
-    assert database.record(square(n), TARGET, version, measurement)
+    assert database.record(Record(square(n), TARGET, version, measurement))
 
 
 def test_measured(database):
@@ -92,7 +96,7 @@ def test_predicted_is_the_same_each_time(tmp_path):
 
 def test_what_is_not_in_the_space_is_passed_over(database):
     put(database, 64, Schedule("contraction", (("tile_rows", 10**6),)), 1e-9)
-    put(database, 64, Schedule("magic", (("source", "rm -rf"),)), 1e-9)
+    put(database, 64, Schedule("magic", (("source", "rm -rf"),)), 1e-9, version="magic.1")
     put(database, 64, some_schedule(64), 1.0)
     answer = query(square(64), TARGET, database)
     assert (answer.schedule, answer.latency) == (some_schedule(64), 1.0)
@@ -102,6 +106,18 @@ def test_a_measurement_of_another_version_is_only_transferred(database):
     put(database, 64, some_schedule(64), 1.0, version="contraction.0")
     answer = query(square(64), TARGET, database)
     assert (answer.provenance, answer.schedule) == (Provenance.TRANSFERRED, some_schedule(64))
+
+
+def test_only_records_of_the_template_whose_version_rose_are_demoted(database, monkeypatch):
+    work, target = square(512, dtype="float16"), cuda_target("sm_80")
+    space = space_for(work, target)
+    rows = space.sample(np.random.default_rng(0), 64)
+    schedule = next(s for s in map(space.schedule, rows) if s.template == Mma.name)
+    measured = Measurement(schedule, Status.OK, 1e-5, (1e-5,), clock="device", started_at=1.0)
+    database.record(Record(work, target, space.version_of(schedule), measured))
+    for template, expected in ((Simt, Provenance.MEASURED), (Mma, Provenance.TRANSFERRED)):
+        monkeypatch.setattr(template, "version", template.version + 1)
+        assert query(work, target, database).provenance is expected
 
 
 def test_other_targets_do_not_count(database):

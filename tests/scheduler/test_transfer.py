@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 
 from measure.database import Database
 from measure.measurement import Measurement, Status
+from measure.record import Record
 from scheduler.transfer import transfer
 from scheduler.tuner import default_search
 from spaces.operators import workload
@@ -37,7 +38,8 @@ def measure(database, n: int, count: int, version: str | None = None) -> None:
     rows = space.sample(np.random.default_rng(n), count)
     for row, seconds in zip(rows, latency(space, rows), strict=True):
         measurement = Measurement(space.schedule(row), Status.OK, seconds, started_at=1.0)
-        database.record(square(n), TARGET, version or space.version, measurement)
+        own = version or space.version_of(measurement.schedule)
+        database.record(Record(square(n), TARGET, own, measurement))
 
 
 def test_it_ranks_a_new_shape_by_its_neighbours(database):

@@ -11,6 +11,7 @@ import pytest
 
 from measure.database import Database
 from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from measure.record import Record
 from scheduler.evolutionary import EvolutionarySearch
 from scheduler.progress import Progress, Stop, TuningResult
 from scheduler.random_search import RandomSearch
@@ -256,11 +257,11 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been(tmp_path: Path) -> Non
     assert run("one", 16, 16) == run("another", 16, 16)
 
 
-def test_rows_of_another_space_version_are_passed_over(database: Database) -> None:
+def test_rows_of_another_version_are_passed_over(database: Database) -> None:
     space, machine = hills(), MadeUpMachine()
     schedule = next(space.enumerate())
     old = Measurement(schedule, Status.OK, 1e-9, (1e-9,), started_at=1.0)
-    database.record(space.workload, space.target, "hills.0", old)
+    database.record(Record(space.workload, space.target, "hills.0", old))
     result = tuner(space, database, machine).run(trials=16, seconds=60)
     assert result.resumed == 0
     assert result.best is not None

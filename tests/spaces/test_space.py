@@ -221,8 +221,9 @@ def test_decision_columns_are_numbers_where_active():
 
 
 def test_version_names_templates_and_their_versions():
-    assert SPACE.version == "blocks.3,lanes.1"
-    assert make_space(Lanes, Blocks).version == SPACE.version
+    assert SPACE.versions == {"blocks.3", "lanes.1"}
+    found = {s.template: SPACE.version_of(s) for s in SPACE.enumerate()}
+    assert found == {"blocks": "blocks.3", "lanes": "lanes.1"}
 
 
 def test_malformed_templates_are_refused():
