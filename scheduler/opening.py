@@ -1,4 +1,4 @@
-"""Databases as users name them: opened already, or by a path or URL."""
+"""Databases and cost models as users name them: as objects, or by a path or URL."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from costmodel.interfaces import CostModel
 from spaces.errors import InputError, shown
 
 if TYPE_CHECKING:
@@ -29,6 +30,17 @@ def opened(given: Database | str | Path, create: bool = True) -> Iterator[Databa
             yield database
     else:
         raise InputError(f"{shown(given)} is no database; allowed: a Database, a path or a URL")
+
+
+def as_model(given: CostModel | str | Path) -> CostModel:
+    """``given`` itself, or the model at that path; :class:`InputError` if there is none."""
+    if isinstance(given, str | Path):
+        from costmodel.model import XGBoostModel
+
+        return XGBoostModel.load(Path(given))
+    if not hasattr(given, "predict"):
+        raise InputError(f"{shown(given)} is no cost model; allowed: a CostModel or a path")
+    return given
 
 
 def is_missing(location: str | Path) -> bool:

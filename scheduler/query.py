@@ -2,7 +2,8 @@
 
 Measured: the best-known one of this very workload and target. Transferred: that of the nearest
 shape, changed where the rules here ask for it. Predicted: the best of many random ones by the
-roofline. So there is always an answer, and it says which of the three it is.
+roofline, or by a model that the user gives. So there is always an answer, and it says which of the
+three it is.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from costmodel.interfaces import CostModel
 from scheduler.machine import roofline
-from scheduler.opening import is_missing, opened
+from scheduler.opening import as_model, is_missing, opened
 from spaces.errors import InputError
 from spaces.operators import as_workload
 from spaces.registry import space_for
@@ -92,28 +94,31 @@ def query(
     workload: Workload | str,
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
+    model: CostModel | str | Path | None = None,
 ) -> Answer:
     """The best answer for ``workload`` on ``target`` that ``database`` allows.
 
     All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
-    path or URL. A missing file or None is an empty database. Raises :class:`InputError` if it is
-    foreign or damaged, or if no template serves the workload.
+    path or URL. A missing file or None is an empty database. A ``model``, or the path of one,
+    ranks what has to be predicted; without it the roofline does. Raises :class:`InputError` for
+    a foreign or damaged database or model, or if no template serves the workload.
     """
     space = space_for(as_workload(workload), as_target(target))
+    ranks = None if model is None else as_model(model)
     if database is None or (isinstance(database, str | Path) and is_missing(database)):
-        return _predicted(space, trials=0)
+        return _predicted(space, 0, ranks)
     with opened(database, create=False) as known:
-        return _known(space, known)
+        return _known(space, known, ranks)
 
 
-def _known(space: Space, database: Database) -> Answer:
+def _known(space: Space, database: Database, model: CostModel | None) -> Answer:
     workload, target = space.workload, space.target
     trials = database.trials(workload, target)
     for record in database.best_few(workload, target, NEIGHBOURS, space.versions):
         score = record.measurement.score
         if record.schedule in space and score is not None:
             return Answer(space, record.schedule, score, Provenance.MEASURED, trials, record)
-    return _transferred(space, database, trials) or _predicted(space, trials)
+    return _transferred(space, database, trials) or _predicted(space, trials, model)
 
 
 def _transferred(space: Space, database: Database, trials: int) -> Answer | None:
@@ -142,12 +147,13 @@ def _estimate(space: Space, schedule: Schedule) -> float:
     return float(roofline(space.target).latency(space, space.rows([schedule]))[0])
 
 
-def _predicted(space: Space, trials: int) -> Answer:
+def _predicted(space: Space, trials: int, model: CostModel | None) -> Answer:
     population = space.sample(np.random.default_rng(0), SAMPLES)
     if not len(population):
         raise InputError(f"no valid schedule was found for {space.workload}")
     latency = roofline(space.target).latency(space, population)
-    best = int(np.argmin(np.nan_to_num(latency, nan=np.inf)))
+    rank = latency if model is None else -model.predict(space, population)[0]
+    best = int(np.argmin(np.nan_to_num(rank, nan=np.inf)))
     schedule = space.schedule(population[best])
     return Answer(space, schedule, _known_or_none(latency[best]), Provenance.PREDICTED, trials)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from costmodel.interfaces import CostModel
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Job, Measurement, new_job_id
 from measure.record import Record
@@ -18,7 +19,7 @@ from measure.telling import telling
 from scheduler.interrupt import Interrupt
 from scheduler.limits import check_memory
 from scheduler.machine import roofline
-from scheduler.opening import opened
+from scheduler.opening import as_model, opened
 from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, Rate
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
@@ -50,7 +51,8 @@ class Tuner:
     Every result is recorded before anything else is done with it. The first batch is awaited,
     since all that follow profit from it; from then on one is built while another is timed. A
     ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays open for
-    whoever made it; without one each run has its own on this machine.
+    whoever made it; without one each run has its own on this machine. A ``model`` leads the
+    search until enough is measured.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Tuner:
         space: Space | None = None,
         batch: int | None = None,
         session: str = "",
+        model: CostModel | None = None,
     ) -> None:
         self.workload = workload
         self.target = target
@@ -71,7 +74,7 @@ class Tuner:
         telling(workload)  # or else refused before anything is measured
         self._database = database
         self._given_executor = executor
-        self._given_search, self._seed = search, seed
+        self._given_search, self._given_model, self._seed = search, model, seed
         self._batch = batch
         self._session = session
         self._job_id = new_job_id()
@@ -120,7 +123,7 @@ class Tuner:
     def _begin(self) -> None:
         with self._work("search"):
             self._search = self._given_search or default_search(
-                self.space, self._seed, transfer(self.space, self._database)
+                self.space, self._seed, transfer(self.space, self._database), self._given_model
             )
 
     def _resume(self) -> None:
@@ -318,9 +321,11 @@ class Tuner:
         )
 
 
-def default_search(space: Space, seed: int, known: Transfer | None = None) -> Search:
-    """Evolution under the learned model; it begins with what is ``known`` of other shapes, or
-    with the roofline."""
+def default_search(
+    space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
+) -> Search:
+    """Evolution under a model that learns; until it has, under ``model`` if one is given, or one
+    of what is ``known`` of other shapes, or the roofline."""
     from costmodel.model import XGBoostModel
     from scheduler.evolutionary import WARM, EvolutionarySearch
 
@@ -330,10 +335,12 @@ def default_search(space: Space, seed: int, known: Transfer | None = None) -> Se
     def this_space(workload: Workload, target: Target) -> Space:
         return space
 
-    model = XGBoostModel(space_for=this_space)
-    if known is not None:
-        return EvolutionarySearch(space, model, known.model, seed, WARM, known.starters)
-    return EvolutionarySearch(space, model, roofline(space.target, this_space), seed)
+    learned = XGBoostModel(space_for=this_space)
+    prior = model or (known.model if known else None)
+    if prior is not None:
+        starters = known.starters if known else ()
+        return EvolutionarySearch(space, learned, prior, seed, WARM, starters)
+    return EvolutionarySearch(space, learned, roofline(space.target, this_space), seed)
 
 
 def expected_latency(space: Space) -> float:
@@ -360,21 +367,24 @@ def tune(
     seed: int = 0,
     on_progress: OnProgress | None = None,
     executor: Executor | None = None,
+    model: CostModel | str | Path | None = None,
 ) -> TuningResult:
     """Tune ``workload`` on this machine and keep every result in ``database``.
 
     All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
-    path or URL. ``executor`` takes the place of this machine. See :meth:`Tuner.run` for the
-    budgets. Raises :class:`InputError` for bad input.
+    path or URL. ``executor`` takes the place of this machine; ``model``, or the model at that
+    path, leads the search until enough is measured. See :meth:`Tuner.run` for the budgets.
+    Raises :class:`InputError` for bad input.
     """
     workload, target = as_workload(workload), as_target(target)
     _check(trials, seconds, patience, seed)
+    prior = None if model is None else as_model(model)
     with ExitStack() as stack:
         if executor is None:  # says what is missing here before a database is made
             check_memory(workload, target)
             executor = stack.enter_context(closing(local_executor(target)))
         known = stack.enter_context(opened(database))
-        tuner = Tuner(workload, target, known, executor, seed=seed)
+        tuner = Tuner(workload, target, known, executor, seed=seed, model=prior)
         return tuner.run(trials, seconds, patience, on_progress)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import cast
+from typing import Annotated, cast
 
 import typer
 
@@ -18,6 +18,7 @@ from scheduler.cli.text import say
 from scheduler.cli.tune import tune_command
 from scheduler.cli.verify import verify_command
 from spaces.errors import InputError
+from spaces.version import VERSION
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -26,11 +27,39 @@ UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 app = typer.Typer(
     name="tilewright",
-    help="Find the fastest kernel for an operator on the hardware at hand.",
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,  # it would eat what stands in brackets
     pretty_exceptions_enable=False,
     no_args_is_help=True,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"tilewright {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _tilewright(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Find the fastest kernel for an operator on the hardware at hand.
+
+    \b
+    Examples:
+      tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
+      tilewright query matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
+
+    Exit codes: 0 done, 1 no kernel was right, 2 bad input, 130 and 143 interrupted.
+    """
+
+
 app.command("tune")(tune_command)
 app.command("query")(query_command)
 app.command("verify")(verify_command)
@@ -59,9 +88,13 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(f"not enough memory: {error}", BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
+    except UnicodeError as error:
+        return _fail(f"this text cannot be written here: {error}", BAD_INPUT)
     except BrokenPipeError:  # whoever read the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # a full disk below standard output, for example
+        return _fail(str(error), BAD_INPUT)
     return code if isinstance(code, int) else 0
 
 

@@ -15,10 +15,7 @@ from spaces.workload import Workload
 Operator = Annotated[str, typer.Argument(help="What to compute, such as matmul.")]
 Parameters = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="NAME=VALUE...",
-        help='Its parameters: m=512 n=512 k=512 epilogue="relu(x + bias[n])", for example.',
-    ),
+    typer.Argument(metavar="NAME=VALUE...", help="Its parameters, such as m=512 n=512 k=512."),
 ]
 TargetName = Annotated[
     str, typer.Option("--target", help="cpu, cuda (the GPU here), or a named one: cuda:sm_90a.")
@@ -30,6 +27,10 @@ DatabaseName = Annotated[
     str, typer.Option("--db", help="The tuning database: a file, or an SQLAlchemy URL.")
 ]
 Model = Annotated[Path, typer.Argument(help="A model that tilewright train wrote.")]
+ModelOption = Annotated[
+    Path | None,
+    typer.Option("--model", help="A model that tilewright train wrote, to rank schedules by."),
+]
 
 
 class Format(StrEnum):

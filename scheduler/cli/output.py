@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from typing import TextIO
 
 from rich import box
 from rich.console import Console
@@ -15,9 +16,10 @@ from scheduler.cli.text import plain
 WIDE = 240  # columns where nobody looks: files and pipes get whole lines
 
 
-def console() -> Console:
-    """Standard output, as it is now."""
-    return Console(width=None if sys.stdout.isatty() else WIDE, highlight=False)
+def console(stream: TextIO | None = None) -> Console:
+    """Standard output as it is now, or another stream."""
+    stream = stream or sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else WIDE, highlight=False)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -10,6 +10,7 @@ import typer
 from scheduler.cli.options import (
     DatabaseName,
     Format,
+    ModelOption,
     Operator,
     Parameters,
     TargetName,
@@ -33,6 +34,7 @@ def tune_command(
     ] = None,
     db: DatabaseName = "tuning.db",
     seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+    model: ModelOption = None,
     format: Annotated[
         Format, typer.Option(help="table: for people; json: each trial as a line of JSON.")
     ] = Format.TABLE,
@@ -57,6 +59,7 @@ def tune_command(
     from measure.database import Database
     from scheduler.cli.progress import display
     from scheduler.limits import check_memory
+    from scheduler.opening import as_model
     from scheduler.progress import Stop
     from scheduler.tuner import Tuner, local_executor
     from scheduler.yardstick import measure_yardstick
@@ -64,13 +67,14 @@ def tune_command(
 
     check_memory(workload, machine)
     space = space_for(workload, machine)  # says what is wrong before anything is measured or made
+    prior = None if model is None else as_model(model)
     with (
         closing(local_executor(machine)) as executor,
         Database(db) as database,
         display(workload, machine, format, quiet, verbose) as show,
     ):
         show.compare_with(measure_yardstick(workload, machine))
-        tuner = Tuner(workload, machine, database, executor, seed=seed, space=space)
+        tuner = Tuner(workload, machine, database, executor, seed=seed, space=space, model=prior)
         result = tuner.run(trials, seconds, patience, show.progress)
         show.result(result)
     if result.stopped is Stop.MACHINE or (result.best is None and result.lacking):

@@ -36,6 +36,10 @@ def verify_command(
     Kernels of a named GPU, such as cuda:sm_90a, are emulated on the CPU, asynchrony included: no
     GPU is needed, and large shapes are shortened. Those of cpu and cuda run for real. The exit
     code is 1 if any is wrong.
+
+    \b
+    Example:
+      tilewright verify matmul m=100 n=70 k=50 epilogue="relu(x + bias[n])" --target cuda:sm_90a
     """
     workload = parse_workload(operator, parameters)
     machine = detect_target(target, threads)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from costmodel.model import XGBoostModel
 from scheduler.cli.app import run
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -42,18 +45,26 @@ def test_query_what_was_not_measured(tuned, capsys, words, threads, provenance):
     assert schedule in space_for(work, target_from_json(answer["target"]))
 
 
-def test_query_prints_source(tuned, capsys):
+def test_query_prints_source_alone(tuned, tmp_path, capsys):
     path = str(tuned[0])
-    text = ask(capsys, "query", *SMALL, "--db", path, "--source")
-    assert "measured" in text
+    capsys.readouterr()
+    assert run(("query", *SMALL, "--db", path, "--source")) == 0
+    said = capsys.readouterr()
+    assert "measured" in said.err
+    (tmp_path / "kernel.c").write_text(said.out)
+    command = re.search("// Compile: (.*)", said.out).group(1).split()
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
     answer = json.loads(ask(capsys, "query", *SMALL, "--db", path, "--source", "--format", "json"))
-    assert answer["source"] in text
-    assert "tw_runtime" in answer["source"]
+    assert answer["source"] == said.out
 
 
 def test_query_without_a_database_predicts_and_makes_none(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "predicted" in ask(capsys, "query", *SMALL)
+    assert run(("query", *SMALL, "--db", "no/such.db")) == 0
+    said = capsys.readouterr()
+    assert "predicted" in said.out
+    assert one_line(said.err) == "tilewright: there is no database at no/such.db\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -94,6 +105,27 @@ def test_train_and_evaluate(tuned, tmp_path, capsys):
     text = ask(capsys, "evaluate", str(model), "--db", str(tuned[0]))
     for word in ("pairwise", "top-1", "top-5", "recall@1%", "left out", "m=64", "m=96"):
         assert word in text
+
+
+def test_a_model_ranks_what_is_predicted_and_leads_a_search(tuned, here, capsys):
+    ask(capsys, "train", "--db", str(tuned[0]), "--out", "model.ubj")
+    question = ("query", "matmul", "m=80", "n=72", "k=64", "--db", "no.db", "--format", "json")
+    plain, ranked = (
+        json.loads(ask(capsys, *question, *more)) for more in ((), ("--model", "model.ubj"))
+    )
+    assert plain["provenance"] == ranked["provenance"] == "predicted"
+    work, target = workload("matmul", m=80, n=72, k=64), target_from_json(plain["target"])
+    space, model = space_for(work, target), XGBoostModel.load(Path("model.ubj"))
+    schedules = [Schedule.from_json(answer["schedule"]) for answer in (plain, ranked)]
+    scores, _ = model.predict(space, space.rows(schedules))
+    assert scores[1] > scores[0]
+    budget = ("--trials", "4", "--seconds", "100", "--format", "json", "--model", "model.ubj")
+    events = ask(capsys, "tune", *question[1:5], *budget, "--db", "new.db").splitlines()
+    assert json.loads(events[-1])["trials"] == 4
+    for command in ("tune", "query"):
+        assert run((command, *SMALL, "--model", "missing.ubj", "--db", "none.db")) == 2
+        assert "cannot read model missing.ubj" in one_line(capsys.readouterr().err)
+        assert not Path("none.db").exists()
 
 
 def test_doctor(capsys, monkeypatch):

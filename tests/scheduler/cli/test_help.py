@@ -1,0 +1,89 @@
+"""What the command says of itself: help that can be copied, the version, completion."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from importlib import metadata
+
+import pytest
+
+from scheduler.cli.app import app, run
+from scheduler.cli.text import plain
+from spaces.operators import workload
+from spaces.version import VERSION
+from tests.scheduler.cli.command import COMMAND, PATHS, SMALL, ask, finished, one_line
+
+COMMANDS = [command.name for command in app.registered_commands]
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS])
+def test_help_can_be_copied(capsys, command):
+    words = [] if command is None else [command]
+    text = ask(capsys, *words, "--help")
+    assert ask(capsys, *words, "-h") == text
+    for line in re.findall(r"^ +tilewright (\w+ matmul .*)$", text, re.MULTILINE):
+        name, operator, *rest = shlex.split(line.split(">")[0])
+        assert name in COMMANDS
+        made = workload(operator, **dict(w.split("=", 1) for w in rest if w[0] != "-" and "=" in w))
+        assert ("epilogue" in line) == (made.epilogue is not None)
+        if made.epilogue is not None:
+            assert made.epilogue_inputs[0].axes == ("n",)
+    assert "[n]" in text or command not in (None, "tune", "query", "verify")
+
+
+def test_the_version(capsys):
+    assert ask(capsys, "--version") == f"tilewright {VERSION}\n"
+    assert metadata.version("tilewright") == VERSION
+
+
+def test_completion_knows_the_commands(tmp_path):
+    typed = {"COMP_WORDS": "tilewright e", "COMP_CWORD": "1"}
+    typed |= {"PYTHONPATH": PATHS, "_TILEWRIGHT_COMPLETE": "complete_bash"}
+    environment = os.environ | typed
+    done = subprocess.run(COMMAND, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.split() == ["evaluate", "export"], done.stderr
+
+
+def test_no_command_shows_the_help(capsys):
+    assert run([]) == 2
+    said = capsys.readouterr()
+    assert "Usage: tilewright" in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\x1b]0;title\x07 \x1b[31mred", r"\x1b]0;title\x07 \x1b[31mred"),
+        ("lone \ud800, bidi \u202e, C1 \x9b", r"lone \ud800, bidi \u202e, C1 \x9b"),
+        ("two\nlines\r\x08", r"two\nlines\r\x08"),
+        ("naïve 名前", "naïve 名前"),
+    ],
+)
+def test_text_of_strangers_moves_no_cursor(text, shown):
+    assert plain(text) == shown
+
+
+def test_a_full_disk_below_the_output_is_one_line(tmp_path):
+    done = subprocess.run(
+        ["/bin/sh", "-c", '"$@" > /dev/full', "sh", *COMMAND, "query", *SMALL, "--db", "no.db"],
+        env=os.environ | {"PYTHONPATH": PATHS},
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "No space left on device" in one_line(done.stderr.split("\n", 1)[1])
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_are_no_place_for_a_database(tmp_path, closed):
+    words = [*COMMAND, "tune", *SMALL, "--trials", "4", "--db", "x.db"]
+    script = f'"$@" {closed}'
+    environment = os.environ | {"PYTHONPATH": PATHS}
+    done = subprocess.run(["/bin/sh", "-c", script, "sh", *words], env=environment, cwd=tmp_path)
+    assert done.returncode == 0
+    code, out, err = finished("list", "--db", "x.db", cwd=tmp_path)
+    assert (code, "m=64" in out, err) == (0, True, "")
