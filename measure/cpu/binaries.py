@@ -35,13 +35,15 @@ Loaded = TypeVar("Loaded")
 class Build:
     """A binary as what it is made of: C ``sources``, texts by file name, and compiler ``flags``.
 
-    ``host`` identifies the machines that it is for, beside the compiler and the C library.
+    ``host`` identifies the machines that it is for, beside the compiler and the C library;
+    ``supervised`` is whether its compiler is, see :class:`Compilations`.
     """
 
     name: str
     sources: Mapping[str, str]
     flags: Sequence[str]
     host: str = ""
+    supervised: bool = True
 
     @property
     def file(self) -> CachedFile:
@@ -61,7 +63,7 @@ class Build:
             units = [file for file in self.sources if file.endswith(".c")]
             made = run.path / "made"
             command = [compiler.path, *self.flags, *units, "-o", str(made), "-lm", "-ldl"]
-            outcome = Compilations().run(command, run.path, TIME_LIMIT)
+            outcome = Compilations(self.supervised).run(command, run.path, TIME_LIMIT)
             binary = made.read_bytes() if outcome.ok and made.exists() else b""
         if not binary.startswith(BINARY):
             reason = outcome.text or ("it took too long" if outcome.timed_out else "no output")
@@ -108,9 +110,20 @@ def server_binary() -> Path:
     return build.file.program(build.compile)
 
 
+def keeper_binary() -> Path:
+    """The program that supervises others, checked as well."""
+    build = _keeper()
+    return build.file.program(build.compile)
+
+
+@cache
+def _keeper() -> Build:
+    return Build("keeper", _sources("keeper", "reap"), OPTIMISED, supervised=False)
+
+
 @cache
 def _server() -> Build:
-    modules = ("server", "child", "plan", "zone", "compare", "timer", "pool")
+    modules = ("server", "child", "plan", "zone", "compare", "timer", "pool", "reap")
     return Build("server", _sources(*modules), OPTIMISED)
 
 

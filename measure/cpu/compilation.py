@@ -1,4 +1,4 @@
-"""One call of the C compiler: bounded in time and memory, and killable with all it started."""
+"""One call of the C compiler: bounded in time and memory, and ended with all it started."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ import signal
 import subprocess
 import threading
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from measure.cpu.keeper import end, kept
 
 MEMORY_BYTES = 4 << 30
 SHARED = ("-shared", "-fPIC", "-w", "-Wl,-z,defs")
 ERROR_LINES = 5
 ERROR_CHARACTERS = 1000
-
-# POSIX has no other way to limit a process that is not our own without racing with its start.
-# The script is fixed; the command comes as arguments and is never parsed by the shell.
-_LIMITED = 'ulimit -v "$1" 2>/dev/null; ulimit -t "$2"; shift 2; exec "$@"'
 
 
 @dataclass(frozen=True)
@@ -33,9 +30,14 @@ class Compilation:
 
 
 class Compilations:
-    """Runs compilers; :meth:`close` kills those under way, from any thread."""
+    """Runs compilers; :meth:`close` kills those under way, from any thread.
 
-    def __init__(self) -> None:
+    They and what they start are ``supervised``: nothing of them outlives this process, however it
+    ends. Only the supervisor itself has to be built without.
+    """
+
+    def __init__(self, supervised: bool = True) -> None:
+        self._supervised = supervised
         self._running: set[int] = set()
         self._closed = False
         self._lock = threading.Lock()
@@ -44,13 +46,14 @@ class Compilations:
         self, command: Sequence[str | os.PathLike[str]], directory: Path, limit: float
     ) -> Compilation:
         """Run ``command`` in ``directory`` for at most ``limit`` seconds of wall time."""
-        arguments = ["sh", "-c", _LIMITED, "sh", str(MEMORY_BYTES >> 10), str(int(limit) + 1)]
+        if self._supervised:
+            command = kept(command, MEMORY_BYTES, int(limit) + 1)
         log = directory / f"log-{threading.get_ident()}"
         with open(log, "wb") as messages, self._lock:
             if self._closed:
                 return Compilation(False, 0.0, text="cancelled")
             process = subprocess.Popen(
-                [*arguments, *command],
+                command,
                 cwd=directory,
                 stdin=subprocess.DEVNULL,
                 stdout=messages,
@@ -72,7 +75,7 @@ class Compilations:
         with self._lock:
             self._closed = True
             for process in self._running:
-                _kill_group(process)
+                end(process)
 
     def _wait(self, process: int, limit: float) -> tuple[int, float, bool]:
         descriptor = os.pidfd_open(process)
@@ -84,7 +87,7 @@ class Compilations:
             os.close(descriptor)
         with self._lock:
             if timed_out:
-                _kill_group(process)
+                end(process)
             _, status, usage = os.wait4(process, 0)
             self._running.discard(process)
         code = os.waitstatus_to_exitcode(status)
@@ -94,11 +97,6 @@ class Compilations:
 def _ending(status: int) -> str:
     how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with {status}"
     return f"the compiler {how} without a word"
-
-
-def _kill_group(process: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process, signal.SIGKILL)
 
 
 def _useful_lines(text: str, directory: Path) -> str:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from measure.cpu.binaries import server_binary
 from measure.cpu.cores import one_cpu_per_core
+from measure.cpu.keeper import end, kept
 from measure.cpu.memory import buffer_bytes
 from measure.cpu.problem import Problem, index_of
 from measure.inputs import Draw, FreshInputs
@@ -30,7 +31,6 @@ from spaces.workload import Workload
 MEMORY_BYTES = 512 << 20  # that a candidate may allocate beside its buffers
 MAX_CANDIDATES = 256  # of one server, as plan.h has it
 GRACE_SECONDS = 30.0  # that a line of the server may come late
-LOOK_SECONDS = 0.5  # after which a silent server is looked at
 
 
 class CRunner:
@@ -73,7 +73,7 @@ class CRunner:
         with self._lock:
             self._closed = True
             if self._process is not None:
-                _kill_group(self._process)
+                end(self._process.pid)
 
     def _draw(self, workload: Workload, final: bool) -> Draw:
         """Fresh inputs: their magnitudes too, for another workload or at the end."""
@@ -103,7 +103,7 @@ class CRunner:
                     session.take(words)
             finally:
                 with self._lock:
-                    _kill_group(process)
+                    end(process.pid)
                     self._process = None
                 process.communicate()
         return session.end()
@@ -112,7 +112,7 @@ class CRunner:
         with self._lock:
             self._go_on()
             self._process = subprocess.Popen(
-                [server_binary(), str(os.getpid())],
+                kept([server_binary()]),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -223,15 +223,11 @@ class _Session:
 
 
 def _lines(process: subprocess.Popen[str], patience: float) -> Iterator[list[str]]:
-    """The server's lines as words, up to its end, or until it was stopped or none comes in time."""
+    """The server's lines as words, up to its end, or until none comes in time."""
     assert process.stdout is not None
     rest, poller = b"", select.poll()
     poller.register(process.stdout, select.POLLIN)
-    silent_until = time.monotonic() + patience
-    while time.monotonic() < silent_until and not _is_stopped(process):
-        if not poller.poll(LOOK_SECONDS * 1e3):
-            continue
-        silent_until = time.monotonic() + patience
+    while poller.poll(patience * 1e3):
         block = os.read(process.stdout.fileno(), 1 << 16)
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
@@ -272,16 +268,3 @@ def _readable(text: str, workload: Workload) -> str:
     return re.sub(
         r"^@(\d+)", lambda match: f"{output.name}{list(index_of(int(match[1]), output))}", text
     )
-
-
-def _is_stopped(process: subprocess.Popen[str]) -> bool:
-    """Whether somebody sent SIGSTOP, as a candidate may; nobody will wake it up."""
-    options = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
-    with suppress(ChildProcessError):
-        return os.waitid(os.P_PID, process.pid, options) is not None
-    return False
-
-
-def _kill_group(process: subprocess.Popen[str]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -9,8 +9,8 @@
 
    Each candidate has a process of its own, forked from this one, whose memory holds the inputs.
    First all are checked, one after the other; the survivors stay and are timed in shuffled
-   rounds. Everything waits with a timeout. The server dies with its parent, the candidates'
-   processes with the server. */
+   rounds. Everything waits with a timeout. The candidates' processes die with the server, and what
+   they started with them; the server is run by a keeper (keeper.c). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <math.h>
@@ -26,6 +26,7 @@
 
 #include "child.h"
 #include "plan.h"
+#include "reap.h"
 #include "timer.h"
 
 enum { MAX_REFERENCES = 4096, LONG = 10 };
@@ -69,12 +70,20 @@ static int start(int i) {
   return 0;
 }
 
+static int is_contestant(pid_t process) {
+  for (int i = 0; i < p.candidates; i++)
+    if (contestants[i].process == process) return 1;
+  return 0;
+}
+
+/* Ends a contestant, and whatever it started. */
 static int stop(int i) {
   int status = 0;
   kill(contestants[i].process, SIGKILL);
   while (waitpid(contestants[i].process, &status, 0) < 0 && errno == EINTR) continue;
   close(contestants[i].channel);
   contestants[i].process = 0;
+  end_children(is_contestant);
   return status;
 }
 
@@ -252,9 +261,8 @@ static void run_rounds(void) {
   }
 }
 
-int main(int count, char **arguments) {
-  if (count != 2) return 2;
-  die_with((pid_t)atol(arguments[1]));
+int main(void) {
+  adopt_orphans();
   signal(SIGPIPE, SIG_IGN);
   setvbuf(stdout, NULL, _IOFBF, 1 << 16);
   const char *problem = plan_read(&p);

@@ -3,7 +3,9 @@
 import re
 import threading
 import time
+from contextlib import suppress
 
+import psutil
 import pytest
 
 from measure.cpu import runner as cpu_runner
@@ -164,6 +166,30 @@ def test_who_attacks_the_measuring_processes_stands_alone_in_the_end(act):
     assert time.monotonic() - start < 25  # less than the server may be silent for
 
 
+def servers() -> list[psutil.Process]:
+    """The measuring server of this process, without the processes of its candidates."""
+    found = []
+    for keeper in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            found += [p for p in keeper.children() if p.name().startswith("server")]
+    return found
+
+
+def test_a_process_that_hides_in_a_session_of_its_own_is_ended():
+    hide = """
+  static int hidden;
+  if (!hidden++ && !fork()) {
+    setsid();
+    if (!fork()) execlp("sleep", "sleep", "4005", NULL);
+    _exit(0);
+  }
+"""
+    [found] = measured([candidate("hides", lambda p: hide + p, prelude=SIGNALS)])
+    assert found.ok
+    running = psutil.process_iter(["cmdline"])
+    assert not [p for p in running if (p.info["cmdline"] or []) == ["sleep", "4005"]]
+
+
 def test_a_batch_loses_nothing_when_its_server_is_killed_from_outside():
     """As an out-of-memory killer does, time and again."""
     runner = CRunner(target())
@@ -173,9 +199,8 @@ def test_a_batch_loses_nothing_when_its_server_is_killed_from_outside():
         nonlocal killed
         while killed < 3:
             time.sleep(0.05)
-            process = runner._process
-            if process is not None and process.poll() is None:
-                process.kill()
+            for server in servers():
+                server.kill()
                 killed += 1
                 time.sleep(0.3)
 
