@@ -25,7 +25,7 @@ from typing import Any
 from experiments.gpu_matmul.bench import Bench
 from experiments.gpu_matmul.cases import Case, all_cases
 from experiments.gpu_matmul.crew import shared_out
-from experiments.gpu_matmul.summary import draw, in_turn, ratio, summarise
+from experiments.gpu_matmul.summary import FASTEST, draw, in_turn, ratio, summarise
 from measure.cuda.launching import bindings, checked
 from scheduler.doctor import diagnose
 from scheduler.verification import draw as draw_schedules
@@ -41,6 +41,9 @@ VERIFIED = (
     {"m": 640, "n": 512, "k": 1024, "dtype": "float8_e4m3fn", "out": "bfloat16", "b": "col"},
     {"m": 777, "n": 640, "k": 555, "dtype": "float32", "a": "col"},
     {"m": 256, "n": 512, "k": 512, "dtype": "int8", "b": "col", "c": "col"},
+    {"m": 5, "n": 1032, "k": 520, "dtype": "bfloat16", "b": "col", "epilogue": "gelu(x + bias[n])"},
+    {"m": 1, "n": 2048, "k": 4096, "dtype": "float16"},
+    {"m": 1027, "n": 3, "k": 333, "dtype": "float32"},
 )
 DRIVER = Path("/proc/driver/nvidia/version")
 
@@ -117,10 +120,10 @@ def verify(target: Target, schedules: int) -> dict[str, Any]:
 
 def line(name: str, row: dict[str, Any]) -> str:
     """One case in a line."""
-    rates = " ".join(f"{who} {rate:.0f}" for who, rate in row.get("tflops", {}).items())
-    over = ratio(row, "cublas")
-    against = "no time" if over is None else f"{over:.3f} x cuBLAS"
-    return f"{name:34s} {against}, TFLOP/s: {rates} ({row['trials']} trials)"
+    times = " ".join(f"{who} {1e6 * t:.2f}" for who, t in row["median_s"].items())
+    over = ratio(row, FASTEST)
+    against = "no time" if over is None else f"{over:.3f} x the fastest"
+    return f"{name:34s} {against}, us: {times} ({row['trials']} trials)"
 
 
 def machine(target: Target) -> dict[str, Any]:

@@ -54,7 +54,13 @@ def compare(case: Case, ours: Any) -> dict[str, Any]:
     """Our function's largest error, and its time and the libraries', taken in turns."""
     import torch
 
-    from experiments.gpu_matmul.contenders import cublas, largest_error, tensors, triton_call
+    from experiments.gpu_matmul.contenders import (
+        compiled,
+        cublas,
+        largest_error,
+        tensors,
+        triton_call,
+    )
     from experiments.gpu_matmul.timing import interleave
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -62,7 +68,8 @@ def compare(case: Case, ours: Any) -> dict[str, Any]:
     calls = {"tilewright": lambda: ours(a, b, out=c)}
     calls["tilewright"]()
     row: dict[str, Any] = {"max_abs_error": {"tilewright": largest_error(a, b, c)}}
-    makers = {"cublas": cublas, "triton": triton_call}
+    makers = {"cublas": cublas}
+    makers |= {"compiled": compiled} if case.has_few_rows else {"triton": triton_call}
     for name, make in makers.items():
         try:
             calls[name] = make(a, b, torch.empty_like(c))

@@ -19,6 +19,9 @@ LAYERS = (
 )
 """(n, k) of linear layers of language models."""
 ROWS = (32, 64, 128, 2048, 4096)
+FEW_ROWS = (1, 2, 4, 8)
+FEW_ROWS_LAYERS = ((4096, 14336), (14336, 4096))
+FEW_ROWS_TYPES = ("float16", "bfloat16")
 SIDES = (2048, 2047, 2046, 2045, 2044, 2043, 2042, 2039)
 
 
@@ -38,11 +41,18 @@ class Case:
         return f"{self.m}x{self.n}x{self.k} {self.dtype}"
 
     @property
+    def has_few_rows(self) -> bool:
+        """Whether it is little more than a product of a matrix and a vector."""
+        return self.m <= max(FEW_ROWS)
+
+    @property
     def regimes(self) -> tuple[str, ...]:
         """By which the summary groups; a square may be a layer too."""
         found = []
         if (self.n, self.k) in LAYERS and self.m in ROWS and self.dtype == "bfloat16":
             found += ["layers", "layers, m <= 128" if self.m <= 128 else "layers, m >= 2048"]
+        if self.has_few_rows:
+            found.append("rows 1 to 8")
         if self.m == self.n == self.k:
             found.append("squares" if self.m >= 4096 else f"sides about 2048, {self.dtype}")
         return tuple(found)
@@ -54,7 +64,7 @@ class Case:
 
 
 def all_cases() -> list[Case]:
-    """Squares, the forty shapes of layers, and sides that are no multiples of anything."""
+    """Squares, the forty shapes of layers, sides that are no multiples of anything, few rows."""
     squares = [
         Case(side, side, side, dtype, "col")
         for side in (8192, 4096)
@@ -62,4 +72,10 @@ def all_cases() -> list[Case]:
     ]
     layers = [Case(m, n, k, "bfloat16", "col") for n, k in LAYERS for m in ROWS]
     sides = [Case(s, s, s, dtype, "row") for dtype in ("float32", "float16") for s in SIDES]
-    return list(dict.fromkeys([*squares, *layers, *sides]))
+    few = [
+        Case(m, n, k, dtype, "col")
+        for n, k in FEW_ROWS_LAYERS
+        for dtype in FEW_ROWS_TYPES
+        for m in FEW_ROWS
+    ]
+    return list(dict.fromkeys([*squares, *layers, *sides, *few]))

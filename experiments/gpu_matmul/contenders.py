@@ -43,6 +43,14 @@ def triton_call(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Call:
     return lambda: matmul(a, b, c)
 
 
+def compiled(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Call:
+    """torch.compile, which chooses among cuBLAS, Triton templates and code of its own."""
+    torch._dynamo.reset()  # sizes seen before would make these dynamic
+    function = torch.compile(torch.matmul, mode="max-autotune-no-cudagraphs", dynamic=False)
+    function(a, b)
+    return lambda: function(a, b)
+
+
 def largest_error(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, rows: int = 64) -> float:
     """Of ``rows`` random rows of ``c``, against float64."""
     chosen = torch.randperm(a.shape[0], device="cuda")[:rows]

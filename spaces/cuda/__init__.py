@@ -3,5 +3,6 @@
 from spaces.cuda.hopper import Hopper
 from spaces.cuda.mma import Mma
 from spaces.cuda.simt import Simt
+from spaces.cuda.thin import CudaThin
 
-TEMPLATES = (Hopper, Mma, Simt)
+TEMPLATES = (Hopper, Mma, Simt, CudaThin)

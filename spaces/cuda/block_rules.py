@@ -140,13 +140,15 @@ def memory_rules(
     return [
         rule
         for known in (*steps, (*tile, *others, "residency"))
-        for rule in _judged_early(_memory_rules(sizes, target), known, least)
+        for rule in judged_early(_memory_rules(sizes, target), known, least)
     ]
 
 
-def _judged_early(
+def judged_early(
     rules: Sequence[Rule], known: Sequence[str], least: Mapping[str, Value]
 ) -> list[Rule]:
+    """``rules`` as soon as the decisions ``known`` are made; others are as in ``least``."""
+
     def filled(c: Any) -> dict[str, Any]:
         return {**least, **{name: c[name] for name in known}}
 

@@ -25,7 +25,7 @@ def row(ours: float | None, cublas: float, triton: float | None, *regimes: str) 
 
 def test_the_cases_are_those_of_the_comparison():
     cases = all_cases()
-    assert len({case.name for case in cases}) == len(cases) == 6 + 40 - 1 + 16
+    assert len({case.name for case in cases}) == len(cases) == 6 + 40 - 1 + 16 + 16
     layers = [case for case in cases if "layers" in case.regimes]
     assert len(layers) == 40
     assert sum("layers, m <= 128" in case.regimes for case in cases) == 24
@@ -51,6 +51,7 @@ def test_the_summary_names_the_losses():
     assert summary["layers"]["cublas"] == losing
     assert summary["layers"]["triton"]["cases"] == 1
     assert summary["squares"]["cublas"]["losses"] == []
+    assert summary["layers"]["fastest"] == losing
     assert summarise({}) == {}
 
 

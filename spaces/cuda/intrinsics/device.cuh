@@ -79,6 +79,9 @@ template <> TW_INLINE u32 pack2<bf16>(float low, float high) {
 template <class T> TW_INLINE void unpack2(u32 x, float &low, float &high) {
   low = to_float(T{(u16)x}); high = to_float(T{(u16)(x >> 16)});
 }
+template <> TW_INLINE void unpack2<f16>(u32 x, float &low, float &high) {
+  asm("{\n.reg .b16 l, h;\nmov.b32 {l, h}, %2;\ncvt.f32.f16 %0, l;\ncvt.f32.f16 %1, h;\n}" : "=f"(low), "=f"(high) : "r"(x));
+}
 TW_INLINE u32 to_tf32(float x) { u32 r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x)); return r; }
 TW_INLINE u32 float_bits(float x) { return __float_as_uint(x); }
 TW_INLINE float bits_float(u32 x) { return __uint_as_float(x); }
@@ -94,6 +97,26 @@ template <int N, class T> TW_INLINE void store_global(T *to, const T *from) {
 #pragma unroll
   for (int i = 0; i < N; i++) p.value[i] = from[i];
   *(Pack<T, N> *)to = p;
+}
+template <int N, int FETCH, class T> TW_INLINE void load_stream(T *to, const T *from) {
+  static_assert(FETCH == 0 || FETCH == 128 || FETCH == 256, "fetches 0, 128 or 256 bytes into L2");
+  constexpr int BYTES = N * sizeof(T);
+  Pack<T, N> p;
+  u32 *const w = (u32 *)p.value;
+#define TW_STREAM(F)                                                                      \
+  if constexpr (BYTES == 16)                                                              \
+    asm volatile("ld.global.nc.L1::no_allocate" F ".v4.u32 {%0, %1, %2, %3}, [%4];"       \
+                 : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "l"(from));           \
+  else if constexpr (BYTES == 8)                                                          \
+    asm volatile("ld.global.nc.L1::no_allocate" F ".v2.u32 {%0, %1}, [%2];"               \
+                 : "=r"(w[0]), "=r"(w[1]) : "l"(from));                                   \
+  else p = *(const Pack<T, N> *)from;
+  if constexpr (FETCH == 256) { TW_STREAM(".L2::256B") }
+  else if constexpr (FETCH == 128) { TW_STREAM(".L2::128B") }
+  else { TW_STREAM("") }
+#undef TW_STREAM
+#pragma unroll
+  for (int i = 0; i < N; i++) to[i] = p.value[i];
 }
 template <class T> TW_INLINE T load_global(const T *from) { return *from; }
 template <class T> TW_INLINE void store_global(T *to, T value) { *to = value; }

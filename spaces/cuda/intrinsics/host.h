@@ -51,6 +51,7 @@ TW_INLINE u32 to_tf32(float x) { return emulator::float_to_tf32(x); }
 
 // ---- plain memory
 template <int N, class T> TW_INLINE void load_global(T *to, const T *from) { emulator::global_load(to, from, N * sizeof(T)); }
+template <int N, int FETCH, class T> TW_INLINE void load_stream(T *to, const T *from) { emulator::global_load(to, from, N * sizeof(T)); }
 template <int N, class T> TW_INLINE void store_global(T *to, const T *from) { emulator::global_store(to, from, N * sizeof(T)); }
 template <class T> TW_INLINE T load_global(const T *from) { T x; emulator::global_load(&x, from, sizeof(T)); return x; }
 template <class T> TW_INLINE void store_global(T *to, T value) { emulator::global_store(to, &value, sizeof(T)); }

@@ -48,11 +48,14 @@ ARITHMETIC = ("", "x * scale + residual[m, n]")  # functions are float32
 MOST = 3 * 2**20  # multiply-adds of a problem
 
 
-def extents(generator: np.random.Generator) -> tuple[int, int, int]:
-    """Odd ones, ones that TMA can take, and a few small or thin ones."""
+def extents(generator: np.random.Generator, few: bool) -> tuple[int, int, int]:
+    """Odd ones, ones that TMA can take, and a few small ones; with ``few`` rows or columns."""
     while True:
         step = int(generator.choice([1, 8, 16, 64]))
         m, n, k = (int(2 ** generator.uniform(0, 8.6) // step + 1) * step for _ in range(3))
+        if few:
+            m = int(generator.integers(1, 17))
+            m, n = (m, n) if generator.random() < 0.5 else (n, m)
         if m * n * k <= MOST:
             return m, n, k
 
@@ -64,7 +67,7 @@ def problem(generator: np.random.Generator, number: int) -> Space:
     name = TARGETS[-1] if number // len(TYPES) % 2 else generator.choice(TARGETS)
     if source.startswith("float8") and name not in TARGETS[2:]:
         name = TARGETS[-1]
-    m, n, k = extents(generator)
+    m, n, k = extents(generator, few=number % 6 == 0)
     layouts = {operand: str(generator.choice(["row", "col"])) for operand in "abc"}
     epilogue = str(generator.choice(ARITHMETIC if source == "float64" else EPILOGUES))
     if source == "int8":

@@ -5,6 +5,7 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   const u32 s = tw::shared_base();
   float x[4], low, high;
   tw::load_global<4>(x, f);
+  tw::load_stream<4, 128>(x, f);
   tw::store_global<4>(f + 4, x);
   tw::store_global(f + 8, tw::load_global(f + 9));
   tw::load_shared<4>(x, s);

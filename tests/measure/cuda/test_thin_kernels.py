@@ -1,0 +1,162 @@
+"""Kernels of products with few rows: hard cases and planted bugs on the emulator, machine code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from measure.cuda.emulator import Emulator, verify
+from spaces.cuda.target import cuda_target
+from spaces.cuda.thin import CudaThin
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.space import Space
+from tests.measure.cuda.test_block_kernels import ORDERS, instructions
+
+FMA = {
+    "multiply": "fma",
+    "lane_columns": 8,
+    "thread_columns": 8,
+    "thread_depth": 8,
+    "in_flight": 1,
+    "small": "memory",
+    "splits": 1,
+    "warp_columns": 1,
+    "warp_depth": 2,
+    "residency": 1,
+    "fetch": 0,
+    "exchange": "store",
+}
+MMA = {**FMA, "multiply": "mma", "thread_columns": 8, "small": "shared"}
+
+
+def case(values: dict, m: int, n: int, k: int, orders=ORDERS[2], target="sm_89", **options):
+    """The workload, and the kernel of a schedule."""
+    a, b, c = orders
+    work = workload("matmul", m=m, n=n, k=k, a=a, b=b, c=c, **options)
+    hardware = cuda_target(target)
+    space = Space(work, hardware, [CudaThin(work, hardware)])
+    return work, space.lower(Schedule("thin", tuple(values.items())))
+
+
+def hard_cases() -> dict[str, tuple]:
+    cases = {}
+    for i, orders in enumerate(ORDERS):
+        half = ("float16", "bfloat16")[i % 2]
+        m, n = ((5, 200), (200, 3))[i // 2 % 2]
+        way = " ".join(orders)
+        two = {"in_flight": 2, "splits": (1, 2)[i % 2]}
+        cases[f"fma, {way}"] = case(FMA, m, n, 1000, orders, dtype=half)
+        # so that lanes read 64 bytes side by side
+        deep = (orders[1] == "col") if m < n else (orders[0] == "row")
+        odd = {"lane_columns": 2 if deep else 16, "thread_columns": 4}
+        cases[f"fma, odd, {way}"] = case(FMA | two | odd, m, n + 1, 997, orders)
+        cases[f"mma, {way}"] = case(MMA, m, n, 1000, orders, dtype=half)
+        cases[f"mma, two steps, {way}"] = case(MMA | two, m, n, 1024, orders, dtype=half)
+    for dtype, out in (("float64", "float64"), ("int8", "int32"), ("float8_e4m3fn", "bfloat16")):
+        wide = {"thread_columns": 2, "thread_depth": 16}
+        cases[dtype] = case(FMA | wide, 2, 300, 512, dtype=dtype, out=out)
+    fused = {"dtype": "float16", "epilogue": "gelu(x + bias[n]) * scale + residual[n, m] * rows[m]"}
+    for rows in (1, 8, 9, 16):
+        for small in ("shared", "memory"):
+            cases[f"{rows} rows, {small}"] = case(MMA | {"small": small}, rows, 136, 512, **fused)
+    for exchange in ("store", "add"):
+        split = {"splits": 4, "exchange": exchange}
+        cases[f"split by {exchange}"] = case(MMA | split, 4, 128, 1024, **fused)
+    wide = {"lane_columns": 1, "thread_columns": 2, "thread_depth": 16}
+    cases["a warp for each column"] = case(FMA | wide, 1, 37, 2000, dtype="float16")
+    return cases
+
+
+CASES = hard_cases()
+
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "does not wait for the copy": ("4 rows", r"tw::cp_async_wait<0>\(\);", ""),
+    "no barrier after the copy": ("4 rows", r"(wait<0>\(\);\s*)tw::sync_block\(\);", r"\1"),
+    "no barrier before sums": ("4 rows", r"(?s)(sync_block.*?)tw::sync_block\(\);", r"\1"),
+    "no barrier behind sums": ("4 rows", r"tw::sync_block\(\);(?=\s*float total)", ""),
+    "copies too little": ("4 rows", r"cp_async<16>\(([^;]*)\? 16 : 0", r"cp_async<16>(\1? 8 : 0"),
+    "reads terms that are not there": (
+        "tails",
+        r"(?s)(step \+ 1 < steps.*?) && depth0[^&\n]*?< 1000",
+        r"\1",
+    ),
+    "reads columns that are not there": ("tails", r"if \(column0[^&]*&& ", "if ("),
+    "stores columns that are not there": (
+        "tails",
+        r"if \(column0 [^&]*< 202\) \{\s*const",
+        "{ const",
+    ),
+    "one step too few": ("tails", r"step < steps; step", "step + 1 < steps; step"),
+    "one step too many": ("4 rows", r"if \(step \+ 1 < steps\)", "if (true)"),
+    "stays at the first step": ("tails", r"from \+= \d+;", ""),
+    "the small operand stays": ("4 rows", r"term0 \+= \d+;", ""),
+    "a shuffle is left out": ("tails", r"tw::shuffle_xor\(sums\[i\], 1\)", "0.0f"),
+    "a warp is left out": ("tails", r"part < 2; part", "part < 1; part"),
+    "second stage is the first": ("two stages", r"held1\[4 \* f0", "held0[4 * f0"),
+    "terms exchanged": ("4 rows", r"b\[2\] = \{(.*), (.*)\};", r"b[2] = {\2, \1};"),
+    "columns exchanged": ("4 rows", r"a\[4\] = \{(.*?), (.*?),", r"a[4] = {\2, \1,"),
+    "the ticket is kept": ("split", r"tw::store_global\(ticket, 0u\)", ""),
+}
+BROKEN = {
+    "4 rows": case(MMA, 4, 128, 1024, dtype="float16"),
+    "tails": case(FMA | {"thread_columns": 4}, 3, 202, 1000, dtype="float16"),
+    "two stages": case(MMA | {"in_flight": 2}, 4, 128, 1024, dtype="float16"),
+    "split": case(MMA | {"splits": 4}, 4, 128, 1024, dtype="float16"),
+}
+
+
+def planted(name: str) -> tuple:
+    kind, pattern, replacement = BUGS[name]
+    work, kernel = BROKEN[kind]
+    source, count = re.subn(pattern, replacement, kernel.source, count=1)
+    assert count == 1, f"{pattern} is not in the kernel"
+    assert source != kernel.source
+    return work, replace(kernel, source=source)
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as running:
+        running.build([kernel for _, kernel in [*CASES.values(), *map(planted, BUGS)]])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
+    work, kernel = CASES[name]
+    result = verify(emulator, work, kernel)
+    assert result.error_kind is None, result.error_text
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_kernels_are_right_before_bugs_are_planted(emulator, name):
+    work, kernel = BROKEN[name]
+    result = verify(emulator, work, kernel)
+    assert result.error_kind is None, result.error_text
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found(emulator, name):
+    work, kernel = planted(name)
+    result = verify(emulator, work, kernel)
+    assert result.error_kind is not None
+    assert "compile" not in result.error_kind.value, result.error_text
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+@pytest.mark.parametrize("orders", [ORDERS[0], ORDERS[2]])
+@pytest.mark.parametrize("way", ["fma", "mma"])
+def test_the_large_operand_comes_in_16_bytes_and_never_through_shared_memory(target, orders, way):
+    values = {"fma": FMA | {"small": "shared"}, "mma": MMA}[way] | {"in_flight": 2}
+    made = case(values, 1, 4096, 14336, orders, target, dtype="float16")
+    found = instructions(target, made)
+    assert found["LDG"] == found["LDG.128"] > 0
+    assert found["LDL"] == found["STL"] == 0
+    assert (found["HMMA"] > 0) == (way == "mma")
+    copies = found["LDGSTS"]
+    assert copies == found["LDGSTS.128"] > 0
+    assert copies < found["LDG"]
