@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from measure.cuda.device import DeviceError
 from measure.cuda.launching import (
@@ -26,8 +26,11 @@ from scheduler.cuda_arrays import (
 )
 from scheduler.launcher import Launch, Launches, compiled_start, start
 from spaces.errors import InputError
+from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
+from spaces.target import Target
+from spaces.workload import Workload
 
 MOST_LIKENESSES = 8  # that are kept; as of tensors on several GPUs, or in and out of autocast
 
@@ -39,7 +42,8 @@ class CudaFunction:
     name: CUDA torch tensors, or anything with DLPack or ``__cuda_array_interface__``. The result
     goes to ``out``, or to a new tensor where the first input is one. Work is queued on
     ``stream`` (its handle), by default on torch's current stream, and may be captured in a CUDA
-    graph; nothing waits for it. Any number of threads may call at once.
+    graph; nothing waits for it. Any number of threads may call at once. It can be copied and
+    pickled.
 
     For each set of addresses the launch is prepared once, tensor maps included, and kept. Every
     array is checked at every call: by its port, or by torch, for likeness to one that passed.
@@ -68,6 +72,24 @@ class CudaFunction:
         self._workspaces: dict[tuple[int, int], int] = {}
         self._captured: list[Launch] = []
         self._start = compiled_start() or start
+
+    def __copy__(self) -> Self:
+        """Itself, as of every function."""
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled as what it is made of: the schedule, no code. Who unpickles it builds it anew."""
+        return self.remade, (self.workload, self.target, self.schedule, self.provenance)
+
+    @classmethod
+    def remade(
+        cls, workload: Workload, target: Target, schedule: Schedule, provenance: str
+    ) -> Self:
+        """A function like the one of these parts."""
+        return cls(space_for(workload, target), schedule, provenance)
 
     def __repr__(self) -> str:
         return f"<{self.workload} on {self.target.summary}, {self.provenance}: {self.schedule}>"

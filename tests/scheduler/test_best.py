@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy, deepcopy
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -253,6 +257,35 @@ def test_what_was_measured_is_what_runs(tmp_path: Path) -> None:
             check(made.workload, made(*arguments(made.workload)))
             assert str(made.schedule) in repr(made)
             assert "void" in made.source
+
+
+def test_a_function_travels_as_its_schedule_and_is_built_where_it_arrives() -> None:
+    call = function(m=24, n=32, k=16)
+    assert copy(call) is call
+    assert deepcopy({"layer": call})["layer"] is call
+    packed = pickle.dumps(call)
+    assert b"ELF" not in packed
+    assert call.source.encode() not in packed
+    made = pickle.loads(packed)
+    assert (made.schedule, made.provenance) == (call.schedule, call.provenance)
+    check(made.workload, made(*arguments(made.workload)))
+    with multiprocessing.get_context("spawn").Pool(1) as processes:
+        check(call.workload, processes.apply(call, arguments(call.workload)))
+
+
+def test_a_function_for_another_machine_is_not_remade() -> None:
+    call = function(m=24, n=32, k=16)
+    other = replace(TARGET, model="another", isa="avx1024")
+    parts = (call.workload, other, call.schedule, call.provenance)
+    with pytest.raises(InputError, match=r"is for cpu another, .*best\(\) makes one"):
+        CpuFunction.remade(*parts)
+
+
+def test_a_function_of_a_gpu_travels_too() -> None:
+    call = best(workload("matmul", m=64, n=64, k=64, dtype="float16"), "cuda:sm_90a", None)
+    made = pickle.loads(pickle.dumps(call))
+    assert made is not copy(call) is call
+    assert (made.source, repr(made)) == (call.source, repr(call))
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
