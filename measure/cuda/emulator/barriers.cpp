@@ -19,6 +19,7 @@ void perhaps_complete(Mbarrier &barrier) {
   if (barrier.pending || barrier.bytes) return;
   barrier.pending = barrier.arrivals;
   barrier.phase ^= 1;
+  barrier.completed = ++machine.clock;
   wake(barrier.waiters);
 }
 
@@ -35,18 +36,19 @@ void meet(Team &team, u32 rank, const char *instruction, void *argument, const O
   team.instruction = instruction;
   team.arguments[rank] = argument;
   note_meeting();
+  const u32 generation = team.generation;
   if (++team.arrived == team.arguments.size()) {
     operation(team.arguments.data());
     team.arrived = 0;
     team.generation++;
+    team.completed = ++machine.clock;
     wake(team.waiters);
-    return;
   }
-  const u32 generation = team.generation;
   while (team.generation == generation)
     suspend(team.waiters, [&team, instruction] {
       return text("the others of %zu threads in %s", team.arguments.size(), instruction);
     });
+  leave_barrier(team.completed);
 }
 
 }  // namespace
@@ -96,12 +98,14 @@ void barrier(u32 id, u32 threads, bool wait) {
   if (++barrier.arrived == threads) {
     barrier.arrived = 0;
     barrier.generation++;
+    barrier.completed = ++machine.clock;
     wake(barrier.waiters);
   }
   while (wait && barrier.generation == generation)
     suspend(barrier.waiters, [&barrier, id] {
       return text("barrier %u: %u of %u threads are there", id, barrier.arrived, barrier.threads);
     });
+  if (wait) leave_barrier(barrier.completed);
   perhaps_preempt(at_meeting);
 }
 
@@ -145,6 +149,7 @@ void mbarrier_wait(u32 address, u32 parity, bool cluster) {
       return text("mbarrier at byte %u, parity %u: in phase parity %u, %d of %d arrivals and %d bytes to come",
                   offset, parity, barrier.phase, barrier.pending, barrier.arrivals, barrier.bytes);
     });
+  leave_barrier(barrier.completed);
   if (barrier.remote && !cluster)
     fault("wrong_result", "mbarrier_wait at byte %u for what another block stores: that takes mbarrier_wait_cluster",
           offset);
@@ -169,6 +174,7 @@ void cluster_arrive() {
   if (++cluster.arrived == fiber.block->fibers.size() * cluster.blocks.size()) {
     cluster.arrived = 0;
     cluster.phase++;
+    cluster.completed = ++machine.clock;
     wake(cluster.waiters);
   }
 }
@@ -182,6 +188,7 @@ void cluster_wait() {
       return text("the cluster barrier: %u of %zu threads are there", cluster.arrived,
                   cluster.blocks.size() * cluster.blocks[0]->fibers.size());
     });
+  leave_barrier(cluster.completed);
   fiber.cluster_arrived = false;
   perhaps_preempt(at_meeting);
 }
@@ -205,26 +212,31 @@ void set_registers(u32 count, bool up) {
 }
 
 u32 take_ticket(u32 *counter) {
-  global_atomic(counter, 4);
+  perhaps_preempt(at_access);
+  check_global("take_ticket", counter, 4, 4, Use::flag);
+  signal_stores();
   const u32 old = (*counter)++;
+  acquire_stores();
   perhaps_preempt(at_meeting);
   return old;
 }
 
 void signal_global(u32 *flag, u32 value) {
   perhaps_preempt(at_meeting);
-  check_global("signal_global", flag, 4, 4, true);
+  check_global("signal_global", flag, 4, 4, Use::flag);
+  signal_stores();
   *flag = value;
   if (const auto found = machine.flags.find(flag); found != machine.flags.end()) wake(found->second);
 }
 
 void wait_global(const u32 *flag, u32 value) {
-  check_global("wait_global", flag, 4, 4, false);
+  check_global("wait_global", flag, 4, 4, Use::flag);
   perhaps_preempt(at_meeting);
   while (*flag != value)
     suspend(machine.flags[flag], [flag, value] {
       return text("a flag in global memory to become %u; it is %u", value, *flag);
     });
+  acquire_stores();
 }
 
 }  // namespace tw::emulator

@@ -41,21 +41,21 @@ struct Groups {
 
 struct Mbarrier {
   i32 pending = 0, arrivals = 0, bytes = 0;
-  u32 phase = 0;
+  u32 phase = 0, completed = 0;  // completed: when, by machine.clock; so in the others
   bool visible = false;  // fence_barrier_init has followed its initialisation
   bool remote = false;   // another block's store has completed bytes
   Waiters waiters;
 };
 
 struct NamedBarrier {
-  u32 arrived = 0, threads = 0, generation = 0;
+  u32 arrived = 0, threads = 0, generation = 0, completed = 0;
   Waiters waiters;
 };
 
 // Threads that execute an instruction together: a warp, or a warpgroup for wgmma.
 struct Team {
   std::vector<void *> arguments;  // one a thread
-  u32 arrived = 0, generation = 0;
+  u32 arrived = 0, generation = 0, completed = 0;
   const char *instruction = nullptr;
   Waiters waiters;
 };
@@ -79,6 +79,29 @@ struct Warp {
   Team team;
   std::vector<Access> accesses;  // by their number since the lanes last met
   std::vector<Fiber *> ready;    // random mode only
+};
+
+// For visibility.cpp. All times are by machine.clock.
+// Who stored to a byte of global memory, and when.
+struct Mark {
+  u32 thread = 0, time = 0;  // thread: one more than its number in the grid, or 0 for nobody
+};
+
+// The last store to a byte, and an earlier addition to it by another cluster that was not yet fenced.
+struct Marks {
+  Mark last, other;
+};
+
+// Of one thread: its last fence, its last ticket or signal, the completion of the last barrier that
+// it has left.
+struct Writer {
+  u32 fenced = 0, signalled = 0, passed = 0;
+};
+
+// Of one cluster: before when its stores are fenced, and signalled, by threads that have met those
+// that made them; and before when others' stores may be read.
+struct Order {
+  u32 fenced = 0, signalled = 0, acquired = 0;
 };
 
 struct Fiber {
@@ -110,8 +133,9 @@ struct Block {
 };
 
 struct Cluster {
+  u32 number = 0;
   std::vector<std::unique_ptr<Block>> blocks;
-  u32 alive = 0, arrived = 0, phase = 0;
+  u32 alive = 0, arrived = 0, phase = 0, completed = 0;
   Waiters waiters;
   std::deque<std::pair<Effect, Block *>> flights;  // TMA loads and asynchronous stores under way, each with
                                                    // the block that must not end before it lands
@@ -122,6 +146,7 @@ struct Buffer {
   char *base;
   u64 bytes;
   bool writable;
+  std::vector<Marks> marks{};  // one a byte, from its first store on
 };
 
 struct Launch {
@@ -144,6 +169,9 @@ struct Machine {
   void *main_stack_pointer = nullptr;
   Fiber *current = nullptr;
   u64 switches = 0, next_cluster = 0;
+  u32 clock = 0;                // rises with each fence, signal and completed barrier
+  std::vector<Writer> writers;  // by thread of the grid
+  std::vector<Order> orders;    // by cluster
   u64 phases = 0, wavefronts = 0;  // of shared memory: what is least, what it took
 };
 extern Machine machine;
@@ -178,7 +206,18 @@ u32 offset_of(const char *what, Block &block, u32 address, u32 bytes, u32 alignm
 Block &owner(const char *what, u32 address, bool remote);
 const u8 *readable(const char *what, Block &block, u32 address, u32 bytes, bool asynchronous);
 u8 *writable(const char *what, Block &block, u32 address, u32 bytes, State state);
-void check_global(const char *what, const void *at, u32 bytes, u32 alignment, bool write);
+// How global memory is used: `flag` is what orders other accesses and needs no order itself.
+enum class Use { load, store, addition, flag };
+void check_global(const char *what, const void *at, u32 bytes, u32 alignment, Use use);
+
+// Who may see which stores to global memory: see visibility.cpp.
+void add_writers(u32 cluster);
+void note_store(Buffer &buffer, u64 offset, u32 bytes, bool addition);
+void check_load(const char *what, const Buffer &buffer, u64 offset, u32 bytes);
+void leave_barrier(u32 completed);
+void signal_stores();
+void acquire_stores();  // those that others have signalled
+Index block_index_of(u64 cluster, u32 rank);
 
 // What the banks of shared memory have to do, counted in eager mode.
 void note_access(u32 address, u32 bytes);

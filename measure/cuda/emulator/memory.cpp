@@ -46,18 +46,22 @@ u8 *store_target(const char *what, Block &block, u32 address, u32 bytes) {
 
 }  // namespace
 
-void check_global(const char *what, const void *at, u32 bytes, u32 alignment, bool write) {
+void check_global(const char *what, const void *at, u32 bytes, u32 alignment, Use use) {
   static size_t last = 0;
   const char *p = (const char *)at;
   for (size_t i = 0; i < machine.buffers.size(); i++) {
     const size_t j = (last + i) % machine.buffers.size();
-    const Buffer &buffer = machine.buffers[j];
+    Buffer &buffer = machine.buffers[j];
     if (p < buffer.base || p + bytes > buffer.base + buffer.bytes) continue;
     last = j;
-    if (write && !buffer.writable) fault("wrong_result", "%s writes to input %s", what, buffer.name.c_str());
+    if (use != Use::load && !buffer.writable)
+      fault("wrong_result", "%s writes to input %s", what, buffer.name.c_str());
     if ((u64)p % alignment)
       fault("crash", "%s of %u bytes is misaligned at byte %lld of %s", what, bytes,
             (i64)(p - buffer.base), buffer.name.c_str());
+    if (!buffer.writable || use == Use::flag) return;
+    if (use == Use::load) check_load(what, buffer, p - buffer.base, bytes);
+    else note_store(buffer, p - buffer.base, bytes, use == Use::addition);
     return;
   }
   const Buffer &buffer = nearest(p);
@@ -68,20 +72,20 @@ void check_global(const char *what, const void *at, u32 bytes, u32 alignment, bo
 void global_load(void *to, const void *from, u32 bytes) {
   const u32 piece = bytes < 16 ? bytes : 16;
   perhaps_preempt(at_access);
-  for (u32 i = 0; i < bytes; i += piece) check_global("load_global", (const char *)from + i, piece, piece, false);
+  for (u32 i = 0; i < bytes; i += piece) check_global("load_global", (const char *)from + i, piece, piece, Use::load);
   memcpy(to, from, bytes);
 }
 
 void global_store(void *to, const void *from, u32 bytes) {
   const u32 piece = bytes < 16 ? bytes : 16;
   perhaps_preempt(at_access);
-  for (u32 i = 0; i < bytes; i += piece) check_global("store_global", (char *)to + i, piece, piece, true);
+  for (u32 i = 0; i < bytes; i += piece) check_global("store_global", (char *)to + i, piece, piece, Use::store);
   memcpy(to, from, bytes);
 }
 
 void global_atomic(const void *at, u32 bytes) {
   perhaps_preempt(at_access);
-  check_global("atomic_add", at, bytes, bytes, true);
+  check_global("atomic_add", at, bytes, bytes, Use::addition);
 }
 
 u32 offset_of(const char *what, Block &block, u32 address, u32 bytes, u32 alignment) {
@@ -194,7 +198,7 @@ void cp_async(u32 to, const void *from, u32 bytes, u32 valid) {
   if (valid > bytes) fault("crash", "cp_async of %u valid bytes of %u", valid, bytes);
   offset_of("cp_async", block, to, bytes, bytes);
   note_access(to, bytes);
-  if (valid) check_global("cp_async", from, valid, bytes, false);
+  if (valid) check_global("cp_async", from, valid, bytes, Use::load);
   Block *target = &block;
   Effect effect = [=] {
     u8 *p = store_target("cp_async", *target, to, bytes);

@@ -82,6 +82,10 @@ void end_thread(Fiber &fiber) {
     if (flight.second == &block) fault("wrong_result", "a block ends while its TMA load, or a store to it, is in flight");
   for (Warpgroup &group : block.warpgroups)
     if (!group.products.empty()) fault("wrong_result", "a block ends before wgmma_wait<0>()");
+  for (u32 id = 0; id < std::size(block.named); id++)
+    if (block.named[id].arrived)
+      fault("wrong_result", "a block ends while named barrier %u is half used: %u of %u threads have arrived", id,
+            block.named[id].arrived, block.named[id].threads);
 }
 
 void fiber_main() {
@@ -146,17 +150,14 @@ void check_launch() {
 }
 
 bool start_cluster() {
-  const Launch &launch = machine.launch;
-  const Index &grid = launch.grid, &size = launch.cluster;
-  const u64 across = grid.x / size.x, down = grid.y / size.y, deep = grid.z / size.z;
-  if (machine.next_cluster == across * down * deep) return false;
-  const u64 i = machine.next_cluster++;
-  const Index first{u32(i % across) * size.x, u32(i / across % down) * size.y,
-                    u32(i / across / down) * size.z};
+  const Index &grid = machine.launch.grid, &size = machine.launch.cluster;
+  const u32 blocks = size.x * size.y * size.z;
+  if (machine.next_cluster == (u64)grid.x * grid.y * grid.z / blocks) return false;
   Cluster &cluster = machine.clusters.emplace_back();
-  for (u32 rank = 0; rank < size.x * size.y * size.z; rank++)
-    start_block(cluster, rank, {first.x + rank % size.x, first.y + rank / size.x % size.y,
-                                first.z + rank / size.x / size.y});
+  cluster.number = machine.next_cluster++;
+  add_writers(cluster.number);
+  for (u32 rank = 0; rank < blocks; rank++)
+    start_block(cluster, rank, block_index_of(cluster.number, rank));
   return true;
 }
 
@@ -291,6 +292,13 @@ bool now(Async effect) {
   if (effect == Async::load && machine.seed & 1) return true;
   if (effect == Async::product && machine.seed & 2) return false;
   return random_below(3) == 0;
+}
+
+Index block_index_of(u64 cluster, u32 rank) {
+  const Index &grid = machine.launch.grid, &size = machine.launch.cluster;
+  const u64 across = grid.x / size.x, down = grid.y / size.y;
+  return {u32(cluster % across) * size.x + rank % size.x, u32(cluster / across % down) * size.y + rank / size.x % size.y,
+          u32(cluster / across / down) * size.z + rank / size.x / size.y};
 }
 
 void Groups::land(size_t keep) {

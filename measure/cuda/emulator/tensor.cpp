@@ -51,7 +51,7 @@ void load_box(const TensorMap &map, Block &block, u32 to, const i32 *at) {
   rows(map, at, [&](u32 offset, char *from, u32 before, u32 inside, u32 bytes) {
     u8 row[256 * 8] = {};
     if (inside) {
-      check_global("a TMA load", from + before, inside, 1, false);
+      check_global("a TMA load", from + before, inside, 1, Use::load);
       memcpy(row + before, from + before, inside);
     }
     for (u32 i = 0; i < bytes; i += 16)
@@ -92,7 +92,7 @@ void store_box(const TensorMap &map, Block &block, u32 source, bool adding, cons
     for (u32 i = 0; i < bytes; i += 16)
       memcpy(row + i, readable(what, block, swizzled(source + offset + i, map.swizzle), 16, true), 16);
     if (!inside) return;
-    check_global(what, to + before, inside, 1, true);
+    check_global(what, to + before, inside, 1, adding ? Use::addition : Use::store);
     if (adding) add_row((Kind)map.kind, to + before, row + before, inside);
     else memcpy(to + before, row + before, inside);
   });

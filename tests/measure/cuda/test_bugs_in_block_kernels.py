@@ -57,6 +57,18 @@ BUGS = {
     "a term too few": ("simt", r"k0 < 8", "k0 < 7"),
     "the ticket is kept": ("split", r"tw::store_global\(ticket, 0u\)", ""),
     "finishes too early": ("split", r"!= 2\) return", "!= 1) return"),
+    "no fence before the ticket": ("split", r"tw::fence_global\(\);", ""),
+    "no fence before the ticket of atomics": ("atomics", r"tw::fence_global\(\);", ""),
+    "the ticket before the barrier": (
+        "split",
+        r"(tw::fence_global\(\);\n\s*)tw::sync_block\(\);",
+        r"\1",
+    ),
+    "fences before it stores": (
+        "split",
+        r"(?s)(const i64 part = blockIdx.y;.*?\n)(\s*\}\n)\s*tw::fence_global\(\);",
+        r"tw::fence_global();\n\1\2",
+    ),
     "a part is left out": ("split", r"part <= 2", "part <= 1"),
     "does not clear the sums": ("atomics", r"tw::store_global\(exchanged[^;]*;", ";"),
     "a part does nothing": ("atomics", r"rest < (\d+) \? rest : \1", r"rest < \1 ? rest : \1 - 1"),

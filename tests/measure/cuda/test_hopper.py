@@ -139,6 +139,7 @@ PLAIN = Problem({**SIZES, "k": 600, "epilogue": "x + bias[n]"}, {"stages": 3}, 1
 CLUSTER = Problem({**SIZES, "k": 600}, {"cluster": "2x1", "staging": 2, "block_n": 64})
 TAKING_TURNS = Problem({**SIZES, "k": 600}, {**TURNS, "in_flight": 1}, 1)
 SHARED = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 3)
+APART = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 4)  # parts in unlike blocks
 
 SLOW = "  if (threadIdx.x / 32 == 8) for (int i = 0; i < 20; i++) tw::sync_warp();\n" + START
 DRAIN = "      for (int i = 0; "
@@ -242,6 +243,16 @@ BUGS = {
         "mbarrier_init(empty + 8 * i, 8)",
     ),
     "multiplies out of turn": (TAKING_TURNS, "tw::sync_named(3 + group, 256);", ""),
+    "does not take its last turn": (
+        TAKING_TURNS,
+        "if (whose == group) tw::sync_named(3 + group, 256);",
+        "",
+    ),
+    "no fence before the ticket": (
+        APART,
+        "tw::fence_global();\n      tw::sync_named(1",
+        "tw::sync_named(1",
+    ),
     "skips the others' stages wrongly": (TAKING_TURNS, "phase ^= stage / 3 & 1;", ""),
     "ends with products in flight": (TAKING_TURNS, "tw::wgmma_wait<0>();", ""),
     "releases a stage that products in flight read": (
@@ -274,7 +285,7 @@ def bugs(emulator):
     return made
 
 
-@pytest.mark.parametrize("problem", [PLAIN, CLUSTER, TAKING_TURNS, SHARED], ids=range(4))
+@pytest.mark.parametrize("problem", [PLAIN, CLUSTER, TAKING_TURNS, SHARED, APART], ids=range(5))
 def test_the_kernels_that_bugs_are_planted_in_are_right(emulator, problem):
     result = verify(emulator, problem.workload, problem.kernel)
     assert result.error_kind is None, result.error_text
