@@ -32,6 +32,7 @@ __all__ = ["Expression", "parse"]
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 32
+MAX_OPERANDS = 64
 MAX_NUMBER = float(np.finfo(np.float32).max)
 _GLUED = re.compile(r"(?<![\w.])(\d++\.?+\d*+|\.\d++)([eE][+-]?\d++)?+[A-Za-z_]")
 """A number with a letter at its end, as in ``1if``, of which Python's parser would warn."""
@@ -64,6 +65,8 @@ def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Expression:
     expression = reader.read(tree.body, 1)
     if not any(isinstance(node, Accumulator) for node in expression.walk()):
         _reject(text, "the accumulator 'x' is never used", 0)
+    if len(expression.operands) > MAX_OPERANDS:
+        _reject(text, f"{len(expression.operands)} operands; allowed: {MAX_OPERANDS}", 0)
     return expression
 
 

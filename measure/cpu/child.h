@@ -9,13 +9,13 @@ typedef enum { REPLY_OK, REPLY_SLOW, REPLY_ERROR } reply_kind;
 typedef struct {
   reply_kind kind;
   int calls;             /* checked calls made: 1 or 2 */
-  double seconds[2];     /* their times, or that of one call of a sample */
+  double seconds[2];     /* their times, or that of one call as ordered */
   char error[24];        /* kind of error, as measure.measurement.ErrorKind spells it */
   char text[512];
 } reply;
 
 typedef struct {
-  int warm, calls; /* untimed calls, then timed ones */
+  int warm, calls; /* untimed calls, then timed ones; without any, one call that is checked */
 } order;
 
 /* Checks the candidate, then takes orders for samples until the channel closes. Does not return. */

@@ -100,7 +100,11 @@ def _serve(device: Device, asked: Mapping[str, Any]) -> None:
 
         pulses = list(session.rounds([trials[i] for i in timed], protocol, started))
         for i in timed:
+            _say(event="run", index=i)
+            session.judge_again(trials[i])
             _tell(i, trials[i], pulses)
+            if trials[i].error_kind is not None:
+                return
 
 
 def _tell(index: int, trial: Trial, pulses: Sequence[float] = ()) -> None:

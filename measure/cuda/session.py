@@ -109,12 +109,8 @@ class Session:
         """
         assert trial.call is not None
         for number in (1, 2):
-            output = self._workload.output
-            poison = WHOLE_POISON if output.element.is_integer else POISON
-            self._device.fill(self._addresses[output.name], poison, output.bytes)
-            seconds = self._device.seconds(trial.call)
-            trial.judged = seconds
-            if fault := self._fault(trial, number):
+            trial.judged = seconds = self._poisoned_call(trial)
+            if fault := self._fault(trial, f"call {number}"):
                 trial.error_kind, trial.error_text = fault
                 return
             last = number == 2 or seconds > protocol.recheck_seconds
@@ -122,6 +118,13 @@ class Session:
                 trial.slow, trial.samples = True, [seconds]
             if last:
                 return
+
+    def judge_again(self, trial: Trial) -> None:
+        """Look once more at the output of a candidate that was timed: it may have gone wrong."""
+        self._poisoned_call(trial)
+        if fault := self._wrong(trial, "last call"):
+            trial.error_kind, trial.error_text = fault
+            trial.samples = []
 
     def rounds(
         self, trials: Sequence[Trial], protocol: TimingProtocol, started: Callable[[int], None]
@@ -174,8 +177,34 @@ class Session:
 
     # -- what a call may have done wrong ---------------------------------------------------
 
-    def _fault(self, trial: Trial, number: int) -> tuple[ErrorKind, str] | None:
-        device, output = self._device, self._workload.output
+    def _poisoned_call(self, trial: Trial) -> float:
+        """Seconds of a call on an output that holds nothing right."""
+        assert trial.call is not None
+        output = self._workload.output
+        poison = WHOLE_POISON if output.element.is_integer else POISON
+        self._device.fill(self._addresses[output.name], poison, output.bytes)
+        return self._device.seconds(trial.call)
+
+    def _fault(self, trial: Trial, name: str) -> tuple[ErrorKind, str] | None:
+        if wrong := self._wrong(trial, name):
+            return wrong
+        for operand, call in self._unchanged:
+            call()
+            if self._report()[0]:
+                return ErrorKind.OUT_OF_BOUNDS, f"the kernel writes to its input {operand.name}"
+        sizes = {operand.name: operand.bytes for operand in self._workload.operands}
+        places = [(name, self._addresses[name], size) for name, size in sizes.items()]
+        if trial.workspace:
+            places.append(("workspace", trial.workspace, trial.kernel.workspace_bytes))
+        for name, address, size in places:
+            for side, guard in (("before", address - GUARD), ("after", address + size)):
+                if self._device.read(guard, GUARD) != bytes([GUARD_BYTE]) * GUARD:
+                    return ErrorKind.OUT_OF_BOUNDS, f"the kernel writes {side} {name}"
+        return None
+
+    def _wrong(self, trial: Trial, name: str) -> tuple[ErrorKind, str] | None:
+        """What is wrong with the output, or with a workspace that is to stay zero."""
+        output = self._workload.output
         self._compare()
         wrong, first = self._report()
         if wrong:
@@ -186,23 +215,11 @@ class Session:
             low, high = (self._element(start + i * bounds.bytes, bounds, first) for i in (0, 1))
             return ErrorKind.WRONG, (
                 f"{output.name}{place} is {found}, expected {low} to {high} "
-                f"({wrong} of {output.size} elements wrong, call {number})"
+                f"({wrong} of {output.size} elements wrong, {name})"
             )
-        for operand, call in self._unchanged:
-            call()
-            if self._report()[0]:
-                return ErrorKind.OUT_OF_BOUNDS, f"the kernel writes to its input {operand.name}"
-        sizes = {operand.name: operand.bytes for operand in self._workload.operands}
-        places = [(name, self._addresses[name], size) for name, size in sizes.items()]
-        if trial.workspace:
-            places.append(("workspace", trial.workspace, trial.kernel.workspace_bytes))
-            zeroed = trial.kernel.workspace_zeroed
-            if zeroed and np.frombuffer(device.read(trial.workspace, zeroed), np.uint8).any():
-                return ErrorKind.WRONG, "the kernel leaves its workspace non-zero"
-        for name, address, size in places:
-            for side, guard in (("before", address - GUARD), ("after", address + size)):
-                if device.read(guard, GUARD) != bytes([GUARD_BYTE]) * GUARD:
-                    return ErrorKind.OUT_OF_BOUNDS, f"the kernel writes {side} {name}"
+        zeroed = trial.kernel.workspace_zeroed
+        if zeroed and np.frombuffer(self._device.read(trial.workspace, zeroed), np.uint8).any():
+            return ErrorKind.WRONG, "the kernel leaves its workspace non-zero"
         return None
 
     def array(self, operand: Operand) -> np.ndarray:

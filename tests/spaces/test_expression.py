@@ -198,6 +198,8 @@ def test_emitted_c() -> None:
     assert text == "max<gelu<acc + bias>;[0.0]> * scale - -r / [3.0]"
 
 
+MANY = " + ".join(["x", *(f"({' + '.join(f'{a}{i}' for i in range(11))})" for a in "abcdef")])
+
 REJECTED = [
     ("", "malformed"),
     ("x +", "malformed"),
@@ -264,6 +266,7 @@ REJECTED = [
     ("(" * 400 + "x" + ")" * 400, "malformed"),
     ("exp(" * 150 + "x" + ")" * 150, "too deeply nested"),
     ("x" + ".a" * 490, "not part of the language"),
+    (MANY, "66 operands; allowed: 64"),
     ("x" + "(x)" * 300, "not part of the language"),
 ]
 

@@ -11,7 +11,16 @@ import pytest
 from measure.cpu import runner as cpu_runner
 from measure.cpu.runner import CRunner
 from measure.measurement import ErrorKind, Status
-from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured, product, target
+from spaces.expression import MAX_OPERANDS
+from tests.measure.cpu.c_kernels import (
+    PRELUDE,
+    candidate,
+    good,
+    measured,
+    naive,
+    product,
+    target,
+)
 
 GROW = """
   for (;;) {
@@ -104,6 +113,21 @@ FAULTS = {
         ErrorKind.WRONG,
         "call 2",
     ),
+    "writes on its first call only": (
+        candidate("f", lambda p: f"static int calls; if (calls++) return; {p}"),
+        ErrorKind.WRONG,
+        r"left unwritten, or read \(1920 of 1920 elements wrong, call 2\)",
+    ),
+    "writes twice only": (
+        candidate("f", lambda p: f"static int calls; if (calls++ > 1) return; {p}"),
+        ErrorKind.WRONG,
+        r"left unwritten, or read \(1920 of 1920 elements wrong, last call\)",
+    ),
+    "wrong from its fifth call on": (
+        candidate("f", lambda p: f"static int calls; {p} if (calls++ > 3) C[7] += 1;"),
+        ErrorKind.WRONG,
+        r"C\[0, 7\] is .*\(1 of 1920 elements wrong, last call\)",
+    ),
     "relies on clean workspace": (
         candidate("f", lambda p: f"{p} C[0] += ((float *)workspace)[5];", workspace_bytes=64),
         ErrorKind.WRONG,
@@ -125,6 +149,71 @@ def test_fault_costs_one_record_and_the_next_candidate_runs(fault):
     assert found[1].status is Status.ERROR
     assert found[1].error_kind is kind, found[1].error_text
     assert text in found[1].error_text or re.search(text, found[1].error_text)
+
+
+def bytes_of(m: int, n: int):
+    """A product of int8 elements, of which an output's last byte may stand alone."""
+    return product(m, n, 1, dtype="int8", out="int8")
+
+
+SMALL = {
+    "a byte before the output": (
+        candidate("f", lambda p: f"{p} C[-1] = 1;", bytes_of(3, 5)),
+        "C 1 bytes before its start",
+    ),
+    "a byte before the workspace": (
+        candidate("f", lambda p: f"{p} ((char *)workspace)[-1] = 1;", workspace_bytes=64),
+        "the workspace 1 bytes before its start",
+    ),
+    "the last byte before the rear guard": (
+        candidate("f", lambda p: f"{p} C[63] = 1;", bytes_of(1, 3)),
+        "C 61 bytes past its end",
+    ),
+    "the first byte after the front guard": (
+        candidate("f", lambda p: f"{p} C[64 - 65536] = 1;", bytes_of(8, 8)),
+        "C 65472 bytes before its start",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", SMALL)
+def test_a_single_byte_outside_is_seen(fault):
+    faulty, text = SMALL[fault]
+    [found] = measured([faulty])
+    assert found.error_kind is ErrorKind.OUT_OF_BOUNDS
+    assert text in found.error_text
+
+
+@pytest.mark.parametrize(("m", "n"), [(1, 3), (5, 7), (1, 1)])
+def test_a_last_element_left_unwritten_is_seen_whatever_the_size(m, n):
+    work = bytes_of(m, n)
+    leave = f"signed char last = C[{m * n - 1}]; %s C[{m * n - 1}] = last;"
+    whole = "signed char *C = buffers[2];"
+
+    def body(naive: str) -> str:
+        inner = naive.replace("signed char *C = buffers[2];", "")
+        return f"{whole} {leave.replace('%s', inner)}"
+
+    [found] = measured([candidate("f", body, work)])
+    assert found.error_kind is ErrorKind.WRONG, found
+    assert "left unwritten" in found.error_text
+
+
+def test_a_finalist_is_checked_once_more_too():
+    late = candidate("late", lambda p: f"static int n; {p} if (n++ > 6) C[3] += 1;")
+    [found] = measured([late], final=True)
+    assert found.error_kind is ErrorKind.WRONG
+    assert "last call" in found.error_text
+
+
+def test_as_many_operands_as_an_epilogue_may_have_are_taken():
+    names = [f"a{i}" for i in range(MAX_OPERANDS)]
+    sums = [" + ".join(names[i : i + 16]) for i in range(0, MAX_OPERANDS, 16)]
+    work = product(5, 7, 9, epilogue=" + ".join(["x", *(f"({s})" for s in sums)]))
+    adding = "".join(f" + *(float *)buffers[{i + 2}]" for i in range(MAX_OPERANDS))
+    body = naive(product(5, 7, 9)).replace("buffers[2]", f"buffers[{MAX_OPERANDS + 2}]")
+    [found] = measured([candidate("f", body.replace("= sum;", f"= sum{adding};"), work)])
+    assert found.ok, found.error_text
 
 
 def test_a_fault_of_a_pool_thread_costs_one_record():

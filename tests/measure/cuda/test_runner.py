@@ -37,6 +37,7 @@ from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder, p
 OPENER = "tests.measure.cuda.emulated_device:open_device"
 TARGET = detect_target("cuda:sm_90a")
 WORK = workload(CHECKED[0], **CHECKED[1])
+JOB = Job("test", WORK, TARGET)
 QUICK = TimingProtocol(samples=3, contender_samples=2)
 
 BODY = """
@@ -54,7 +55,7 @@ def candidate(name: str, body: str = BODY, work=WORK, **options) -> Candidate:
     source = f'extern "C" __global__ void {name}({parameters(work.operands)}) {{{body}}}'
     launch = Launch((67, 1, 1), (32, 1, 1))
     kernel = Kernel("cuda", name, "", source, work.operands, launch=launch, **options)
-    job = Job("test", work, TARGET)
+    job = replace(JOB, workload=work)
     return Candidate(job, Schedule("written", (("name", name),)), kernel)
 
 
@@ -92,11 +93,11 @@ class TestCudaRunner(RunnerContract):
         return candidate(name, BODY + "  // takes 0.1\n")
 
 
-def measure(candidates, runner=None):
+def measure(candidates, runner=None, final=False):
     builder = PackingBuilder(NvrtcBuilder(TARGET))
     runner = runner or CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
     try:
-        return runner.run(candidates[0].job, builder.build(candidates))
+        return runner.run(replace(candidates[0].job, final=final), builder.build(candidates))
     finally:
         runner.close()
         builder.close()
@@ -127,6 +128,24 @@ def test_what_a_kernel_does_beside_its_result_is_found():
     assert texts[3].startswith("C[0, 44] is nan, expected ")
     assert texts[3].endswith("(67 of 3015 elements wrong, call 1)")
     assert found[4].status is Status.OK
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_a_kernel_that_goes_wrong_while_it_is_timed_is_found(final):
+    candidates = [
+        candidate("good"),
+        candidate("late", f"{BODY} // wrong from run 3\n"),
+        candidate("idle", f"{BODY} // returns from run 3\n"),
+        candidate("other"),
+        candidate("once", f"{BODY} // returns from run 2\n"),
+    ]
+    found = measure(candidates, final=final)
+    kinds = [None, ErrorKind.WRONG, ErrorKind.WRONG, None, ErrorKind.WRONG]
+    assert [m.error_kind for m in found] == kinds, [m.error_text for m in found]
+    assert "1 of 3015 elements wrong, last call" in found[1].error_text
+    assert "3015 of 3015 elements wrong, last call" in found[2].error_text
+    assert "3015 of 3015 elements wrong, call 2" in found[4].error_text
+    assert found[1].score is None
 
 
 def test_hangs_and_deaths_cost_one_turn_each_and_leave_no_process():
