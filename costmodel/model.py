@@ -22,6 +22,7 @@ from costmodel.analytic import AnalyticModel
 from costmodel.dataset import Group, SpaceFor, group_examples, place
 from costmodel.features import as_matrix, feature_matrix, features
 from costmodel.interfaces import Example
+from costmodel.library import load_xgboost
 from costmodel.storage import read_model, write_model
 from spaces.registry import space_for
 from spaces.space import Population, Space
@@ -174,8 +175,7 @@ class XGBoostModel:
         return generator.random((rows, self.settings.members)) < self.settings.share
 
     def _boost(self, matrix: np.ndarray, score: np.ndarray, seen: np.ndarray) -> xgboost.Booster:
-        import xgboost
-
+        xgboost = load_xgboost()
         s = self.settings
         rounds, depth = s.grown(len(score))
         data = xgboost.QuantileDMatrix(

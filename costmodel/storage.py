@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from costmodel.features import FEATURE_VERSION, is_feature
+from costmodel.library import load_xgboost
 from costmodel.trees import booster_of, plain_trees
 from spaces.canonical import canonical_json
 from spaces.errors import InputError, shown
@@ -52,8 +53,7 @@ def write_model(
 
     :class:`InputError` where that is not possible.
     """
-    import xgboost
-
+    xgboost = load_xgboost()
     check_place(path)
     description = {
         "format": FORMAT,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from costmodel.library import load_xgboost
+
 if TYPE_CHECKING:
     import xgboost
 
@@ -61,8 +63,7 @@ def booster_of(data: object, features: int, threads: int) -> xgboost.Booster:
 
     ValueError if ``data`` describes none, in words.
     """
-    import xgboost
-
+    xgboost = load_xgboost()
     outputs, base, trees = _checked(data, features)
     booster = xgboost.Booster({"nthread": threads})
     booster.load_model(bytearray(json.dumps(_learner(trees, outputs, base, features)).encode()))

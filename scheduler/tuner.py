@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
-from importlib import import_module
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from costmodel.interfaces import CostModel
+from costmodel.library import load_xgboost
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Job, Measurement, new_job_id
 from measure.record import Record
@@ -26,6 +26,7 @@ from scheduler.scoreboard import Scoreboard
 from scheduler.search import Search
 from scheduler.transfer import Transfer, transfer
 from spaces.checks import positive, whole
+from spaces.errors import InputError
 from spaces.operators import as_workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -321,6 +322,11 @@ class Tuner:
         )
 
 
+def _load_early() -> None:
+    with suppress(InputError):  # the search will say so
+        load_xgboost()
+
+
 def default_search(
     space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
 ) -> Search:
@@ -330,7 +336,7 @@ def default_search(
     from scheduler.evolutionary import WARM, EvolutionarySearch
 
     # Half a second of imports, needed only once the first batch is measured.
-    threading.Thread(target=import_module, args=("xgboost",), daemon=True).start()
+    threading.Thread(target=_load_early, daemon=True).start()
 
     def this_space(workload: Workload, target: Target) -> Space:
         return space

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated, cast
@@ -14,6 +13,7 @@ from scheduler.cli.data import export_command, import_command, list_command
 from scheduler.cli.doctor import doctor_command
 from scheduler.cli.model import evaluate_command, train_command
 from scheduler.cli.query import query_command
+from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
 from scheduler.cli.tune import tune_command
 from scheduler.cli.verify import verify_command
@@ -22,6 +22,7 @@ from spaces.version import VERSION
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+NO_THREAD = "can't start new thread"  # what Python says then
 # What Typer raises for a wrong command line; its module depends on the version of Typer.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
@@ -91,10 +92,16 @@ def run(arguments: Sequence[str]) -> int:
     except UnicodeError as error:
         return _fail(f"this text cannot be written here: {error}", BAD_INPUT)
     except BrokenPipeError:  # whoever read the output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence(1)
         return 1
-    except OSError as error:  # a full disk below standard output, for example
-        return _fail(str(error), BAD_INPUT)
+    except OSError as error:
+        flush()
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"the system refuses: {where}{error.strerror or error}", BAD_INPUT)
+    except RuntimeError as error:
+        if str(error) != NO_THREAD:
+            raise
+        return _fail("the system gives no more threads: see ulimit -u and -v", BAD_INPUT)
     return code if isinstance(code, int) else 0
 
 

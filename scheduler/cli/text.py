@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from scheduler.cli.streams import silence
+
 
 def plain(text: str) -> str:
     """``text`` in one line, with what would not print written as Python escapes it.
@@ -15,8 +17,11 @@ def plain(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print one line of remarks on standard error."""
-    print(f"tilewright: {plain(' '.join(text.split()))}", file=sys.stderr)
+    """Print one line of remarks on standard error, if that takes it."""
+    try:
+        print(f"tilewright: {plain(' '.join(text.split()))}", file=sys.stderr, flush=True)
+    except OSError:
+        silence(2)
 
 
 def _escape(character: str) -> str:

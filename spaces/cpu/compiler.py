@@ -44,6 +44,11 @@ def _identify(choice: str) -> Compiler:
     for native in ("-march=native", "-mcpu=native", ""):
         listing = _macros(path, native)
         if listing is not None:
+            if "__GNUC__" not in listing:
+                raise InputError(
+                    f"the C compiler {path} does not say what it is: it predefines no __GNUC__; "
+                    "kernels need gcc or clang"
+                )
             return Compiler(path, *_name_and_version(listing), native, frozenset(listing))
     raise InputError(f"the C compiler {path} does not compile an empty file")
 
@@ -51,12 +56,13 @@ def _identify(choice: str) -> Compiler:
 def _macros(path: str, native: str) -> dict[str, str] | None:
     command = [path, *filter(None, [native]), "-dM", "-E", "-x", "c", os.devnull]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run(command, capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"the C compiler {path} does not run: {error}") from None
     if done.returncode:
         return None
-    return dict(re.findall(r"^#define (\w+) ?(.*)$", done.stdout, flags=re.MULTILINE))
+    text = done.stdout.decode(errors="replace")
+    return dict(re.findall(r"^#define (\w+) ?(.*)$", text, flags=re.MULTILINE))
 
 
 _VERSION_MACROS = {

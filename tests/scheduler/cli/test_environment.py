@@ -1,0 +1,86 @@
+"""A machine that lacks something: one line on standard error, and no traceback."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+
+import pytest
+
+from tests.scheduler.cli.command import SMALL, start
+
+QUERY = ("query", *SMALL, "--db", "none.db")
+
+
+def outcome(arguments, cwd, **options) -> tuple[int, str, str]:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    with start(*arguments, cwd=cwd, **pipes) as process:
+        out, err = process.communicate(timeout=200)
+    return process.returncode, out, err
+
+
+def remarks(err: str) -> list[str]:
+    """The lines of standard error, all of which must be remarks of ours."""
+    lines = err.splitlines()
+    assert all(line.startswith("tilewright: ") for line in lines), err
+    return lines
+
+
+def test_a_full_standard_output(tmp_path):
+    with open("/dev/full", "w") as full:
+        code, _, err = outcome(QUERY, tmp_path, stdout=full)
+    assert code == 2
+    assert "No space left on device" in remarks(err)[-1]
+
+
+def test_a_full_standard_error(tmp_path):
+    with open("/dev/full", "w") as full:
+        code, out, _ = outcome(("query", "conv"), tmp_path, stderr=full)
+    assert (code, out) == (2, "")
+
+
+def test_a_closed_standard_output(tmp_path):
+    code, _, err = outcome(QUERY, tmp_path, stdout=None, preexec_fn=lambda: os.close(1))
+    assert code == 0
+    remarks(err)
+
+
+def test_a_closed_standard_error(tmp_path):
+    """What would go there goes nowhere, and not to what is opened next."""
+    arguments = ("import", "x.jsonl", "--db", "x.db")
+    (tmp_path / "x.jsonl").write_text("no export\n")
+    code, out, _ = outcome(arguments, tmp_path, stderr=None, preexec_fn=lambda: os.close(2))
+    assert (code, out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("exit 0", "predefines no __GNUC__"),
+        ("echo nothing of the kind", "predefines no __GNUC__"),
+        ("printf '\\377\\376'", "predefines no __GNUC__"),
+        ("exit 1", "does not compile an empty file"),
+    ],
+)
+def test_a_compiler_that_is_none(tmp_path, monkeypatch, script, says):
+    fake = tmp_path / "cc"
+    fake.write_text(f"#!/bin/sh\n{script}\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("CC", str(fake))
+    code, out, err = outcome(QUERY, tmp_path)
+    assert (code, out) == (2, "")
+    assert says in remarks(err)[-1]
+
+
+@pytest.mark.parametrize("mebibytes", [200, 600])
+def test_too_little_memory(tmp_path, mebibytes):
+    """It is enough, or there is one line: no traceback, and nothing hangs."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
+
+    arguments = ("tune", *SMALL, "--trials", "12", "--seconds", "20", "--db", "x.db")
+    code, _, err = outcome(arguments, tmp_path, preexec_fn=limit)
+    assert code in (0, 2)
+    assert bool(remarks(err)) == (code == 2)
