@@ -20,15 +20,27 @@ from spaces.workload import Workload
 
 SECONDS = 0.3  # that it is measured for, at least
 TIMEOUT = 120.0
+START_SECONDS = 0.7  # of Python and NumPy
+ELEMENT_SECONDS = 10e-9  # to draw an element, or to touch it first
+USUAL_GFLOPS = 30.0  # of one thread, where the peak is not known
 DTYPES = ("float32", "float64")
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
 
 
-def numpy_seconds(workload: Workload, threads: int) -> float | None:
+def expected_seconds(workload: Workload, peak_gflops: float | None) -> float:
+    """What :func:`numpy_seconds` takes: to start, to draw inputs, and to multiply twice at
+    ``peak_gflops`` GFLOP/s, the machine's peak if that is known."""
+    elements = sum(operand.size for operand in (*workload.inputs, workload.output))
+    product = workload.flops / (1e9 * (peak_gflops or USUAL_GFLOPS))
+    return START_SECONDS + SECONDS + ELEMENT_SECONDS * elements + 2 * product
+
+
+def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> float | None:
     """Latency in seconds of NumPy's matrix product on the workload's inputs, without epilogue.
 
     The least of many calls: CPU time of one thread, wall time of several. None where NumPy has
-    no fast product: for other operators or element types than float32 and float64.
+    no fast product, for other operators or element types than float32 and float64, and where
+    measuring takes longer than ``limit`` seconds.
     """
     if workload.operator != "matmul" or any(o.dtype not in DTYPES for o in workload.inputs):
         return None
@@ -39,7 +51,7 @@ def numpy_seconds(workload: Workload, threads: int) -> float | None:
             env=environment(threads),
             capture_output=True,
             text=True,
-            timeout=TIMEOUT,
+            timeout=min(limit, TIMEOUT),
             check=True,
         )
     except subprocess.SubprocessError:

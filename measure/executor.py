@@ -72,6 +72,7 @@ class LocalExecutor:
         self._waiting: list[_Chunk] = []  # all that do not run yet
         self._known: list[Result] = []
         self._pending: Counter[str] = Counter()  # by job
+        self._dropped: set[str] = set()
         self._fault: Exception | None = None
         self._closed = False
         self._threads = [
@@ -125,6 +126,15 @@ class LocalExecutor:
                 chunk.cancelled = True
                 self._waiting.remove(chunk)
                 self._pending[job.id] -= len(chunk.candidates)
+            self._changed.notify_all()
+
+    def drop(self, job: Job) -> None:
+        """Nobody asks for ``job`` any more: cancelled, what runs of it gives no result either."""
+        self.cancel(job)
+        with self._changed:
+            self._known = [result for result in self._known if not _is_of(result, job)]
+            del self._pending[job.id]
+            self._dropped.add(job.id)
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -200,7 +210,7 @@ class LocalExecutor:
     def _add(self, results: list[Result]) -> None:
         with self._changed:
             if not self._closed:
-                self._known += results
+                self._known += [r for r in results if r.candidate.job.id not in self._dropped]
             self._changed.notify_all()
 
     def _fail(self, error: Exception) -> None:

@@ -110,6 +110,10 @@ class Executor(Protocol):
         no result. Those that run still do."""
         ...
 
+    def drop(self, job: Job) -> None:
+        """Nobody asks for ``job`` any more: cancelled, what runs of it gives no result either."""
+        ...
+
     def close(self) -> None:
         """Stop all work and all children. Idempotent."""
         ...

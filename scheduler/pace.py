@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from spaces.workload import Workload
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
 LEAST_SHARE = 1 / 4  # of the largest batch, that keeps enough compilers busy
@@ -15,6 +17,7 @@ WINDOW = 8  # results that tell how long a candidate takes
 RESERVE = 0.15  # share of the time that the final comparison may take at most
 LEAST_FINALISTS = 2
 MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
+HOPE = 0.5  # of the time that two finalists take, with which a comparison still begins
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,37 @@ class Comparison:
     most: int
     calls: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is expected before anything is measured, in seconds: of one ``call`` of a good kernel,
+    of ``setup`` for each batch (its inputs and reference), and of checking each candidate."""
+
+    call: float
+    setup: float = 0.0
+    check: float = 0.0
+
+    @property
+    def candidate(self) -> float:
+        """For one candidate: compiling, mostly, and the calls until it is verified and timed."""
+        return CANDIDATE_SECONDS + CALLS * self.call + self.check
+
+
+SETUP_SECONDS = 60e-9  # for each element of the output: its sums, their bounds, and their copies
+SETUP_TERM_SECONDS = 1 / 10e9  # for each product summed up in float64
+CHECK_SECONDS = 12e-9  # for each element of the output: poisoned, written and compared, each thrice
+
+
+def expected(workload: Workload, kind: str, call: float) -> Expected:
+    """What measuring ``workload`` takes on a kind of target, one call taking ``call`` seconds.
+
+    A GPU checks where the data is, which takes next to nothing.
+    """
+    if kind != "cpu":
+        return Expected(call)
+    setup = SETUP_SECONDS * workload.output.size + SETUP_TERM_SECONDS * workload.flops / 2
+    return Expected(call, setup, CHECK_SECONDS * workload.output.size)
 
 
 COMPARISONS = {"cpu": Comparison(8, 8, 0.7), "cuda": Comparison(48, 40, 0.1)}
@@ -63,45 +97,57 @@ class Rate:
 class Pace:
     """Decides how many candidates are worth starting in ``seconds`` of wall time.
 
-    ``call_seconds`` is the latency expected before anything is known, ``batch`` the most to ask
-    for at a time, ``final`` what comes in the end. Methods take the seconds ``elapsed``, what
+    ``expected`` is what is thought before anything is known, ``batch`` the most to ask for at a
+    time, ``final`` what comes in the end. Methods take the seconds ``elapsed``, what
     :class:`Rate` says, and the ``best`` latency so far in seconds.
     """
 
     seconds: float
-    call_seconds: float
+    expected: Expected
     batch: int
     final: Comparison
 
     def batch_size(self, run: float | None) -> int:
         """Candidates to ask for at a time: fewer where they run for long, so that many asks are
         made with what is known."""
-        wanted = int(BATCH_SHARE * self.seconds / self._candidate_seconds(run))
+        each = self._candidate_seconds(run)
+        wanted = int((BATCH_SHARE * self.seconds - self.expected.setup) / each)
         return min(self.batch, max(LEAST_BATCH, int(LEAST_SHARE * self.batch), wanted))
 
     def affordable(self, elapsed: float, each: float | None, best: float | None) -> int:
         """How many candidates can be built and run before the final comparison is due."""
-        free = self.seconds - elapsed - self.reserve(each, best)
+        setup = self.expected.setup if each is None else 0.0  # part of what others took
+        free = self.seconds - elapsed - self.reserve(each, best) - setup
         return max(0, int(free / self._candidate_seconds(each)))
+
+    def first(self, elapsed: float) -> int:
+        """How many to begin with where none is affordable beside a final comparison, one at
+        least: what little is found then is better than nothing."""
+        free = self.seconds - elapsed - self.expected.setup
+        return max(1, min(LEAST_FINALISTS, int(free / self.expected.candidate)))
 
     def reserve(self, each: float | None, best: float | None) -> float:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
-        finalist = self._finalist_seconds(each, best)
-        share = max(RESERVE * self.seconds, LEAST_FINALISTS * finalist)
-        return min(self.final.most * finalist, share, MOST_RESERVE * self.seconds)
+        finalist, setup = self._finalist_seconds(each, best), self.expected.setup
+        share = max(RESERVE * self.seconds, setup + LEAST_FINALISTS * finalist)
+        return min(setup + self.final.most * finalist, share, MOST_RESERVE * self.seconds)
 
     def comparable(self, elapsed: float, each: float | None, best: float | None) -> int:
-        """How many finalists the time that is left allows; two at least."""
-        wanted = int((self.seconds - elapsed) / self._finalist_seconds(each, best))
+        """How many finalists the time that is left allows: two at least, if half of their time
+        is left; else none."""
+        free = self.seconds - elapsed - self.expected.setup
+        wanted = int(free / (finalist := self._finalist_seconds(each, best)))
+        if free < HOPE * LEAST_FINALISTS * finalist:
+            return 0
         return min(self.final.most, max(LEAST_FINALISTS, wanted))
 
     def _candidate_seconds(self, each: float | None) -> float:
-        """Expected for one candidate, by those before or by what is expected of one call."""
-        return each or CANDIDATE_SECONDS + CALLS * self.call_seconds
+        """For one candidate, by those before or by what is expected of one call."""
+        return each or self.expected.candidate
 
     def _finalist_seconds(self, each: float | None, best: float | None) -> float:
-        call = best or self.call_seconds
-        expected = CANDIDATE_SECONDS + CALLS * call
-        slowness = max(1.0, each / expected) if each else 1.0
-        return slowness * (self.final.seconds + self.final.calls * call)
+        call = best or self.expected.call
+        usual = replace(self.expected, call=call)
+        slowness = max(1.0, each / (usual.candidate + usual.setup / LEAST_BATCH)) if each else 1.0
+        return slowness * (self.final.seconds + self.expected.check + self.final.calls * call)

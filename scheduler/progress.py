@@ -75,11 +75,12 @@ class TuningResult:
     lowering_seconds: float
     database_seconds: float
     idle_seconds: float
+    before_seconds: float = 0.0
 
     @property
     def own_seconds(self) -> float:
-        """The tuner's own work, overlapped or not: all but waiting."""
-        return self.seconds - self.waiting_seconds
+        """The tuner's own work, overlapped or not: all but waiting, and what was before it."""
+        return self.seconds - self.waiting_seconds - self.before_seconds
 
     @property
     def overhead(self) -> float:
@@ -90,8 +91,11 @@ class TuningResult:
 class Ledger:
     """Where the time of a run goes, by name, in seconds of wall time."""
 
-    def __init__(self) -> None:
-        self._start = time.monotonic()
+    def __init__(self, began: float | None = None) -> None:
+        now = time.monotonic()
+        self._start = now if began is None else began
+        self.before = now - self._start
+        """Seconds of the run that had passed when the ledger was opened."""
         self._spent: dict[str, float] = {}
 
     @property

@@ -20,7 +20,7 @@ from scheduler.interrupt import Interrupt
 from scheduler.limits import check_memory
 from scheduler.machine import roofline
 from scheduler.opening import as_model, opened
-from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, Rate
+from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, Rate, expected
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.scoreboard import Scoreboard
 from scheduler.search import Search
@@ -37,6 +37,7 @@ from spaces.workload import Workload
 if TYPE_CHECKING:
     from measure.database import Database
 
+SETTLE_SECONDS = 2.0  # that a run waits at its end for what an executor still runs
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
 LOST_IN_A_ROW = 16  # attempts, after which the machine is taken for broken
 
@@ -78,7 +79,6 @@ class Tuner:
         self._given_search, self._given_model, self._seed = search, model, seed
         self._batch = batch
         self._session = session
-        self._job_id = new_job_id()
 
     def run(
         self,
@@ -86,23 +86,27 @@ class Tuner:
         seconds: float = 60.0,
         patience: int | None = None,
         on_progress: OnProgress | None = None,
+        began: float | None = None,
     ) -> TuningResult:
         """Measure at most ``trials`` new schedules in at most ``seconds`` of wall time.
 
-        The final comparison of the best is part of the time. Stops early when ``patience``
-        trials brought nothing better, when the space is exhausted, when the machine fails time
-        after time, or by Ctrl-C: then the result is the best so far.
+        The time counts from ``began`` (by ``time.monotonic``), by default from now, and the final
+        comparison of the best is part of it. Stops early when ``patience`` trials brought nothing
+        better, when the space is exhausted, when the machine fails time after time, or by Ctrl-C:
+        then the result is the best so far.
         """
         _check(trials, seconds, patience)
         self._trials, self._seconds, self._patience = trials, seconds, patience
         self._on_progress = on_progress
-        self._ledger, self._board = Ledger(), Scoreboard()
+        self._ledger, self._board = Ledger(began), Scoreboard()
+        self._job_id = new_job_id()
         self._submitted = 0
         self._stop: Stop | None = None
         self._executor = self._given_executor or local_executor(self.target)
         most = min(self._batch or self._executor.batch, max(LEAST_BATCH, trials // LEAST_BATCHES))
         final = COMPARISONS[self.target.kind]
-        self._pace = Pace(seconds, expected_latency(self.space), most, final)
+        usual = expected(self.workload, self.target.kind, expected_latency(self.space))
+        self._pace = Pace(seconds, usual, most, final)
         self._rate = Rate(0.0)
         try:
             with Interrupt() as self._interrupt:
@@ -180,11 +184,14 @@ class Tuner:
                 self._add(measurement)
 
     def _settle(self) -> None:
-        """Leave nothing of this run to an executor that others are going to use."""
+        """Leave nothing of this run to an executor that others are going to use. What runs is
+        waited for as long as there is time, but not for long."""
         self._executor.cancel(self._job())
-        while self._pending():
-            for measurement in self._collect(POLL):
+        patience = min(self._ledger.elapsed + SETTLE_SECONDS, self._seconds)
+        while self._pending() and self._ledger.elapsed < patience:
+            for measurement in self._collect(max(0.0, patience - self._ledger.elapsed)):
                 self._add(measurement)
+        self._executor.drop(self._job())
 
     # -- steps -----------------------------------------------------------------------------
 
@@ -267,7 +274,10 @@ class Tuner:
         return self._seconds - self._ledger.elapsed
 
     def _affordable(self) -> int:
-        affordable = self._pace.affordable(self._ledger.elapsed, self._rate.each, self._best())
+        elapsed, best = self._ledger.elapsed, self._best()
+        affordable = self._pace.affordable(elapsed, self._rate.each, best)
+        if not affordable and best is None and not self._submitted:
+            return self._pace.first(elapsed)
         return max(0, affordable - self._pending())
 
     def _reserve(self) -> float:
@@ -319,6 +329,7 @@ class Tuner:
             lowering_seconds=ledger.spent("lowering"),
             database_seconds=ledger.spent("database"),
             idle_seconds=ledger.spent("idle"),
+            before_seconds=ledger.before,
         )
 
 

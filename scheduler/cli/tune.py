@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 from typing import Annotated
 
@@ -52,6 +53,7 @@ def tune_command(
     Example:
       tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])" --seconds 60
     """
+    began = time.monotonic()
     workload = parse_workload(operator, parameters)
     machine = detect_target(target, threads)
     positive("--seconds", seconds)
@@ -62,7 +64,7 @@ def tune_command(
     from scheduler.opening import as_model
     from scheduler.progress import Stop
     from scheduler.tuner import Tuner, local_executor
-    from scheduler.yardstick import measure_yardstick
+    from scheduler.yardstick import SHARE, measure_yardstick
     from spaces.registry import space_for
 
     check_memory(workload, machine)
@@ -73,9 +75,9 @@ def tune_command(
         Database(db) as database,
         display(workload, machine, format, quiet, verbose) as show,
     ):
-        show.compare_with(measure_yardstick(workload, machine))
+        show.compare_with(measure_yardstick(workload, machine, SHARE * seconds))
         tuner = Tuner(workload, machine, database, executor, seed=seed, space=space, model=prior)
-        result = tuner.run(trials, seconds, patience, show.progress)
+        result = tuner.run(trials, seconds, patience, show.progress, began)
         show.result(result)
     if result.stopped is Stop.MACHINE or (result.best is None and result.lacking):
         lost = f"{result.lost} attempts lost"

@@ -109,6 +109,17 @@ class ExecutorContract(ABC):
         assert all(any(r.candidate is c for c in candidates) for r in results)
         assert all(r.measurement.schedule == r.candidate.schedule for r in results)
 
+    def test_what_nobody_asks_for_any_more_gives_no_result(self, executor) -> None:
+        made = [self.good("a"), self.slow("b")]
+        unwanted = replace(made[0].job, id="unwanted")
+        executor.submit(unwanted, [replace(candidate, job=unwanted) for candidate in made])
+        executor.drop(unwanted)
+        assert executor.pending() == 0
+        wanted = self.good("c")
+        submit(executor, wanted)
+        assert [m.schedule for m in collect(executor)] == [wanted.schedule]
+        assert executor.results(0.0) == []
+
     def test_jobs_share_it_and_each_gets_its_own_results(self, executor) -> None:
         """From two threads, interleaved, of different workloads."""
         makers = {"one": self.good, "another": self.other}

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from measure.baseline import environment, numpy_seconds
+from measure.baseline import environment, expected_seconds, numpy_seconds
 from spaces.operators import workload
 
 LOOK = """
@@ -47,3 +47,15 @@ def test_latency_grows_with_the_work(order):
 def test_what_numpy_has_no_fast_product_for():
     assert numpy_seconds(workload("matmul", m=8, n=8, k=8, dtype="bfloat16"), 1) is None
     assert numpy_seconds(workload("matmul", m=8, n=8, k=8, dtype="int8"), 1) is None
+
+
+def test_what_takes_too_long_is_given_up():
+    work = workload("matmul", m=512, n=512, k=512)
+    assert numpy_seconds(work, 1, limit=0.01) is None
+
+
+def test_large_products_are_expected_to_take_long():
+    small = expected_seconds(workload("matmul", m=512, n=512, k=512), 50.0)
+    assert 0.9 < small < 1.2
+    assert 40 < expected_seconds(workload("matmul", m=8192, n=8192, k=8192), 50.0) < 60
+    assert 3 < expected_seconds(workload("matmul", m=16384, n=16384, k=1), None) < 10

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.pace import COMPARISONS, LEAST_BATCH, RESERVE, WINDOW, Pace, Rate
+from scheduler.pace import COMPARISONS, LEAST_BATCH, RESERVE, WINDOW, Expected, Pace, Rate, expected
+from spaces.operators import workload
 
 CPU = COMPARISONS["cpu"]
-FAST = Pace(seconds=60, call_seconds=2e-3, batch=16, final=CPU)
-SLOW = Pace(seconds=60, call_seconds=0.2, batch=16, final=CPU)
+FAST = Pace(60, Expected(2e-3), batch=16, final=CPU)
+SLOW = Pace(60, Expected(0.2), batch=16, final=CPU)
 
 
 def test_slow_candidates_come_in_small_batches() -> None:
@@ -24,7 +25,7 @@ def test_experience_replaces_expectation() -> None:
 
 
 def test_many_compilers_are_kept_busy() -> None:
-    pace = Pace(seconds=20, call_seconds=2e-3, batch=48, final=CPU)
+    pace = Pace(seconds=20, expected=Expected(2e-3), batch=48, final=CPU)
     assert pace.batch_size(run=0.02) == 48
     assert pace.batch_size(run=4.0) == 12
 
@@ -32,7 +33,12 @@ def test_many_compilers_are_kept_busy() -> None:
 def test_slow_finalists_are_few_but_two() -> None:
     assert FAST.comparable(elapsed=50, each=0.07, best=2e-3) == 8
     assert 2 < SLOW.comparable(elapsed=51, each=1.3, best=0.2) < 8
-    assert SLOW.comparable(elapsed=59.9, each=1.5, best=0.2) == 2
+    assert SLOW.comparable(elapsed=56, each=1.5, best=0.2) == 2
+
+
+def test_a_comparison_that_cannot_end_is_not_begun() -> None:
+    assert SLOW.comparable(elapsed=59, each=1.5, best=0.2) == 0
+    assert FAST.comparable(elapsed=60.1, each=0.07, best=2e-3) == 0
 
 
 def test_a_busy_machine_needs_more_time_to_compare() -> None:
@@ -40,6 +46,40 @@ def test_a_busy_machine_needs_more_time_to_compare() -> None:
     assert quiet < 8
     assert quiet < busy <= 30
     assert FAST.comparable(50, 1.0, 2e-3) < FAST.comparable(50, 0.07, 2e-3)
+
+
+HUGE = workload("matmul m=11585 n=11585 k=8")
+
+
+def test_large_outputs_take_time_to_check() -> None:
+    small = expected(workload("matmul m=512 n=512 k=512"), "cpu", 1e-3)
+    assert small.setup < 0.05
+    assert small.candidate < 0.08
+    huge = expected(HUGE, "cpu", 0.1)
+    assert 5 < huge.setup < 15
+    assert 1.5 < huge.candidate < 4
+    assert expected(HUGE, "cuda", 1e-3).setup == 0
+
+
+def test_a_deep_product_takes_time_to_work_out() -> None:
+    assert expected(workload("matmul m=8192 n=8192 k=8192"), "cpu", 10.0).setup > 50
+
+
+@pytest.mark.parametrize(("seconds", "elapsed", "first"), [(10, 1, 1), (15, 1, 2), (12, 1, 1)])
+def test_where_time_is_short_one_or_two_are_better_than_none(
+    seconds: float, elapsed: float, first: int
+) -> None:
+    pace = Pace(seconds, expected(HUGE, "cpu", 0.1), batch=16, final=CPU)
+    assert pace.affordable(elapsed, None, None) == 0
+    assert pace.first(elapsed) == first
+
+
+def test_what_a_batch_is_set_up_with_is_part_of_the_reserve() -> None:
+    plain = Pace(60, Expected(0.1), batch=16, final=CPU)
+    heavy = Pace(60, Expected(0.1, setup=8.0), batch=16, final=CPU)
+    assert heavy.reserve(None, None) > plain.reserve(None, None)
+    assert heavy.affordable(0, None, None) < plain.affordable(0, None, None)
+    assert heavy.comparable(50, None, 0.1) < plain.comparable(50, None, 0.1)
 
 
 def test_the_rate_is_that_of_late() -> None:
@@ -66,7 +106,7 @@ seconds = st.floats(1, 1e4)
 def test_what_is_started_is_expected_to_end_before_the_final_comparison(
     allowed: float, call: float, batch: int, share: float, each: float | None
 ) -> None:
-    pace = Pace(allowed, call, batch, CPU)
+    pace = Pace(allowed, Expected(call), batch, CPU)
     elapsed = share * allowed
     more = pace.affordable(elapsed, each, best=call)
     assert more >= 0

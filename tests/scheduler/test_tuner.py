@@ -57,6 +57,9 @@ class MadeUpMachine:
     def cancel(self, job: Job) -> None:
         self._queue.clear()
 
+    def drop(self, job: Job) -> None:
+        self._queue.clear()
+
     def close(self) -> None:
         self._queue.clear()
 
@@ -203,6 +206,34 @@ def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database) -> Non
     assert time.monotonic() - start < 2
     assert result.stopped is Stop.SECONDS
     assert result.best is None
+
+
+def test_time_that_had_passed_before_is_part_of_the_time_allowed(database: Database) -> None:
+    machine, began = MadeUpMachine(), time.monotonic() - 100
+    result = tuner(hills(), database, machine).run(trials=64, seconds=60, began=began)
+    assert result.stopped is Stop.SECONDS
+    assert result.trials == 0
+    assert result.seconds >= result.before_seconds >= 100
+
+
+def test_what_runs_on_is_left_behind_when_the_time_is_up(database: Database) -> None:
+    class Hanging(MadeUpMachine):
+        dropped: Job | None = None
+
+        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+            time.sleep(timeout or 0.0)
+            return []
+
+        def cancel(self, job: Job) -> None:
+            """It all runs."""
+
+        def drop(self, job: Job) -> None:
+            self.dropped = job
+
+    machine = Hanging()
+    tuner(hills(), database, machine).run(trials=64, seconds=1)
+    assert machine.dropped is not None
+    assert machine.pending()
 
 
 def test_an_exhausted_space_ends_the_run(database: Database) -> None:
