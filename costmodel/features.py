@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from math import log2, prod
 
 import numpy as np
@@ -84,7 +85,8 @@ def is_feature(name: str) -> bool:
     return re.fullmatch(r"\w+(\.\w+)+", name) is not None and len(name) <= LONGEST_NAME
 
 
-def workload_features(workload: Workload) -> dict[str, float]:
+@lru_cache
+def workload_features(workload: Workload) -> Mapping[str, float]:
     """What describes the workload alone: extents, traffic, types, memory order, epilogue."""
     free = prod(axis.extent for axis in workload.axes if not axis.reduction)
     summed = prod(axis.extent for axis in workload.axes if axis.reduction)
@@ -107,7 +109,8 @@ def workload_features(workload: Workload) -> dict[str, float]:
     return result
 
 
-def target_features(target: Target) -> dict[str, float]:
+@lru_cache
+def target_features(target: Target) -> Mapping[str, float]:
     """Every number in the target's description, compressed, by its field's name."""
     return {
         f"target.{name}": float(_compress(np.asarray(value, dtype=np.float64)))

@@ -77,8 +77,8 @@ class History:
     def fresh(self, population: Population) -> list[int]:
         """Positions of the distinct rows that are not taken, in the order in which they first
         stand."""
-        first = _first(population)
-        return [i for identity, i in first.items() if identity not in self._taken]
+        identities = _identities(population)
+        return [i for i in _first(identities) if identities[i] not in self._taken]
 
     def free(self, row: np.ndarray) -> bool:
         """Whether the row is not taken."""
@@ -102,16 +102,18 @@ class History:
 
 def distinct(population: Population) -> list[int]:
     """Positions of the distinct rows, in the order in which they first stand."""
-    return list(_first(population).values())
+    return _first(_identities(population))
 
 
-def _first(population: Population) -> dict[bytes, int]:
-    """Where each distinct row first stands."""
+def _first(identities: list[bytes]) -> list[int]:
+    """Where each distinct one first stands."""
+    backwards = range(len(identities) - 1, -1, -1)
+    return sorted(dict(zip(reversed(identities), backwards, strict=True)).values())
+
+
+def _identities(population: Population) -> list[bytes]:
     rows = np.ascontiguousarray(population, dtype=np.int32)
-    first: dict[bytes, int] = {}
-    for i, identity in enumerate(rows.view(f"V{rows.strides[0]}").ravel().tolist()):
-        first.setdefault(identity, i)
-    return first
+    return rows.view(f"V{rows.strides[0]}").ravel().tolist()
 
 
 def _identity(row: np.ndarray) -> bytes:

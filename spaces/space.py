@@ -10,8 +10,10 @@ hundred thousand schedules cost seconds, not hours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 
 import numpy as np
 
@@ -27,6 +29,8 @@ Population = np.ndarray
 """Integer matrix [schedules, decisions] of value indices."""
 
 NO_PREFERENCE = -1
+REMEMBERED = 4096  # schedules whose validity is: each is asked about several times in its life
+TABLE_ENTRIES = 1 << 16  # of a rule's truth table at most
 NEAR_ATTEMPTS = 4  # to repair a neighbour: one that takes more is not near any longer
 
 
@@ -53,6 +57,8 @@ class Space:
         self._index = [{v: i for i, v in enumerate(values.tolist())} for values in self._values]
         self._template_names = list(self.templates)
         self._plans: dict[tuple[int, int | None], Sequence[_Step]] = {}
+        self._judges: dict[tuple[str, int, str], _Judge] = {}
+        self._reasons = lru_cache(maxsize=REMEMBERED)(self._why_not)
 
     # -- schedules and populations ---------------------------------------------------------
 
@@ -102,6 +108,9 @@ class Space:
 
     def why_not(self, schedule: Schedule) -> str | None:
         """Why the schedule is no point of this space, in words; None if it is one."""
+        return self._reasons(schedule)
+
+    def _why_not(self, schedule: Schedule) -> str | None:
         reason = self._why_not_a_point(schedule)
         if reason:
             return reason
@@ -337,14 +346,25 @@ class Space:
             for column in own:
                 decision = self._names[column][1]
                 known[decision] = column
-                rules = [
-                    _Judge(rule, tuple((read, known[read]) for read in rule.reads))
-                    for rule in self.templates[name].rules
+                judges = [
+                    self._judge(name, number, decision)
+                    for number, rule in enumerate(self.templates[name].rules)
                     if decision in rule.reads and known.keys() >= set(rule.reads)
                 ]
-                steps.append(_Step(column, tuple(rules)))
+                steps.append(_Step(column, tuple(judges)))
             self._plans[template, first] = steps
         return self._plans[template, first]
+
+    def _judge(self, template: str, number: int, decision: str) -> _Judge:
+        """The judge of one rule when ``decision`` is the last of those it reads: one for all orders
+        of decisions."""
+        key = (template, number, decision)
+        if key not in self._judges:
+            rule = self.templates[template].rules[number]
+            columns = {name: self._position[template, name] for name in rule.reads}
+            reads = {name: (column, self._values[column]) for name, column in columns.items()}
+            self._judges[key] = _Judge(rule, decision, reads)
+        return self._judges[key]
 
     def _fill(
         self, preferences: Population, generator: np.random.Generator, first: int | None
@@ -368,23 +388,51 @@ class Space:
 
     def _valid(self, partial: Population, step: _Step) -> np.ndarray:
         """Boolean matrix [rows, values]: which values of the step's column its rules allow."""
-        own = self._values[step.column][None, :]
-        valid = np.ones((len(partial), own.size), dtype=bool)
+        valid = np.ones((len(partial), self._sizes[step.column]), dtype=bool)
         for judge in step.judges:
-            columns = {
-                name: own if i == step.column else self._values[i][partial[:, i]][:, None]
-                for name, i in judge.reads
-            }
-            valid &= np.asarray(judge.rule.holds(columns), dtype=bool)
+            valid &= judge.allows(partial)
         return valid
 
 
-@dataclass(frozen=True)
 class _Judge:
-    """A rule, and the columns of the decisions it reads."""
+    """Says which values of a decision a rule allows, given the other decisions that it reads.
 
-    rule: Rule
-    reads: tuple[tuple[str, int], ...]
+    A search asks the same questions again and again. So the answers to all of them are put into a
+    table, if it is not too large, once as many were worked out one by one.
+    """
+
+    def __init__(self, rule: Rule, own: str, reads: Mapping[str, tuple[int, np.ndarray]]) -> None:
+        """``own`` is the decision that is made; ``reads`` holds the column and the values of all
+        decisions that the rule reads."""
+        self._rule, self._own = rule, own
+        self._values = {name: values for name, (_, values) in reads.items()}
+        self._others = [name for name in reads if name != own]
+        self._columns = [reads[name][0] for name in self._others]
+        self._sizes = tuple(len(self._values[name]) for name in self._others)
+        self._asked = 0
+        self._table: np.ndarray | None = None
+
+    def allows(self, partial: Population) -> np.ndarray:
+        """Boolean matrix [rows, values], or what broadcasts to it, for rows in which all but the
+        own decision are made."""
+        chosen = [partial[:, column] for column in self._columns]
+        if self._table is not None:
+            return self._table[tuple(chosen)]
+        self._asked += len(partial)
+        combinations, values = prod(self._sizes), len(self._values[self._own])
+        if combinations <= min(self._asked, TABLE_ENTRIES // values):
+            every = np.indices(self._sizes).reshape(len(self._sizes), combinations)
+            whole = np.broadcast_to(self._worked_out(list(every)), (combinations, values))
+            self._table = whole.reshape(*self._sizes, values)
+        return self._worked_out(chosen)
+
+    def _worked_out(self, chosen: Sequence[np.ndarray]) -> np.ndarray:
+        columns = {
+            name: self._values[name][index][:, None]
+            for name, index in zip(self._others, chosen, strict=True)
+        }
+        columns[self._own] = self._values[self._own][None, :]
+        return np.asarray(self._rule.holds(columns), dtype=bool)
 
 
 @dataclass(frozen=True)
