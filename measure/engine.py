@@ -24,7 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from measure.schema import HEAD, VERSION_TABLE
-from spaces.errors import InputError
+from spaces.errors import InputError, shown
 
 BUSY_SECONDS = 60
 """How long a writer waits for another one before it gives up."""
@@ -40,6 +40,8 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
     if url.get_backend_name() == "sqlite":
         if url.database in (None, "", ":memory:"):
             raise InputError(f"database {location} would be lost on exit; give the path of a file")
+        if "\0" in url.database:
+            raise InputError(f"no file can be named {shown(url.database)}, with a zero byte in it")
         if not create and not Path(url.database).exists():
             raise InputError(f"there is no database at {url.database}")
     engine = _engine(url)
@@ -84,7 +86,7 @@ def _url(location: str | Path) -> URL:
         return URL.create("sqlite", database=str(location))
     try:
         url = make_url(str(location))
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise InputError(f"{location} is no database URL; allowed: a path, {_ALLOWED}") from None
     if url.get_backend_name() not in ("sqlite", "postgresql"):
         raise InputError(f"no support for database {url.drivername!r}; allowed: {_ALLOWED}")

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from spaces.errors import InputError
+from spaces.errors import InputError, shown
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("spaces", "measure", "costmodel", "scheduler", "tilewright", "experiments")
@@ -58,11 +59,11 @@ def make_bundle(
     Versions are those of ``constraints.txt`` where it names one. Raises :class:`InputError` if
     ``out`` is there already, a wheel cannot be had, or all is larger than ``limit_mib``.
     """
+    _check(python, machine, wheels)
     if out.exists():
         raise InputError(f"{out} exists already; a bundle is a new folder")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out.parent) as folder:
-        made = Path(folder) / "bundle"
+    with _folder_beside(out) as folder:
+        made = folder / "bundle"
         (made / "wheels").mkdir(parents=True)
         _copy_sources(made / "source")
         _download(wheels, made / "wheels", python, machine)
@@ -80,6 +81,31 @@ def make_bundle(
             )
         made.rename(out)
     return sizes
+
+
+def _check(python: str, machine: str, wheels: Sequence[str]) -> None:
+    """Only what looks like a version, a machine or a project reaches pip's command line."""
+    for name, pattern, values, allowed in (
+        ("--python", r"\d+(\.\d+){0,2}", [python], "versions such as 3.12"),
+        ("--machine", r"\w+", [machine], "names such as x86_64"),
+        ("--wheel", r"\w[\w.-]*(\[[\w,.-]+\])?(==[\w.!+*-]+)?", wheels, "names such as numpy==2.4"),
+    ):
+        for value in values:
+            if not re.fullmatch(pattern, value, re.ASCII):
+                raise InputError(f"{name}={shown(value)} is not allowed; allowed: {allowed}")
+
+
+@contextmanager
+def _folder_beside(out: Path) -> Iterator[Path]:
+    """A temporary folder on the file system of ``out``; :class:`InputError` if none can be."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        temporary = tempfile.TemporaryDirectory(dir=out.parent)
+    except OSError as error:
+        reason = error.strerror
+        raise InputError(f"cannot make folder {shown(str(out))}: {reason}") from None
+    with temporary as folder:
+        yield Path(folder)
 
 
 def requirements(wheels: Sequence[str], pins: Mapping[str, str]) -> list[str]:

@@ -44,5 +44,10 @@ def as_model(given: CostModel | str | Path) -> CostModel:
 
 
 def is_missing(location: str | Path) -> bool:
-    """Whether no file is at ``location``; never of a URL."""
-    return "://" not in str(location) and not Path(location).exists()
+    """Whether no file is at ``location``; never of a URL. :class:`InputError` if none can be."""
+    try:
+        return "://" not in str(location) and not Path(location).exists()
+    except OSError as error:  # a name that is too long, for example
+        raise InputError(
+            f"database {shown(str(location))} cannot be used: {error.strerror}"
+        ) from None

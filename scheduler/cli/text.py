@@ -6,6 +6,8 @@ import sys
 
 from scheduler.cli.streams import silence
 
+LONGEST = 800  # characters of a remark
+
 
 def plain(text: str) -> str:
     """``text`` in one line, with what would not print written as Python escapes it.
@@ -17,9 +19,12 @@ def plain(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print one line of remarks on standard error, if that takes it."""
+    """Print one line of remarks on standard error, its middle left out where it is very long."""
+    line = plain(" ".join(text.split()))
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST - 100]} ... {line[-95:]}"
     try:
-        print(f"tilewright: {plain(' '.join(text.split()))}", file=sys.stderr, flush=True)
+        print(f"tilewright: {line}", file=sys.stderr, flush=True)
     except OSError:
         silence(2)
 

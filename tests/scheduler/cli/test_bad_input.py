@@ -10,6 +10,8 @@ from measure.database import Database
 from scheduler.cli.app import run
 from tests.scheduler.cli.command import SMALL, one_line, start
 
+LONG = "9" * 5000
+
 
 @pytest.mark.parametrize("command", ["tune", "query"])
 @pytest.mark.parametrize(
@@ -76,6 +78,7 @@ def test_bad_commands(here, capsys, arguments, says):
     assert run(arguments) == 2
     said = capsys.readouterr()
     assert says in one_line(said.err)
+    assert len(said.err) < 1000
     assert [path.name for path in here.iterdir()] == ["notes.txt"]
 
 
