@@ -1,42 +1,100 @@
-"""Ctrl-C as a request, answered between two results."""
+"""Signals that ask a process to end (Ctrl-C, SIGTERM, SIGHUP), answered between two results.
+
+A program calls :func:`listen` first of all; from then on they are :class:`Ended` wherever it is.
+A tuning run, in a program of ours or in anybody's, answers them in its own time, see
+:class:`Interrupt`.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
+from collections.abc import Callable
 from types import FrameType
+from typing import Any
+
+AGAIN_SECONDS = 0.05
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_heard: int | None = None  # the last signal that came since this program listens
+
+
+class Ended(BaseException):
+    """A signal asked this program to end. It is no error, nor may anybody take it for one."""
+
+
+def listen() -> None:
+    """Let signals raise :class:`Ended` that would end the process without a word, or with a
+    traceback. One that is ignored, as SIGHUP under nohup, stays so."""
+    for number in ENDING:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _end)
+    sys.unraisablehook = _ask_again
+
+
+def exit_code() -> int:
+    """What a program ends with that was asked to end, as shells have it: 130 for Ctrl-C."""
+    return 128 + (_heard or signal.SIGINT)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    global _heard
+    _heard = number
+    raise Ended
+
+
+def _ask_again(lost: sys.UnraisableHookArgs) -> None:
+    """An exception that was raised where none can be, in a callback, is asked for once more."""
+    if lost.exc_type is not Ended or _heard is None:
+        sys.__unraisablehook__(lost)
+        return
+    again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), _heard))
+    again.daemon = True
+    again.start()
 
 
 class Interrupt:
-    """While entered, the first Ctrl-C is only noted, and :meth:`check` raises KeyboardInterrupt.
+    """While entered, the first such signal is only noted, and :meth:`check` raises
+    KeyboardInterrupt.
 
     An exception at any moment can be lost (one raised while a C library calls back into Python
-    is printed and dropped). The second Ctrl-C raises at once. Where Ctrl-C means something else
-    already, and outside of the main thread, which alone hears it, nothing is changed.
+    is dropped), and takes the result along. The second signal does what it always does. Where a
+    signal means something else already, and outside of the main thread, which alone hears it,
+    nothing is changed. Where SIGTERM or SIGHUP would have ended the process, it is left by
+    SystemExit, so that all that is open gets closed on the way.
     """
 
     def __init__(self) -> None:
-        self._asked = False
-        self._listens = False
+        self._asked: int | None = None
+        self._before: dict[int, Callable[..., Any] | int | None] = {}
 
     def __enter__(self) -> Interrupt:
-        self._listens = (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        )
-        if self._listens:
-            signal.signal(signal.SIGINT, self._note)
+        if threading.current_thread() is threading.main_thread():
+            known = {number: signal.getsignal(number) for number in ENDING}
+            usual = (signal.SIG_DFL, signal.default_int_handler, _end)
+            self._before = {number: how for number, how in known.items() if how in usual}
+            for number in self._before:
+                signal.signal(number, self._note)
+        if _end in self._before.values():
+            self._asked = _heard  # a signal whose exception was lost
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._listens:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, how in self._before.items():
+            signal.signal(number, how)
+        if self._asked is not None and self._before[self._asked] is signal.SIG_DFL:
+            raise SystemExit(128 + self._asked)
 
     def check(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C was pressed."""
-        if self._asked:
+        """Raise KeyboardInterrupt if a signal came."""
+        if self._asked is not None:
             raise KeyboardInterrupt
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        global _heard
         self.check()
-        self._asked = True
+        self._asked = number
+        if self._before[number] is _end:
+            _heard = number

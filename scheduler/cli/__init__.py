@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 import sys
 
+from scheduler.interrupt import Ended, exit_code, listen
+
 
 def main() -> None:
     """Run the command line of this process and exit."""
-    _open_standard_streams()
-    from scheduler.cli.app import run
+    listen()
+    try:
+        _open_standard_streams()
+        from scheduler.cli.app import run  # takes a while
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except Ended:
+        print("tilewright: interrupted", file=sys.stderr)
+        code = exit_code()
+    sys.exit(code)
 
 
 def _open_standard_streams() -> None:

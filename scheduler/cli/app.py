@@ -17,11 +17,11 @@ from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
 from scheduler.cli.tune import tune_command
 from scheduler.cli.verify import verify_command
+from scheduler.interrupt import Ended, exit_code
 from spaces.errors import InputError
 from spaces.version import VERSION
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 NO_THREAD = "can't start new thread"  # what Python says then
 # What Typer raises for a wrong command line; its module depends on the version of Typer.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -87,8 +87,8 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(error.format_message(), BAD_INPUT)
     except MemoryError as error:
         return _fail(f"not enough memory: {error}", BAD_INPUT)
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", INTERRUPTED)
+    except (KeyboardInterrupt, Ended, typer.Abort):
+        return _fail("interrupted", exit_code())
     except UnicodeError as error:
         return _fail(f"this text cannot be written here: {error}", BAD_INPUT)
     except BrokenPipeError:  # whoever read the output has seen enough

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,8 +19,12 @@ from scheduler.cli.options import (
     parse_workload,
 )
 from scheduler.cli.text import say
+from scheduler.interrupt import exit_code
 from spaces.checks import positive
 from spaces.target import detect_target
+
+if TYPE_CHECKING:
+    from scheduler.progress import TuningResult
 
 
 def tune_command(
@@ -62,7 +66,6 @@ def tune_command(
     from scheduler.cli.progress import display
     from scheduler.limits import check_memory
     from scheduler.opening import as_model
-    from scheduler.progress import Stop
     from scheduler.tuner import Tuner, local_executor
     from scheduler.yardstick import SHARE, measure_yardstick
     from spaces.registry import space_for
@@ -79,16 +82,23 @@ def tune_command(
         tuner = Tuner(workload, machine, database, executor, seed=seed, space=space, model=prior)
         result = tuner.run(trials, seconds, patience, show.progress, began)
         show.result(result)
+    words, code = _ending(result)
+    if words:
+        say(words)
+    raise typer.Exit(code)
+
+
+def _ending(result: TuningResult) -> tuple[str, int]:
+    """What there is to say of how a run ended, if anything, and the exit code."""
+    from scheduler.progress import Stop
+
+    failures = ", ".join(f"{count} {kind}" for kind, count in result.failures.items())
+    if result.stopped is Stop.INTERRUPTED:
+        none = f" before any kernel was right ({failures or 'none ran'})"
+        return f"interrupted{'; this is the best so far' if result.best else none}", exit_code()
     if result.stopped is Stop.MACHINE or (result.best is None and result.lacking):
         lost = f"{result.lost} attempts lost"
-        say(f"this machine failed, not the kernels: {result.lacking} ({lost})")
-        raise typer.Exit(1)
+        return f"this machine failed, not the kernels: {result.lacking} ({lost})", 1
     if result.best is None:
-        failures = ", ".join(f"{count} {kind}" for kind, count in result.failures.items())
-        when = (
-            "interrupted before any kernel" if result.stopped is Stop.INTERRUPTED else "no kernel"
-        )
-        say(f"{when} was right ({failures or 'none ran'})")
-        raise typer.Exit(1)
-    if result.stopped is Stop.INTERRUPTED:
-        say("interrupted; this is the best so far")
+        return f"no kernel was right ({failures or 'none ran'})", 1
+    return "", 0

@@ -120,3 +120,22 @@ def test_ctrl_c_is_heard_between_two_results_only(tmp_path: Path) -> None:
     assert result.stopped is Stop.INTERRUPTED
     assert 0 < result.trials < 64
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+LOSING = """
+import ctypes, signal, sys, time
+from scheduler.interrupt import Ended, exit_code, listen
+
+listen()
+try:
+    ctypes.PYFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGTERM))()
+    time.sleep(60)
+except Ended:
+    sys.exit(exit_code())
+"""
+
+
+def test_a_signal_whose_exception_is_lost_in_a_callback_is_not_forgotten() -> None:
+    done = subprocess.run([sys.executable, "-c", LOSING], capture_output=True, text=True)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert done.stderr == ""

@@ -1,0 +1,164 @@
+"""However a command is asked to end, it says so, ends as asked, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from measure.database import Database
+from spaces.operators import workload
+from spaces.target import detect_target
+
+COMMAND = "from scheduler.cli import main; main()"
+SHAPE = ("m=64", "n=64", "k=64")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.fixture(scope="module")
+def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of its own that has all that is built once."""
+    folder = tmp_path_factory.mktemp("cache")
+    environment = os.environ | {"XDG_CACHE_HOME": str(folder)}
+    words = ["tune", "matmul", "m=8", "n=8", "k=8", "--trials", "1", "--db", str(folder / "w.db")]
+    subprocess.run([sys.executable, "-c", COMMAND, *words], env=environment, capture_output=True)
+    return folder
+
+
+@pytest.fixture
+def cache(warm_cache: Path) -> Iterator[Path]:
+    """A cache in which each test leaves no run folder."""
+    yield warm_cache
+    assert not list((warm_cache / "tilewright" / "runs").glob("run-*"))
+
+
+def start(cache: Path, *words: str, **options) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", COMMAND, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+        start_new_session=True,
+        **options,
+    )
+
+
+def tune(cache: Path, database: Path, **options) -> subprocess.Popen[str]:
+    words = ("tune", "matmul", *SHAPE, "--trials", "10000", "--seconds", "600")
+    return start(cache, *words, "--format", "json", "--db", str(database), **options)
+
+
+def descendants(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    return not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_a_run_with_the_best_so_far_and_nothing_left(tmp_path, cache, number):
+    path = tmp_path / "tuning.db"
+    process = tune(cache, path)
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(20)]
+    below = descendants(process)
+    process.send_signal(number)
+    rest, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert said == "tilewright: interrupted; this is the best so far\n"
+    result = json.loads((*lines, *rest.splitlines())[-1])
+    assert result["stopped"] == "interrupted"
+    assert result["best"] is not None
+    assert all_gone(below)
+    with Database(path) as database:
+        known = list(database.records(workload("matmul", m=64, n=64, k=64), detect_target("cpu")))
+    assert len(known) == result["trials"] > 0
+
+
+@pytest.mark.parametrize("number", SIGNALS[:2])
+def test_a_signal_at_start_up_is_answered(tmp_path, cache, number):
+    """At moments before, while and after the machine's own speed is measured."""
+    words = ("tune", "matmul", *SHAPE, "--trials", "10000", "--db", str(tmp_path / "tuning.db"))
+    moments = random.Random(int(number))
+    for _ in range(2):
+        process = start(cache, *words)
+        while not listens(process):
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 2))
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 128 + number, said
+        assert said.count("\n") == 1, said
+        assert said.startswith("tilewright: interrupted")
+
+
+def listens(process: subprocess.Popen[str]) -> bool:
+    """Whether the process has a handler for SIGTERM, as it has soon after it is started."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    [caught] = [line.split()[1] for line in status.splitlines() if line.startswith("SigCgt")]
+    return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+
+def test_a_hangup_that_is_ignored_stays_so(tmp_path, cache):
+    """As under nohup."""
+
+    def ignore() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    process = tune(cache, tmp_path / "tuning.db", preexec_fn=ignore)
+    assert process.stdout is not None
+    for _ in range(5):
+        process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    for _ in range(30):
+        assert process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+
+
+LIBRARY = """
+    import sys
+    from scheduler.tuner import tune
+
+    def say(progress):
+        if progress.trials == 1:
+            print("running", flush=True)
+
+    try:
+        tune("matmul m=64 n=64 k=64", "cpu", sys.argv[1], 10000, 600, on_progress=say)
+    finally:
+        print("closed", flush=True)
+    print("not reached", flush=True)
+"""
+
+
+def test_a_program_that_tunes_is_ended_by_sigterm_with_all_that_is_open_closed(tmp_path, cache):
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(LIBRARY), str(tmp_path / "tuning.db")],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"XDG_CACHE_HOME": str(cache)},
+    )
+    assert process.stdout is not None
+    while process.stdout.readline() != "running\n":
+        assert process.poll() is None
+    below = descendants(process)
+    process.terminate()
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert said.endswith("closed\n")
+    assert all_gone(below)
