@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Column, Connection, Row, Select, update
 
@@ -47,6 +47,8 @@ from spaces.workload import Workload
 
 _PAGE = 1000
 
+Read = TypeVar("Read")
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -68,14 +70,22 @@ class Database:
     """All measurements, in SQLite (the path of a file) or PostgreSQL (an SQLAlchemy URL).
 
     Every method raises :class:`InputError` where the database is locked for too long, damaged or
-    out of reach, and where a row it reads is malformed.
+    out of reach. A row that is malformed is passed over, and told of at the end.
     """
 
-    def __init__(self, location: str | Path, create: bool = True) -> None:
+    def __init__(
+        self,
+        location: str | Path,
+        create: bool = True,
+        report: Callable[[str], None] = warnings.warn,
+    ) -> None:
         """Open a database, made if it is missing and ``create`` is true.
 
-        Raises :class:`InputError` if it is foreign, newer than this program, or unreadable.
+        ``report`` is told, when it is closed, how many rows were passed over. Raises
+        :class:`InputError` if it is foreign, newer than this program, or unreadable.
         """
+        self._report = report
+        self._passed_over: dict[tuple[str, int | None], str] = {}
         self._engine = open_engine(location, create)
         self._writer = for_writing(self._engine)
 
@@ -88,6 +98,13 @@ class Database:
     def close(self) -> None:
         """Close all connections. Idempotent."""
         self._engine.dispose()
+        if self._passed_over:
+            count, reasons = len(self._passed_over), list(self._passed_over.values())
+            self._passed_over = {}
+            self._report(
+                f"{count} malformed row{'s' if count > 1 else ''} of database "
+                f"{name(self._engine)} passed over; the first: {reasons[0]}"
+            )
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -156,9 +173,7 @@ class Database:
 
         ``versions`` asks for schedules of these versions of templates only.
         """
-        with self._transaction() as connection:
-            row = connection.execute(ranking(workload, target, versions).limit(1)).first()
-        return None if row is None else self._decode(row)
+        return next(iter(self.best_few(workload, target, 1, versions)), None)
 
     def best_few(
         self,
@@ -172,8 +187,8 @@ class Database:
         with self._transaction() as connection:
             query = ranking(workload, target, versions)
             rows = connection.execute(query.execution_options(yield_per=64))
-            for row in rows:
-                found.setdefault(row.schedule_digest, self._decode(row))
+            for record in self._readable(rows, "record", _record):
+                found.setdefault(record.schedule.key, record)
                 if len(found) == count:
                     break
             rows.close()
@@ -187,19 +202,19 @@ class Database:
         with self._transaction() as connection:
             ids = nearest_pairs(connection, workload, target, count)
             best = (connection.execute(ranking_of(id).limit(1)).first() for id in ids)
-            return [self._decode(row) for row in best if row is not None]
+            rows = [row for row in best if row is not None]
+        return list(self._readable(rows, "record", _record))
 
     def records(
         self, workload: Workload | None = None, target: Target | None = None
     ) -> Iterator[Record]:
         """Every attempt, oldest row first, of one workload or target or of all."""
-        for row in self._pages(records_query(workload, target), measurements.c.id):
-            yield self._decode(row)
+        rows = self._pages(records_query(workload, target), measurements.c.id)
+        return self._readable(rows, "record", _record)
 
     def runs(self) -> Iterator[Run]:
         """Every run, oldest row first."""
-        for row in self._pages(runs_query(), runs.c.id):
-            yield self._decode_run(row)
+        return self._readable(self._pages(runs_query(), runs.c.id), "run", _run)
 
     def trials(self, workload: Workload, target: Target) -> int:
         """Number of schedules that were tried, however they ended, but for those lost."""
@@ -210,7 +225,7 @@ class Database:
         """One summary for each workload and target there are attempts of, in order of workload."""
         with self._transaction() as connection:
             rows = connection.execute(summaries_query()).all()
-        return [self._summary(row) for row in rows]
+        return list(self._readable(rows, "group", _summary))
 
     def export_jsonl(self, path: str | Path) -> int:
         """Write every run and record to a file, see ``measure.jsonl``; the number of records."""
@@ -235,34 +250,38 @@ class Database:
                 return
             last = rows[-1].id
 
-    def _summary(self, row: Row[Any]) -> Summary:
-        fields = Fields({name: parse_json(row._mapping[name]) for name in ("workload", "target")})
-        best = None if row.id is None else self._decode(row)
-        return Summary(
-            described_workload(fields),
-            described_target(fields),
-            row.trials,
-            row.failures,
-            row.lost,
-            best,
-        )
+    def _readable(
+        self, rows: Iterable[Row[Any]], what: str, decode: Callable[[Row[Any]], Read]
+    ) -> Iterator[Read]:
+        """What ``rows`` hold, but for those that are malformed."""
+        for row in rows:
+            try:
+                value = decode(row)
+            except InputError as error:
+                self._passed_over.setdefault((what, row.id), f"{what} {row.id or ''}: {error}")
+            else:
+                yield value
 
-    def _decode(self, row: Row[Any]) -> Record:
-        with self._naming("record", row):
-            return from_row(row._asdict())
 
-    def _decode_run(self, row: Row[Any]) -> Run:
-        with self._naming("run", row):
-            return run_from_row(row._asdict())
+def _record(row: Row[Any]) -> Record:
+    return from_row(row._asdict())
 
-    @contextmanager
-    def _naming(self, what: str, row: Row[Any]) -> Iterator[None]:
-        try:
-            yield
-        except InputError as error:
-            raise InputError(
-                f"{what} {row.id} of database {name(self._engine)} is malformed: {error}"
-            ) from None
+
+def _run(row: Row[Any]) -> Run:
+    return run_from_row(row._asdict())
+
+
+def _summary(row: Row[Any]) -> Summary:
+    fields = Fields({name: parse_json(row._mapping[name]) for name in ("workload", "target")})
+    best = None if row.id is None else _record(row)
+    return Summary(
+        described_workload(fields),
+        described_target(fields),
+        row.trials,
+        row.failures,
+        row.lost,
+        best,
+    )
 
 
 def _beat(connection: Connection, keys: Collection[str], now: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, cast
 
@@ -75,6 +76,12 @@ app.command("bundle")(bundle_command)
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; its exit code. Bad input is one line on standard error and code 2."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: say(str(message))
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         code = app(list(arguments), prog_name="tilewright", standalone_mode=False)
         sys.stdout.flush()

@@ -1,4 +1,5 @@
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -283,21 +284,33 @@ def test_nothing_is_made_where_that_was_not_asked_for(tmp_path):
         ("started_at", "yesterday", "started_at='yesterday'"),
     ],
 )
-def test_a_malformed_row_is_named(path, column, value, says):
+def test_a_malformed_row_is_passed_over_and_told_of(path, column, value, says):
+    with Database(path) as database:
+        good = list(database.records())[1:]
     with sqlite3.connect(path) as connection:
         connection.execute(f"UPDATE measurements SET {column} = ? WHERE id = 1", (value,))
-    with Database(path) as database, pytest.raises(InputError, match=f"record 1 of .*{says}"):
+    told = []
+    with Database(path, report=told.append) as database:
+        assert list(database.records()) == good
+        assert database.best(WORKLOAD, TARGET) in [None, *good]
         list(database.records())
+    assert re.fullmatch(
+        f"1 malformed row of .* passed over; the first: record 1: .*{says}.*", *told
+    )
 
 
 @pytest.mark.parametrize(
     ("table", "says"), [("workloads", "not a workload"), ("targets", "unknown kind of target")]
 )
-def test_a_malformed_description_is_named(path, table, says):
+def test_a_malformed_description_is_told_of(path, table, says):
     with sqlite3.connect(path) as connection:
         connection.execute(f"UPDATE {table} SET description = '{{}}'")
-    with Database(path) as database, pytest.raises(InputError, match=f"record 1 of .*{says}"):
-        database.best(WORKLOAD, TARGET)
+    told = []
+    with Database(path, report=told.append) as database:
+        assert database.best(WORKLOAD, TARGET) is None
+        assert database.summaries() == []
+    assert len(told) == 1
+    assert says in told[0]
 
 
 # -- the format of exports -----------------------------------------------------------------

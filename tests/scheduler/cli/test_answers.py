@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.target import target_from_json
-from tests.scheduler.cli.command import SMALL, ask, one_line
+from tests.scheduler.cli.command import FUSED, SMALL, ask, one_line
 
 
 def test_query_measured(tuned, capsys):
@@ -107,19 +110,43 @@ def test_train_and_evaluate(tuned, tmp_path, capsys):
         assert word in text
 
 
+def test_what_is_malformed_in_a_database_is_passed_over_in_one_line(tuned, here, capsys):
+    """All of one workload is: of the other, every answer is as before."""
+    ask(capsys, "train", "--db", str(tuned[0]), "--out", "model.json")
+    shutil.copy(tuned[0], "spoiled.db")
+    with closing(sqlite3.connect("spoiled.db")) as connection:
+        spoiled = "UPDATE workloads SET description = '{}' WHERE key LIKE '%m=96%'"
+        assert connection.execute(spoiled).rowcount == 1
+        connection.commit()
+    database = ("--db", "spoiled.db")
+    for words in (
+        ("list", *database),
+        ("train", "--out", "again.json", *database),
+        ("evaluate", "model.json", *database),
+        ("export", "x.jsonl", *database),
+        ("query", *FUSED, *database),
+    ):
+        assert run(words) == 0, words
+        said = capsys.readouterr()
+        assert said.out
+        assert re.search(r": \d+ malformed rows? of .* passed over; the first", one_line(said.err))
+    ask(capsys, "query", *SMALL, *database)
+    assert capsys.readouterr().err == ""
+
+
 def test_a_model_ranks_what_is_predicted_and_leads_a_search(tuned, here, capsys):
-    ask(capsys, "train", "--db", str(tuned[0]), "--out", "model.ubj")
+    ask(capsys, "train", "--db", str(tuned[0]), "--out", "model.json")
     question = ("query", "matmul", "m=80", "n=72", "k=64", "--db", "no.db", "--format", "json")
     plain, ranked = (
-        json.loads(ask(capsys, *question, *more)) for more in ((), ("--model", "model.ubj"))
+        json.loads(ask(capsys, *question, *more)) for more in ((), ("--model", "model.json"))
     )
     assert plain["provenance"] == ranked["provenance"] == "predicted"
     work, target = workload("matmul", m=80, n=72, k=64), target_from_json(plain["target"])
-    space, model = space_for(work, target), XGBoostModel.load(Path("model.ubj"))
+    space, model = space_for(work, target), XGBoostModel.load(Path("model.json"))
     schedules = [Schedule.from_json(answer["schedule"]) for answer in (plain, ranked)]
     scores, _ = model.predict(space, space.rows(schedules))
     assert scores[1] > scores[0]
-    budget = ("--trials", "4", "--seconds", "100", "--format", "json", "--model", "model.ubj")
+    budget = ("--trials", "4", "--seconds", "100", "--format", "json", "--model", "model.json")
     events = ask(capsys, "tune", *question[1:5], *budget, "--db", "new.db").splitlines()
     assert json.loads(events[-1])["trials"] == 4
     for command in ("tune", "query"):
