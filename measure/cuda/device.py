@@ -20,6 +20,10 @@ class LoadError(DeviceError):
     """The device does not take a kernel, but is none the worse for it."""
 
 
+class MemoryShortError(LoadError):
+    """The device has not so much memory left, but is none the worse for being asked."""
+
+
 class Device(Protocol):
     """One GPU and its queue, on which work is done in order. Addresses are numbers.
 
@@ -31,7 +35,8 @@ class Device(Protocol):
     multiprocessors: int
 
     def allocate(self, size: int) -> int:
-        """Address of ``size`` new bytes, aligned to 256."""
+        """Address of ``size`` new bytes, aligned to 256; :class:`MemoryShortError` if they are not
+        there."""
         ...
 
     def free(self, address: int) -> None:
@@ -52,7 +57,8 @@ class Device(Protocol):
 
     def bind(self, kernel: Kernel, binary: Path | None, addresses: Mapping[str, int]) -> Call:
         """A launch of ``kernel`` from its cubin (None: compile its text) on the buffers at
-        ``addresses``, by operand name and ``workspace``; :class:`LoadError` if it is not taken."""
+        ``addresses``, by operand name and ``workspace``; :class:`LoadError` if it is not taken,
+        at once or by a call: nothing has run then."""
         ...
 
     def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:

@@ -9,13 +9,18 @@ from typing import Any
 
 from measure.cuda import oracle
 from measure.cuda.compilation import compile_cubin
-from measure.cuda.device import Call, DeviceError, LoadError
+from measure.cuda.device import Call, DeviceError, LoadError, MemoryShortError
 from measure.cuda.launching import Arguments, bindings, checked, configuration, load_kernel
 from spaces.cuda.intrinsics import device_text
 from spaces.kernel import Kernel
 
 COMPILE_SECONDS = 60.0
 FLUSH_BLOCKS = 4  # a multiprocessor
+_NOT_TAKEN = {
+    f"CUDA_ERROR_{words}"
+    for words in ("INVALID_VALUE", "LAUNCH_OUT_OF_RESOURCES", "INVALID_CLUSTER_SIZE")
+}
+"""By which the driver refuses to start a kernel, for its shared memory, say."""
 
 
 class CudaDevice:
@@ -44,7 +49,9 @@ class CudaDevice:
 
     def allocate(self, size: int) -> int:
         """Plain device memory."""
-        return int(checked(self._driver.cuMemAlloc(max(size, 1))))
+        status, address = self._driver.cuMemAlloc(max(size, 1))
+        short = status == self._driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY
+        return int(checked((status, address), MemoryShortError if short else DeviceError))
 
     def free(self, address: int) -> None:
         """Give it back."""
@@ -75,7 +82,9 @@ class CudaDevice:
         launch = self._driver.cuLaunchKernelEx
 
         def call() -> None:
-            checked(launch(config, function, arguments.address, 0))
+            (status,) = launch(config, function, arguments.address, 0)
+            if status.value:
+                checked((status,), LoadError if status.name in _NOT_TAKEN else DeviceError)
 
         return call
 

@@ -69,6 +69,7 @@ class CudaRunner:
         self._least_seconds = least_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._rest = b""
+        self._why = ""  # the child ended, in the device's words
         self._closed = False
         self._lock = threading.Lock()
         ready = self._start()
@@ -139,7 +140,7 @@ class CudaRunner:
             answers |= {pending[i]: answer for i, answer in told.items()}
             failed = 0 if told else failed + 1
             if failed == STARTS:
-                text = "the measuring process of the GPU ends before it measures"
+                text = f"the measuring process of the GPU ends before it measures{self._why}"
                 answers |= dict.fromkeys(pending, _unserved(text))
         return [answers[i] for i in range(len(built))]
 
@@ -162,6 +163,7 @@ class CudaRunner:
                     culprit = event["index"]
                 case end:
                     code = self._end()
+                    self._why = f": {event['text']}" if "text" in event else ""
                     if culprit is not None:
                         answers[culprit] = _loss(end, event, code, limit)
                     return answers
@@ -263,11 +265,12 @@ class _Answer:
 
     @staticmethod
     def of(event: Mapping[str, Any]) -> _Answer:
-        kind = event["error_kind"]
+        kind = None if event["error_kind"] is None else ErrorKind(event["error_kind"])
         right = Status.SLOW if event["slow"] else Status.OK
+        wrong = Status.LOST if kind is ErrorKind.MEMORY else Status.ERROR  # others may have held it
         return _Answer(
-            right if kind is None else Status.ERROR,
-            None if kind is None else ErrorKind(kind),
+            right if kind is None else wrong,
+            kind,
             event["error_text"],
             tuple(event["samples"]),
             tuple(event["references"]),

@@ -14,7 +14,7 @@ import numpy as np
 
 from measure.cpu.problem import index_of
 from measure.cuda import oracle
-from measure.cuda.device import Call, Device, DeviceError, LoadError
+from measure.cuda.device import Call, Device, DeviceError, LoadError, MemoryShortError
 from measure.inputs import ATTEMPTS
 from measure.measurement import ErrorKind
 from measure.telling import is_telling, telling
@@ -47,6 +47,12 @@ class Trial:
     slow: bool = False
     error_kind: ErrorKind | None = None
     error_text: str = ""
+
+    def refuse(self, error: LoadError) -> None:
+        """Note that the device does not take the candidate, so that none of it ran."""
+        is_short = isinstance(error, MemoryShortError)
+        self.call, self.error_text = None, str(error)
+        self.error_kind = ErrorKind.MEMORY if is_short else ErrorKind.REJECTED
 
 
 class Session:
@@ -92,14 +98,14 @@ class Session:
         """Make the candidate's launch; one that the device does not take gets an error."""
         kernel = trial.kernel
         addresses = dict(self._addresses)
-        if kernel.workspace_bytes:
-            trial.workspace = addresses["workspace"] = self._guarded(kernel.workspace_bytes)
-            self._device.fill(trial.workspace, POISON, kernel.workspace_bytes)
-            self._device.fill(trial.workspace, 0, kernel.workspace_zeroed)
         try:
+            if kernel.workspace_bytes:
+                trial.workspace = addresses["workspace"] = self._guarded(kernel.workspace_bytes)
+                self._device.fill(trial.workspace, POISON, kernel.workspace_bytes)
+                self._device.fill(trial.workspace, 0, kernel.workspace_zeroed)
             trial.call = self._device.bind(kernel, trial.binary, addresses)
         except LoadError as error:
-            trial.error_kind, trial.error_text = ErrorKind.REJECTED, str(error)
+            trial.refuse(error)
 
     def judge(self, trial: Trial, protocol: TimingProtocol, best: float) -> None:
         """Run the candidate on a poisoned output, twice if it is fast, and look at what it left.
@@ -109,7 +115,11 @@ class Session:
         """
         assert trial.call is not None
         for number in (1, 2):
-            trial.judged = seconds = self._poisoned_call(trial)
+            try:
+                trial.judged = seconds = self._poisoned_call(trial)
+            except LoadError as error:
+                trial.refuse(error)
+                return
             if fault := self._fault(trial, f"call {number}"):
                 trial.error_kind, trial.error_text = fault
                 return

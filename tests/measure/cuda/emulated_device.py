@@ -1,7 +1,8 @@
 """A device for the runner's child that is no GPU: kernels run on the emulator.
 
 What stands for a cubin is the kernel's text. Time is what a comment in it says:
-``// takes 0.001`` seconds, ``// hangs``, or ``// kills`` (the process, as a driver's bug might).
+``// takes 0.001`` seconds, ``// hangs``, or ``// kills`` (the process, as a driver's bug might);
+``// is refused`` and ``// is not launched`` are what a driver may do to it.
 A kernel runs twice and whenever something was filled since; ``// returns from run 3`` and
 ``// wrong from run 3`` say what becomes of it.
 """
@@ -20,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from measure.cuda.device import Call, DeviceError, LoadError
+from measure.cuda.device import Call, DeviceError, LoadError, MemoryShortError
 from measure.cuda.emulator import Emulator
 from measure.interfaces import Built
 from measure.measurement import Candidate
@@ -28,6 +29,7 @@ from spaces.kernel import Kernel
 
 LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"
 BROKEN = "TILEWRIGHT_TEST_NO_DEVICE"
+MEMORY = 1 << 30
 
 
 def open_device(ordinal: int) -> EmulatedDevice:
@@ -92,6 +94,8 @@ class EmulatedDevice:
         self._filled = False
 
     def allocate(self, size: int) -> int:
+        if size > MEMORY:
+            raise MemoryShortError("CUDA_ERROR_OUT_OF_MEMORY: out of memory")
         address = self._next
         self._next += (size + 511) // 256 * 256
         self._memory[address] = np.zeros(size, np.uint8)
@@ -117,6 +121,8 @@ class EmulatedDevice:
             raise LoadError("CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid")
 
         def call() -> None:
+            if "// is not launched" in kernel.source:
+                raise LoadError("CUDA_ERROR_INVALID_VALUE: invalid argument")
             call.runs += 1
             if not _from_run(call, "returns"):
                 self._run(kernel, addresses)

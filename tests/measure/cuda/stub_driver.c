@@ -60,6 +60,7 @@ static int event_create(void **event, unsigned flags) { *event = (void *)0x5000;
 static int record(void *event, void *stream, unsigned flags) { say("event %u\n", flags); return 0; }
 static int elapsed(float *ms, void *start, void *end) { *ms = 2.0f; return 0; }
 static int allocate(unsigned long long *address, size_t size) {
+  if (size > 1ull << 36) return 2;
   *address = (unsigned long long)aligned_alloc(256, (size + 255) / 256 * 256);
   return 0;
 }
@@ -81,9 +82,22 @@ static int load(void **library, const void *code, void *o, void *v, unsigned n, 
   return memcmp(code, "\177ELF", 4) ? 200 : 0;
 }
 static int get_kernel(void **kernel, void *library, const char *name) { *kernel = strdup(name); return 0; }
+enum { PLAIN_SHARED = 48 << 10, MOST_SHARED = 227 << 10 };  // bytes, as on an H200
+static struct { void *kernel; int shared; } allowed[64];
+static int allowances;
 static int set_attribute(int attribute, int value, void *kernel, int device) {
   say("attribute %s %d %d\n", (char *)kernel, attribute, value);
+  if (attribute != 8) return 0;
+  if (value > MOST_SHARED || allowances == 64) return 1;
+  allowed[allowances].kernel = kernel;
+  allowed[allowances++].shared = value;
   return 0;
+}
+static int shared_of(void *kernel) {
+  int most = PLAIN_SHARED;
+  for (int i = 0; i < allowances; i++)
+    if (allowed[i].kernel == kernel) most = allowed[i].shared;
+  return most;
 }
 int cuTensorMapEncodeTiled(unsigned long long *map, int type, unsigned rank, void *address, const unsigned long long *dims,
                   const unsigned long long *strides, const unsigned *box, const unsigned *steps, int interleave,
@@ -100,6 +114,8 @@ int cuTensorMapEncodeTiled(unsigned long long *map, int type, unsigned rank, voi
 int cuLaunchKernelEx(const Config *c, void *kernel, void **parameters, void **extra) {
   if (!context) return 201;
   if (getenv("STUB_FAILS")) return 700;
+  if (c->shared > shared_of(kernel)) return 1;
+  if (c->block[0] * c->block[1] * c->block[2] > 1024) return 701;
   say("launch %s %u,%u,%u %u,%u,%u %u %p", (char *)kernel, c->grid[0], c->grid[1], c->grid[2], c->block[0],
       c->block[1], c->block[2], c->shared, c->stream);
   for (unsigned i = 0; i < c->count; i++)

@@ -77,6 +77,48 @@ def test_a_launch_reaches_the_driver_as_it_is_meant(tmp_path):
     assert log[8:] == ["begin 2", *captured, "end", "replay", "replay"]
 
 
+REFUSALS = """
+import json
+from measure.cuda.device import DeviceError, LoadError, MemoryShortError
+from measure.cuda.driver import open_device
+from spaces.kernel import Kernel, Launch
+
+device = open_device()
+text = 'extern "C" __global__ void made() {}'
+found = {}
+
+def launched(shared, threads=32):
+    try:
+        launch = Launch((1, 1, 1), (threads, 1, 1), (1, 1, 1), shared)
+        device.bind(Kernel("cuda", "made", "", text, (), launch=launch), None, {})()
+        return "launched"
+    except LoadError as error:
+        return str(error)
+
+for shared in (0, 49152, 49153, 49168, 50176, 50177, 232448, 232449):
+    found[shared] = launched(shared)
+found["threads"] = launched(0, 1056)
+try:
+    device.allocate(1 << 40)
+except MemoryShortError as error:
+    found["memory"] = str(error)
+print(json.dumps(found))
+"""
+
+
+def test_shared_memory_is_asked_for_beyond_48_kib_and_what_is_not_taken_does_no_harm(tmp_path):
+    build_stub(tmp_path)
+    found, log = run_with_stub(tmp_path, REFUSALS)
+    assert [found[str(size)] for size in (0, 49152, 49153, 49168, 50176, 50177, 232448)] == [
+        "launched"
+    ] * 7
+    asked = [line for line in log if line.startswith("attribute")]
+    assert asked[0] == "attribute made 8 49153", "48 KiB are there without asking"
+    assert found["232449"].startswith("CUDA_ERROR_INVALID_VALUE")
+    assert found["threads"].startswith("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
+    assert found["memory"].startswith("CUDA_ERROR_OUT_OF_MEMORY")
+
+
 SERVE = """
 import json
 from measure.cuda.runner import CudaRunner
