@@ -30,6 +30,7 @@ from spaces.kernel import Kernel
 LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"
 BROKEN = "TILEWRIGHT_TEST_NO_DEVICE"
 MEMORY = 1 << 30
+MEMORY_LEFT = "TILEWRIGHT_TEST_MEMORY_LEFT"  # bytes for any one array
 
 
 def open_device(ordinal: int) -> EmulatedDevice:
@@ -94,7 +95,7 @@ class EmulatedDevice:
         self._filled = False
 
     def allocate(self, size: int) -> int:
-        if size > MEMORY:
+        if size > int(os.environ.get(MEMORY_LEFT, MEMORY)):
             raise MemoryShortError("CUDA_ERROR_OUT_OF_MEMORY: out of memory")
         address = self._next
         self._next += (size + 511) // 256 * 256

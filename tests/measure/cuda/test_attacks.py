@@ -1,0 +1,127 @@
+"""A GPU's runner under attack, over an emulated device: whoever is innocent gets a right record."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from measure import retrying
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.cuda.runner import CudaRunner
+from measure.measurement import ErrorKind, Status
+from spaces.operators import workload
+from tests.measure.cuda import emulated_device
+from tests.measure.cuda.emulated_device import PackingBuilder
+from tests.measure.cuda.test_runner import BODY, OPENER, QUICK, TARGET, WORK, candidate
+
+WRONG = BODY.replace("n, sum)", "n, sum + (m == 3))")
+FAR = BODY.replace("C + m", "C + 100000000 * m")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def libraries(tmp_path_factory):
+    """A folder for compiled kernels, which the children share."""
+    os.environ[emulated_device.LIBRARIES] = str(tmp_path_factory.mktemp("libraries"))
+    yield
+    del os.environ[emulated_device.LIBRARIES]
+
+
+@pytest.fixture
+def runner():
+    made = CudaRunner(TARGET, OPENER, QUICK, least_seconds=40)
+    yield made
+    made.close()
+
+
+def settled(runner, built):
+    """The final records by name, tried again as executors do it, and how often each came."""
+    records = {}
+    for results in retrying.run(runner.run, built[0].candidate.job, built):
+        for result in results:
+            name = result.candidate.schedule["name"]
+            assert name not in records, "one record each"
+            records[name] = result.measurement
+    return records
+
+
+def built(*candidates):
+    builder = PackingBuilder(NvrtcBuilder(TARGET))
+    return builder.build(candidates), builder
+
+
+def test_the_guilty_are_recorded_and_the_innocent_measured(runner):
+    bad = {
+        "far": (FAR, ErrorKind.CRASH),
+        "beside": (BODY + "// writes beside its output\n", ErrorKind.OUT_OF_BOUNDS),
+        "kills": (BODY + "// kills\n", ErrorKind.CRASH),
+        "idle": (BODY + "// is not launched\n", ErrorKind.REJECTED),
+        "late": (BODY + "// is right 2 times\n", ErrorKind.WRONG),
+    }
+    hog = candidate("hog", workspace_bytes=1 << 40)
+    mixed = [
+        candidate("first"),
+        *(candidate(name, body) for name, (body, _) in bad.items()),
+        hog,
+        candidate("last"),
+    ]
+    batch, builder = built(*mixed)
+    records = settled(runner, batch)
+    builder.close()
+    assert {name for name, m in records.items() if m.ok} == {"first", "last"}
+    kinds = {name: m.error_kind for name, m in records.items() if not m.ok}
+    assert kinds == {name: kind for name, (_, kind) in bad.items()} | {"hog": ErrorKind.MEMORY}
+    assert {m.status for m in records.values() if not m.ok} == {Status.ERROR}
+
+
+def killer(runner, generator, seconds):
+    """Kills the child that is at work at a random moment, once."""
+
+    def kill():
+        time.sleep(generator.uniform(0, seconds))
+        process = runner._process
+        if process is not None:
+            os.kill(process.pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("moments", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_server_killed_at_random_moments_costs_no_record(runner, moments):
+    batch, builder = built(candidate("a"), candidate("wrong", WRONG), candidate("b"))
+    generator = random.Random(moments)
+    start = time.monotonic()
+    settled(runner, batch)  # compiles for the emulator, and says how long a run takes
+    usual = time.monotonic() - start
+    for _ in range(moments):
+        thread = killer(runner, generator, usual)
+        records = settled(runner, batch)
+        thread.join()
+        found = {name: (m.status, m.error_kind) for name, m in records.items()}
+        assert found == {
+            "a": (Status.OK, None),
+            "wrong": (Status.ERROR, ErrorKind.WRONG),
+            "b": (Status.OK, None),
+        }
+    builder.close()
+
+
+LARGE = workload("matmul", m=300, n=300, k=33, dtype="float32", b="col")
+
+
+@pytest.mark.parametrize(("work", "left"), [(WORK, "10000"), (LARGE, "200000")])
+def test_a_device_without_memory_for_the_problem_says_so(runner, monkeypatch, work, left):
+    """Nor for the child's own check, or for that and no more."""
+    batch, builder = built(candidate("a", work=work), candidate("b", work=work))
+    monkeypatch.setenv(emulated_device.MEMORY_LEFT, left)
+    runner._end()
+    records = settled(runner, batch)
+    builder.close()
+    assert {m.status for m in records.values()} == {Status.LOST}
+    assert all("CUDA_ERROR_OUT_OF_MEMORY" in m.error_text for m in records.values())
