@@ -60,7 +60,7 @@ def test_the_guilty_are_recorded_and_the_innocent_measured(runner):
         "beside": (BODY + "// writes beside its output\n", ErrorKind.OUT_OF_BOUNDS),
         "kills": (BODY + "// kills\n", ErrorKind.CRASH),
         "idle": (BODY + "// is not launched\n", ErrorKind.REJECTED),
-        "late": (BODY + "// is right 2 times\n", ErrorKind.WRONG),
+        "late": (BODY + "// returns from run 3\n", ErrorKind.WRONG),
     }
     hog = candidate("hog", workspace_bytes=1 << 40)
     mixed = [

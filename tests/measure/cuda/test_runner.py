@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -112,7 +111,6 @@ def test_what_a_kernel_does_beside_its_result_is_found():
             candidate("refused", BODY + "// is refused\n"),
             candidate("unwritten", BODY.replace("n < 45", "n < 44")),
             candidate("good"),
-            candidate("late", BODY + "// returns from run 3\n"),
             candidate("idle", BODY + "// is not launched\n"),
             candidate("hog", workspace_bytes=1 << 40),
         ]
@@ -123,12 +121,11 @@ def test_what_a_kernel_does_beside_its_result_is_found():
         ErrorKind.REJECTED,
         ErrorKind.WRONG,
         None,
-        ErrorKind.WRONG,
         ErrorKind.REJECTED,
         ErrorKind.MEMORY,
     ]
-    assert {m.status for m in (*found[:4], *found[5:7])} == {Status.ERROR}
-    assert found[7].lost, "others may have held the memory"
+    assert {m.status for m in (*found[:4], found[5])} == {Status.ERROR}
+    assert found[6].lost, "others may have held the memory"
     texts = [m.error_text for m in found]
     assert texts[0] == "the kernel writes after C"
     assert texts[1] == "the kernel writes to its input B"
@@ -136,9 +133,7 @@ def test_what_a_kernel_does_beside_its_result_is_found():
     assert texts[3].startswith("C[0, 44] is nan, expected ")
     assert texts[3].endswith("(67 of 3015 elements wrong, call 1)")
     assert found[4].status is Status.OK
-    assert re.search(r"elements wrong, last call", texts[5])
-    assert found[5].samples == ()
-    assert texts[6:] == [
+    assert texts[5:] == [
         "CUDA_ERROR_INVALID_VALUE: invalid argument",
         "CUDA_ERROR_OUT_OF_MEMORY: out of memory",
     ]
@@ -332,7 +327,7 @@ def test_long_calls_are_run_for_a_while_before_they_are_timed(tmp_path, judged, 
                 counts[i] += 1
                 call()
 
-            counted.source = trial.call.source
+            counted.source, counted.runs = trial.call.source, 2  # which samples do not call again
             trial.call = counted
         list(session.rounds(trials, TimingProtocol(samples=1, heat=1e-3), started.append))
     assert all(least <= count <= most for count in counts)
