@@ -1,7 +1,7 @@
 """Doctor, verify, tune and compare on the GPU of this machine; see README.md beside this file.
 
     python -m experiments.gpu_matmul [--minutes 10] [--seconds 20] [--trials N]
-        [--only PATTERN] [--gpus N] [--out DIR]
+        [--only PATTERN] [--gpus N] [--known FILE] [--out DIR]
 
 Writes ``results.json`` after every case and ``results.svg`` at the end. A further call goes on:
 it takes the cases that were tuned least, and tunes them from where they stand.
@@ -25,8 +25,10 @@ from typing import Any
 from experiments.gpu_matmul.bench import Bench
 from experiments.gpu_matmul.cases import Case, all_cases
 from experiments.gpu_matmul.crew import shared_out
+from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.summary import FASTEST, draw, in_turn, ratio, summarise
 from measure.cuda.launching import bindings, checked
+from measure.database import Database
 from scheduler.doctor import diagnose
 from scheduler.verification import draw as draw_schedules
 from scheduler.verification import measure
@@ -82,6 +84,9 @@ def main() -> int:
             if options.only.search(case.name) and end - time.monotonic() > options.seconds + 10:
                 yield case
 
+    if options.known:
+        with Database(out / "tuning.db") as database:
+            database.record_all(list(known_records(options.known, all_cases(), target)))
     bench = Bench(options.seconds, options.trials, out / "tuning.db")
     for case, row in shared_out(in_time(), gpus, bench):
         before = results["cases"].get(case.name, {})
@@ -166,6 +171,7 @@ def _options() -> argparse.Namespace:
         "--only", type=re.compile, default="", help="only cases whose name this expression matches"
     )
     parser.add_argument("--gpus", type=int, help="to use, one case each at a time; all of them")
+    parser.add_argument("--known", type=Path, help="results.json of an earlier run to begin with")
     parser.add_argument("--out", type=Path, default=Path("gpu_matmul_results"))
     return parser.parse_args()
 

@@ -17,6 +17,7 @@ from spaces.cuda.thin_product import MOST_FEW
 from spaces.cuda.thin_rules import thin_rules
 from spaces.cuda.thin_sizes import ThinSizes
 from spaces.cuda.thin_small import SOURCES
+from spaces.cuda.thin_tile import READS
 from spaces.cuda.traffic import Blocks, grid_quantities
 from spaces.kernel import Kernel
 from spaces.product import orient, why_no_product
@@ -33,7 +34,7 @@ class CudaThin(Template):
     """
 
     name: ClassVar[str] = "thin"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
@@ -105,6 +106,7 @@ def _decisions(sizes: ThinSizes) -> tuple[Decision, ...]:
         Decision("thread_depth", (1, 2, 4, 8, 16, 32, 64)),
         Decision("in_flight", (1, 2)),
         Decision("small", SOURCES),
+        Decision("reads", READS if sizes.serves_rows else READS[:1]),
         Decision("splits", (1, 2, 3, 4, 6, 8)),
         Decision("warp_columns", (1, 2, 4, 8)),
         Decision("warp_depth", (1, 2, 4, 8, 16)),

@@ -19,7 +19,7 @@ from spaces.cuda.thin_matrices import MatrixInstructions
 from spaces.cuda.thin_multiply import MultiplyAdds, Place, ThinMultiply
 from spaces.cuda.thin_product import ThinProduct
 from spaces.cuda.thin_small import SmallOperand
-from spaces.cuda.thin_tile import ThinTile
+from spaces.cuda.thin_tile import WARP, ThinTile
 from spaces.cuda.tile_copy import position_type
 from spaces.cuda.tile_grid import TileGrid
 from spaces.cuda.unrolled import THREAD, unrolled
@@ -92,8 +92,10 @@ class ThinCode:
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of a block: the small operand and, in its place, the sums of warps."""
-        return max(self.small.shared_bytes, self.place.size)
+        """Shared memory of a block: the small operand and the slabs that warps read rows by; in
+        their place, at the end, the sums of warps."""
+        slabs = self.threads // WARP * self.tile.slab_bytes
+        return max(self.small.shared_bytes + slabs, self.place.size)
 
     @cached_property
     def partial(self) -> PartialSums:
@@ -138,8 +140,9 @@ class ThinCode:
             *self._start(),
             *(line for stage in self._stages for line in self._declare(stage)),
             *self._load(self._stages[0]),
+            *self.small.load(f"small{self._stages[0]}"),
             *self.small.stage(),
-            *self._loop(),
+            *(self._loop_by_rows() if self.tile.by_rows else self._loop()),
             *self._fold(),
             *self.partial.lines(),
             *self._finish(),
@@ -154,13 +157,28 @@ class ThinCode:
 
     def _start(self) -> list[str]:
         """A thread's first vector of the large operand."""
-        thin, tile = self.thin, self.tile
-        column = index("column0") + tile.column(Index())
-        place = column * thin.column_stride + (index("depth0") + tile.term(Index())) * (
-            thin.large_depth_stride
-        )
+        thin = self.thin
+        column, term = self._position(Index())
+        place = column * thin.column_stride + term * thin.large_depth_stride
         kind = C_TYPES[thin.large.dtype]
         return [f"const {kind} *from = {thin.large_name} + {place.text};"]
+
+    @property
+    def _reads(self) -> TaskMapping:
+        """A thread's vectors along columns and depth, or, by rows, one after the other."""
+        vectors = self.tile.vectors
+        return repeat(vectors[0] * vectors[1]) if self.tile.by_rows else repeat(*vectors)
+
+    def _position(self, *vector: Index) -> tuple[Index, Index]:
+        """Column and term in the large operand of a thread's vector."""
+        tile = self.tile
+        if tile.by_rows:
+            (column, term), corner = tile.row_read(vector[0]), tile.corner()
+            column, term = corner[0] + column, corner[1] + term
+        else:
+            c, d = vector if len(vector) > 1 else (Index(), Index())
+            column, term = tile.column(c), tile.term(d)
+        return index("column0") + column, index("depth0") + term
 
     def _declare(self, stage: str) -> list[str]:
         multiply = self.multiply
@@ -170,31 +188,22 @@ class ThinCode:
         return lines
 
     def _load(self, stage: str) -> list[str]:
-        """Read the step at ``depth0`` into the registers of ``stage``."""
-        vectors = unrolled(
-            repeat(*self.tile.vectors),
-            0,
-            lambda at: self._read(stage, *at),
-            "v",
-            None,
-            self._integer,
-        )
-        return [*vectors, *self.small.load(f"small{stage}")]
+        """Read the step of the large operand at ``depth0`` into the registers of ``stage``."""
+        return unrolled(self._reads, 0, lambda at: self._read(stage, *at), "v", None, self._integer)
 
-    def _read(self, stage: str, c: Index, d: Index) -> list[str]:
+    def _read(self, stage: str, *vector: Index) -> list[str]:
         """Read one vector, zeros where it lies outside of the operand."""
         thin, tile = self.thin, self.tile
-        wide, deep = tile.vector
-        words = max(wide, deep) // (1 + self.multiply.pairs)
-        place = self.multiply.word(c * wide, d * deep)
+        words = max(tile.vector) // (1 + self.multiply.pairs)
+        place = self._held_at(*vector)
         ahead = self.tile.number("fetch")
-        load = f"tw::load_stream<{words}, {ahead}>(held{stage} + {place}, {self._address(c, d)});"
+        load = (
+            f"tw::load_stream<{words}, {ahead}>(held{stage} + {place}, {self._address(*vector)});"
+        )
+        limits = ((thin.many, tile.columns), (thin.terms, tile.depth))
         tests = [
-            f"{(index(first) + within).text} < {extent}"
-            for first, within, extent, unit in (
-                ("column0", tile.column(c), thin.many, tile.columns),
-                ("depth0", tile.term(d), thin.terms, tile.depth),
-            )
+            f"{position.text} < {extent}"
+            for position, (extent, unit) in zip(self._position(*vector), limits, strict=True)
             if extent % unit
         ]
         if not tests:
@@ -202,12 +211,22 @@ class ThinCode:
         zeros = [f"  held{stage}[{(place + w).text}] = {{}};" for w in range(words)]
         return [f"if ({' && '.join(tests)}) {{", f"  {load}", "} else {", *zeros, "}"]
 
-    def _address(self, c: Index, d: Index) -> str:
+    def _held_at(self, *vector: Index) -> Index:
+        """Place of a thread's vector among those it holds."""
+        wide, deep = self.tile.vector
+        if self.tile.by_rows:
+            return vector[0] * (deep // 2)
+        return self.multiply.word(vector[0] * wide, vector[1] * deep)
+
+    def _address(self, *vector: Index) -> str:
         """Where a vector is, from the thread's first."""
         thin, tile = self.thin, self.tile
-        columns = c * (tile.lanes[0] * tile.vector[0])
-        terms = d * tile.vector[1]
-        deep = terms // tile.run * (tile.lanes[1] * tile.run) + terms % tile.run
+        if tile.by_rows:
+            columns, deep = vector[0] * tile.columns_at_once, Index()
+        else:
+            columns = vector[0] * (tile.lanes[0] * tile.vector[0])
+            terms = vector[1] * tile.vector[1]
+            deep = terms // tile.run * (tile.lanes[1] * tile.run) + terms % tile.run
         offset = columns * thin.column_stride + deep * thin.large_depth_stride
         text = "from" if offset.value == 0 else f"from + {offset.text}"
         return f"(const u32 *)({text})" if self.multiply.pairs else text
@@ -238,20 +257,64 @@ class ThinCode:
 
     def _go_on(self, step: str, stage: str) -> list[str]:
         """Read ``step``, if there is one."""
-        lines = [*self._advance(), *self._load(stage)]
+        lines = [*self._advance(), *self._load(stage), *self.small.load(f"small{stage}")]
         return [f"if ({step} < steps) {{", *indented(lines), "}"]
+
+    def _loop_by_rows(self) -> list[str]:
+        """What was read goes to the warp's slab; the next step is on its way while it is
+        multiplied from there."""
+        more = "if (step + 1 < steps) {"
+        small = self.small.load("small0")
+        return [
+            *(["int term0 = 0;"] if self.small.is_shared else []),
+            f"const u32 slab = shared + {self.tile.slab + self.small.shared_bytes};",
+            "#pragma unroll 1",
+            "for (int step = 0; step < steps; step++) {",
+            *indented(unrolled(self._reads, 0, lambda at: self._put(*at), "v")),
+            "  tw::sync_warp();",
+            *indented([more, *indented([*self._advance(), *self._load("0")]), "}"]),
+            *indented(self._multiply("0")),
+            "  tw::sync_warp();",
+            *(indented([more, *indented(small), "}"]) if small else []),
+            "}",
+        ]
+
+    def _put(self, vector: Index) -> list[str]:
+        """Store a vector that was read to the slab."""
+        column, term = self.tile.row_read(vector)
+        place = column * self.tile.slab_pitch + term * self.thin.large.element.bytes
+        return [f"tw::store_shared<4>(slab + {place}, held0 + {self._held_at(vector)});"]
+
+    def _take(self, c: Index, run: Index) -> list[str]:
+        """Load a vector of a run for ``mma.sync`` from the slab."""
+        tile = self.tile
+        column, term = (
+            c * tile.lanes[0] + tile.lane[0],
+            (run * tile.lanes[1] + tile.lane[1]) * tile.run,
+        )
+        place = column * tile.slab_pitch + term * self.thin.large.element.bytes
+        return [f"tw::load_shared<4>(own + {c * 4}, slab + {place});"]
 
     def _multiply(self, stage: str) -> list[str]:
         """Multiply what ``stage`` holds."""
 
         def run(at: tuple[Index, ...]) -> list[str]:
             (number,) = at
+            lines, held = [], f"held{stage}"
+            if self.tile.by_rows:
+                own = repeat(self.tile.own[0])
+                lines = [
+                    f"u32 own[{4 * self.tile.own[0]}];",
+                    *unrolled(own, 0, lambda c: self._take(c[0], number), "o"),
+                ]
+                held = "own"
             if not self.small.is_shared:
-                return self.multiply.run(f"held{stage}", f"small{stage}", number, number)
+                return [*lines, *self.multiply.run(held, f"small{stage}", number, number)]
             return [
+                *lines,
                 f"{self.multiply.small_kind} small[{self.small.held}];",
                 *self.small.fetch("small", number),
-                *self.multiply.run(f"held{stage}", "small", number, Index()),
+                *self.multiply.run(held, "small", number, Index()),
             ]
 
         lines = unrolled(repeat(self.tile.runs), 0, run, "r")
@@ -290,7 +353,7 @@ class ThinCode:
             ]
 
         return [
-            *(["tw::sync_block();"] if self.small.is_shared else []),
+            *(["tw::sync_block();"] if self.small.is_shared or self.tile.by_rows else []),
             *self.multiply.fold("shared", self.place),
             "tw::sync_block();",
             f"{self._kind} total[{self._turns}] = {{}};",

@@ -65,8 +65,9 @@ class MatrixInstructions(ThinMultiply):
             return unrolled(repeat(half), 0, lambda at: fragment(at[0], e), "f")
 
         def fragment(f: Index, e: Index) -> list[str]:
-            term = number * tile.run + e
-            pairs = [self._pair(held, f + column, term + t) for t in (0, 2) for column in (0, half)]
+            pairs = [
+                self._pair(held, f + column, number, e + t) for t in (0, 2) for column in (0, half)
+            ]
             lines = [f"const u32 a[4] = {{{', '.join(pairs)}}};"]
             for row in range(self.rows):
                 b = [f"{small}[{self.small_word(index(row), run, e + t).text}]" for t in (0, 2)]
@@ -81,9 +82,12 @@ class MatrixInstructions(ThinMultiply):
 
         return unrolled(repeat(tile.run // 4), 0, quad, "q")
 
-    def _pair(self, held: str, column: Index, term: Index) -> str:
+    def _pair(self, held: str, column: Index, number: Index, e: Index) -> str:
         """Two neighbouring terms of one of a thread's columns, in one register."""
         tile = self.tile
+        if tile.by_rows:
+            return f"{held}[{((column * tile.run + e) // 2).text}]"
+        term = number * tile.run + e
         if tile.thin.large_runs_deep:
             return f"{held}[{self.word(column, term).text}]"
         # words hold neighbouring columns of one term: even ones are low halves

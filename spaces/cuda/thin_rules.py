@@ -39,7 +39,7 @@ def thin_rules(sizes: ThinSizes, target: CudaTarget, decisions: Sequence[Decisio
             sizes,
             target,
             decisions,
-            (*TILE, "in_flight", "small", "splits"),
+            (*TILE, "in_flight", "small", "reads", "splits"),
             ("warp_columns", "warp_depth"),
         ),
         *_work_rules(sizes, target),
@@ -118,6 +118,27 @@ def _matrix_rules(sizes: ThinSizes) -> list[Rule]:
                 f"mma.sync takes pairs of neighbouring terms; {thin.small.name} has none that can "
                 "be read at once from memory, so it must be copied to shared memory"
             ),
+        ),
+        Rule(
+            "needless_rows",
+            ("multiply", "reads"),
+            lambda c: (c["reads"] == "lanes") | (c["multiply"] == "mma"),
+            lambda c: "lanes that need not be mma.sync's read rows side by side anyway",
+        ),
+        Rule(
+            "whole_rows",
+            ("thread_depth", "reads"),
+            lambda c: (c["reads"] == "lanes") | (c["thread_depth"] >= 16),
+            lambda c: (
+                f"a warp reads {8 * c['thread_depth']} bytes of a row, as lanes of mma.sync do; "
+                "by rows, at least 128"
+            ),
+        ),
+        Rule(
+            "rows_in_flight",
+            ("in_flight", "reads"),
+            lambda c: (c["reads"] == "lanes") | (c["in_flight"] == 1),
+            lambda c: "rows are in flight while those in shared memory are multiplied; allowed: 1",
         ),
         Rule(
             "matrix_lanes",

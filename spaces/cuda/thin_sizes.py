@@ -13,6 +13,7 @@ from spaces.cuda.finish import sum_dtype
 from spaces.cuda.thin_multiply import FRAGMENT, MMA_TYPES
 from spaces.cuda.thin_product import ThinProduct
 from spaces.cuda.thin_small import small_pitch
+from spaces.cuda.thin_tile import slab_pitch
 from spaces.dtypes import dtype
 from spaces.integers import ceil_div
 
@@ -65,7 +66,9 @@ class ThinSizes(BlockSizes):
         """Shared memory of a block: its share of the small operand, or its warps' sums."""
         terms = ceil_div(self.steps(c), c["splits"]) * self.depth(c)
         small = self.thin.few * small_pitch(terms, self.thin) * (c["small"] == "shared")
-        return np.maximum(small, c["warp_depth"] * self.thin.few * self.columns(c) * self.sum_bytes)
+        slabs = self.columns(c) * c["warp_depth"] * slab_pitch(c["thread_depth"], self.thin)
+        sums = c["warp_depth"] * self.thin.few * self.columns(c) * self.sum_bytes
+        return np.maximum(small + slabs * (c["reads"] == "rows"), sums)
 
     def flight(self, c: Any) -> Any:
         """Bytes of the large operand that a thread reads ahead."""
@@ -88,7 +91,13 @@ class ThinSizes(BlockSizes):
         terms = np.where(from_memory, c["thread_depth"] * c["in_flight"], run)
         words = ceil_div(rows * terms * self.bytes, 4)
         numbers = np.where(matrices, 0, self.thin.few * (self.sum_bytes // 4) + 8)
-        return self.sums(c) + self.flight(c) // 4 + words + numbers + 30
+        own = (c["reads"] == "rows") * 4 * c["thread_columns"]
+        return self.sums(c) + self.flight(c) // 4 + words + numbers + own + 30
+
+    @property
+    def serves_rows(self) -> bool:
+        """Whether the large operand can be read by rows, for ``mma.sync``."""
+        return self.serves_matrices and self.thin.large_runs_deep and self.thin.large_vector == 8
 
     @property
     def serves_matrices(self) -> bool:

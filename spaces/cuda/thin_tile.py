@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from spaces.cuda.thin_product import ThinProduct
 from spaces.index import Index, index
 from spaces.schedule import Value
 
 WARP = 32
+READS = ("lanes", "rows")
+"""Which vectors a lane reads: those that it multiplies, or such that rows lie side by side."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,53 @@ class ThinTile:
         wide = self.vector[0]
         return (column // wide * self.own[1] + term) * wide + column % wide
 
+    # -- reading by rows -----------------------------------------------------------------------
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether lanes read whole rows side by side, and find their own vectors in a slab of
+        shared memory that belongs to their warp."""
+        return self.values["reads"] == "rows"
+
+    @property
+    def slab_pitch(self) -> int:
+        """Bytes between columns in a slab: those that lanes read at once miss each other's
+        banks."""
+        return int(slab_pitch(self.own[1], self.thin))
+
+    @property
+    def slab_bytes(self) -> int:
+        """Bytes of a slab."""
+        return self.own[0] * self.lanes[0] * self.slab_pitch if self.by_rows else 0
+
+    @property
+    def slab(self) -> Index:
+        """Offset of a thread's slab from the first one."""
+        return self._thread // WARP * self.slab_bytes
+
+    @property
+    def columns_at_once(self) -> int:
+        """Columns whose terms in a step a warp reads at once."""
+        return WARP // (self.vectors[1] * self.lanes[1])
+
+    def row_read(self, number: Index) -> tuple[Index, Index]:
+        """Column and first term, within the warp's tile, of what a lane reads as its vector
+        ``number``."""
+        across = WARP // self.columns_at_once
+        lane = self._thread % WARP
+        column = number * self.columns_at_once + lane // across
+        return column, lane % across * self.vector[1]
+
+    def corner(self) -> tuple[Index, Index]:
+        """Column within the block, and term within the step, where a warp's tile starts."""
+        warp = self._thread // (WARP * self.warps[1])
+        return warp * (self.own[0] * self.lanes[0]), self.part * (self.own[1] * self.lanes[1])
+
     @property
     def _thread(self) -> Index:
         return index("(int)threadIdx.x", self.threads)
+
+
+def slab_pitch(terms: Any, thin: ThinProduct) -> Any:
+    """Bytes between columns in a slab, of which a thread has ``terms`` terms."""
+    return 4 * terms * thin.large.element.bytes + 64

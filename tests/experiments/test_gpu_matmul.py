@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 from experiments.gpu_matmul.cases import all_cases
 from experiments.gpu_matmul.crew import shared_out
+from experiments.gpu_matmul.known import known_records
 from experiments.gpu_matmul.summary import draw, in_turn, summarise
+from measure.database import Database
 from spaces.registry import space_for
 from spaces.target import detect_target
 
@@ -125,3 +129,22 @@ def test_cases_are_asked_for_when_they_are_due():
     next(outcomes)
     assert asked == ["a"]
     assert [case for case, _ in outcomes] == ["b", "c"]
+
+
+def test_a_run_begins_with_the_winners_of_an_earlier_one(tmp_path):
+    target = detect_target("cuda:sm_90a")
+    case, other = all_cases()[-2:]
+    space = space_for(case.workload, target)
+    schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
+    gone = {"template": "gone", "decisions": {}}
+    rows = {
+        case.name: row(2e-5, 3e-5, None) | {"schedule": schedule.to_json()},
+        other.name: row(2e-5, 3e-5, None) | {"schedule": gone},
+    }
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"cases": rows}))
+    with Database(tmp_path / "tuning.db") as database:
+        database.record_all(list(known_records(path, all_cases(), target)))
+        (found,) = database.records(case.workload, target)
+        assert (found.schedule, found.measurement.score) == (schedule, 2e-5)
+        assert not list(database.records(other.workload, target))

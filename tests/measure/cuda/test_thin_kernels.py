@@ -22,6 +22,7 @@ FMA = {
     "thread_depth": 8,
     "in_flight": 1,
     "small": "memory",
+    "reads": "lanes",
     "splits": 1,
     "warp_columns": 1,
     "warp_depth": 2,
@@ -65,6 +66,12 @@ def hard_cases() -> dict[str, tuple]:
     for exchange in ("store", "add"):
         split = {"splits": 4, "exchange": exchange}
         cases[f"split by {exchange}"] = case(MMA | split, 4, 128, 1024, **fused)
+    for i, (m, n, k) in enumerate(((1, 64, 1024), (8, 100, 1000), (12, 130, 776))):
+        rows = {"reads": "rows", "thread_columns": 4 - i % 2 * 2, "thread_depth": (16, 32, 64)[i]}
+        for small in ("shared", "memory"):
+            cases[f"by rows, {m} rows, {small}"] = case(
+                MMA | rows | {"small": small}, m, n, k, **fused
+            )
     wide = {"lane_columns": 1, "thread_columns": 2, "thread_depth": 16}
     cases["a warp for each column"] = case(FMA | wide, 1, 37, 2000, dtype="float16")
     return cases
@@ -99,12 +106,20 @@ BUGS = {
     "second stage is the first": ("two stages", r"held1\[4 \* f0", "held0[4 * f0"),
     "terms exchanged": ("4 rows", r"b\[2\] = \{(.*), (.*)\};", r"b[2] = {\2, \1};"),
     "columns exchanged": ("4 rows", r"a\[4\] = \{(.*?), (.*?),", r"a[4] = {\2, \1,"),
+    "reads the slab too early": ("rows", r"tw::sync_warp\(\);", ""),
+    "no barrier behind slabs": ("rows", r"tw::sync_block\(\);", ""),
+    "slabs overlap": ("rows", r"slab = shared \+ \(3072 \*", "slab = shared + (1536 *"),
     "the ticket is kept": ("split", r"tw::store_global\(ticket, 0u\)", ""),
 }
 BROKEN = {
     "4 rows": case(MMA, 4, 128, 1024, dtype="float16"),
     "tails": case(FMA | {"thread_columns": 4}, 3, 202, 1000, dtype="float16"),
     "two stages": case(MMA | {"in_flight": 2}, 4, 128, 1024, dtype="float16"),
+    "rows": case(
+        MMA | {"reads": "rows", "small": "memory", "thread_columns": 2, "thread_depth": 16},
+        *(4, 64, 1024),
+        dtype="float16",
+    ),
     "split": case(MMA | {"splits": 4}, 4, 128, 1024, dtype="float16"),
 }
 

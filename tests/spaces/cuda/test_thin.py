@@ -23,6 +23,7 @@ STREAM = {
     "thread_depth": 4,
     "in_flight": 2,
     "small": "memory",
+    "reads": "lanes",
     "splits": 1,
     "warp_columns": 2,
     "warp_depth": 4,
@@ -35,7 +36,7 @@ MATRICES = {"multiply": "mma", "lane_columns": 8, "fetch": 128, "small": "shared
 
 class TestThin(BlockTemplateContract):
     template, code, sizes = CudaThin, ThinCode, ThinSizes
-    dtypes = ("float16", "bfloat16", "float32", "int8", "float64")
+    dtypes = ("float32", "bfloat16", "float16", "int8", "float64")
     shapes = ((1, 4096, 4096), (8, 2039, 2039), (4096, 2, 512), (300, 1, 77), (5, 3, 1))
     large = (8, 4096, 4096)
 
