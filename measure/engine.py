@@ -169,19 +169,17 @@ def _upgrade(engine: Engine, connection: Connection, version: str | None) -> Non
     from alembic import command
     from alembic.config import Config
     from alembic.script import ScriptDirectory
-    from alembic.util import CommandError
 
     config = Config()
     scripts = Path(__file__).parent / "migrations"
     config.set_main_option("script_location", str(scripts).replace("%", "%%"))
     config.attributes["connection"] = connection
-    try:
-        ScriptDirectory.from_config(config).get_revision(version or HEAD)
-    except CommandError:
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if version is not None and version not in known:
         raise InputError(
-            f"database {name(engine)} has schema {version!r}, this program knows up to {HEAD!r}: "
-            "it was made by a newer tilewright"
-        ) from None
+            f"database {name(engine)} has schema {version!r:.40}, this program knows up to "
+            f"{HEAD!r}: it was made by a newer tilewright"
+        )
     try:
         command.upgrade(config, "head")
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:

@@ -1,0 +1,62 @@
+"""The command line inside a child, held to what it promises of all input.
+
+What commands load when they need it is loaded here, once for all children.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from contextlib import redirect_stderr, redirect_stdout
+
+import numpy as np
+
+from costmodel.library import load_xgboost
+from scheduler.best import best
+from scheduler.cli.app import run
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.workload import Workload
+
+for _module in ("alembic.command", "measure.database", "scheduler.training", "scheduler.tuner"):
+    importlib.import_module(_module)
+load_xgboost()
+
+SHAPE = {"m": 24, "n": 20, "k": 16}
+WORDS = ("matmul", *(f"{name}={extent}" for name, extent in SHAPE.items()))
+
+
+def command(*arguments: str) -> int:
+    """The exit code of a command, which keeps to one line for what is wrong, without a control
+    character and without a traceback."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = run(arguments)
+    printed, remarks = out.getvalue(), err.getvalue()
+    about = f"{arguments!r:.500} gave {code}, printed {printed!r:.300}, remarked {remarks!r:.600}"
+    assert code in (0, 1, 2), about
+    assert all(c.isprintable() or c in "\n\t" for c in printed + remarks), about
+    assert all(line.startswith("tilewright: ") for line in remarks.splitlines()), about
+    assert all(len(line) < 2000 for line in remarks.splitlines()), about
+    if code == 2:
+        assert remarks.count("\n") >= 1, about
+    return code
+
+
+def rightly(database: str, shape: Workload | None = None) -> None:
+    """``best`` gives a function that is right, or says in words why not."""
+    asked = shape or workload("matmul", **SHAPE)
+    try:
+        function = best(asked, "cpu", database)
+    except InputError as error:
+        check_words(error)
+        return
+    inputs = asked.make_inputs(seed=1)
+    found = function(*inputs.values())
+    np.testing.assert_allclose(found, asked.reference(inputs), rtol=1e-4, atol=1e-4)
+
+
+def check_words(error: InputError) -> None:
+    """An error of an interface for programs is a sentence, too."""
+    assert 0 < len(str(error)) < 2000
+    assert all(c.isprintable() or c == "\n" for c in str(error)), repr(error)
