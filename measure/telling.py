@@ -145,7 +145,7 @@ def _coarse(sample: Workload, sums: Sums) -> Iterator[Mistake]:
 def _fine(sample: Workload, inputs: Mapping[str, np.ndarray], sums: Sums) -> Iterator[Mistake]:
     """What had better show."""
     yield Mistake("last term left out", sums=sums.whole - sums.last)
-    if sample.accumulator == "float32" and sample.output.dtype == "float32":
+    if {o.dtype for o in (*sample.inputs, sample.output)} == {"float32"}:
         rounded = sums.whole.astype(dtype("bfloat16").numpy).astype(np.float64)
         yield Mistake("sums rounded to bfloat16", sums=rounded)
     for operand in sample.epilogue_inputs:

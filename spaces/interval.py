@@ -126,9 +126,10 @@ class Propagation:
         ends = low, high
         low, high = numbers.least(*ends), numbers.greatest(*ends)
         for point in known.turning:
-            at = numbers.least(numbers.greatest(inner.low, numbers.constant(point)), inner.high)
-            between = numbers.call(function, [at])
-            low, high = numbers.least(low, between), numbers.greatest(high, between)
+            inside = (inner.low < point) & (inner.high > point)
+            turn = numbers.call(function, [numbers.constant(point)])
+            low = numbers.select(inside, numbers.least(low, turn), low)
+            high = numbers.select(inside, numbers.greatest(high, turn), high)
         relative, absolute = (SLACK * error for error in known.error)
         interval = Interval(low, high, free)
         return self._widened(interval, relative, absolute) if relative else interval

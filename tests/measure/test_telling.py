@@ -64,6 +64,11 @@ def test_a_workload_that_no_inputs_can_tell_of_is_refused_in_a_sentence(epilogue
         FreshInputs(product(epilogue=epilogue), 1)
 
 
+def test_an_output_that_can_hold_nothing_but_zeros_is_refused():
+    with pytest.raises(InputError, match="cannot be verified"):
+        telling(product(dtype="float16", epilogue="x * 1e-30"))
+
+
 @pytest.mark.parametrize(
     "parameters",
     [
