@@ -108,7 +108,10 @@ class PlainLines:
             if progress is not None:
                 where += f"; trials: {trials_of(progress)}, failures: {failures_of(progress)}"
                 where += f"; best: {self._best(progress)}"
-            self._say(where)
+            try:
+                self._say(where)
+            except OSError:  # nobody reads any more; the tuner's own lines say so
+                return
 
     def _say(self, text: str) -> None:
         if self._quiet:

@@ -16,6 +16,7 @@ from scheduler.cli.options import (
     Threads,
     parse_workload,
 )
+from scheduler.cli.text import plain
 from spaces.target import detect_target
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def verify_command(
         rows = [(name, *map(str, counts.values())) for name, counts in _counts(verdicts).items()]
         console().print(table(columns, rows))
         for verdict in _wrong(verdicts)[:1]:
-            print(f"first failure: {verdict.error_kind}: {verdict.error_text}")
+            print(plain(f"first failure: {verdict.error_kind}: {verdict.error_text}"))
             print(f"  of {verdict.schedule}")
     if _wrong(verdicts):
         raise typer.Exit(1)

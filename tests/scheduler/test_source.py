@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import shlex
 import subprocess
+import threading
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from scheduler.source import formula, source_file
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target
+from spaces.workload import Workload
 
 EVERY_FUNCTION = (
     'epilogue="relu(x + bias[n]) * s + exp(min(x, 1)) + gelu(r[m,n]) + tanh(erf(sigmoid(x)))'
@@ -42,29 +45,54 @@ def compiled(text: str, folder) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "kernel.so"))
 
 
-@pytest.mark.parametrize("text", WORKS)
-def test_a_cpu_source_does_what_its_comment_says(text, tmp_path):
-    work, target = workload(text), detect_target("cpu")
-    space = space_for(work, target)
+TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
+PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, TASK, ctypes.c_void_p)
+
+
+class Runtime(ctypes.Structure):
+    _fields_ = (("parallel", PARALLEL), ("pool", ctypes.c_void_p))
+
+
+@PARALLEL
+def parallel(pool, workers, task, context):
+    threads = [threading.Thread(target=task, args=(context, w)) for w in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def result_of(source: str, work: Workload, inputs: dict[str, np.ndarray], folder) -> np.ndarray:
+    """What the kernel computes, compiled and called by nothing but its comment."""
+    library = compiled(source, folder)
+    result = work.output.array(np.full(work.output.shape, np.nan))
+    arrays = {**inputs, work.output.name: result}
+    names = re.findall(r"//     buffers\[\d+\]: (\w+),", source)
+    buffers = (ctypes.c_void_p * len(names))(*(arrays[name].ctypes.data for name in names))
+    size = said(source, r"//     workspace:  (NULL|\d+)").replace("NULL", "0")
+    memory = np.zeros(int(size) + 64, np.uint8)
+    workspace = -(-memory.ctypes.data // 64) * 64 if int(size) else None
+    entry = library[said(source, r"// Call:    (\w+)\(buffers, workspace, runtime\)")]
+    entry.restype = None
+    threads = "runtime:    NULL" not in source
+    runtime = ctypes.byref(Runtime(parallel, None)) if threads else None
+    entry(buffers, ctypes.c_void_p(workspace), runtime)
+    return result.astype(np.float64)
+
+
+@pytest.mark.parametrize(("text", "threads"), [*((text, 1) for text in WORKS), (WORKS[1], 2)])
+def test_a_cpu_source_does_what_its_comment_says(text, threads, tmp_path):
+    if threads > (os.cpu_count() or 1):
+        pytest.skip("needs two cores")
+    work = workload(text)
+    space = space_for(work, detect_target("cpu", threads))
+    inputs = work.make_inputs(seed=1)
     for place, row in enumerate(space.sample(np.random.default_rng(3), 2)):
         answer = Answer(space, space.schedule(row), None, Provenance.PREDICTED, 0)
-        source = source_file(answer)
         folder = tmp_path / str(place)
         folder.mkdir()
-        library = compiled(source, folder)
-        inputs = work.make_inputs(seed=1)
-        result = work.output.array(np.full(work.output.shape, np.nan))
-        arrays = {**inputs, work.output.name: result}
-        names = re.findall(r"//     buffers\[\d+\]: (\w+),", source)
-        buffers = (ctypes.c_void_p * len(names))(*(arrays[n].ctypes.data for n in names))
-        size = said(source, r"//     workspace:  (NULL|\d+)")
-        memory = np.zeros(int(size.replace("NULL", "0")) + 64, np.uint8)
-        aligned = -(-memory.ctypes.data // 64) * 64
-        entry = library[said(source, r"// Call:    (\w+)\(buffers, workspace, runtime\)")]
-        entry.restype = None
-        entry(buffers, ctypes.c_void_p(aligned if size != "NULL" else None), None)
-        reference = work.reference(inputs)
-        np.testing.assert_allclose(result.astype(np.float64), reference, rtol=0.02, atol=1e-3)
+        result = result_of(source_file(answer), work, inputs, folder)
+        np.testing.assert_allclose(result, work.reference(inputs), rtol=0.02, atol=1e-3)
 
 
 def test_the_comment_names_threads_and_what_they_need():

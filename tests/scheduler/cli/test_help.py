@@ -11,6 +11,7 @@ from importlib import metadata
 import pytest
 
 from scheduler.cli.app import app, run
+from scheduler.cli.output import console, facts, table
 from scheduler.cli.text import plain
 from spaces.operators import workload
 from spaces.version import VERSION
@@ -64,6 +65,12 @@ def test_no_command_shows_the_help(capsys):
 )
 def test_text_of_strangers_moves_no_cursor(text, shown):
     assert plain(text) == shown
+
+
+def test_tables_escape_what_they_hold(capsys):
+    console().print(table(("what",), [["\x1b[31mred"]]))
+    console().print(facts([("what", "\x1b]0;title\x07")]))
+    assert "\x1b" not in capsys.readouterr().out
 
 
 def test_a_full_disk_below_the_output_is_one_line(tmp_path):
