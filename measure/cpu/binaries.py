@@ -123,7 +123,7 @@ def _keeper() -> Build:
 
 @cache
 def _server() -> Build:
-    modules = ("server", "child", "plan", "zone", "compare", "timer", "pool", "reap")
+    modules = ("server", "child", "plan", "zone", "compare", "timer", "pool", "protocol", "reap")
     return Build("server", _sources(*modules), OPTIMISED)
 
 

@@ -187,23 +187,24 @@ static double checked_call(const char *name) {
 static void verify(void) {
   const plan *p = own.p;
   reply *answer = &own.answer;
-  double slow = p->slow_factor * p->best;
   answer->seconds[0] = checked_call("call 1");
   answer->calls = 1;
-  answer->kind = answer->seconds[0] > slow + p->cold_seconds ? REPLY_SLOW : REPLY_OK;
-  if (answer->kind == REPLY_OK && answer->seconds[0] <= p->recheck_seconds) {
+  int slow = is_slow(&p->timing, p->best, 1, answer->seconds);
+  if (!slow && wants_second_call(&p->timing, answer->seconds[0])) {
     answer->seconds[1] = checked_call("call 2");
     answer->calls = 2;
-    if (fmin(answer->seconds[0], answer->seconds[1]) > slow) answer->kind = REPLY_SLOW;
+    slow = is_slow(&p->timing, p->best, 2, answer->seconds);
   }
+  answer->kind = slow ? REPLY_SLOW : REPLY_OK;
   send_answer();
   if (answer->kind == REPLY_SLOW) _exit(0);
 }
 
-void child_main(const plan *p, const candidate *c, int channel) {
+void child_main(const plan *p, const candidate *c, int channel, unsigned token) {
   own.p = p;
   own.c = c;
   own.channel = channel;
+  own.answer.token = token;
   silence();
   if (p->threads > 1) tw_stay_on(p->cpu[0]);
   create_zones();
@@ -213,6 +214,7 @@ void child_main(const plan *p, const candidate *c, int channel) {
   verify();
   order next;
   while (read(channel, &next, sizeof next) == sizeof next) {
+    own.answer.token = next.token;
     if (next.warm) time_calls(next.warm);
     own.answer.seconds[0] = next.calls ? time_calls(next.calls) : checked_call("last call");
     send_answer();

@@ -7,6 +7,7 @@
 typedef enum { REPLY_OK, REPLY_SLOW, REPLY_ERROR } reply_kind;
 
 typedef struct {
+  unsigned token; /* of the order that this answers */
   reply_kind kind;
   int calls;             /* checked calls made: 1 or 2 */
   double seconds[2];     /* their times, or that of one call as ordered */
@@ -15,10 +16,12 @@ typedef struct {
 } reply;
 
 typedef struct {
+  unsigned token;
   int warm, calls; /* untimed calls, then timed ones; without any, one call that is checked */
 } order;
 
-/* Checks the candidate, then takes orders for samples until the channel closes. Does not return. */
-void child_main(const plan *p, const candidate *c, int channel);
+/* Checks the candidate and answers with `token`, then takes orders for samples until the channel
+   closes. Does not return. */
+void child_main(const plan *p, const candidate *c, int channel, unsigned token);
 
 #endif

@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static int read_numbers(plan *p) {
+  protocol *t = &p->timing;
   return scanf("%d %d %lf %zu %lf %lf %lf %lf %lf %lf %d %lf %d %lf %lu", &p->threads, &p->wall,
-               &p->limit, &p->memory, &p->best, &p->slow_factor, &p->cold_seconds,
-               &p->recheck_seconds, &p->sample_seconds, &p->budget, &p->samples,
-               &p->contender_factor, &p->contender_samples, &p->drift, &p->seed) == 15;
+               &p->limit, &p->memory, &p->best, &t->slow_factor, &t->cold_seconds,
+               &t->recheck_seconds, &t->sample_seconds, &t->budget, &t->samples,
+               &t->contender_factor, &t->contender_samples, &t->drift, &p->seed) == 15;
 }
 
 static int read_cpus(plan *p) {
@@ -76,6 +78,7 @@ const char *plan_read(plan *p) {
   if (!read_numbers(p) || !read_cpus(p)) return "malformed numbers";
   if (scanf("%d %zu", &descriptor, &bytes) != 2) return "malformed data descriptor";
   const char *data = mmap(NULL, bytes, PROT_READ, MAP_SHARED, descriptor, 0);
+  close(descriptor); /* or else candidates would have it, too */
   if (data == MAP_FAILED) return "no access to the data";
   const char *problem = read_inputs(p, data);
   if (!problem) problem = read_output(p, data);

@@ -3,6 +3,7 @@
 #define TW_PLAN_H
 
 #include "compare.h"
+#include "protocol.h"
 #include "zone.h"
 
 enum { MAX_THREADS = 1024, MAX_CANDIDATES = 256, MAX_TEXT = 4096 };
@@ -19,14 +20,7 @@ typedef struct {
   double limit;           /* seconds a call may take before its process is killed */
   size_t memory;          /* bytes a candidate may allocate beyond its buffers */
   double best;            /* latency to beat, infinity if unknown */
-  double slow_factor, cold_seconds; /* cut short beyond slow_factor * best (+ when cold) */
-  double recheck_seconds; /* a call up to this long is made and checked twice */
-  double sample_seconds;  /* least time a sample spans */
-  double budget;          /* seconds of sampling a candidate gets ... */
-  int samples;            /* ... for at most so many samples */
-  double contender_factor; /* within this of the best ... */
-  int contender_samples;  /* ... it gets so many in any case */
-  double drift;           /* a round whose reference is this much over the median is repeated */
+  protocol timing;
   unsigned long seed;
 
   int inputs;

@@ -99,7 +99,7 @@ class CRunner:
                 with suppress(BrokenPipeError):
                     process.stdin.write(self._plan(problem, job, group, limit))
                     process.stdin.flush()
-                for words in _lines(process, 2 * limit + GRACE_SECONDS):
+                for words in _lines(process, 8 * limit + GRACE_SECONDS):
                     session.take(words)
             finally:
                 with self._lock:

@@ -12,6 +12,7 @@
    and are checked once more. Everything waits with a timeout. The candidates' processes die with
    the server, and what they started with them; the server is run by a keeper (keeper.c). */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -29,18 +30,29 @@
 #include "reap.h"
 #include "timer.h"
 
-enum { MAX_REFERENCES = 4096, LONG = 10 };
+static const double LOOK_SECONDS = 0.1; /* after which a late answer is looked for again */
 
 typedef struct {
   pid_t process; /* 0 once it is gone */
   int channel;
-  int samples, unchecked; /* whether it was called since its output was last checked */
-  double fastest, spent, took;
+  unsigned token; /* of what it is to answer next */
+  int unchecked;  /* whether it was called since its output was last checked */
+  tally tally;
+  double took;
 } contestant;
 
 static plan p;
 static contestant contestants[MAX_CANDIDATES];
 static reply answer;
+
+/* -- randomness ---------------------------------------------------------------------------- */
+
+static unsigned long random_below(unsigned long bound) {
+  p.seed = p.seed * 6364136223846793005ul + 1442695040888963407ul;
+  return (p.seed >> 33) % bound;
+}
+
+static unsigned new_token(void) { return (unsigned)random_below(1ul << 31); }
 
 /* -- processes ---------------------------------------------------------------------------- */
 
@@ -52,13 +64,14 @@ static void die_with(pid_t parent) {
 static int start(int i) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends)) return -1;
+  contestants[i].token = new_token();
   pid_t self = getpid(), process = fork();
   if (process == 0) {
     die_with(self);
     for (int j = 0; j < p.candidates; j++)
       if (contestants[j].process) close(contestants[j].channel);
     close(ends[0]);
-    child_main(&p, &p.candidate[i], ends[1]);
+    child_main(&p, &p.candidate[i], ends[1], contestants[i].token);
   }
   close(ends[1]);
   if (process < 0) {
@@ -95,9 +108,16 @@ static void report_loss(int i, const char *kind, const char *text) {
   printf("lost %d %s %s\n", i, kind, text);
 }
 
+/* What a candidate's process says is written by the candidate, if that is hostile. */
 static void report_answer(int i) {
-  int lost = !strcmp(answer.error, "device_error");
-  (lost ? report_loss : report_error)(i, answer.error, answer.text);
+  static const char *const kinds[] = {"out_of_bounds", "out_of_memory", "wrong_result",
+                                      "compile_error", "device_error"};
+  int known = 0, lost = !strcmp(answer.error, "device_error");
+  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    known |= !strcmp(answer.error, kinds[k]);
+  for (char *c = answer.text; *c; c++)
+    if (!isprint((unsigned char)*c)) *c = '?';
+  (lost ? report_loss : report_error)(i, known ? answer.error : "crash", answer.text);
 }
 
 /* A process that is still silent is killed for its time; one that closed its channel has died. */
@@ -119,15 +139,23 @@ static void report_death(int i, double limit) {
   }
 }
 
+static int is_stopped(pid_t process) {
+  siginfo_t found = {0};
+  return !waitid(P_PID, process, &found, WSTOPPED | WNOHANG | WNOWAIT) && found.si_pid;
+}
+
 /* Waits for the contestant's answer; 0 if there is none, which is then reported. */
 static int await_answer(int i, double limit) {
   char *to = (char *)&answer;
-  double deadline = wall_seconds() + limit;
+  pid_t process = contestants[i].process;
+  double began = wall_seconds(), before = cpu_seconds_of(process);
   for (size_t got = 0; got < sizeof answer;) {
     struct pollfd channel = {contestants[i].channel, POLLIN, 0};
-    double left = fmax(deadline - wall_seconds(), 0);
-    int ready = poll(&channel, 1, (int)ceil(left * 1e3));
+    double wait = fmax(limit - (wall_seconds() - began), LOOK_SECONDS);
+    int ready = poll(&channel, 1, (int)ceil(wait * 1e3));
     if (ready < 0 && errno == EINTR) continue;
+    double used = cpu_seconds_of(process) - before;
+    if (!ready && !is_stopped(process) && !is_hung(limit, wall_seconds() - began, used)) continue;
     ssize_t bytes = ready > 0 ? read(contestants[i].channel, to + got, sizeof answer - got) : 0;
     if (bytes <= 0) {
       report_death(i, limit);
@@ -135,31 +163,52 @@ static int await_answer(int i, double limit) {
     }
     got += bytes;
   }
-  return 1;
+  answer.error[sizeof answer.error - 1] = answer.text[sizeof answer.text - 1] = 0;
+  if (answer.token == contestants[i].token) return 1;
+  report_error(i, "crash", "its process answered what nobody had asked");
+  stop(i);
+  return 0;
+}
+
+/* Seconds that the contestant's process has taken so far, by the clock that counts. */
+static double seconds_of(int i) {
+  return p.wall ? wall_seconds() : cpu_seconds_of(contestants[i].process);
+}
+
+/* Whether the times of an answer are what was seen since `began`; else the contestant is out. */
+static int is_honest(int i, double claimed, double untimed, double began) {
+  double seen = seconds_of(i) - began;
+  if (is_believable(p.wall, claimed, untimed, seen)) return 1;
+  char text[128];
+  snprintf(text, sizeof text, "its process told of %.3g s of calls in %.3g s", claimed, seen);
+  report_error(i, "crash", text);
+  stop(i);
+  return 0;
 }
 
 /* -- the protocol ------------------------------------------------------------------------- */
 
 static void take_sample(int i, double seconds) {
-  contestant *c = &contestants[i];
+  tally *t = &contestants[i].tally;
   printf("sample %d %.9e\n", i, seconds);
-  c->samples++;
-  c->fastest = fmin(c->fastest, seconds);
+  t->samples++;
+  t->fastest = fmin(t->fastest, seconds);
 }
 
 /* A call so long that a cold start does not show is a sample already. */
 static void take_checked_calls(int i) {
-  contestant *c = &contestants[i];
+  tally *t = &contestants[i].tally;
   for (int call = 0; call < answer.calls; call++) {
     double seconds = answer.seconds[call];
-    if (seconds >= LONG * p.sample_seconds) take_sample(i, seconds);
-    c->fastest = fmin(c->fastest, seconds);
+    if (is_sample(&p.timing, seconds)) take_sample(i, seconds);
+    t->fastest = fmin(t->fastest, seconds);
   }
-  p.best = fmin(p.best, c->fastest);
+  p.best = fmin(p.best, t->fastest);
 }
 
 static void verify(int i) {
-  contestants[i].fastest = INFINITY;
+  contestants[i].tally.fastest = INFINITY;
+  double began = p.wall ? wall_seconds() : 0;
   if (start(i)) {
     report_loss(i, "device_error", "cannot start a process");
     return;
@@ -167,7 +216,13 @@ static void verify(int i) {
   if (!await_answer(i, 2 * p.limit)) return;
   if (answer.kind == REPLY_ERROR) {
     report_answer(i);
-  } else if (answer.kind == REPLY_SLOW) {
+    stop(i);
+    return;
+  }
+  answer.calls = answer.calls == 2 ? 2 : 1;
+  double claimed = answer.seconds[0] + (answer.calls == 2 ? answer.seconds[1] : 0);
+  if (!is_honest(i, claimed, INFINITY, began)) return;
+  if (answer.kind == REPLY_SLOW) {
     double again = answer.calls > 1 ? answer.seconds[1] : INFINITY;
     printf("slow %d %.9e\n", i, fmin(answer.seconds[0], again));
   } else {
@@ -177,21 +232,12 @@ static void verify(int i) {
   stop(i);
 }
 
-/* Whether a sample of it is one call. */
-static int is_long(const contestant *c) { return c->fastest >= p.sample_seconds; }
-
-/* The last call, which is checked, is a sample of a long one: room is left for it. */
-static int wants_sample(const contestant *c) {
-  int due = is_long(c), samples = c->samples + due;
-  double spent = c->spent + due * c->fastest;
-  if (!c->process || samples >= p.samples) return 0;
-  if (!samples || spent + fmax(c->fastest, p.sample_seconds) <= p.budget) return 1;
-  return samples < p.contender_samples && c->fastest <= p.contender_factor * p.best;
-}
-
-/* Sends an order and waits for the answer; 0 if there is none or an error, which is then told. */
-static int obeyed(int i, order next) {
+/* Orders `calls` timed calls after `warm` others, or one that is checked if there are none, and
+   waits for the answer; 0 if there is none or an error, which is then told. */
+static int obeyed(int i, int warm, int calls) {
   contestant *c = &contestants[i];
+  double began = seconds_of(i);
+  order next = {c->token = new_token(), warm, calls};
   if (write(c->channel, &next, sizeof next) != sizeof next || !await_answer(i, 2 * p.limit + 1)) {
     if (c->process) report_death(i, p.limit);
     return 0;
@@ -201,25 +247,26 @@ static int obeyed(int i, order next) {
     stop(i);
     return 0;
   }
-  return 1;
+  double each = answer.seconds[0], untimed = calls ? warm * each : INFINITY;
+  return is_honest(i, each * (calls ? calls : 1), untimed, began);
 }
 
 static void sample(int i) {
   contestant *c = &contestants[i];
-  int calls = (int)fmin(fmax(ceil(p.sample_seconds / fmax(c->fastest, 1e-8)), 1), 1e6);
-  order next = {calls > 1, calls};
-  if (!obeyed(i, next)) return;
+  int calls = calls_of_sample(&p.timing, &c->tally), warm = calls > 1;
+  if (!obeyed(i, warm, calls)) return;
   c->unchecked = 1;
   take_sample(i, answer.seconds[0]);
-  c->spent += answer.seconds[0] * (next.warm + next.calls);
-  p.best = fmin(p.best, c->fastest);
+  c->tally.spent += answer.seconds[0] * (warm + calls);
+  p.best = fmin(p.best, c->tally.fastest);
 }
 
 /* Of a kernel that was called since it was checked, or was to be: it may have gone wrong. */
 static void check_again(int i) {
   contestant *c = &contestants[i];
-  if (!c->process || (c->samples && !c->unchecked)) return;
-  if (obeyed(i, (order){0, 0}) && (is_long(c) || !c->samples)) take_sample(i, answer.seconds[0]);
+  if (!c->process || (c->tally.samples && !c->unchecked)) return;
+  if (!obeyed(i, 0, 0)) return;
+  if (is_long(&p.timing, &c->tally) || !c->tally.samples) take_sample(i, answer.seconds[0]);
 }
 
 static void timed(void (*step)(int), int i) {
@@ -227,11 +274,6 @@ static void timed(void (*step)(int), int i) {
   step(i);
   contestants[i].took += wall_seconds() - start;
   fflush(stdout);
-}
-
-static unsigned long random_below(unsigned long bound) {
-  p.seed = p.seed * 6364136223846793005ul + 1442695040888963407ul;
-  return (p.seed >> 33) % bound;
 }
 
 static void shuffle(int *items, int count) {
@@ -242,27 +284,12 @@ static void shuffle(int *items, int count) {
   }
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-/* Runs the reference kernel; whether it was much slower than its median so far. */
-static int is_disturbed(void) {
-  static double sorted[MAX_REFERENCES];
-  static int count;
-  double seconds = reference_seconds(p.wall);
-  printf("reference %.9e\n", seconds);
-  if (count < MAX_REFERENCES) sorted[count++] = seconds;
-  qsort(sorted, count, sizeof *sorted, by_value);
-  return seconds > (1 + p.drift) * sorted[count / 2];
-}
-
 /* One sample from each contestant that wants one, in random order; how many there were. */
 static int run_round(void) {
   int members[MAX_CANDIDATES], count = 0;
   for (int i = 0; i < p.candidates; i++)
-    if (wants_sample(&contestants[i])) members[count++] = i;
+    if (contestants[i].process && wants_sample(&p.timing, &contestants[i].tally, p.best))
+      members[count++] = i;
   shuffle(members, count);
   for (int k = 0; k < count; k++) timed(sample, members[k]);
   return count;
@@ -270,14 +297,17 @@ static int run_round(void) {
 
 /* A round taken while the machine was slow counts, but does not use up the number of samples. */
 static void run_rounds(void) {
-  int repeats_left = p.samples / 2;
+  static references so_far;
+  int repeats_left = p.timing.samples / 2;
   for (int more = 1; more;) {
-    int disturbed = is_disturbed();
+    double seconds = reference_seconds(p.wall);
+    printf("reference %.9e\n", seconds);
+    int disturbed = is_disturbed(&p.timing, &so_far, seconds);
     more = run_round();
     if (more && disturbed && repeats_left) {
       printf("disturbed\n");
       repeats_left--;
-      p.samples++;
+      p.timing.samples++;
     }
   }
 }

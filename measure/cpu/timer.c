@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "timer.h"
 
+#include <math.h>
 #include <time.h>
 
 static double seconds(clockid_t clock) {
@@ -13,6 +14,13 @@ double wall_seconds(void) { return seconds(CLOCK_MONOTONIC); }
 
 double clock_seconds(int wall) {
   return seconds(wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
+}
+
+double cpu_seconds_of(pid_t process) {
+  clockid_t clock;
+  struct timespec t;
+  if (clock_getcpuclockid(process, &clock) || clock_gettime(clock, &t)) return INFINITY;
+  return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
 /* Multiplies and adds in registers: some 200 microseconds that only the core's speed decides. */
