@@ -17,7 +17,6 @@ WINDOW = 8  # results that tell how long a candidate takes
 RESERVE = 0.15  # share of the time that the final comparison may take at most
 LEAST_FINALISTS = 2
 MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
-HOPE = 0.5  # of the time that two finalists take, with which a comparison still begins
 
 
 @dataclass(frozen=True)
@@ -134,12 +133,12 @@ class Pace:
         return min(setup + self.final.most * finalist, share, MOST_RESERVE * self.seconds)
 
     def comparable(self, elapsed: float, each: float | None, best: float | None) -> int:
-        """How many finalists the time that is left allows: two at least, if half of their time
-        is left; else none."""
+        """How many finalists the time that is left allows: two at least, for they may
+        take less than expected; none where not even their inputs can be drawn in time."""
         free = self.seconds - elapsed - self.expected.setup
-        wanted = int(free / (finalist := self._finalist_seconds(each, best)))
-        if free < HOPE * LEAST_FINALISTS * finalist:
+        if free <= 0:
             return 0
+        wanted = int(free / self._finalist_seconds(each, best))
         return min(self.final.most, max(LEAST_FINALISTS, wanted))
 
     def _candidate_seconds(self, each: float | None) -> float:

@@ -27,6 +27,7 @@ class Scoreboard:
         self.failures: Counter[str] = Counter()
         self.losses: list[Measurement] = []  # in a row, since the machine last did its work
         self.history: list[tuple[int, float, float]] = []
+        self.latency_to_beat: float | None = None  # the least that this run has measured itself
         self._known: dict[Schedule, Measurement] = {}
         self._finals: dict[Schedule, Measurement] = {}
         self._last_gain = 0
@@ -58,7 +59,7 @@ class Scoreboard:
         self.trials += 1
         if measurement.error_kind is not None:
             self.failures[str(measurement.error_kind)] += 1
-        self._keep(measurement)
+        self._see(measurement)
         if self.best is not before and measurement.score is not None:
             self._last_gain = self.trials
             self.history.append((self.trials, elapsed, measurement.score))
@@ -67,9 +68,17 @@ class Scoreboard:
         """One result of this run's final comparison."""
         if measurement.lost:
             return
-        self._keep(measurement)
+        self._see(measurement)
         if measurement.ok:
             self._finals[measurement.schedule] = measurement
+
+    def check(self, measurement: Measurement, withdrawn: bool) -> None:
+        """A schedule of an earlier run as this run finds it; ``withdrawn`` is what was known of
+        it. No trial of this run, since it says nothing new."""
+        if withdrawn:
+            self._known.pop(measurement.schedule, None)
+        if not measurement.lost:
+            self._see(measurement)
 
     def leaders(self, count: int) -> list[Schedule]:
         """The schedules of ``count`` fast right kernels to compare: in turn, the next fastest of
@@ -80,6 +89,13 @@ class Scoreboard:
         others = [m.schedule for m in ranked if m.round != "final"]
         in_turn = chain.from_iterable(zip_longest(compared, others))
         return _various([schedule for schedule in in_turn if schedule is not None], count)
+
+    def _see(self, measurement: Measurement) -> None:
+        """Keep what this run has measured itself."""
+        self._keep(measurement)
+        if measurement.ok and measurement.score is not None:
+            known = [] if self.latency_to_beat is None else [self.latency_to_beat]
+            self.latency_to_beat = min([measurement.score, *known])
 
     def _keep(self, measurement: Measurement) -> None:
         known = self._known.get(measurement.schedule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from pathlib import Path
@@ -14,17 +15,20 @@ from costmodel.interfaces import CostModel
 from costmodel.library import load_xgboost
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Job, Measurement, new_job_id
-from measure.record import Record
+from measure.run import Run
 from measure.telling import telling
+from scheduler.claims import Claims
 from scheduler.interrupt import Interrupt
 from scheduler.limits import check_memory
 from scheduler.machine import roofline
 from scheduler.opening import as_model, opened
 from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, Rate, expected
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
+from scheduler.run_log import RunLog, versions
 from scheduler.scoreboard import Scoreboard
-from scheduler.search import Search
+from scheduler.search import Proposed, Search
 from scheduler.transfer import Transfer, transfer
+from scheduler.yardstick import Yardstick
 from spaces.checks import positive, whole
 from spaces.errors import InputError
 from spaces.operators import as_workload
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 
 SETTLE_SECONDS = 2.0  # that a run waits at its end for what an executor still runs
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
+FAILED = "failed"  # why a run ended that an error ended
 LOST_IN_A_ROW = 16  # attempts, after which the machine is taken for broken
 
 OnProgress = Callable[[Progress], None]
@@ -68,6 +73,8 @@ class Tuner:
         space: Space | None = None,
         batch: int | None = None,
         session: str = "",
+        command: str = "",
+        yardstick: Yardstick | None = None,
         model: CostModel | None = None,
     ) -> None:
         self.workload = workload
@@ -78,7 +85,7 @@ class Tuner:
         self._given_executor = executor
         self._given_search, self._given_model, self._seed = search, model, seed
         self._batch = batch
-        self._session = session
+        self._session, self._command, self._yardstick = session, command, yardstick
 
     def run(
         self,
@@ -101,6 +108,7 @@ class Tuner:
         self._ledger, self._board = Ledger(began), Scoreboard()
         self._job_id = new_job_id()
         self._submitted = 0
+        self._checked: Schedule | None = None
         self._stop: Stop | None = None
         self._executor = self._given_executor or local_executor(self.target)
         most = min(self._batch or self._executor.batch, max(LEAST_BATCH, trials // LEAST_BATCHES))
@@ -108,38 +116,67 @@ class Tuner:
         usual = expected(self.workload, self.target.kind, expected_latency(self.space))
         self._pace = Pace(seconds, usual, most, final)
         self._rate = Rate(0.0)
+        self._log = RunLog(self._database, self.space, self._description())
+        ended = FAILED
         try:
             with Interrupt() as self._interrupt:
                 self._begin()
                 self._resume()
                 self._explore()
                 self._compare()
+            ended = str(self._stop or Stop.TRIALS)
         except KeyboardInterrupt:
             self._stop = Stop.INTERRUPTED
+            ended = str(self._stop)
         finally:
-            if self._given_executor is None:
-                self._executor.close()
-            else:
-                self._settle()
+            self._leave()
+            self._log.end(ended)
         return self._result()
+
+    def _description(self) -> Run:
+        """This run, for the database."""
+        yardstick = self._yardstick or Yardstick(self.workload)
+        budget = {"trials": self._trials, "seconds": self._seconds, "patience": self._patience}
+        now = time.time()
+        return Run(
+            key=self._job_id,
+            workload=self.workload,
+            target=self.target,
+            session=self._session,
+            command=self._command,
+            seed=self._seed,
+            budget=budget,
+            versions=versions(self.space),
+            started_at=now,
+            heartbeat=now,
+            peak_gflops=yardstick.peak_gflops,
+            library_seconds=yardstick.numpy_seconds,
+        )
 
     # -- phases ----------------------------------------------------------------------------
 
     def _begin(self) -> None:
+        with self._work("database"):
+            self._log.begin()
         with self._work("search"):
             self._search = self._given_search or default_search(
                 self.space, self._seed, transfer(self.space, self._database), self._given_model
             )
 
     def _resume(self) -> None:
+        """Take over what earlier runs measured. What they say of the best is not told to the search
+        before it was checked."""
         with self._work("database"):
-            measured = [
-                record.measurement
+            records = [
+                record
                 for record in self._database.records(self.workload, self.target)
                 if record.template_version in self.space.versions and not record.measurement.lost
             ]
-        self._board.resume(measured)
-        self._tell(measured)
+        self._claims = Claims(records)
+        self._board.resume([record.measurement for record in records if not record.doubted])
+        claimed = self._board.best
+        best = claimed.schedule if claimed else None
+        self._tell([r.measurement for r in records if not r.doubted and r.schedule != best])
         self._report("search", None)
 
     def _explore(self) -> None:
@@ -156,10 +193,11 @@ class Tuner:
             if not self._pending():
                 return
             collected = self._collect()
-            for measurement in collected:
+            new = [m for m in collected if not self._settles_a_claim(m)]
+            for measurement in new:
                 self._add(measurement)
             measured = [measurement for measurement in collected if not measurement.lost]
-            self._submitted -= len(collected) - len(measured)
+            self._submitted -= sum(measurement.lost for measurement in new)
             if measured:
                 ran = sum(measurement.run_seconds for measurement in measured)
                 self._rate.note(self._ledger.elapsed, len(measured), ran)
@@ -176,21 +214,28 @@ class Tuner:
         leaders = self._board.leaders(count)
         if len(leaders) < 2 or self._pending() or self._stop is Stop.MACHINE:
             return
-        self._submit(leaders, final=True)
+        self._submit(
+            [Proposed(schedule, "finalist") for schedule in leaders], self._job(final=True)
+        )
         self._report("final", None)
         while self._pending() and self._time_left() > 0:
             self._interrupt.check()
             for measurement in self._collect():
+                self._settles_a_claim(measurement)
                 self._add(measurement)
 
-    def _settle(self) -> None:
-        """Leave nothing of this run to an executor that others are going to use. What runs is
-        waited for as long as there is time, but not for long."""
+    def _leave(self) -> None:
+        """End the executor, or leave nothing of this run to one that others are going to use. What
+        runs is waited for as long as there is time, but not for long."""
+        if self._given_executor is None:
+            self._executor.close()
+            return
         self._executor.cancel(self._job())
         patience = min(self._ledger.elapsed + SETTLE_SECONDS, self._seconds)
         while self._pending() and self._ledger.elapsed < patience:
             for measurement in self._collect(max(0.0, patience - self._ledger.elapsed)):
-                self._add(measurement)
+                if not self._settles_a_claim(measurement):
+                    self._add(measurement)
         self._executor.drop(self._job())
 
     # -- steps -----------------------------------------------------------------------------
@@ -201,27 +246,56 @@ class Tuner:
         room = min(self._batch_size(), self._trials - self._submitted, self._affordable())
         if self._stop or room <= 0:
             return False
+        self._check_best()
         with self._work("search"):
-            schedules = [proposed.schedule for proposed in self._search.ask(room)]
-        if not schedules:
+            asked = self._search.ask(room)
+        proposed = [p for p in asked if p.schedule != self._checked]
+        if not asked:
             self._stop = Stop.EXHAUSTED
             return False
         if not self._submitted:
             self._rate = Rate(self._ledger.elapsed)
-        self._submitted += len(schedules)
-        self._submit(schedules)
+        self._submitted += len(proposed)
+        self._submit(proposed)
         self._report("search", None)
         return True
 
-    def _submit(self, schedules: Sequence[Schedule], final: bool = False) -> None:
-        job = self._job(final)
+    def _check_best(self) -> None:
+        """Measure the best of earlier runs once more, to the end, if that is not under way: only
+        what this run has seen itself cuts others short."""
+        best = self._board.best
+        if best is not None and best.schedule in self._claims and self._checked is None:
+            self._checked = best.schedule
+            self._submit([Proposed(best.schedule, "resumed")], Job(*self._whose(), best=None))
+
+    def _settles_a_claim(self, measurement: Measurement) -> bool:
+        """Doubt what earlier records say of the measured schedule, if that is false. Whether it
+        was measured for no other reason."""
+        with self._work("database"):
+            false = self._claims.settle(measurement)
+            for record in false:
+                self._database.doubt(record)
+        if measurement.schedule != self._checked or measurement.round == "final":
+            return False
+        self._checked = None
+        self._board.check(measurement, withdrawn=bool(false))
+        self._report("search", None)
+        return True
+
+    def _submit(self, proposed: Sequence[Proposed], job: Job | None = None) -> None:
+        job = job or self._job()
         with self._work("lowering"):
+            schedules = [p.schedule for p in proposed]
             candidates = [Candidate(job, s, self.space.lower(s)) for s in schedules]
+        self._log.propose(proposed)
         self._executor.submit(job, candidates)
 
     def _job(self, final: bool = False) -> Job:
         """This run's job as it stands, for its next batch."""
-        return Job(self._job_id, self.workload, self.target, self._best(), final)
+        return Job(*self._whose(), self._board.latency_to_beat, final)
+
+    def _whose(self) -> tuple[str, Workload, Target]:
+        return self._job_id, self.workload, self.target
 
     def _pending(self) -> int:
         return self._executor.pending(self._job())
@@ -249,15 +323,12 @@ class Tuner:
         with self._ledger.on("waiting"):
             results = self._executor.results(timeout, self._job())
         measurements = [result.measurement for result in results]
-        if not measurements:
-            return []
         with self._work("database"):
-            self._database.record_all([self._record(measurement) for measurement in measurements])
+            if measurements:
+                self._log.record(measurements)
+            else:
+                self._log.beat()
         return measurements
-
-    def _record(self, measurement: Measurement) -> Record:
-        version = self.space.version_of(measurement.schedule)
-        return Record(self.workload, self.target, version, measurement, self._session)
 
     def _tell(self, measurements: Sequence[Measurement]) -> None:
         with self._work("search"):

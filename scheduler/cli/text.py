@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 
 from scheduler.cli.streams import silence
 
 LONGEST = 800  # characters of a remark
+PASSWORD = re.compile(r"(://[^:@/\s]*):[^@/\s]*@")
 
 
 def plain(text: str) -> str:
@@ -31,3 +34,9 @@ def say(text: str) -> None:
 
 def _escape(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def command_line() -> str:
+    """What the user typed, without the passwords of URLs."""
+    typed = shlex.join(["tilewright", *sys.argv[1:]])
+    return PASSWORD.sub(r"\1:***@", typed)

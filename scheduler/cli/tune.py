@@ -18,7 +18,7 @@ from scheduler.cli.options import (
     Threads,
     parse_workload,
 )
-from scheduler.cli.text import say
+from scheduler.cli.text import command_line, say
 from scheduler.interrupt import exit_code
 from spaces.checks import positive
 from spaces.target import detect_target
@@ -78,8 +78,19 @@ def tune_command(
         Database(db) as database,
         display(workload, machine, format, quiet, verbose) as show,
     ):
-        show.compare_with(measure_yardstick(workload, machine, SHARE * seconds))
-        tuner = Tuner(workload, machine, database, executor, seed=seed, space=space, model=prior)
+        yardstick = measure_yardstick(workload, machine, SHARE * seconds)
+        show.compare_with(yardstick)
+        tuner = Tuner(
+            workload,
+            machine,
+            database,
+            executor,
+            seed=seed,
+            space=space,
+            model=prior,
+            command=command_line(),
+            yardstick=yardstick,
+        )
         result = tuner.run(trials, seconds, patience, show.progress, began)
         show.result(result)
     words, code = _ending(result)

@@ -1,0 +1,28 @@
+"""What is kept of a command line."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from scheduler.cli.text import command_line
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        (["tune", "matmul", "m=8"], "tilewright tune matmul m=8"),
+        (["--db", "a b.db"], "tilewright --db 'a b.db'"),
+        (
+            ["--db", "postgresql://me:se:cret@host/db"],
+            "tilewright --db postgresql://me:***@host/db",
+        ),
+        (["--db", "postgresql://me@host/db"], "tilewright --db postgresql://me@host/db"),
+    ],
+)
+def test_passwords_are_not_kept(
+    monkeypatch: pytest.MonkeyPatch, typed: list[str], kept: str
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["x", *typed])
+    assert command_line() == kept
