@@ -134,7 +134,7 @@ def try_area(area: Area, mutants: Sequence[Mutant], results: Results, again: boo
     tests = area.test_files(ROOT)
     with tempfile.TemporaryDirectory(prefix="mutation-cache-") as cache:
         with copied(ROOT, Path(cache)) as tree:
-            usual = run_tests(tree, tests, 1800)
+            usual = run_tests(tree, tests, 1800, area.unsteady)
             os.rename(tree.parent / "cache", Path(cache, "warm"))
         print(f"{area.name}: {len(waiting)} changes, {usual.seconds:.0f} s each", flush=True)
         if usual.verdict != "passed":
@@ -152,7 +152,7 @@ def try_mutant(mutant: Mutant, tests: Sequence[Path], limit: float, cache: Path)
     source = (ROOT / mutant.path).read_bytes()
     with copied(ROOT, cache) as tree:
         (tree / mutant.path).write_bytes(mutant.change.apply(source))
-        outcome = run_tests(tree, tests, limit)
+        outcome = run_tests(tree, tests, limit, mutant.area.unsteady)
     return mutant.described(source) | {
         "seen": outcome.verdict != "passed",
         "by": outcome.test or outcome.verdict,

@@ -55,15 +55,18 @@ def copied(root: Path, cache: Path) -> Iterator[Path]:
         yield copy
 
 
-def run_tests(tree: Path, tests: Sequence[Path], limit: float) -> Outcome:
-    """Run the tests in ``tree``, a copy by :func:`copied`, for at most ``limit`` seconds."""
+def run_tests(tree: Path, tests: Sequence[Path], limit: float, unsteady: str = "") -> Outcome:
+    """Run the tests in ``tree``, a copy by :func:`copied`, but those that ``unsteady`` selects, for
+    at most ``limit`` seconds."""
     cache = tree.parent / "cache"
     environment = os.environ | {
         "PYTHONPATH": str(tree),
         "PYTHONDONTWRITEBYTECODE": "1",
         "XDG_CACHE_HOME": str(cache),
     }
-    command = [*ALONE, *WAITING, sys.executable, "-m", "pytest", *OPTIONS, *map(str, tests)]
+    chosen = ["-k", f"not ({unsteady})"] if unsteady else []
+    pytest = [sys.executable, "-m", "pytest", *OPTIONS, *chosen, *map(str, tests)]
+    command = [*ALONE, *WAITING, *pytest]
     start = time.monotonic()
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
