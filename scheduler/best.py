@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from costmodel.interfaces import CostModel
 from scheduler.cpu_function import CpuFunction
-from scheduler.query import query
+from scheduler.limits import check_memory
+from scheduler.query import Answer, answers
+from spaces.errors import InputError
+from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.workload import Workload
 
@@ -21,6 +27,7 @@ def best(
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
     model: CostModel | str | Path | None = None,
+    verify: bool = False,
 ) -> CpuFunction | CudaFunction:
     """A function that computes ``workload`` by the best schedule known for ``target``.
 
@@ -28,10 +35,41 @@ def best(
     or predicted, by ``model`` if one is given (:func:`scheduler.query.query`). So there always is
     a function; its ``provenance`` says which. The kernel is built once and kept on disk. Raises
     :class:`spaces.errors.InputError` for bad input, or where no template serves the workload.
+
+    With ``verify`` the kernel is checked first, on this machine, as ``tune`` checks candidates: in
+    a process of its own, on random inputs, every element against the float64 reference. A wrong
+    one is warned of (:class:`RuntimeWarning`) and the next best is taken instead; if none is
+    right, that is an :class:`InputError`.
     """
-    answer = query(workload, target, database, model)
+    with closing(answers(workload, target, database, model)) as found:
+        answer = _first_right(found) if verify else next(found)
     if answer.target.kind == "cuda":
         from scheduler.cuda_function import CudaFunction
 
         return CudaFunction(answer.space, answer.schedule, answer.provenance)
     return CpuFunction(answer.space, answer.schedule, answer.provenance)
+
+
+def _first_right(found: Iterator[Answer]) -> Answer:
+    """The first answer whose kernel computes what it should."""
+    from scheduler.verification import measure
+
+    tried: set[Schedule] = set()
+    for answer in found:
+        if answer.schedule in tried:
+            continue
+        tried.add(answer.schedule)
+        check_memory(answer.workload, answer.target)
+        (verdict,) = measure(answer.space, [answer.schedule])
+        if verdict.right:
+            return answer
+        warnings.warn(
+            f"the {answer.provenance} schedule {answer.schedule} of {answer.workload} is passed "
+            f"over, for its kernel fails: {verdict.error_kind}: {verdict.error_text}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    raise InputError(
+        f"no kernel for {answer.workload} on {answer.target.summary} passes its check; "
+        f"tried: {len(tried)} schedules"
+    )

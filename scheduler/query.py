@@ -8,6 +8,8 @@ three it is.
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -70,6 +72,11 @@ class Answer:
         return self.space.target
 
     @property
+    def doubted(self) -> bool:
+        """Whether a later run found another latency, so that this answer is the last resort."""
+        return self.record is not None and self.record.doubted
+
+    @property
     def gflops(self) -> float | None:
         """10^9 floating-point operations a second, the epilogue's not counted."""
         return None if self.latency is None else self.workload.flops / self.latency / 1e9
@@ -84,6 +91,7 @@ class Answer:
             "gflops": self.gflops,
             "provenance": str(self.provenance),
             "trials": self.trials,
+            "doubted": self.doubted,
             "transferred_from": self.record.workload.to_json()
             if self.record and self.provenance is Provenance.TRANSFERRED
             else None,
@@ -103,25 +111,37 @@ def query(
     ranks what has to be predicted; without it the roofline does. Raises :class:`InputError` for
     a foreign or damaged database or model, or if no template serves the workload.
     """
+    with closing(answers(workload, target, database, model)) as found:
+        return next(found)
+
+
+def answers(
+    workload: Workload | str,
+    target: Target | str = "cpu",
+    database: Database | str | Path | None = "tuning.db",
+    model: CostModel | str | Path | None = None,
+) -> Generator[Answer, None, None]:
+    """All that :func:`query` may answer, best first: what was measured, of each schedule once, what
+    is transferred, and what is predicted."""
     space = space_for(as_workload(workload), as_target(target))
     ranks = None if model is None else as_model(model)
-    if database is None or (isinstance(database, str | Path) and is_missing(database)):
-        return _predicted(space, 0, ranks)
-    with opened(database, create=False) as known:
-        return _known(space, known, ranks)
+    trials = 0
+    if database is not None and not (isinstance(database, str | Path) and is_missing(database)):
+        with opened(database, create=False) as known:
+            trials = known.trials(space.workload, space.target)
+            yield from _measured(space, known, trials)
+            yield from _transferred(space, known, trials)
+    yield _predicted(space, trials, ranks)
 
 
-def _known(space: Space, database: Database, model: CostModel | None) -> Answer:
-    workload, target = space.workload, space.target
-    trials = database.trials(workload, target)
-    for record in database.best_few(workload, target, NEIGHBOURS, space.versions):
+def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]:
+    for record in database.best_few(space.workload, space.target, NEIGHBOURS, space.versions):
         score = record.measurement.score
         if record.schedule in space and score is not None:
-            return Answer(space, record.schedule, score, Provenance.MEASURED, trials, record)
-    return _transferred(space, database, trials) or _predicted(space, trials, model)
+            yield Answer(space, record.schedule, score, Provenance.MEASURED, trials, record)
 
 
-def _transferred(space: Space, database: Database, trials: int) -> Answer | None:
+def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answer]:
     workload, target = space.workload, space.target
     older = database.best_few(workload, target, NEIGHBOURS)  # of other versions of templates
     for record in (*older, *database.nearest(workload, target, NEIGHBOURS)):
@@ -131,8 +151,7 @@ def _transferred(space: Space, database: Database, trials: int) -> Answer | None
         if schedule is not None and record.schedule in there and score is not None:
             longer = _estimate(space, schedule) / _estimate(there, record.schedule)
             latency = _known_or_none(score * longer)
-            return Answer(space, schedule, latency, Provenance.TRANSFERRED, trials, record)
-    return None
+            yield Answer(space, schedule, latency, Provenance.TRANSFERRED, trials, record)
 
 
 def _space_of(record: Record, here: Space) -> Space:

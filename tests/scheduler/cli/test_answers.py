@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from costmodel.model import XGBoostModel
+from measure.database import Database
 from scheduler.cli.app import run
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -31,6 +32,18 @@ def test_query_measured(tuned, capsys):
     assert answer["latency_s"] == events[-1]["best"]["latency_s"]
     assert answer["gflops"] == pytest.approx(2 * 64**3 / answer["latency_s"] / 1e9)
     assert (answer["provenance"], answer["trials"]) == ("measured", 16)
+
+
+def test_query_says_what_is_doubted(tuned, tmp_path, capsys):
+    path = tmp_path / "copy.db"
+    shutil.copy(tuned[0], path)
+    assert "doubted" not in ask(capsys, "query", *SMALL, "--db", str(path))
+    with Database(path) as database:
+        for record in list(database.records()):
+            database.doubt(record)
+    assert "doubted" in ask(capsys, "query", *SMALL, "--db", str(path))
+    answer = json.loads(ask(capsys, "query", *SMALL, "--db", str(path), "--format", "json"))
+    assert answer["doubted"] is True
 
 
 @pytest.mark.parametrize(
