@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from measure.cpu.compilation import SHARED, Compilations
+from measure.cpu.compilation import SHARED, Compilation, Compilations
 from measure.host.cache import CachedFile
-from measure.host.directories import RunDirectory
+from measure.host.directories import ELSEWHERE, RunDirectory
 from measure.host.loading import sealed_file
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
@@ -58,17 +58,25 @@ class Build:
         """The binary; :class:`InputError` with the compiler's words if there is none."""
         compiler = find_compiler()
         with RunDirectory() as run:
-            for file, text in self.sources.items():
-                (run.path / file).write_text(text)
-            units = [file for file in self.sources if file.endswith(".c")]
-            made = run.path / "made"
-            command = [compiler.path, *self.flags, *units, "-o", str(made), "-lm", "-ldl"]
-            outcome = Compilations(self.supervised).run(command, run.path, TIME_LIMIT)
-            binary = made.read_bytes() if outcome.ok and made.exists() else b""
+            try:
+                outcome, binary = self._compile_in(run.path, compiler.path)
+            except OSError as error:
+                raise InputError(
+                    f"cannot build the {self.name} in {run.path}: {error.strerror}; {ELSEWHERE}"
+                ) from None
         if not binary.startswith(BINARY):
             reason = outcome.text or ("it took too long" if outcome.timed_out else "no output")
             raise InputError(f"{compiler.path} cannot build the {self.name}: {reason}")
         return binary
+
+    def _compile_in(self, folder: Path, compiler: str) -> tuple[Compilation, bytes]:
+        for file, text in self.sources.items():
+            (folder / file).write_text(text)
+        units = [file for file in self.sources if file.endswith(".c")]
+        made = folder / "made"
+        command = [compiler, *self.flags, *units, "-o", str(made), "-lm", "-ldl"]
+        outcome = Compilations(self.supervised).run(command, folder, TIME_LIMIT)
+        return outcome, made.read_bytes() if outcome.ok and made.exists() else b""
 
     def load(self, load: Callable[[str], Loaded]) -> Loaded:
         """What ``load`` makes of the path of this shared object.

@@ -95,6 +95,15 @@ def test_a_compiler_that_fails_is_one_sentence_and_leaves_nothing(folder, compil
     assert not list(folder.glob("answer*"))
 
 
+def test_a_full_disk_is_one_sentence(folder, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("measure.cpu.binaries.Path.write_text", full)
+    with pytest.raises(InputError, match=r"cannot build the answer in .*No space left.*XDG"):
+        Build("answer", ANSWER, SHARED).load(lambda path: path)
+
+
 def test_what_does_not_load_is_built_again_once(folder, compiler):
     attempts = []
 
