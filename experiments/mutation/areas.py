@@ -71,6 +71,7 @@ AREAS = (
             "measure/telling.py",
         ),
         (
+            "tests/spaces/test_interval.py",
             "tests/spaces/test_allowance.py",
             "tests/measure/test_inputs.py",
             "tests/measure/test_telling.py",

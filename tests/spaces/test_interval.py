@@ -96,3 +96,38 @@ def test_a_fused_product_that_overflows_alone_may_be_finite_in_a_sum():
     found = propagated("x * 3e38 - 3e38", [1.5], [1.5])
     assert found.low[0] <= 1.5e38
     assert found.high[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("element", "kind", "exact"),
+    [
+        ("float32", "float32", True),
+        ("bfloat16", "float32", True),
+        ("float64", "float32", False),
+        ("int32", "float32", False),
+        ("float64", "float64", True),
+        ("int32", "float64", True),
+    ],
+)
+def test_operands_are_exact_unless_they_have_more_bits_than_the_type_computed_in(
+    element, kind, exact
+):
+    numbers = Arrays()
+    x = Interval(np.zeros(1), np.zeros(1), nowhere(numbers))
+    value = np.array([3.0])
+    meaning = Propagation(numbers, kind, x, lambda name: (value, dtype(element)))
+    found = meaning.operand("r")
+    assert bool(found.low[0] == found.high[0] == 3.0) is exact
+    assert found.low[0] <= 3.0 <= found.high[0]
+
+
+@pytest.mark.parametrize("low", [1.0, np.nan])
+@pytest.mark.parametrize("high", [2.0, np.nan])
+@pytest.mark.parametrize("free", [False, True])
+def test_an_integer_may_be_anything_where_its_value_is_free_or_not_a_number(low, high, free):
+    numbers = Arrays()
+    given = Interval(np.array([low]), np.array([high]), np.array([free]))
+    meaning = Propagation(numbers, "float32", given, lambda name: (0.0, dtype("float32")))
+    ends = [float(end[0]) for end in meaning.stored(given, dtype("int8"))]
+    anything = free or np.isnan(low) or np.isnan(high)
+    assert ends == ([-np.inf, np.inf] if anything else [1.0, 2.0])

@@ -28,7 +28,7 @@ def native_threads():
     return len(os.listdir("/proc/self/task"))
 
 
-@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 2, 3, 200])
 @pytest.mark.parametrize("workers", [0, 1, 2, 3, 7])
 def test_every_worker_runs_once_before_the_launch_returns(threads, workers):
     for _ in range(50):
