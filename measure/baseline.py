@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from measure.cpu.keeper import kept
 from spaces.operators import workload_from_json
 from spaces.workload import Workload
 
@@ -46,7 +47,7 @@ def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> f
         return None
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "measure.baseline", str(threads)],
+            kept([sys.executable, "-P", "-m", "measure.baseline", str(threads)]),
             input=json.dumps(workload.to_json()),
             env=environment(threads),
             capture_output=True,

@@ -8,10 +8,12 @@ import signal
 import subprocess
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from measure.cpu.keeper import end, kept
+from spaces.errors import InputError
 
 MEMORY_BYTES = 4 << 30
 SHARED = ("-shared", "-fPIC", "-w", "-Wl,-z,defs")
@@ -47,7 +49,8 @@ class Compilations:
     ) -> Compilation:
         """Run ``command`` in ``directory`` for at most ``limit`` seconds of wall time."""
         if self._supervised:
-            command = kept(command, MEMORY_BYTES, int(limit) + 1)
+            with suppress(InputError):  # a cache that runs no programs costs this, but no answer
+                command = kept(command, MEMORY_BYTES, int(limit) + 1)
         log = directory / f"log-{threading.get_ident()}"
         with open(log, "wb") as messages, self._lock:
             if self._closed:
