@@ -28,6 +28,7 @@ from measure.engine import for_writing, name, open_engine, usable
 from measure.fields import Fields, prose
 from measure.inserting import insert, insert_runs
 from measure.jsonl import parse_json, read_lines, write_lines
+from measure.plausibility import Sieve
 from measure.queries import (
     nearest_pairs,
     ranking,
@@ -152,16 +153,18 @@ class Database:
     def import_jsonl(self, path: str | Path, report: Callable[[str], None] = warnings.warn) -> int:
         """Add the runs and records of an export that are not here yet; the number of records.
 
-        ``report`` is told of a torn last line, which is left out. :class:`InputError` for any
-        other fault; what stands before it was imported, and may be imported again.
+        ``report`` is told of what is left out: a torn last line, and records that cannot be true
+        (``measure.plausibility``), each kind of them once. :class:`InputError` for any other
+        fault; what stands before it was imported, and may be imported again.
         """
-        added = 0
+        added, sieve = 0, Sieve()
         with closing(read_lines(Path(path), report)) as lines:
             while page := list(islice(lines, _PAGE)):
                 with self._transaction(writes=True) as connection:
-                    insert_runs(connection, [line for line in page if isinstance(line, Run)])
-                    records = [line for line in page if isinstance(line, Record)]
-                    added += insert(connection, records) if records else 0
+                    insert_runs(connection, [line for _, line in page if isinstance(line, Run)])
+                    added += insert(connection, sieve.keep(page))
+        for sentence in sieve.sentences(str(path)):
+            report(sentence)
         return added
 
     # -- reading ---------------------------------------------------------------------------

@@ -50,8 +50,10 @@ def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> i
     return count
 
 
-def read_lines(path: Path, report: Callable[[str], None]) -> Generator[Run | Record]:
-    """The runs and records of a file; ``report`` is told in words of a torn last line.
+def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int, Run | Record]]:
+    """The runs and records of a file with the numbers of their lines.
+
+    ``report`` is told in words of a torn last line.
 
     Raises :class:`InputError` for a file that cannot be read, that is no such file or is of a
     newer version, and at the first malformed line.
@@ -68,7 +70,7 @@ def read_lines(path: Path, report: Callable[[str], None]) -> Generator[Run | Rec
                     report(f"line {number} of {path} is torn and was left out")
                     return
                 try:
-                    yield _read_line(data, version)
+                    yield number, _read_line(data, version)
                 except InputError as error:
                     raise _malformed(path, number, error) from None
     except OSError as error:

@@ -85,6 +85,11 @@ def steady_score(samples: Sequence[float]) -> float:
     return median(samples)
 
 
+def score_by_clock(clock: str, samples: Sequence[float]) -> float:
+    """The latency that ranks, as the runners of this clock give it."""
+    return steady_score(samples) if clock == "device" else score(samples)
+
+
 def call_limit(flops: int, best: float | None) -> float:
     """Seconds a call may take before it counts as hung.
 

@@ -5,11 +5,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Self,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from spaces.canonical import canonical_json
 from spaces.errors import InputError, shown
 from spaces.limits import check
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 NAMES = "cpu, cuda, cuda:sm_80 ... cuda:sm_90a"
 
@@ -49,6 +61,14 @@ class Target:
     @property
     def summary(self) -> str:
         """One line for people."""
+        raise NotImplementedError
+
+    def least_seconds(self, workload: Workload) -> float:
+        """What no kernel of this workload can be faster than, in seconds.
+
+        A roofline at its most generous, several times beyond any part there is: a measurement
+        below it is a mistake or a lie.
+        """
         raise NotImplementedError
 
 

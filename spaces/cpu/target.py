@@ -12,10 +12,16 @@ from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.machine import cache_bytes, core_count, cpu_model
 from spaces.limits import NAME, Flag, Text, Texts, Whole
 from spaces.target import Target
+from spaces.workload import Workload
 
 # -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
 # vector instructions; none changes the value of a finite result.
 FLAGS = ("-O2", "-fno-math-errno", "-fno-trapping-math")
+
+
+_FASTEST_CLOCK = 8e9  # hertz; records with liquid nitrogen are at 9
+_MOST_PIPES = 4  # vector operations of one kind that a core begins in a cycle
+_FASTEST_MEMORY = 4e12  # bytes a second of a socket; high-bandwidth memory gives 1.6e12
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,19 @@ class CpuTarget(Target):
         threads = "1 thread" if self.threads == 1 else f"{self.threads} threads"
         compiler = f"{self.compiler} {self.compiler_version}"
         return f"cpu {self.model}, {self.isa}, {threads}, {compiler}"
+
+    def least_seconds(self, workload: Workload) -> float:
+        """What no kernel of this workload can be faster than, see :class:`Target`."""
+        cycles = _FASTEST_CLOCK * self.threads
+        narrowest = min(operand.element.bytes for operand in workload.inputs)
+        flops = cycles * _MOST_PIPES * 2 * self.vector_bytes / narrowest
+        caches = self.threads * (self.l1_bytes + self.l2_bytes + self.l3_bytes)
+        moved = workload.least_bytes
+        return max(
+            workload.flops / flops,
+            moved / (cycles * _MOST_PIPES * self.vector_bytes),
+            (moved - caches) / _FASTEST_MEMORY,
+        )
 
     def lanes(self, element_bytes: int) -> int:
         """Elements of that size in one vector register."""

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar
 from spaces.errors import InputError, shown
 from spaces.limits import NAME, Real, Text, Texts, Whole
 from spaces.target import Target
+from spaces.workload import Workload
 
 _NO_DEVICE = (
     "target 'cuda' needs an NVIDIA GPU with its driver and the packages of "
@@ -27,6 +28,10 @@ class Architecture:
 
     def __str__(self) -> str:
         return "names such as sm_80 or sm_90a"
+
+
+_BEYOND = 3.0  # times the nominal rates: float64 by matrix instructions has twice that of units
+_BYTES_A_CYCLE = 128  # of one SM, out of its L1
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,20 @@ class CudaTarget(Target):
             f"{self.model} ({self.name}), {self.multiprocessors} SMs, "
             f"{self.shared_per_block // 1024} KiB shared memory a block, "
             f"{self.l2_bytes / 2**20:.0f} MiB L2, {self.bandwidth / 1e9:.0f} GB/s"
+        )
+
+    def least_seconds(self, workload: Workload) -> float:
+        """What no kernel of this workload can be faster than, see :class:`Target`."""
+        flops = max(self.peak(operand.dtype) for operand in workload.inputs)
+        cycles = self.clock * self.multiprocessors
+        caches = self.l2_bytes + self.multiprocessors * (
+            self.shared_per_multiprocessor + 4 * self.registers_per_multiprocessor
+        )
+        moved = workload.least_bytes
+        return max(
+            workload.flops / (_BEYOND * flops),
+            moved / (_BEYOND * cycles * _BYTES_A_CYCLE),
+            (moved - caches) / (_BEYOND * self.bandwidth),
         )
 
     @property

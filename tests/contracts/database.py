@@ -22,6 +22,7 @@ from measure.database import Database
 from measure.measurement import ErrorKind, Measurement, Place, Status
 from measure.record import Record
 from measure.run import Proposal, Run
+from measure.timing import score_by_clock
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.operators import workload
@@ -118,6 +119,13 @@ attempts = st.builds(
     started_at=finite,
     info=st.dictionaries(st.text(), st.integers() | finite | st.text() | st.none()),
     place=st.builds(Place, *[st.text().map(spelled_out)] * 3),
+)
+possible = st.builds(
+    lambda attempt, samples: replace(
+        attempt, samples=tuple(samples), score=score_by_clock(attempt.clock, samples)
+    ),
+    attempts,
+    st.lists(st.floats(1e-3, 1e3), min_size=1),
 )
 
 
@@ -503,13 +511,13 @@ class DatabaseContract:
     # -- export and import -----------------------------------------------------------------
 
     @FEW
-    @given(some=st.lists(attempts, max_size=3))
+    @given(some=st.lists(possible, max_size=3))
     def test_export_and_import_lose_nothing(self, database, tmp_path, some):
         self.put(database, *some)
         everything = list(database.records())
         assert database.export_jsonl(tmp_path / "all.jsonl") == len(everything)
         with Database(tmp_path / "other.db") as other:
-            other.import_jsonl(tmp_path / "all.jsonl")
+            other.import_jsonl(tmp_path / "all.jsonl", pytest.fail)
             assert other.import_jsonl(tmp_path / "all.jsonl") == 0
             assert list(other.records()) == everything
             other.export_jsonl(tmp_path / "again.jsonl")
@@ -523,6 +531,28 @@ class DatabaseContract:
             self.put(other, measured(2, 1.0, at=2.0), measured(4, 0.4, at=4.0))
             assert other.import_jsonl(tmp_path / "two.jsonl") == 1
             assert {record.schedule["mc"] for record in other.records()} == {1, 2, 4}
+
+    def test_records_that_cannot_be_true_are_refused_and_the_others_imported(
+        self, database, tmp_path
+    ):
+        honest = [measured(1, 1e-3), failed(2), measured(3, 2e-3, "final")]
+        self.put(database, honest[0], replace(measured(4, 1e-12, "final"), started_at=9e9))
+        self.put(database, honest[1], measured(5, 1e-12), replace(measured(6, 1.0), samples=()))
+        self.put(database, honest[2], replace(measured(7, 1e-3), score=0.9e-3))
+        database.export_jsonl(tmp_path / "some.jsonl")
+        reports = []
+        with Database(tmp_path / "other.db") as other:
+            assert other.import_jsonl(tmp_path / "some.jsonl", reports.append) == len(honest)
+            assert [record.measurement for record in other.records()] == honest
+            assert other.best(WORKLOAD, TARGET).measurement == honest[0]
+        assert [report.replace(str(tmp_path), "") for report in reports] == [
+            "2 of the records of /some.jsonl were refused: scores that their hardware cannot reach "
+            "(the first in line 3)",
+            "1 of the records of /some.jsonl were refused: scores without samples "
+            "(the first in line 6)",
+            "1 of the records of /some.jsonl were refused: scores that are not the statistic of "
+            "their samples (the first in line 8)",
+        ]
 
     def test_a_torn_last_line_is_reported_and_left_out(self, database, tmp_path):
         path = tmp_path / "torn.jsonl"

@@ -340,5 +340,5 @@ def test_keys_are_the_same_in_every_version():
     keys = ["48c0e69b2f16e074", "2879ae784ed9d9d6", "986ff57f26b7b6b5"]
     for version in (1, 2):
         lines = read_lines(GOLDEN / f"measurements_v{version}.jsonl", pytest.fail)
-        found = [line.key[:16] for line in lines if isinstance(line, Record)]
+        found = [line.key[:16] for _, line in lines if isinstance(line, Record)]
         assert found[:3] == keys
