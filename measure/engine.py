@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import (
     URL,
@@ -21,30 +22,65 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from measure.schema import HEAD, VERSION_TABLE
+from measure.schema import HEAD, VERSION_TABLE, metadata
 from spaces.errors import InputError, shown
+from spaces.text import spelled_out
 
 BUSY_SECONDS = 60
 """How long a writer waits for another one before it gives up."""
+
+CONNECT_SECONDS = 30
+"""How long a server has to answer."""
 
 
 def open_engine(location: str | Path, create: bool = True) -> Engine:
     """The engine of the database at a path (SQLite) or SQLAlchemy URL, at the present schema.
 
-    A missing or empty database is made, unless ``create`` is false. :class:`InputError` where
-    there is none, or it is foreign, newer than this program, or cannot be used.
+    A missing or empty database is made, unless ``create`` is false: then it need only be read,
+    and may lie where nothing can be written. :class:`InputError` where there is none, or it is
+    foreign, newer than this program, or cannot be used.
     """
     url = _url(location)
-    if url.get_backend_name() == "sqlite":
-        if url.database in (None, "", ":memory:"):
-            raise InputError(f"database {location} would be lost on exit; give the path of a file")
-        if "\0" in url.database:
-            raise InputError(f"no file can be named {shown(url.database)}, with a zero byte in it")
-        if not create and not Path(url.database).exists():
-            raise InputError(f"there is no database at {url.database}")
-    engine = _engine(url)
+    if url.get_backend_name() == "postgresql":
+        return _prepared(_engine(url), create)
+    if url.database in (None, "", ":memory:"):
+        raise InputError(f"database {location} would be lost on exit; give the path of a file")
+    if "\0" in url.database:
+        raise InputError(f"no file can be named {shown(url.database)}, with a zero byte in it")
+    if not create and not Path(url.database).exists():
+        raise InputError(f"there is no database at {url.database}")
+    try:
+        return _prepared(_engine(url), create)
+    except InputError as error:
+        if create or not _for_want_of_writing(error):
+            raise
+    return _read_only(url)
+
+
+def _read_only(url: URL) -> Engine:
+    """The engine of an SQLite file where nothing can be written.
+
+    Readers beside a writer see what it writes. Where there is none the file does not change, and
+    SQLite can do without the files that it keeps beside it.
+    """
+    try:
+        return _prepared(_engine(url, "mode=ro"), create=False)
+    except InputError as error:
+        if not _for_want_of_writing(error):
+            raise
+    log = Path(f"{url.database}-wal")
+    if log.exists() and log.stat().st_size:
+        raise InputError(
+            f"database {url.database} cannot be read here: {log} holds what was written last, and "
+            "nothing can be written beside it; copy both to where you may write"
+        )
+    return _prepared(_engine(url, "mode=ro&immutable=1"), create=False)
+
+
+def _prepared(engine: Engine, create: bool) -> Engine:
+    """``engine``, once its database is at the present schema; else it is closed."""
     try:
         with usable(engine):
             _prepare(engine, create)
@@ -54,14 +90,23 @@ def open_engine(location: str | Path, create: bool = True) -> Engine:
     return engine
 
 
+def _for_want_of_writing(error: InputError) -> bool:
+    """Whether SQLite refused because it could not write or make a file."""
+    reason = error.__cause__
+    code = getattr(getattr(reason, "orig", reason), "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+
+
 @contextmanager
 def usable(engine: Engine) -> Iterator[None]:
     """Turns what a database driver complains about into an :class:`InputError` of one line."""
     try:
         yield
-    except DBAPIError as error:
-        reason = str(error.orig).strip().partition("\n")[0]
-        raise InputError(f"database {name(engine)} cannot be used: {reason}") from error
+    except (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError) as error:
+        reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+        raise InputError(
+            f"database {name(engine)} cannot be used: {spelled_out(reason)}"
+        ) from error
 
 
 def name(engine: Engine) -> str:
@@ -87,9 +132,11 @@ def _url(location: str | Path) -> URL:
     try:
         url = make_url(str(location))
     except (ArgumentError, ValueError):
-        raise InputError(f"{location} is no database URL; allowed: a path, {_ALLOWED}") from None
-    if url.get_backend_name() not in ("sqlite", "postgresql"):
-        raise InputError(f"no support for database {url.drivername!r}; allowed: {_ALLOWED}")
+        raise InputError(f"that is no database URL; allowed: a path, {_ALLOWED}") from None
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "sqlite+pysqlite", "postgresql+psycopg"):
+        raise InputError(f"no support for database {url.drivername!r:.40}; allowed: {_ALLOWED}")
     return url
 
 
@@ -97,22 +144,46 @@ _LOCK = 0x74696C65  # any number, the same in every version: one process migrate
 _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
 
 
-def _engine(url: URL) -> Engine:
-    sqlite = url.get_backend_name() == "sqlite"
-    try:
-        engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS} if sqlite else {})
-    except (ArgumentError, ImportError) as error:
-        raise InputError(f"no driver for database URL {url.drivername!r}: {error}") from None
-    if sqlite:
-        event.listen(engine, "connect", _set_up_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+def _engine(url: URL, mode: str = "") -> Engine:
+    """``mode`` holds the parameters of SQLite's file URI."""
+    if url.get_backend_name() == "postgresql":
+        return _postgresql(url)
+    options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}}
+    if mode:
+        uri = f"file:{quote(str(url.database))}?{mode}"
+        options = {"creator": lambda: sqlite3.connect(uri, uri=True, check_same_thread=False)}
+    engine = create_engine(url, **options).execution_options(read_only=bool(mode))
+    event.listen(engine, "connect", _set_up_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    try:
+        engine = create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS})
+    except ImportError:
+        raise InputError(
+            "a PostgreSQL database needs psycopg: pip install 'tilewright[postgres]'"
+        ) from None
+    event.listen(engine, "connect", _check_encoding, insert=True)  # before SQLAlchemy asks
+    return engine
+
+
+def _check_encoding(connection: Any, _record: object) -> None:
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise InputError(
+            f"database {connection.info.dbname} has encoding {encoding}; allowed: UTF8 "
+            "(CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0)"
+        )
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver's own BEGIN comes too late: _begin_sqlite
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -121,10 +192,19 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _prepare(engine: Engine, create: bool) -> None:
+    """Bring the tables to this version; where ``create`` is true, see that they can be written."""
     with engine.begin() as connection:
         version = _version(engine, connection, create)
     if version == HEAD:
+        if create:
+            with for_writing(engine).begin():
+                return
         return
+    if engine.get_execution_options()["read_only"]:
+        raise InputError(
+            f"database {name(engine)} has schema {version!r}, and cannot be brought to {HEAD!r} "
+            "where nothing can be written: copy it to where you may write"
+        )
     if engine.dialect.name == "sqlite":
         _write_ahead(engine)
     with for_writing(engine).begin() as connection:
@@ -159,10 +239,36 @@ def _version(engine: Engine, connection: Connection, create: bool) -> str | None
     """The schema's revision, None for an empty database; :class:`InputError` if foreign."""
     tables = inspect(connection).get_table_names()
     if VERSION_TABLE in tables:
+        _refuse_programs(engine, connection)
         return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
     if tables or not create:
         raise InputError(f"database {name(engine)} is not a tuning database of tilewright")
     return None
+
+
+def _refuse_programs(engine: Engine, connection: Connection) -> None:
+    """A stranger's database may bring code of its own, which would change what is written."""
+    query = text(_SQLITE_PROGRAMS if engine.dialect.name == "sqlite" else _POSTGRESQL_PROGRAMS)
+    found = connection.execute(query).first()
+    if found is not None:
+        raise InputError(
+            f"database {name(engine)} has a {found[0]} {shown(found[1])}, which tilewright did "
+            "not make; allowed: tables alone (export from a copy that has none)"
+        )
+
+
+_SQLITE_PROGRAMS = """
+    SELECT CASE WHEN type = 'table' THEN 'virtual table' ELSE type END, name FROM sqlite_master
+    WHERE type IN ('trigger', 'view') OR sql LIKE 'CREATE VIRTUAL%'
+"""
+_POSTGRESQL_PROGRAMS = f"""
+    SELECT 'trigger, rule or view on', c.relname
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = current_schema()
+    AND c.relname IN ({", ".join(f"'{table}'" for table in (*metadata.tables, VERSION_TABLE))})
+    AND (c.relkind NOT IN ('r', 'p') OR c.relhasrules OR EXISTS (
+        SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal))
+"""
 
 
 def _upgrade(engine: Engine, connection: Connection, version: str | None) -> None:

@@ -1,4 +1,5 @@
 import json
+import random
 import re
 import sqlite3
 import subprocess
@@ -247,12 +248,61 @@ def test_a_database_cut_short(path):
         list(database.records())
 
 
+def test_a_damaged_database_is_said_in_a_sentence_wherever_it_shows(path, tmp_path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    whole = path.read_bytes()
+    said = []
+    for seed in range(60):
+        chance = random.Random(seed)
+        damaged = bytearray(whole)
+        for _ in range(300):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        if seed % 2:  # past what tells SQLite that this is a database
+            damaged[:100] = whole[:100]
+        copy = tmp_path / f"damaged{seed}.db"
+        copy.write_bytes(damaged)
+        try:
+            with Database(copy, create=bool(seed % 3)) as database:
+                list(database.records())
+                list(database.runs())
+                database.summaries()
+                database.nearest(workload("matmul", m=1, n=2, k=3), TARGET)
+                database.record(attempt(measured(seed, 1.0)))
+        except InputError as error:
+            said.append(str(error))
+    assert len(said) > 30
+    assert all(sentence.isprintable() for sentence in said)
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        (
+            "CREATE TRIGGER t AFTER INSERT ON measurements BEGIN DELETE FROM measurements; END",
+            "has a trigger 't'",
+        ),
+        ("CREATE VIEW v AS SELECT 1", "has a view 'v'"),
+        ("CREATE VIRTUAL TABLE f USING fts5(x)", "has a virtual table 'f'"),
+    ],
+)
+def test_a_database_that_brings_programs_is_refused(path, program, says):
+    with sqlite3.connect(path) as connection:
+        connection.execute(program)
+    for create in (True, False):
+        with pytest.raises(InputError, match=says):
+            Database(path, create)
+
+
 @pytest.mark.parametrize(
     ("location", "says"),
     [
         ("missing/folder/x.db", "cannot be used: unable to open"),
         (".", "cannot be used: unable to open"),
         ("://", "no database URL"),
+        ("postgresql://user:secret@host:port/x", "^that is no database URL"),
+        ("sqlite:///a%00b", "no file can be named"),
+        ("postgresql+asyncpg://host/x", "no support for database 'postgresql.asyncpg'"),
         ("mysql://host/x", "no support for database 'mysql'"),
         ("sqlite://", "would be lost"),
         (":memory:", "would be lost"),
