@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from costmodel.interfaces import CostModel
-from costmodel.library import load_xgboost
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Job, Measurement, new_job_id
 from measure.run import Run
 from measure.telling import telling
 from scheduler.claims import Claims
+from scheduler.defaults import default_search, expected_latency, local_executor
 from scheduler.interrupt import Interrupt
 from scheduler.limits import check_memory
-from scheduler.machine import roofline
 from scheduler.opening import as_model, opened
 from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, Rate, expected
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.run_log import RunLog, versions
 from scheduler.scoreboard import Scoreboard
 from scheduler.search import Proposed, Search
-from scheduler.transfer import Transfer, transfer
+from scheduler.transfer import transfer
 from scheduler.yardstick import Yardstick
 from spaces.checks import positive, whole
-from spaces.errors import InputError
 from spaces.operators import as_workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -53,7 +48,8 @@ class Tuner:
     """Tunes one workload on one target.
 
     What the database knows of this space is told to the search first and never measured again,
-    so a killed run goes on where it was; what it knows of other shapes is the search's prior.
+    so a killed run goes on where it was; what it knows of other shapes is the search's prior. But
+    what it says of the best is checked before that is told (:mod:`scheduler.claims`).
     Attempts in which the machine failed are recorded and otherwise as if they had not been.
     Every result is recorded before anything else is done with it. The first batch is awaited,
     since all that follow profit from it; from then on one is built while another is timed. A
@@ -402,47 +398,6 @@ class Tuner:
             idle_seconds=ledger.spent("idle"),
             before_seconds=ledger.before,
         )
-
-
-def _load_early() -> None:
-    with suppress(InputError):  # the search will say so
-        load_xgboost()
-
-
-def default_search(
-    space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
-) -> Search:
-    """Evolution under a model that learns; until it has, under ``model`` if one is given, or one
-    of what is ``known`` of other shapes, or the roofline."""
-    from costmodel.model import XGBoostModel
-    from scheduler.evolutionary import WARM, EvolutionarySearch
-
-    # Half a second of imports, needed only once the first batch is measured.
-    threading.Thread(target=_load_early, daemon=True).start()
-
-    def this_space(workload: Workload, target: Target) -> Space:
-        return space
-
-    learned = XGBoostModel(space_for=this_space)
-    prior = model or (known.model if known else None)
-    if prior is not None:
-        starters = known.starters if known else ()
-        return EvolutionarySearch(space, learned, prior, seed, WARM, starters)
-    return EvolutionarySearch(space, learned, roofline(space.target, this_space), seed)
-
-
-def expected_latency(space: Space) -> float:
-    """Seconds of one call of a good schedule, by the roofline; 0 if that knows nothing."""
-    latency = roofline(space.target).latency(space, space.sample(np.random.default_rng(0), 64))
-    known = latency[np.isfinite(latency)]
-    return float(known.min()) if len(known) else 0.0
-
-
-def local_executor(target: Target) -> Executor:
-    """An executor of this machine."""
-    from measure.executor import LocalExecutor
-
-    return LocalExecutor(target)
 
 
 def tune(

@@ -64,9 +64,10 @@ def tune_command(
 
     from measure.database import Database
     from scheduler.cli.progress import display
+    from scheduler.defaults import local_executor
     from scheduler.limits import check_memory
     from scheduler.opening import as_model
-    from scheduler.tuner import Tuner, local_executor
+    from scheduler.tuner import Tuner
     from scheduler.yardstick import SHARE, measure_yardstick
     from spaces.registry import space_for
 

@@ -9,8 +9,8 @@ from scipy.stats import spearmanr
 from measure.database import Database
 from measure.measurement import Measurement, Status
 from measure.record import Record
+from scheduler.defaults import default_search
 from scheduler.transfer import transfer
-from scheduler.tuner import default_search
 from spaces.operators import workload
 from spaces.registry import space_for
 from tests.contracts.database import TARGET

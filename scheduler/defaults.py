@@ -1,0 +1,61 @@
+"""What a tuning run uses unless it is given something else: its search, its executor, and what it
+expects of a kernel."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+import numpy as np
+
+from costmodel.interfaces import CostModel
+from costmodel.library import load_xgboost
+from measure.interfaces import Executor
+from scheduler.machine import roofline
+from scheduler.search import Search
+from scheduler.transfer import Transfer
+from spaces.errors import InputError
+from spaces.space import Space
+from spaces.target import Target
+from spaces.workload import Workload
+
+
+def _load_early() -> None:
+    with suppress(InputError):  # the search will say so
+        load_xgboost()
+
+
+def default_search(
+    space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
+) -> Search:
+    """Evolution under a model that learns; until it has, under ``model`` if one is given, or one
+    of what is ``known`` of other shapes, or the roofline."""
+    from costmodel.model import XGBoostModel
+    from scheduler.evolutionary import WARM, EvolutionarySearch
+
+    # Half a second of imports, needed only once the first batch is measured.
+    threading.Thread(target=_load_early, daemon=True).start()
+
+    def this_space(workload: Workload, target: Target) -> Space:
+        return space
+
+    learned = XGBoostModel(space_for=this_space)
+    prior = model or (known.model if known else None)
+    if prior is not None:
+        starters = known.starters if known else ()
+        return EvolutionarySearch(space, learned, prior, seed, WARM, starters)
+    return EvolutionarySearch(space, learned, roofline(space.target, this_space), seed)
+
+
+def expected_latency(space: Space) -> float:
+    """Seconds of one call of a good schedule, by the roofline; 0 if that knows nothing."""
+    latency = roofline(space.target).latency(space, space.sample(np.random.default_rng(0), 64))
+    known = latency[np.isfinite(latency)]
+    return float(known.min()) if len(known) else 0.0
+
+
+def local_executor(target: Target) -> Executor:
+    """An executor of this machine."""
+    from measure.executor import LocalExecutor
+
+    return LocalExecutor(target)
