@@ -280,6 +280,22 @@ def test_anything_else_is_refused_with_a_reason(text: str, reason: str) -> None:
     assert len(str(error.value)) < 500
 
 
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        ("abs(" * 31 + "x" + ")" * 31, "abs(" * 32 + "x" + ")" * 32),
+        ("-" * 31 + "x", "-" * 32 + "x"),
+        ("+".join("x" * 32), "+".join("x" * 33)),
+        (f"x + {np.finfo(np.float32).max:.0f}", "x + 3.5e38"),
+        ("x" + " + 1" * 20 + " " * 919, "x" + " + 1" * 20 + " " * 920),
+    ],
+)
+def test_limits_are_where_they_are_said_to_be(allowed: str, refused: str) -> None:
+    parse(allowed)
+    with pytest.raises(InputError):
+        parse(refused)
+
+
 @pytest.mark.parametrize("value", [None, 1, b"x", ["x"]])
 def test_only_text_is_parsed(value: object) -> None:
     with pytest.raises(InputError):
