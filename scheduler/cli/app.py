@@ -58,7 +58,8 @@ def _tilewright(
       tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
       tilewright query matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
 
-    Exit codes: 0 done, 1 no kernel was right, 2 bad input, 130 and 143 interrupted.
+    Exit codes: 0 done, 1 no kernel was right, 2 bad input; 130, 143 and 129 ended by Ctrl-C,
+    SIGTERM and SIGHUP.
     """
 
 
