@@ -1,7 +1,8 @@
 """Doctor, verify, tune and compare on the GPU of this machine; see README.md beside this file.
 
     python -m experiments.gpu_matmul [--minutes 10] [--seconds 20] [--trials N]
-        [--only PATTERN] [--gpus N] [--known FILE] [--out DIR]
+        [--only PATTERN] [--gpus N] [--rivals NAME ...] [--known FILE]
+        [--out DIR]
 
 Writes ``results.json`` after every case and ``results.svg`` at the end. A further call goes on:
 it takes the cases that were tuned least, and tunes them from where they stand.
@@ -26,7 +27,7 @@ from experiments.gpu_matmul.bench import Bench
 from experiments.gpu_matmul.cases import Case, all_cases
 from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
-from experiments.gpu_matmul.summary import FASTEST, draw, in_turn, ratio, summarise
+from experiments.gpu_matmul.summary import FASTEST, RIVALS, draw, in_turn, ratio, summarise
 from measure.cuda.launching import bindings, checked
 from measure.database import Database
 from scheduler.doctor import diagnose
@@ -76,7 +77,7 @@ def main() -> int:
         print(json.dumps(results["verification"], indent=1), flush=True)
     gpus = visible_gpus()[: options.gpus]
     call = {name: getattr(options, name) for name in ("minutes", "seconds", "trials")}
-    call["only"] = options.only.pattern
+    call |= {"only": options.only.pattern, "rivals": list(options.rivals)}
     results.setdefault("calls", []).append(call | {"gpus": len(gpus), "date": today()})
 
     def in_time() -> Iterator[Case]:
@@ -87,7 +88,7 @@ def main() -> int:
     if options.known:
         with Database(out / "tuning.db") as database:
             database.record_all(list(known_records(options.known, all_cases(), target)))
-    bench = Bench(options.seconds, options.trials, out / "tuning.db")
+    bench = Bench(options.seconds, options.trials, out / "tuning.db", tuple(options.rivals))
     for case, row in shared_out(in_time(), gpus, bench):
         before = results["cases"].get(case.name, {})
         if not row["median_s"]:  # too short a time to find anything
@@ -171,6 +172,7 @@ def _options() -> argparse.Namespace:
         "--only", type=re.compile, default="", help="only cases whose name this expression matches"
     )
     parser.add_argument("--gpus", type=int, help="to use, one case each at a time; all of them")
+    parser.add_argument("--rivals", nargs="+", choices=RIVALS, default=RIVALS)
     parser.add_argument("--known", type=Path, help="results.json of an earlier run to begin with")
     parser.add_argument("--out", type=Path, default=Path("gpu_matmul_results"))
     return parser.parse_args()

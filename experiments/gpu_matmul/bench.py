@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.gpu_matmul.cases import Case
+from experiments.gpu_matmul.summary import RIVALS
 from measure.database import Database
 from measure.executor import LocalExecutor
 from scheduler.cuda_function import CudaFunction
@@ -20,11 +21,13 @@ from spaces.target import detect_target
 @dataclass
 class Bench:
     """Within it, a function that tunes a case for ``seconds`` and ``trials`` at most on the first
-    GPU of this process, logs to the ``database``, and gives the case's row of the results."""
+    GPU of this process, logs to the ``database``, and gives the case's row of the results: against
+    those of ``rivals`` that apply to it."""
 
     seconds: float
     trials: int
     database: Path
+    rivals: tuple[str, ...] = RIVALS
 
     def __enter__(self) -> Bench:
         self._target = detect_target("cuda")
@@ -46,12 +49,12 @@ class Bench:
         if tuned.best is not None:
             row["schedule"] = tuned.best.schedule.to_json()
             space = space_for(case.workload, target)
-            row |= compare(case, CudaFunction(space, tuned.best.schedule, "tuned"))
+            row |= compare(case, CudaFunction(space, tuned.best.schedule, "tuned"), self.rivals)
         return row
 
 
-def compare(case: Case, ours: Any) -> dict[str, Any]:
-    """Our function's largest error, and its time and the libraries', taken in turns."""
+def compare(case: Case, ours: Any, rivals: tuple[str, ...]) -> dict[str, Any]:
+    """Our function's largest error, and its time and that of ``rivals``, taken in turns."""
     import torch
 
     from experiments.gpu_matmul.contenders import (
@@ -71,6 +74,8 @@ def compare(case: Case, ours: Any) -> dict[str, Any]:
     makers = {"cublas": cublas}
     makers |= {"compiled": compiled} if case.has_few_rows else {"triton": triton_call}
     for name, make in makers.items():
+        if name not in rivals:
+            continue
         try:
             calls[name] = make(a, b, torch.empty_like(c))
             calls[name]()
