@@ -84,3 +84,29 @@ def test_overflow_is_infinite_where_it_is_certain_and_may_be_near_the_edge():
     low, high = allowed(work, np.array([[70.0, 65.5, 60.0]]), {})
     assert np.isinf(low).tolist() == [[True, False, False]]
     assert np.isinf(high).tolist() == [[True, False, False]]
+
+
+def truncated(x: np.ndarray, bits: int) -> np.ndarray:
+    mantissa, exponent = np.frexp(x)
+    return np.ldexp(np.trunc(np.ldexp(mantissa, bits)), exponent - bits)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "tfloat32"])
+def test_sums_that_tensor_cores_truncate_are_right(dtype):
+    """Sixteen products at a time, aligned with the sum; inputs such that the sums grow."""
+    terms, count = 28672, 400
+    work = workload("matmul", m=1, n=count, k=terms, dtype=dtype, out="float32")
+    generator = np.random.default_rng(0)
+    exact, found = np.zeros(count), np.zeros(count)
+    for _ in range(0, terms, 16):
+        left = generator.random((16, count)) * 2 - 1
+        products = left * (0.98 * (generator.random((16, count)) * 2 - 1) + 0.02 * left)
+        exact += products.sum(axis=0)
+        largest = np.maximum(np.abs(found), np.abs(products).max(axis=0))
+        last = np.ldexp(1.0, np.frexp(largest)[1] - 25)
+        aligned = np.trunc(found / last) + np.trunc(products / last).sum(axis=0)
+        found = truncated(aligned * last, 24)
+    relative, absolute = error_of_sums(work)
+    errors = np.abs(found - exact)
+    assert (errors <= np.abs(exact) * relative + absolute).all()
+    assert errors.max() > 2**-23 * 2 * terms  # or this says nothing
