@@ -18,6 +18,7 @@ from spaces.expression import parse
 from spaces.workload import Axis, Operand, Workload
 
 MAX_EXTENT = 2**24
+OWN_NAMES = {"A", "B", "C", "workspace"}
 ORDERS = {"row": (0, 1), "col": (1, 0)}
 EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
 
@@ -56,9 +57,9 @@ def matmul(
 
     expression = parse(epilogue, axes=("m", "n")) if epilogue else None
     references = expression.operands if expression else {}
-    clash = {"A", "B", "C"} & set(references)
+    clash = OWN_NAMES & set(references)
     if clash:
-        raise InputError(f"epilogue operand {clash.pop()!r} is a name of the product's own arrays")
+        raise InputError(f"epilogue operand {clash.pop()!r} is a name of the kernel's own arrays")
     parameters: dict[str, int | str] = {**extents, "dtype": dtype, "out": output}
     parameters |= {"a": a, "b": b, "c": c, "epilogue": str(expression) if expression else ""}
     if sums != source.accumulator:
