@@ -17,7 +17,7 @@ typedef struct {
 
 typedef struct {
   unsigned token;
-  int warm, calls; /* untimed calls, then timed ones; without any, one call that is checked */
+  int warm, calls; /* untimed calls, then timed ones; without any, the last output is checked */
 } order;
 
 /* Checks the candidate and answers with `token`, then takes orders for samples until the channel

@@ -4,12 +4,21 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
+
+static inline float widened(uint16_t bits) {
+  uint32_t word = (uint32_t)bits << 16;
+  float value;
+  memcpy(&value, &word, sizeof value);
+  return value;
+}
 
 static inline double element(const comparison *c, const void *output, long i) {
   switch (c->kind) {
     case COMPARE_FLOAT64: return ((const double *)output)[i];
     case COMPARE_FLOAT32: return ((const float *)output)[i];
     case COMPARE_INT32: return ((const int32_t *)output)[i];
+    case COMPARE_BFLOAT16: return widened(((const uint16_t *)output)[i]);
     case COMPARE_TABLE16: return c->table[((const uint16_t *)output)[i]];
     default: return c->table[((const uint8_t *)output)[i]];
   }
@@ -27,18 +36,29 @@ static inline double distance(double got, double low, double high) {
   return got < low ? low - got : got - high;
 }
 
-/* A loop that compilers turn into vector code; NaN and infinities are looked at again. */
-static long count_outside_float32(const comparison *c, const float *output) {
+/* Loops that compilers turn into vector code; NaN and infinities are looked at again. */
+static long outside_float32(const comparison *c, const float *output) {
   const float *low = c->low, *high = c->high;
   long outside = 0;
   for (long i = 0; i < c->count; i++) outside += !((output[i] >= low[i]) & (output[i] <= high[i]));
   return outside;
 }
 
+static long outside_bfloat16(const comparison *c, const uint16_t *output) {
+  const float *low = c->low, *high = c->high;
+  long outside = 0;
+  for (long i = 0; i < c->count; i++) {
+    float got = widened(output[i]);
+    outside += !((got >= low[i]) & (got <= high[i]));
+  }
+  return outside;
+}
+
 discrepancy compare(const comparison *c, const void *output) {
   discrepancy worst = {0};
   double most = 0;
-  if (c->kind == COMPARE_FLOAT32 && !count_outside_float32(c, output)) return worst;
+  if (c->kind == COMPARE_FLOAT32 && !outside_float32(c, output)) return worst;
+  if (c->kind == COMPARE_BFLOAT16 && !outside_bfloat16(c, output)) return worst;
   for (long i = 0; i < c->count; i++) {
     double got = element(c, output, i), low = bound(c, c->low, i), high = bound(c, c->high, i);
     double far = distance(got, low, high);

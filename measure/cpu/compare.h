@@ -7,7 +7,8 @@ typedef enum {
   COMPARE_FLOAT32,
   COMPARE_INT32,
   COMPARE_TABLE16,
-  COMPARE_TABLE8
+  COMPARE_TABLE8,
+  COMPARE_BFLOAT16
 } compare_kind;
 
 typedef struct {

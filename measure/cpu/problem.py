@@ -14,8 +14,8 @@ from measure.inputs import Draw
 from spaces.allowance import bounds_dtype
 from spaces.workload import Operand
 
-# As compare.h numbers them; types of 1 and 2 bytes are read through a table of their values.
-KINDS = {"float64": 0, "float32": 1, "int32": 2}
+# As compare.h numbers them; other types of 1 and 2 bytes are read through a table of their values.
+KINDS = {"float64": 0, "float32": 1, "int32": 2, "bfloat16": 5}
 TABLE_KINDS = {2: 3, 1: 4}
 ALIGNMENT = 4096
 # These 16 bits, repeated, are not a number in every floating-point type of 2 bytes and more.

@@ -23,19 +23,15 @@ int is_sample(const protocol *p, double seconds) {
   return seconds >= LONG_CALL * p->sample_seconds;
 }
 
-int is_long(const protocol *p, const tally *t) { return t->fastest >= p->sample_seconds; }
-
 int calls_of_sample(const protocol *p, const tally *t) {
   double calls = ceil(p->sample_seconds / fmax(t->fastest, LEAST_CALL));
   return (int)fmin(fmax(calls, 1), MOST_CALLS);
 }
 
 int wants_sample(const protocol *p, const tally *t, double best) {
-  int due = is_long(p, t), samples = t->samples + due;
-  double spent = t->spent + due * t->fastest;
-  if (samples >= p->samples) return 0;
-  if (!samples || spent + fmax(t->fastest, p->sample_seconds) <= p->budget) return 1;
-  return samples < p->contender_samples && t->fastest <= p->contender_factor * best;
+  if (t->samples >= p->samples) return 0;
+  if (!t->samples || t->spent + fmax(t->fastest, p->sample_seconds) <= p->budget) return 1;
+  return t->samples < p->contender_samples && t->fastest <= p->contender_factor * best;
 }
 
 static int by_value(const void *a, const void *b) {

@@ -35,14 +35,10 @@ int is_slow(const protocol *p, double best, int calls, const double *seconds);
 /* Whether a checked call counts as a sample: a cold start does not show in it. */
 int is_sample(const protocol *p, double seconds);
 
-/* Whether a sample of this candidate is one call. */
-int is_long(const protocol *p, const tally *t);
-
 /* How many calls its next sample spans. */
 int calls_of_sample(const protocol *p, const tally *t);
 
-/* Whether it is sampled once more. The last call, which is checked, is a sample of a long one: room
-   is left for it. */
+/* Whether it is sampled once more. */
 int wants_sample(const protocol *p, const tally *t, double best);
 
 /* Notes a time of the reference kernel; whether it is far above the median of all. */
