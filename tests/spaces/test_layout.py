@@ -138,3 +138,8 @@ def test_malformed_layouts_are_refused():
         row_major(2, 3).emit("i")
     with pytest.raises(ValueError, match="outside"):
         row_major(2, 3).offset(2, 0)
+
+
+@pytest.mark.parametrize(("elements", "size"), [(1, 8), (8, 8), (9, 16), (15, 16), (16, 16)])
+def test_a_swizzle_takes_whole_blocks_of_memory_and_no_more(elements, size):
+    assert swizzled(row_major(elements), bits=2, base=1, shift=2).size == size
