@@ -92,7 +92,7 @@ HARMFUL = (
         "misaligned",
         ErrorKind.CRASH,
         "  float v[4];\n  tw::load_global<4>(v, A + 1);\n"
-        + BODY.replace("sum = 0", "sum = 0 * v[0]"),
+        + BODY.replace("sum = 0", "sum = 0 * (v[0] + v[1] + v[2] + v[3])"),
     ),
     Attack(
         "hangs",
