@@ -50,7 +50,9 @@ def test_a_damaged_cache_gives_right_answers_all_the_same(ground, place, survive
             assert command("query", *WORDS, "--db", database) == 0
             if number % 4 == 0:
                 budget = ("--trials", "2", "--seconds", "10", "-q")
-                assert command("tune", *WORDS, *budget, "--db", database) == 0
+                code = command("tune", *WORDS, *budget, "--db", database)
+                blocked = any(path.is_dir() for path in files)  # nobody's folder is removed
+                assert code == 0 or blocked
             os.unlink(database)
             shutil.rmtree(cache)
 
