@@ -95,12 +95,13 @@ def test_list(tuned, capsys):
 def test_export_and_import_round_trip(tuned, tmp_path, capsys):
     files = [str(tmp_path / name) for name in ("out.jsonl", "again.jsonl")]
     other = str(tmp_path / "other.db")
-    ask(capsys, "export", "--db", str(tuned[0]), files[0])
-    count = len(Path(files[0]).read_text().splitlines()) - 1
+    count = ask(capsys, "export", "--db", str(tuned[0]), files[0]).split()[0]
+    assert int(count) >= 32
     assert f"{count} new records" in ask(capsys, "import", files[0], "--db", other)
     assert "0 new records" in ask(capsys, "import", files[0], "--db", other)
     ask(capsys, "export", "--db", other, files[1])
-    assert Path(files[1]).read_bytes() == Path(files[0]).read_bytes()
+    first, again = (Path(file).read_bytes().splitlines() for file in files)
+    assert sorted(again) == sorted(first)  # the order of the runs says nothing
     question = ("query", *SMALL, "--format", "json", "--db")
     assert ask(capsys, *question, other) == ask(capsys, *question, str(tuned[0]))
 
