@@ -200,7 +200,7 @@ def _prepare(engine: Engine, create: bool) -> None:
             with for_writing(engine).begin():
                 return
         return
-    if engine.get_execution_options()["read_only"]:
+    if engine.get_execution_options().get("read_only"):
         raise InputError(
             f"database {name(engine)} has schema {version!r}, and cannot be brought to {HEAD!r} "
             "where nothing can be written: copy it to where you may write"
