@@ -275,16 +275,12 @@ def _run(row: Row[Any]) -> Run:
 
 
 def _summary(row: Row[Any]) -> Summary:
+    counts = (row.trials, row.failures, row.lost)
+    if row.id is not None:
+        best = _record(row)
+        return Summary(best.workload, best.target, *counts, best)
     fields = Fields({name: parse_json(row._mapping[name]) for name in ("workload", "target")})
-    best = None if row.id is None else _record(row)
-    return Summary(
-        described_workload(fields),
-        described_target(fields),
-        row.trials,
-        row.failures,
-        row.lost,
-        best,
-    )
+    return Summary(described_workload(fields), described_target(fields), *counts, None)
 
 
 def _beat(connection: Connection, keys: Collection[str], now: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
+from typing import Any
 
 from measure.fields import Fields
 from spaces.canonical import canonical_json
@@ -14,19 +15,23 @@ from spaces.workload import Workload
 
 def described_workload(fields: Fields) -> Workload:
     """The workload in the field ``workload``; :class:`InputError` if malformed."""
-    return _workload(canonical_json(fields.description("workload")))
+    return _workload(canonical_json(fields.mapping("workload")))
 
 
 def described_target(fields: Fields) -> Target:
     """The target in the field ``target``; :class:`InputError` if malformed."""
-    return _target(canonical_json(fields.description("target")))
+    return _target(canonical_json(fields.mapping("target")))
 
 
 @lru_cache(maxsize=1024)
 def _workload(text: str) -> Workload:
-    return workload_from_json(json.loads(text))
+    return workload_from_json(_checked("workload", text))
 
 
 @lru_cache(maxsize=64)
 def _target(text: str) -> Target:
-    return target_from_json(json.loads(text))
+    return target_from_json(_checked("target", text))
+
+
+def _checked(name: str, text: str) -> dict[str, Any]:
+    return Fields({name: json.loads(text)}).description(name)

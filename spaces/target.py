@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -52,7 +53,7 @@ class Target:
         """
         return cls(**{n: tuple(v) if isinstance(v, list) else v for n, v in fields.items()})
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """Hexadecimal digest of the whole description: equal means results are comparable."""
         text = canonical_json(self.to_json())
