@@ -22,6 +22,12 @@ class Ground:
     cache: Path
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run these tests before all others: they fork, and in a forked child XGBoost waits for ever
+    for the threads that it had in the parent, once it has trained there."""
+    items.sort(key=lambda item: Path(__file__).parent not in item.path.parents)
+
+
 @pytest.fixture(scope="package")
 def ground(tmp_path_factory) -> Ground:
     folder = tmp_path_factory.mktemp("ground")
