@@ -12,6 +12,7 @@ enough that a run killed before its final round still counts.
 
 from __future__ import annotations
 
+import itertools
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -30,9 +31,9 @@ from measure.inserting import insert, insert_runs
 from measure.jsonl import parse_json, read_lines, write_lines
 from measure.plausibility import Sieve
 from measure.queries import (
+    BEST_OF_PAIR,
     nearest_pairs,
     ranking,
-    ranking_of,
     records_query,
     runs_query,
     summaries_query,
@@ -47,6 +48,7 @@ from spaces.target import Target
 from spaces.workload import Workload
 
 _PAGE = 1000
+_PIECE = 64
 
 Read = TypeVar("Read")
 
@@ -56,7 +58,8 @@ class Summary:
     """What a database knows of one workload on one target.
 
     ``trials`` counts schedules, however often each was measured; ``failures`` failed attempts of
-    schedules; ``lost`` attempts that the machine failed.
+    schedules; ``lost`` attempts that the machine failed. ``score`` is the latency of the best
+    schedule in seconds, None if there is none; ``doubted`` whether a run found it false.
     """
 
     workload: Workload
@@ -64,7 +67,8 @@ class Summary:
     trials: int
     failures: int
     lost: int
-    best: Record | None
+    score: float | None
+    doubted: bool
 
 
 class Database:
@@ -189,12 +193,10 @@ class Database:
         found: dict[str, Record] = {}
         with self._transaction() as connection:
             query = ranking(workload, target, versions)
-            rows = connection.execute(query.execution_options(yield_per=64))
-            for record in self._readable(rows, "record", _record):
+            for record in self._readable(_in_pieces(connection, query), "record", _record):
                 found.setdefault(record.schedule.key, record)
                 if len(found) == count:
                     break
-            rows.close()
         return list(found.values())
 
     def nearest(self, workload: Workload, target: Target, count: int = 8) -> list[Record]:
@@ -204,7 +206,7 @@ class Database:
         """
         with self._transaction() as connection:
             ids = nearest_pairs(connection, workload, target, count)
-            best = (connection.execute(ranking_of(id).limit(1)).first() for id in ids)
+            best = (connection.execute(BEST_OF_PAIR, {"pair": id}).first() for id in ids)
             rows = [row for row in best if row is not None]
         return list(self._readable(rows, "record", _record))
 
@@ -266,6 +268,15 @@ class Database:
                 yield value
 
 
+def _in_pieces(connection: Connection, query: Select[Any]) -> Iterator[Row[Any]]:
+    """The rows of a query in its order, fetched as they are asked for."""
+    for start in itertools.count(0, _PIECE):
+        rows = connection.execute(query.limit(_PIECE).offset(start)).all()
+        yield from rows
+        if len(rows) < _PIECE:
+            return
+
+
 def _record(row: Row[Any]) -> Record:
     return from_row(row._asdict())
 
@@ -275,12 +286,15 @@ def _run(row: Row[Any]) -> Run:
 
 
 def _summary(row: Row[Any]) -> Summary:
-    counts = (row.trials, row.failures, row.lost)
-    if row.id is not None:
-        best = _record(row)
-        return Summary(best.workload, best.target, *counts, best)
-    fields = Fields({name: parse_json(row._mapping[name]) for name in ("workload", "target")})
-    return Summary(described_workload(fields), described_target(fields), *counts, None)
+    texts = {name: parse_json(row._mapping[name]) for name in ("workload", "target")}
+    fields = Fields(texts | {"score": row.score})
+    workload, target = described_workload(fields), described_target(fields)
+    if (workload.key, target.fingerprint) != (row.workload_key, row.fingerprint):
+        raise InputError("its keys are not those of its contents")
+    score = None if row.id is None else fields.number("score")
+    if score is not None and score <= 0:
+        raise InputError(f"score={score!r} is not allowed; allowed: positive seconds")
+    return Summary(workload, target, row.trials, row.failures, row.lost, score, bool(row.doubted))
 
 
 def _beat(connection: Connection, keys: Collection[str], now: float) -> None:

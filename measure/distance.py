@@ -7,9 +7,10 @@ makes no workload of any of them.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from spaces.canonical import canonical_json
 from spaces.workload import Workload
@@ -31,10 +32,13 @@ def words_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
     return sum(one.get(name) != other.get(name) for name in one.keys() | other.keys())
 
 
-def sizes_apart(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """Euclidean distance of two shapes in log2 of their extents: 1.0 is one axis twice as long.
+def sizes_apart(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> np.ndarray:
+    """Euclidean distance of a shape to each other, in log2 of their extents: 1.0 is one axis twice
+    as long.
 
-    An axis that only one of them has is as long as 1 in the other.
+    An axis that only one of two has is as long as 1 in the other.
     """
-    names = one.keys() | other.keys()
-    return math.hypot(*(math.log2(one.get(name, 1) / other.get(name, 1)) for name in names))
+    names = sorted(set(one).union(*others))
+    sizes = [[shape.get(name, 1) for name in names] for shape in (one, *others)]
+    logarithms = np.log2(np.array(sizes, dtype=np.float64).reshape(len(sizes), len(names)))
+    return np.linalg.norm(logarithms[1:] - logarithms[0], axis=1)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, and_, exists, or_, select
+import numpy as np
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Integer,
+    ScalarSelect,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    or_,
+    select,
+)
 
 from measure.distance import extents, family, sizes_apart, words_apart
 from measure.jsonl import parse_json
@@ -46,7 +59,7 @@ def ranking(
     return query
 
 
-def ranking_of(pair: ScalarSelect[int] | int) -> Select[Any]:
+def ranking_of(pair: ScalarSelect[int] | BindParameter[int]) -> Select[Any]:
     """The same for a row of ``pairs``."""
     return (
         records_query()
@@ -61,7 +74,7 @@ def trials_query(workload: Workload, target: Target) -> Select[Any]:
 
 
 def summaries_query() -> Select[Any]:
-    """The counts of each pair that there are attempts of, with the columns of its best record."""
+    """The counts of each pair that there are attempts of, with how fast its best record is."""
     ranked = measurements.alias("ranked")
     best = (
         select(ranked.c.id)
@@ -75,7 +88,7 @@ def summaries_query() -> Select[Any]:
         select(
             *pairs.c["trials", "failures", "lost"],
             *_DESCRIPTION,
-            *measurements.c["id", "schedule_digest", *COLUMNS],
+            *measurements.c["id", "score", "doubted"],
         )
         .select_from(pairs)
         .join(workloads, pairs.c.workload_id == workloads.c.id)
@@ -121,8 +134,9 @@ def _nearest(
     for apart in sorted(by_words):
         if len(found) >= count:
             break
-        ranked = [(sizes_apart(sizes, _sizes(text)), id) for id, text in by_words[apart]]
-        found += [id for _, id in sorted(ranked)]
+        ids, texts = zip(*sorted(by_words[apart]), strict=True)
+        order = np.argsort(sizes_apart(sizes, _sizes(texts)), kind="stable")
+        found += [ids[i] for i in order]
     return found[:count]
 
 
@@ -133,11 +147,19 @@ def _object(text: str) -> dict[str, Any]:
     return value
 
 
-def _sizes(text: str) -> dict[str, int]:
-    sizes = _object(text)
-    if not all(type(size) is int and 0 < size <= MAX_EXTENT for size in sizes.values()):
-        raise InputError(f"a workload's columns are malformed: {text!r:.80} are no extents")
-    return sizes
+def _sizes(texts: Sequence[str]) -> list[dict[str, int]]:
+    """The extents that texts hold; thousands are read at once."""
+    found = parse_json(f"[{','.join(texts)}]")
+    if len(found) != len(texts):
+        raise InputError("a workload's columns are malformed: several objects in one")
+    for sizes in found:
+        if not isinstance(sizes, dict) or not all(map(_is_extent, sizes.values())):
+            raise InputError(f"a workload's columns are malformed: {sizes!r:.80} are no extents")
+    return found
+
+
+def _is_extent(size: object) -> bool:
+    return type(size) is int and 0 < size <= MAX_EXTENT
 
 
 _RIGHT = (measurements.c.rank_score.is_not(None), measurements.c.doubted.is_(False))
@@ -188,3 +210,7 @@ def _pair(workload: Workload, target: Target) -> ScalarSelect[int]:
         .where(workloads.c.key == workload.key, targets.c.fingerprint == target.fingerprint)
         .scalar_subquery()
     )
+
+
+BEST_OF_PAIR = ranking_of(bindparam("pair", type_=Integer)).limit(1)
+"""The best of the row of ``pairs`` that the parameter ``pair`` names."""

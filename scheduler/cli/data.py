@@ -48,7 +48,7 @@ def list_command(db: DatabaseName = "tuning.db") -> None:
     columns = ("workload", "target", "#trials", "#failures", "#best", "#GFLOP/s")
     rows = []
     for summary in summaries:
-        best = summary.best.measurement.score if summary.best else None
+        best = summary.score
         figures = (
             (seconds(best), f"{summary.workload.flops / best / 1e9:.1f}") if best else ("-", "-")
         )
