@@ -89,7 +89,7 @@ def test_an_accumulator_is_named_only_where_it_is_not_the_usual_one():
     short = workload("matmul", **sizes, dtype="float16", accumulator="float16")
     assert short != usual
     assert workload_from_json(short.to_json()) == short
-    with pytest.raises(InputError, match="accumulator='float16' is not for sums of float32"):
+    with pytest.raises(InputError, match="accumulator='float16' is not for float32; allowed"):
         workload("matmul", **sizes, accumulator="float16")
 
 
