@@ -67,7 +67,7 @@ def test_a_real_run_finds_a_right_kernel(tmp_path: Path) -> None:
 def kill_and_resume(path: Path, kills: int, seed: int) -> None:
     moments = random.Random(seed)
     before: list[str] = []
-    for _ in range(kills):
+    for run in range(kills):
         process = start(path, trials=10_000)
         assert process.stdout is not None
         heard = [process.stdout.readline() for _ in range(moments.randrange(20))]
@@ -78,7 +78,7 @@ def kill_and_resume(path: Path, kills: int, seed: int) -> None:
         after = searched(path)
         assert after[: len(before)] == before
         assert set(said) <= set(after)
-        assert len(set(after)) == len(after)
+        assert len(after) - len(set(after)) <= run, "each run measures an earlier best once more"
         before = after
     assert before
     process = start(path, trials=4)
