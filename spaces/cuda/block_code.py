@@ -155,17 +155,23 @@ class BlockCode(ABC):
 
     def _tile(self) -> list[str]:
         """What a block does with its tile."""
-        position = position_type(self.product)
         return [
-            f"const {position} row0 = ({position})tile_row * {self.block[0]};",
-            f"const {position} column0 = ({position})tile_column * {self.block[1]};",
-            f"{position} depth0 = ({position})first_step * {self.depth};",
+            *self.corner(),
             self.declare_sums,
             *self.left.start(*self.left_corner),
             *self.right.start(*self.right_corner),
             *self.main_loop(),
             *self.partial.lines(),
             *self.finish(),
+        ]
+
+    def corner(self) -> list[str]:
+        """Declare where the block's tile starts: ``row0``, ``column0`` and ``depth0``."""
+        position = position_type(self.product)
+        return [
+            f"const {position} row0 = ({position})tile_row * {self.block[0]};",
+            f"const {position} column0 = ({position})tile_column * {self.block[1]};",
+            f"{position} depth0 = ({position})first_step * {self.depth};",
         ]
 
     @property

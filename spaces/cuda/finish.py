@@ -53,12 +53,14 @@ class Finish:
     """Writes sums of ``product``, kept in the C type of its accumulator, to the output.
 
     Tiles have ``block_rows`` x ``block_columns`` elements; only where these do not divide the
-    output is an index tested against its extent.
+    output is an index tested: against its extent, or against the ``first`` (row, column) that no
+    other tile has, if these names are given.
     """
 
     product: Product
     block_rows: int
     block_columns: int
+    first: tuple[str | None, str | None] = (None, None)
 
     @property
     def output(self) -> Operand:
@@ -112,11 +114,12 @@ class Finish:
 
     def _tests(self, row: Index, column: Index) -> list[str]:
         """What tells whether an element is inside the output; nothing if all are."""
+        row_first, column_first = self.first
         return [
-            f"{position.text} < {extent}"
-            for position, extent, block in (
-                (row, self.product.rows, self.block_rows),
-                (column, self.product.columns, self.block_columns),
+            f"{position.text} >= {first}" if first else f"{position.text} < {extent}"
+            for position, extent, block, first in (
+                (row, self.product.rows, self.block_rows, row_first),
+                (column, self.product.columns, self.block_columns, column_first),
             )
             if extent % block
         ]

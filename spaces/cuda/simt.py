@@ -12,7 +12,7 @@ import numpy as np
 from spaces.cuda.finish import prelude, why_no_finish
 from spaces.cuda.partial_sums import WAYS
 from spaces.cuda.simt_code import SimtCode
-from spaces.cuda.simt_rules import SimtSizes, simt_rules
+from spaces.cuda.simt_rules import SPREADS, SimtSizes, simt_rules
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.tile_grid import grid_decisions
 from spaces.cuda.traffic import Blocks, grid_quantities
@@ -32,7 +32,7 @@ class Simt(Template):
     """
 
     name: ClassVar[str] = "simt"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
@@ -100,6 +100,7 @@ def _decisions() -> tuple[Decision, ...]:
         Decision("warp_rows", (1, 2, 4, 8)),
         Decision("warp_columns", (1, 2, 4, 8)),
         Decision("depth", (8, 16, 32, 64)),
+        Decision("spread", SPREADS),
         Decision("residency", (1, 2, 3, 4, 6, 8)),
         *grid_decisions(),
         Decision("exchange", WAYS),

@@ -5,19 +5,26 @@ Who does what is one task mapping over the block's tile, outermost first:
     spatial(warps) * repeat(vectors) * spatial(lanes) * repeat(rows, columns of a vector)
 
 Both operands' tiles lie depth-major in shared memory, so that a thread reads vectors of rows of
-the left one and of columns of the right one; two stages alternate, and the next tile waits in
-registers while the current one is multiplied.
+the left one and of columns of the right one. Two stages alternate: while the terms of one are
+multiplied, the next tile goes from registers to the other, vector by vector, and the one after
+that is loaded in its place. So loads have a whole step to arrive, and their instructions stand
+between products. Of two sets of fragments one is read while the other is multiplied.
+
+A multiply-add of three registers takes the register file more than a cycle, unless one of them is
+also that of the multiply-add before: rows of sums are walked to and fro.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from spaces.cuda.block_code import WARP, BlockCode
 from spaces.cuda.finish import Finish, sum_dtype
 from spaces.cuda.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
 from spaces.cuda.unrolled import THREAD, unrolled
+from spaces.cuda.whole_tiles import WholeTiles
 from spaces.dtypes import dtype
 from spaces.index import Index, index
 from spaces.layout import Layout, row_major, strided
@@ -81,6 +88,11 @@ class SimtCode(BlockCode):
         """Register of the sum at (row, column) of a thread's tile."""
         return row_major(*self.tile)
 
+    @cached_property
+    def tiles(self) -> WholeTiles:
+        """Where the tiles of blocks and steps are."""
+        return WholeTiles(self.product, self.block, self.depth)
+
     # -- memory --------------------------------------------------------------------------------
 
     @cached_property
@@ -129,71 +141,115 @@ class SimtCode(BlockCode):
         """A flat array."""
         return f"{self.kind} sums[{self.sums.size}] = {{}};"
 
+    def corner(self) -> list[str]:
+        """Tiles are moved back rather than stick out."""
+        return self.tiles.corner()
+
     def main_loop(self) -> list[str]:
-        """The next tile comes into registers before, and goes on to shared memory after, the
-        products of the current one."""
+        """See this module's text; the first step's tile is in shared memory before, and the second
+        one's on its way."""
+        rows, columns = self.tile
         return [
             *self.left.declare(),
             *self.right.declare(),
-            *self._load(),
+            *self._load(of_first_step=True),
+            *self._advance_first(),
             *self._store("shared"),
+            "if (steps > 1) {",
+            *(f"  {line}" for line in (*self._load(), *self._advance())),
+            "}",
             "tw::sync_block();",
+            f"u32 stage = shared, next = shared + {self.stage_bytes};",
+            f"{self.kind} a[{2 * rows}], b[{2 * columns}];",
+            *self._fragments(0),
             "for (int step = 0; step < steps; step++) {",
-            f"  const u32 stage = shared + step % {self.stages} * {self.stage_bytes};",
-            f"  const u32 next = shared + (step + 1) % {self.stages} * {self.stage_bytes};",
-            "  const bool more = step + 1 < steps;",
-            "  if (more) {",
-            *(f"    {line}" for line in self._load()),
-            "  }",
-            *(f"  {line}" for line in self._multiply()),
-            "  if (more) {",
-            *(f"    {line}" for line in self._store("next")),
-            "  }",
-            "  tw::sync_block();",
+            "  const bool more = step + 2 < steps;",
+            *(f"  {line}" for line in self._step()),
             "}",
         ]
 
-    def _load(self) -> list[str]:
-        """Load the next tiles into registers, and go on to those after them."""
+    def _load(self, of_first_step: bool = False) -> list[str]:
+        """Load tiles into registers."""
+        left, right = (self.tiles.ends(rank, of_first_step) for rank in (0, 1))
         return [
-            *self.left.load(*self.left_corner),
-            *self.right.load(*self.right_corner),
-            *self.advance(),
+            *self.left.load(*self.left_corner, left),
+            *self.right.load(*self.right_corner, right),
         ]
 
     def _store(self, stage: str) -> list[str]:
         return [*self.left.store(stage), *self.right.store(f"{stage} + {self.left_bytes}")]
 
-    def _multiply(self) -> list[str]:
-        """All terms of a stage, added to the sums."""
-        rows, columns = self.tile
+    def _advance(self) -> list[str]:
+        return [*self.left.advance(), *self.right.advance()]
 
-        def term(indices: tuple[Index, ...]) -> list[str]:
-            (k,) = indices
-            return [
-                f"{self.kind} a[{rows}], b[{columns}];",
-                *self._vectors(0, "a", "stage", self.left, k),
-                *self._vectors(1, "b", f"stage + {self.left_bytes}", self.right, k),
-                *unrolled(repeat(rows, columns), 0, product, "t"),
-            ]
+    def _advance_first(self) -> list[str]:
+        copies = (self.left, self.right)
+        return [line for c in copies for line in c.advance(f"first_terms * {c.step // self.depth}")]
+
+    def _step(self) -> list[str]:
+        """The terms of a stage, added to the sums."""
+        moves = self._moves()
+        spread = min(self.number("spread"), self.depth - 1)
+        lines: list[str] = []
+        for k in range(self.depth - 1):
+            here = [m for i, m in enumerate(moves) if i * spread // len(moves) == k]
+            lines += [*self._fragments(k + 1), *chain.from_iterable(here), *self._products(k)]
+        return [
+            *lines,
+            *self._advance(),
+            "const u32 read = stage;",
+            "stage = next;",
+            "next = read;",
+            "tw::sync_block();",
+            *self._fragments(0),
+            *self._products(self.depth - 1),
+        ]
+
+    def _moves(self) -> list[list[str]]:
+        """For each vector that a thread moves: on to shared memory, and its successor's load."""
+        moves = []
+        for rank, copy in enumerate((self.left, self.right)):
+            stage = ("next", f"next + {self.left_bytes}")[rank]
+            corner = (self.left_corner, self.right_corner)[rank]
+            ends = self.tiles.ends(rank, of_first_step=False)
+            for turn in range(copy.turns):
+                load = [f"  {line}" for line in copy.load(*corner, ends, turn)]
+                moves.append([*copy.store(stage, turn), "if (more) {", *load, "}"])
+        return moves
+
+    def _products(self, k: int) -> list[str]:
+        """Those of term ``k``."""
+        rows, columns = self.tile
 
         def product(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices
-            return [f"sums[{self.sums.index([i, j]).text}] += a[{i.text}] * b[{j.text}];"]
+            place = self.sums.index([i, index("column", columns)])
+            left, right = k % 2 * rows + i, k % 2 * columns + index("column")
+            return [
+                "{",
+                f"  const int column = {i} % 2 ? {columns - 1} - {j} : {j};",
+                f"  sums[{place.text}] += a[{left.text}] * b[{right.text}];",
+                "}",
+            ]
 
-        return repeat(self.depth).emit(
-            0, term, prefix="k", unroll=8, integer="int", language="cuda"
-        )
+        return unrolled(repeat(rows, columns), 0, product, "t")
 
-    def _vectors(self, rank: int, name: str, stage: str, copy: TileCopy, k: Index) -> list[str]:
+    def _fragments(self, k: int) -> list[str]:
+        """Load a thread's vectors of term ``k``."""
+        return [
+            *self._vectors(0, "a", "stage", self.left, k),
+            *self._vectors(1, "b", f"stage + {self.left_bytes}", self.right, k),
+        ]
+
+    def _vectors(self, rank: int, name: str, stage: str, copy: TileCopy, k: int) -> list[str]:
         """Load a thread's vectors along one rank of the tile, at depth ``k``."""
-        width = self.vectors[rank]
+        width, depth = self.vectors[rank], index(k)
         deep = (self.product.left_runs_deep, self.product.right_runs_deep)[rank]
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             (i,) = indices
-            place = copy.shared.index([i * width, k] if deep else [k, i * width])
-            held = self._turn(rank, i) * width
+            place = copy.shared.index([i * width, depth] if deep else [depth, i * width])
+            held = k % 2 * self.tile[rank] + self._turn(rank, i) * width
             return [f"tw::load_shared<{width}>({name} + {held}, {stage} + {place * self.bytes});"]
 
         mapping = self.vectors_of_thread.project((rank,))
@@ -205,7 +261,7 @@ class SimtCode(BlockCode):
 
     def finish(self) -> list[str]:
         """Vectors of a row at a time."""
-        output = Finish(self.product, *self.block)
+        output = Finish(self.product, *self.block, self.tiles.first)
         high, wide = self.vectors
 
         def body(indices: tuple[Index, ...]) -> list[str]:

@@ -32,6 +32,12 @@ from spaces.template import Decision, Rule
 
 WARP = 32
 
+SPREADS = (4, 8, 16)
+"""Terms of a step among which the moves of tiles are spread."""
+
+MOST_STEP = 4096
+"""Multiply-adds of a step, all of which are written out."""
+
 
 @dataclass(frozen=True)
 class SimtSizes(BlockSizes):
@@ -101,11 +107,33 @@ def simt_rules(
         *thread_rules(sizes, target),
         *_tile_rules(sizes),
         step_rule(product, decisions),
+        *_step_rules(),
         reuse_rule(product, target, ("thread_rows", "thread_columns"), Worker("thread", 1, 16)),
         sums_rule(("thread_rows", "thread_columns"), sizes.sums, target),
         *memory_rules(sizes, target, decisions, TILE, ("depth",)),
         *grid_rules(product, TILE, sizes.block, target.multiprocessors),
         exchange_rule(),
+    )
+
+
+def _step_rules() -> tuple[Rule, ...]:
+    """Steps whose instructions are not too many, and moves spread over no more than there is."""
+    return (
+        Rule(
+            "step_length",
+            ("thread_rows", "thread_columns", "depth"),
+            lambda c: c["thread_rows"] * c["thread_columns"] * c["depth"] <= MOST_STEP,
+            lambda c: (
+                f"a step of {c['depth']} terms of {c['thread_rows']} x {c['thread_columns']} sums "
+                f"is more than {MOST_STEP} multiply-adds to write out"
+            ),
+        ),
+        Rule(
+            "idle_spread",
+            ("depth", "spread"),
+            lambda c: c["spread"] <= c["depth"],
+            lambda c: f"moves cannot be spread over {c['spread']} of {c['depth']} terms",
+        ),
     )
 
 

@@ -25,6 +25,9 @@ from spaces.workload import Operand
 MOST_EXTENT = 4096
 """Rows or columns of a tile at most."""
 
+Ends = tuple[int | str | None, int | str | None]
+"""Where what may be read ends along (slow, fast), in C; None where no tile comes that far."""
+
 
 @dataclass(frozen=True)
 class TileCopy:
@@ -77,9 +80,9 @@ class TileCopy:
             spatial(*self._thread_grid), THREAD, body, f"{self.name}_", None, self.integer
         )
 
-    def advance(self) -> list[str]:
-        """Go on to the next tile."""
-        return [f"{self.name}_from += {self.step};"]
+    def advance(self, step: str | None = None) -> list[str]:
+        """Go on to the next tile; or by ``step`` elements, in C."""
+        return [f"{self.name}_from += {step or self.step};"]
 
     def declare(self) -> list[str]:
         """The registers that a tile passes through."""
@@ -99,14 +102,22 @@ class TileCopy:
 
         return self._each(body)
 
-    def load(self, slow: str, fast: str) -> list[str]:
-        """Load the tile, whose corner is at (slow, fast), into registers."""
+    @property
+    def turns(self) -> int:
+        """Vectors of a tile that one thread moves."""
+        return self._turns[0] * self._turns[1]
+
+    def load(
+        self, slow: str, fast: str, ends: Ends | None = None, turn: int | None = None
+    ) -> list[str]:
+        """Load the tile, whose corner is at (slow, fast), into registers: every vector, or the one
+        of a ``turn``. ``ends`` are by default the operand's, where tiles do not divide it."""
         zero = f"{C_TYPES[self.dtype]}{{}}"
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices[0], indices[1] * self.vector
             held = self._held(indices)
-            inside = self._inside(slow, fast, i, j)
+            inside = self._inside(slow, fast, i, j, ends)
             load = (
                 f"tw::load_global<{self.vector}>({self.name}_held + {held}, "
                 f"{self._address(indices)});"
@@ -116,10 +127,10 @@ class TileCopy:
             clear = [f"{self.name}_held[{(held + e).text}] = {zero};" for e in range(self.vector)]
             return [f"if ({inside}) {{", f"  {load}", "} else {", *clear, "}"]
 
-        return self._each(body)
+        return self._each(body, turn)
 
-    def store(self, stage: str) -> list[str]:
-        """Store the tile in registers to the address ``stage``."""
+    def store(self, stage: str, turn: int | None = None) -> list[str]:
+        """Store the tile in registers, or its vector of a ``turn``, to the address ``stage``."""
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices[0], indices[1] * self.vector
@@ -143,7 +154,7 @@ class TileCopy:
                 "}",
             ]
 
-        return self._each(body)
+        return self._each(body, turn)
 
     # -- who moves what ------------------------------------------------------------------------
 
@@ -169,9 +180,19 @@ class TileCopy:
         places = [self.shared.offset(0, e) for e in range(self.vector)]
         return places == list(range(places[0], places[0] + self.vector))
 
-    def _each(self, body: Body) -> list[str]:
+    def _each(self, body: Body, turn: int | None = None) -> list[str]:
         extents = (self.tile[0], self.tile[1] // self.vector)
-        return unrolled(self.mapping, THREAD, body, f"{self.name}_", extents, self.integer)
+        if turn is None:
+            return unrolled(self.mapping, THREAD, body, f"{self.name}_", extents, self.integer)
+        turns = zip(divmod(turn, self._turns[1]), self._thread_grid, strict=True)
+        return spatial(*self._thread_grid).emit(
+            THREAD,
+            body,
+            extents=extents,
+            base=[number * threads for number, threads in turns],
+            integer=self.integer,
+            language="cuda",
+        )
 
     def _held(self, indices: tuple[Index, ...]) -> Index:
         slow, fast = self._thread_grid
@@ -189,13 +210,14 @@ class TileCopy:
         offset = self.source.index(turns)
         return f"{self.name}_from" if offset.value == 0 else f"{self.name}_from + {offset.text}"
 
-    def _inside(self, slow: str, fast: str, i: Index, j: Index) -> str:
-        """The test whether a vector lies in the operand; empty if all do."""
-        pairs = zip((slow, fast), (i, j), self.source.shape, self.tile, strict=True)
+    def _inside(self, slow: str, fast: str, i: Index, j: Index, ends: Ends | None = None) -> str:
+        """The test whether a vector lies before the ends; empty if all do."""
+        shape = self.source.shape
+        usual = [e if e % tile else None for e, tile in zip(shape, self.tile, strict=True)]
         tests = [
-            f"{(index(origin) + within).text} < {extent}"
-            for origin, within, extent, tile in pairs
-            if extent % tile
+            f"{(index(origin) + within).text} < {end}"
+            for origin, within, end in zip((slow, fast), (i, j), ends or usual, strict=True)
+            if end is not None
         ]
         return " && ".join(tests)
 

@@ -24,7 +24,7 @@ from spaces.workload import Workload
 ORDERS = [(a, b, c) for a in ("row", "col") for b in ("row", "col") for c in ("row", "col")]
 ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
 SIMT = {"thread_rows": 4, "thread_columns": 4, "lane_rows": 4, "warp_rows": 2, "warp_columns": 1}
-SIMT |= {"depth": 8, "residency": 1, **ALONE}
+SIMT |= {"depth": 8, "spread": 8, "residency": 1, **ALONE}
 MMA = {"tile_rows": 32, "tile_columns": 16, "warp_rows": 1, "warp_columns": 2, "stages": 3}
 MMA |= {"residency": 1, **ALONE, "store": "direct"}
 TEMPLATES: dict[str, tuple[type[Template], dict[str, int | str]]] = {
@@ -92,6 +92,9 @@ def hard_cases() -> dict[str, tuple]:
         work = matmul(70, columns, 67, dtype="float16", out=out, epilogue="x + bias[n]")
         shape = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 2}
         cases[f"mma, {columns} {out} through slabs"] = case("mma", work, **shape, store="shared")
+    for terms, depth, spread in ((5, 8, 4), (8, 8, 8), (16, 8, 4), (17, 16, 4), (47, 16, 16)):
+        steps = {"depth": depth, "spread": spread}
+        cases[f"simt, {terms} terms by {depth}"] = case("simt", matmul(41, 20, terms), **steps)
     cases["simt, one row"] = case(
         "simt", matmul(1, 300, 65), thread_rows=1, lane_rows=1, warp_rows=1, splits=2
     )
@@ -118,7 +121,7 @@ def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name):
-    for module in ("accumulators", "block_code", "mma_code", "simt_code"):
+    for module in ("accumulators", "block_code", "mma_code", "simt_code", "whole_tiles"):
         monkeypatch.setattr(f"spaces.cuda.{module}.position_type", lambda product: "i64")
     work, kernel = case(name, matmul(41, 36, 67, dtype="float16"))
     assert "(i64)threadIdx.x" in kernel.source

@@ -10,7 +10,6 @@ import pytest
 from measure.cuda.emulator import Emulator, verify
 from tests.measure.cuda.test_block_kernels import ORDERS, case, matmul
 
-LAST_SYNC = r"tw::sync_block\(\);\n(?=\s*\}\n)"
 CASES = {
     "ring": case("mma", matmul(80, 40, 160, dtype="float16"), tile_columns=32),
     "crosswise": case("mma", matmul(40, 48, 96, ORDERS[4], dtype="float16")),
@@ -50,11 +49,15 @@ BUGS = {
     ),
     "slabs overlap": ("slabs", r"/ 32 \* \d+;", "/ 64 * 1536;"),
     "stores before the products": ("registers", r"if \(more\)(?=[^}]*store_shared)", "if (!more)"),
-    "no barrier before the loop": ("simt", r"  tw::sync_block\(\);\n(?=.*for \(int step)", ""),
-    "no barrier in the loop": ("simt", LAST_SYNC, ""),
-    "one stage for both": ("simt", r"\(step \+ 1\) % 2", "step % 2"),
-    "terms that are not there": ("tails", r"(?s)(for \(int step.*?)depth0[^&\n]*< 19", r"\1true"),
-    "a term too few": ("simt", r"k0 < 8", "k0 < 7"),
+    "no barrier before the loop": ("simt", r"tw::sync_block\(\);\n(?=.*u32 stage)", ""),
+    "no barrier in the loop": ("simt", r"(next = read;\n\s*)tw::sync_block\(\);", r"\1"),
+    "one stage for both": ("simt", r"next = shared \+ \d+", "next = shared"),
+    "a step too few is loaded": ("simt", r"step \+ 2 < steps", "step + 3 < steps"),
+    "a vector is not stored": ("simt", r"tw::store_shared[^\n]*(\n\s*if \(more)", r"\1"),
+    "multiplies what is being loaded": ("simt", r"b\[column \+ 4\]", "b[column]"),
+    "terms that are not there": ("tails", r"first_step == 0 \? 3 : 8", "8"),
+    "terms twice": ("tails", r"left_from \+= first_terms", "left_from += 2"),
+    "a tile moved too far": ("tails", r"first_row : 9", "first_row : 8"),
     "the ticket is kept": ("split", r"tw::store_global\(ticket, 0u\)", ""),
     "finishes too early": ("split", r"!= 2\) return", "!= 1) return"),
     "no fence before the ticket": ("split", r"tw::fence_global\(\);", ""),

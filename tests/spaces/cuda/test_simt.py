@@ -21,7 +21,7 @@ class TestSimt(BlockTemplateContract):
 
     def known_good(self):
         tile = {"thread_rows": 8, "thread_columns": 8, "lane_rows": 4}
-        block = {"warp_rows": 4, "warp_columns": 2, "depth": 8, "residency": 2}
+        block = {"warp_rows": 4, "warp_columns": 2, "depth": 8, "spread": 8, "residency": 2}
         return [("float32", {**tile, **block, **ALONE})]
 
 
