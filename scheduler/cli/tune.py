@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,7 +25,11 @@ from spaces.checks import positive
 from spaces.target import detect_target
 
 if TYPE_CHECKING:
+    from costmodel.interfaces import CostModel
+    from scheduler.cli.progress import Display
     from scheduler.progress import TuningResult
+    from scheduler.tuner import Tuner
+    from spaces.space import Space
 
 
 def tune_command(
@@ -62,42 +67,50 @@ def tune_command(
     machine = detect_target(target, threads)
     positive("--seconds", seconds)
 
-    from measure.database import Database
     from scheduler.cli.progress import display
-    from scheduler.defaults import local_executor
     from scheduler.limits import check_memory
     from scheduler.opening import as_model
-    from scheduler.tuner import Tuner
-    from scheduler.yardstick import SHARE, measure_yardstick
     from spaces.registry import space_for
 
     check_memory(workload, machine)
     space = space_for(workload, machine)  # says what is wrong before anything is measured or made
     prior = None if model is None else as_model(model)
-    with (
-        closing(local_executor(machine)) as executor,
-        Database(db) as database,
-        display(workload, machine, format, quiet, verbose) as show,
-    ):
-        yardstick = measure_yardstick(workload, machine, SHARE * seconds)
-        show.compare_with(yardstick)
-        tuner = Tuner(
-            workload,
-            machine,
-            database,
-            executor,
-            seed=seed,
-            space=space,
-            model=prior,
-            command=command_line(),
-            yardstick=yardstick,
-        )
+    show = display(workload, machine, format, quiet, verbose)
+    with _tuner(space, db, show, seconds, seed=seed, model=prior) as tuner:
         result = tuner.run(trials, seconds, patience, show.progress, began)
         show.result(result)
     words, code = _ending(result)
     if words:
         say(words)
     raise typer.Exit(code)
+
+
+@contextmanager
+def _tuner(
+    space: Space, db: str, show: Display, seconds: float, seed: int, model: CostModel | None
+) -> Iterator[Tuner]:
+    """A tuner with an executor of this machine and the database; ``show`` has been told what the
+    run of so many ``seconds`` is compared with. All are closed at the end."""
+    from measure.database import Database
+    from scheduler.defaults import local_executor
+    from scheduler.tuner import Tuner
+    from scheduler.yardstick import SHARE, measure_yardstick
+
+    workload, machine = space.workload, space.target
+    with closing(local_executor(machine)) as executor, Database(db) as database, show:
+        yardstick = measure_yardstick(workload, machine, SHARE * seconds)
+        show.compare_with(yardstick)
+        yield Tuner(
+            workload,
+            machine,
+            database,
+            executor,
+            seed=seed,
+            space=space,
+            model=model,
+            command=command_line(),
+            yardstick=yardstick,
+        )
 
 
 def _ending(result: TuningResult) -> tuple[str, int]:
