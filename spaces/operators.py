@@ -14,7 +14,7 @@ from typing import Any
 from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
 from spaces.errors import InputError, shown
-from spaces.expression import parse
+from spaces.expression import Expression, parse
 from spaces.workload import Axis, Operand, Workload
 
 MAX_EXTENT = 2**24
@@ -43,37 +43,28 @@ def matmul(
     ``spaces.expression``. ``accumulator`` is the dtype of the sums: float16 may be asked for
     beside float16 inputs, and then sums may be kept in it; otherwise it is the input's own.
     """
-    source = element_type(dtype)
-    sums = _accumulator(source, accumulator)
-    same = source.bytes > 1 and dtype != "tfloat32"
-    output = out or (dtype if same else source.accumulator)
-    if element_type(output).name == "tfloat32":
-        raise InputError("out='tfloat32' is a dtype of inputs only; allowed here: float32")
+    sums = _accumulator(element_type(dtype), accumulator)
+    output = _output(dtype, out)
     extents = {name: _extent(name, value) for name, value in (("m", m), ("n", n), ("k", k))}
     orders = {name: _order(name, value) for name, value in (("a", a), ("b", b), ("c", c))}
+    expression = _epilogue(epilogue, ("m", "n"))
 
-    def operand(name: str, kind: str, axes: str, order: tuple[int, ...]) -> Operand:
-        return Operand(name, kind, tuple(axes), tuple(extents[x] for x in axes), order)
+    def operand(name: str, kind: str, axes: Sequence[str], order: Sequence[int] = ()) -> Operand:
+        shape = tuple(extents[axis] for axis in axes)
+        return Operand(name, kind, tuple(axes), shape, tuple(order or range(len(axes))))
 
-    expression = parse(epilogue, axes=("m", "n")) if epilogue else None
-    references = expression.operands if expression else {}
-    clash = OWN_NAMES & set(references)
-    if clash:
-        raise InputError(f"epilogue operand {clash.pop()!r} is a name of the kernel's own arrays")
     parameters: dict[str, int | str] = {**extents, "dtype": dtype, "out": output}
-    parameters |= {"a": a, "b": b, "c": c, "epilogue": str(expression) if expression else ""}
-    if sums != source.accumulator:
+    parameters |= {"a": a, "b": b, "c": c, "epilogue": str(expression or "")}
+    if sums != element_type(dtype).accumulator:
         parameters["accumulator"] = sums
+    references = expression.operands if expression else {}
     return Workload(
         operator="matmul",
         parameters=tuple(parameters.items()),
         axes=(Axis("m", m), Axis("n", n), Axis("k", k, reduction=True)),
         inputs=(operand("A", dtype, "mk", orders["a"]), operand("B", dtype, "kn", orders["b"])),
         epilogue=expression,
-        epilogue_inputs=tuple(
-            operand(name, output, "".join(axes), tuple(range(len(axes))))
-            for name, axes in references.items()
-        ),
+        epilogue_inputs=tuple(operand(name, output, axes) for name, axes in references.items()),
         output=operand("C", output, "mn", orders["c"]),
         accumulator=sums,
     )
@@ -180,3 +171,20 @@ def _accumulator(source: DType, asked: str) -> str:
         names = ", ".join(allowed)
         raise InputError(f"accumulator={shown(asked)} is not for {source.name}; allowed: {names}")
     return asked or source.accumulator
+
+
+def _output(inputs: str, asked: str) -> str:
+    """The dtype of the output of sums of ``inputs``."""
+    source = element_type(inputs)
+    same = source.bytes > 1 and inputs != "tfloat32"
+    output = asked or (inputs if same else source.accumulator)
+    if element_type(output).name == "tfloat32":
+        raise InputError("out='tfloat32' is a dtype of inputs only; allowed here: float32")
+    return output
+
+
+def _epilogue(text: str, axes: tuple[str, ...]) -> Expression | None:
+    expression = parse(text, axes) if text else None
+    if expression is not None and (clash := OWN_NAMES & set(expression.operands)):
+        raise InputError(f"epilogue operand {clash.pop()!r} is a name of the kernel's own arrays")
+    return expression
