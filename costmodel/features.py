@@ -3,8 +3,9 @@
 Names are stable and say what they are: ``schedule.*`` from the template's quantities,
 ``roofline.*`` from the analytic estimate, ``workload.*``, ``target.*``, and the decisions
 themselves as ``<template>.<decision>``. Sizes come as base-2 logarithms, traffic per useful
-FLOP, so that one model can serve many shapes and devices. A model keeps the list of names it was
-trained on and asks for them; a name that a space does not have is NaN there.
+FLOP (``Workload.work``: per element moved where there are none), so that one model can serve many
+shapes and devices. A model keeps the list of names it was trained on and asks for them; a name that
+a space does not have is NaN there.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def workload_features(workload: Workload) -> Mapping[str, float]:
     result |= {
         "workload.free": log2(free),
         "workload.reduction": log2(summed),
-        "workload.intensity": log2(workload.flops / max(workload.least_bytes, 1)),
+        "workload.intensity": log2(workload.work / max(workload.least_bytes, 1)),
         "workload.output_bytes": float(workload.output.element.bytes),
         "workload.epilogue_bytes": sum(o.bytes for o in workload.epilogue_inputs) / free,
         "workload.epilogue_functions": float(
@@ -125,7 +126,7 @@ def _schedule_features(
     columns: dict[str, Column] = {}
     for name, values in quantities.items():
         if name in PER_FLOP:
-            values = np.log2(np.maximum(values / workload.flops, SMALLEST))
+            values = np.log2(np.maximum(values / workload.work, SMALLEST))
         elif name == "epilogue_elements":
             values = values / max(workload.output.size, 1)
         elif name not in PLAIN:

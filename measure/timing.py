@@ -90,12 +90,12 @@ def score_by_clock(clock: str, samples: Sequence[float]) -> float:
     return steady_score(samples) if clock == "device" else score(samples)
 
 
-def call_limit(flops: int, best: float | None) -> float:
+def call_limit(work: int, best: float | None) -> float:
     """Seconds a call may take before it counts as hung.
 
     Ten times the best there is, but half a second for a busy machine; without a best, the time
-    of plain scalar code at 1 GFLOP/s.
+    of plain scalar code that does 10^9 operations or moves of the ``work`` a second.
     """
     if best is not None and math.isfinite(best):
         return max(0.5, 10 * best)
-    return max(1.0, flops / 1e9)
+    return max(1.0, work / 1e9)

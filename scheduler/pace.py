@@ -56,7 +56,7 @@ def expected(workload: Workload, kind: str, call: float) -> Expected:
     """
     if kind != "cpu":
         return Expected(call)
-    setup = SETUP_SECONDS * workload.output.size + SETUP_TERM_SECONDS * workload.flops / 2
+    setup = SETUP_SECONDS * workload.output.size + SETUP_TERM_SECONDS * workload.work / 2
     return Expected(call, setup, CHECK_SECONDS * workload.output.size)
 
 

@@ -136,11 +136,24 @@ class Workload:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations of the contraction: 2 a term (multiply, add).
+        """Floating-point operations at all points of the loops: at each a multiply for every input
+        but the first, and an add where axes are summed over. So 2 a term of a product of matrices,
+        and none for a copy.
 
         An epilogue's operations are left out, as the field does when it compares kernels.
         """
-        return 2 * prod(axis.extent for axis in self.axes)
+        adds = any(axis.reduction for axis in self.axes)
+        return self._points * (len(self.inputs) - 1 + adds)
+
+    @property
+    def work(self) -> int:
+        """What there is to do, for estimates of time and for what is said of each unit of it: the
+        :attr:`flops`, or a move at each point of the loops where there are none. Never 0."""
+        return max(self.flops, self._points)
+
+    @property
+    def _points(self) -> int:
+        return prod(axis.extent for axis in self.axes)
 
     @property
     def least_bytes(self) -> int:

@@ -90,7 +90,7 @@ class CRunner:
 
     def _serve(self, job: Job, group: Sequence[Built]) -> list[_Record]:
         workload = job.workload
-        limit = call_limit(workload.flops, job.best)
+        limit = call_limit(workload.work, job.best)
         session = _Session([_Record(time.time()) for _ in group])
         with Problem(self._draw(workload, job.final)) as problem:
             process = self._start(problem.descriptor)

@@ -32,7 +32,7 @@ from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 
 STARTING_SECONDS = 120.0  # for a child to import, open the device and compile its own kernels
-LEAST_SECONDS, FLOPS = 5.0, 1e11  # a call that takes longer than at this rate hangs
+LEAST_SECONDS, RATE = 5.0, 1e11  # a call that does less work a second hangs
 STARTS = 3  # of a child in a row that come to nothing
 _ROOT = Path(__file__).parents[2]
 _SERVER = (sys.executable, "-P", "-m", "measure.cuda.server")
@@ -149,7 +149,7 @@ class CudaRunner:
         self._ensure_child()
         protocol = self._protocol or (DEVICE_FINAL if job.final else DEVICE_SEARCH)
         self._send(request(job, group, protocol, secrets.randbits(31)))
-        limit = max(self._least_seconds, job.workload.flops / FLOPS)
+        limit = max(self._least_seconds, job.workload.work / RATE)
         answers: dict[int, _Answer] = {}
         culprit: int | None = None
         while True:

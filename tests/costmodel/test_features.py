@@ -4,6 +4,7 @@ import numpy as np
 
 from costmodel.features import feature_matrix, features, target_features, workload_features
 from spaces.space import Space
+from spaces.workload import Axis, Operand, Workload
 from tests.costmodel.toys import TileTemplate, points, product, target, toy_space
 
 
@@ -44,6 +45,18 @@ def test_traffic_is_per_unit_of_work():
         for space in (toy_space(product(k=k), target()) for k in (512, 4096))
     )
     np.testing.assert_allclose(small, large)
+
+
+def test_what_does_no_operations_is_measured_by_what_it_moves():
+    def copied(rows):
+        shape = (rows, 64)
+        taken, given = (Operand(x, "float32", ("m", "n"), shape, (0, 1)) for x in "AC")
+        axes = (Axis("m", rows), Axis("n", 64))
+        return Workload("copy", (("m", rows),), axes, (taken,), None, (), given, "float32")
+
+    small, large = (workload_features(copied(rows)) for rows in (64, 256))
+    assert small["workload.intensity"] == large["workload.intensity"] == -3.0
+    assert all(np.isfinite(list(small.values())))
 
 
 def test_a_matrix_has_the_names_asked_for_in_their_order():

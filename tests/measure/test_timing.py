@@ -10,7 +10,7 @@ def test_the_score_is_the_least_sample():
 
 
 @pytest.mark.parametrize(
-    ("flops", "best", "seconds"),
+    ("work", "best", "seconds"),
     [
         (10**6, None, 1.0),
         (5 * 10**9, None, 5.0),
@@ -19,8 +19,8 @@ def test_the_score_is_the_least_sample():
         (5 * 10**9, 0.3, 3.0),
     ],
 )
-def test_a_call_is_hung_after_ten_times_the_best_or_the_time_of_scalar_code(flops, best, seconds):
-    assert call_limit(flops, best) == pytest.approx(seconds)
+def test_a_call_is_hung_after_ten_times_the_best_or_the_time_of_scalar_code(work, best, seconds):
+    assert call_limit(work, best) == pytest.approx(seconds)
 
 
 def test_the_wall_clock_gets_more_samples_and_more_patience():

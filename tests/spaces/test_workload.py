@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError
 from spaces.operators import MAX_EXTENT, workload, workload_from_json
+from spaces.workload import Axis, Operand, Workload
 
 CASES = {
     "matmul m=2 n=3 k=4 dtype=float32 out=float32 a=row b=row c=row": {"m": 2, "n": 3, "k": 4},
@@ -93,6 +95,22 @@ def test_work_and_traffic():
     assert made.least_bytes == 2 * (5 * 11 + 11 * 7) + 4 * 7 + 4 * 5 * 7
     assert made.extents == {"m": 5, "n": 7, "k": 11}
     assert [o.name for o in made.operands] == ["A", "B", "b", "C"]
+
+
+def of_one_input(reduction: bool) -> Workload:
+    """``C[m] = A[m,k]`` summed over k, or the copy ``C[m,k] = A[m,k]``."""
+    axes, shape = ("m", "k"), (5, 7)
+    taken = Operand("A", "float32", axes, shape, (0, 1))
+    given = Operand("C", "float32", ("m",), (5,), (0,)) if reduction else replace(taken, name="C")
+    loops = (Axis("m", 5), Axis("k", 7, reduction=reduction))
+    return Workload("toy", (("m", 5), ("k", 7)), loops, (taken,), None, (), given, "float32")
+
+
+def test_operations_are_those_that_are_done_and_work_is_never_nothing():
+    plain, total, copy = workload("matmul m=5 n=3 k=7"), of_one_input(True), of_one_input(False)
+    assert (plain.flops, plain.work) == (210, 210)
+    assert (total.flops, total.work) == (35, 35)
+    assert (copy.flops, copy.work) == (0, 35)
 
 
 def test_output_and_accumulator_types():
