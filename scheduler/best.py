@@ -39,7 +39,7 @@ def best(
     With ``verify`` the kernel is checked first, on this machine, as ``tune`` checks candidates: in
     a process of its own, on random inputs, every element against the float64 reference. A wrong
     one is warned of (:class:`RuntimeWarning`) and the next best is taken instead; if none is
-    right, that is an :class:`InputError`.
+    right, that is an :class:`InputError`, as it is where the machine fails and none can be checked.
     """
     with closing(answers(workload, target, database, model)) as found:
         answer = _first_right(found) if verify else next(found)
@@ -63,6 +63,11 @@ def _first_right(found: Iterator[Answer]) -> Answer:
         (verdict,) = measure(answer.space, [answer.schedule])
         if verdict.right:
             return answer
+        if verdict.lost:
+            raise InputError(
+                f"no kernel for {answer.workload} can be checked here: this machine failed, not "
+                f"the kernel: {verdict.error_text}; verify=False takes one unchecked"
+            )
         warnings.warn(
             f"the {answer.provenance} schedule {answer.schedule} of {answer.workload} is passed "
             f"over, for its kernel fails: {verdict.error_kind}: {verdict.error_text}",

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 BATCH = 8  # kernels of one library: compiling one alone costs several times as much
 LARGEST = 2**26  # multiply-adds emulated for one schedule: some 2 s, over all interleavings
 STEP = 256  # extents are shortened by multiples of the largest tile
-REFUSALS = MACHINE | {ErrorKind.REJECTED}
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,14 @@ class Verdict:
         return self.error_kind is None
 
     @property
+    def lost(self) -> bool:
+        """Whether the machine failed, and once more when it was tried again."""
+        return self.error_kind in MACHINE
+
+    @property
     def refused(self) -> bool:
         """Whether it never ran to its end, for its resources or those of the machine."""
-        return self.error_kind in REFUSALS
+        return self.lost or self.error_kind is ErrorKind.REJECTED
 
 
 def draw(space: Space, count: int, seed: int = 0) -> list[Schedule]:

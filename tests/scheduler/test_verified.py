@@ -23,6 +23,10 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import detect_target
 
+FULL_DISK = """#!/bin/sh
+case "$*" in *unit*.c*) echo "No space left on device" >&2; exit 1;; esac
+exec gcc "$@"
+"""
 WORK = workload("matmul m=33 n=20 k=17")
 SPACE = space_for(WORK, detect_target("cpu"))
 
@@ -93,6 +97,19 @@ def test_where_no_kernel_is_right_there_is_none(
         pytest.raises(InputError, match=r"no kernel for matmul .* passes its check; tried: 1"),
     ):
         best(WORK, "cpu", None, verify=True)
+
+
+@pytest.mark.filterwarnings("error")
+def test_where_the_machine_fails_no_kernel_is_called_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(tmp_path / "t.db", 3)
+    compiler = tmp_path / "cc"
+    compiler.write_text(FULL_DISK)
+    compiler.chmod(0o700)
+    monkeypatch.setenv("CC", str(compiler))
+    with pytest.raises(InputError, match="this machine failed, not the kernel: No space left"):
+        best(WORK, "cpu", tmp_path / "t.db", verify=True)
 
 
 def test_nothing_is_checked_unless_asked_for(
