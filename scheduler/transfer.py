@@ -35,7 +35,7 @@ def transfer(space: Space, database: Database) -> Transfer | None:
     """What ``database`` knows of the workloads nearest to this one on its target.
 
     None where that is too little to learn from. Schedules that today's spaces cannot make are
-    passed over.
+    passed over, and records that a run could not confirm.
     """
     known: list[Example] = []
     starters: list[Schedule] = []
@@ -56,7 +56,8 @@ def transfer(space: Space, database: Database) -> Transfer | None:
             Example(workload, target, record.schedule, record.measurement.score)
             for record in islice(records, ROWS)
         ]
-        for record in database.best_few(workload, target, LEADERS, versions):
+        leaders = database.best_few(workload, target, LEADERS, versions)
+        for record in (record for record in leaders if not record.doubted):
             if (schedule := space.nearest(record.schedule, generator)) is not None:
                 starters.append(schedule)
     model = XGBoostModel()

@@ -65,6 +65,16 @@ def test_a_search_begins_with_what_was_best_nearby(database):
     assert np.median(latency(space, space.rows(first))) < np.quantile(drawn, 0.2)
 
 
+def test_nothing_comes_of_records_that_a_run_could_not_confirm(database):
+    measure(database, 384, 40)
+    measure(database, 640, 96)
+    all_but_six = list(database.records(square(384), TARGET))[6:]
+    for record in all_but_six:
+        database.doubt(record)
+    known = transfer(space_for(square(512), TARGET), database)
+    assert len(known.starters) == 6 + 8
+
+
 def test_too_little_is_nothing(database):
     space = space_for(square(512), TARGET)
     assert transfer(space, database) is None
