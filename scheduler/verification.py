@@ -120,7 +120,7 @@ def emulate(
             for schedule, result in zip(group, results, strict=True)
         ]
 
-    with Emulator(BATCH) as emulator, ThreadPoolExecutor(jobs or os.cpu_count()) as threads:
+    with ThreadPoolExecutor(jobs or os.cpu_count()) as threads, Emulator(BATCH) as emulator:
         for verdicts in threads.map(judge, groups):
             yield from verdicts
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,14 @@ from types import TracebackType
 
 import numpy as np
 
+from measure.cpu.compilation import Compilations
+from measure.cpu.keeper import kept
 from measure.cuda.emulator.memory import Memory
-from measure.cuda.emulator.toolchain import compile_library, process
+from measure.cuda.emulator.toolchain import CompileError, compile_library, process
+from measure.host.directories import RunDirectory
 from measure.measurement import ErrorKind
 from spaces.cuda.abi import tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 
 _FAULT = 3  # exit status of a reported fault
@@ -75,9 +76,10 @@ class Emulator:
     def __init__(self, batch: int = 8, resident: int = 32) -> None:
         self._batch = batch
         self._resident = resident
-        self._folder = tempfile.TemporaryDirectory(prefix="tilewright-emulator-")
+        self._folder = RunDirectory()
+        self._compilations = Compilations()
         self._libraries: dict[tuple[str, str], Path] = {}
-        self._errors: dict[tuple[str, str], str] = {}
+        self._errors: dict[tuple[str, str], CompileError] = {}
 
     def __enter__(self) -> Emulator:
         return self
@@ -91,8 +93,9 @@ class Emulator:
         self.close()
 
     def close(self) -> None:
-        """Remove the libraries. Idempotent."""
-        self._folder.cleanup()
+        """End compilers and remove the libraries. Idempotent."""
+        self._compilations.close()
+        self._folder.close()
 
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Compile ``kernels`` ahead of :meth:`run`; a faulty one shows when it is run."""
@@ -114,7 +117,7 @@ class Emulator:
         """
         self.build([kernel])
         if error := self._errors.get(_key(kernel)):
-            return Emulated(error_kind=ErrorKind.COMPILE, error_text=error)
+            return Emulated(error_kind=error.kind, error_text=error.text)
         with Memory(kernel, inputs) as memory:
             request = [
                 f"library {self._libraries[_key(kernel)]}",
@@ -140,11 +143,10 @@ class Emulator:
 
     def _compile(self, kernels: Sequence[Kernel]) -> None:
         try:
-            library = compile_library(kernels, Path(self._folder.name))
-        except (subprocess.CalledProcessError, InputError) as error:
+            library = compile_library(kernels, self._folder.path, self._compilations)
+        except CompileError as error:
             if len(kernels) == 1:
-                words = str(error) if isinstance(error, InputError) else error.stderr[-4000:]
-                self._errors[_key(kernels[0])] = words
+                self._errors[_key(kernels[0])] = error
                 return
             for kernel in kernels:
                 self._compile([kernel])
@@ -199,7 +201,7 @@ def _supervise(request: str, file: int, timeout: float) -> str | Emulated:
     """Run the emulator's process; its line of counts if it ended well, else the fault."""
     try:
         done = subprocess.run(
-            [process()],
+            kept([process()]),
             input=request,
             capture_output=True,
             text=True,

@@ -5,19 +5,30 @@ from __future__ import annotations
 import hashlib
 import platform
 import shutil
-import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from measure.cpu.compilation import Compilations
+from measure.failures import compile_failure
 from measure.host.cache import CachedFile
 from measure.host.directories import RunDirectory
+from measure.measurement import ErrorKind
 from spaces.cuda.intrinsics import host_text
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 
 _HERE = Path(__file__).parent
 _STANDARD = ("-std=c++20", "-w")
+TIME_LIMIT = 600.0  # seconds for one run of the compiler
+
+
+class CompileError(Exception):
+    """Kernels have no library: of which ``kind`` that is, and the compiler's words."""
+
+    def __init__(self, kind: ErrorKind, text: str) -> None:
+        super().__init__(text)
+        self.kind, self.text = kind, text
 
 
 def compiler() -> str:
@@ -42,11 +53,10 @@ def process() -> Path:
     def build() -> bytes:
         with RunDirectory() as run:
             fresh = run.path / "emulator"
-            built = subprocess.run(
-                [*command, "-o", fresh, *sources, "-ldl"], capture_output=True, text=True
-            )
-            if built.returncode != 0 or not fresh.exists():
-                reason = built.stderr.strip() or "no output"
+            whole = [*command, "-o", fresh, *sources, "-ldl"]
+            built = Compilations().run(whole, run.path, TIME_LIMIT)
+            if not built.ok or not fresh.exists():
+                reason = built.text or "no output"
                 raise InputError(f"{command[0]} cannot build the emulator: {reason}")
             return fresh.read_bytes()
 
@@ -64,17 +74,18 @@ def unit(kernels: Sequence[Kernel]) -> str:
     return "\n".join(parts)
 
 
-def compile_library(kernels: Sequence[Kernel], folder: Path) -> Path:
-    """A shared library of ``kernels``; raises CalledProcessError with the compiler's errors."""
-    text = unit(kernels)
+def compile_library(kernels: Sequence[Kernel], folder: Path, compilations: Compilations) -> Path:
+    """A shared library of ``kernels`` in ``folder``; raises :class:`CompileError`."""
+    try:
+        text = unit(kernels)
+    except InputError as error:
+        raise CompileError(ErrorKind.COMPILE, str(error)) from None
     name = hashlib.sha256(text.encode()).hexdigest()[:24]
     source, library = folder / f"{name}.cpp", folder / f"{name}.so"
     if not library.exists():
         source.write_text(text)
-        subprocess.run(
-            [compiler(), *_STANDARD, "-O1", "-shared", "-fPIC", "-o", library, source],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
+        command = [compiler(), *_STANDARD, "-O1", "-shared", "-fPIC", "-o", library, source]
+        built = compilations.run(command, folder, TIME_LIMIT)
+        if not built.ok:
+            raise CompileError(compile_failure(built.text, built.timed_out), built.text)
     return library

@@ -7,34 +7,13 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
-import psutil
 import pytest
 
 from measure.cpu.compilation import Compilations
 from measure.cpu.keeper import end, kept
-
-
-def sleepers(seconds: str) -> list[psutil.Process]:
-    """The processes that sleep for so long, a number that each test has its own of."""
-    running = psutil.process_iter(["cmdline"])
-    return [p for p in running if (p.info["cmdline"] or []) == ["sleep", seconds]]
-
-
-def gone(seconds: str) -> bool:
-    deadline = time.monotonic() + 20
-    while sleepers(seconds) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return not sleepers(seconds)
-
-
-def appear(seconds: str, count: int) -> bool:
-    deadline = time.monotonic() + 20
-    while len(sleepers(seconds)) < count and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return len(sleepers(seconds)) == count
+from tests.measure.sleepers import appear, gone
 
 
 @pytest.mark.parametrize(

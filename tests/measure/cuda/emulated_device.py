@@ -71,10 +71,10 @@ class PackingBuilder:
 class _Folder:
     """A folder for the emulator's libraries that outlives the process, to compile once."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
 
-    def cleanup(self) -> None:
+    def close(self) -> None:
         pass
 
 
@@ -88,7 +88,7 @@ class EmulatedDevice:
     def __init__(self) -> None:
         self._emulator = Emulator()
         if folder := os.environ.get(LIBRARIES):
-            self._emulator.close()
+            self._emulator._folder.close()
             self._emulator._folder = _Folder(folder)
         self._memory: dict[int, np.ndarray] = {}
         self._next = 1 << 20
