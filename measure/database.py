@@ -1,17 +1,12 @@
 """The tuning database: every attempt, and the best-known schedule per workload and target.
 
 One attempt is one row, on disk when :meth:`Database.record` returns. Threads may share a
-:class:`Database`, and processes a file.
-
-What ranks as best. A final score, taken interleaved with the other best, is more honest than a
-search score, which partly won by luck: a search's winner is 1-2 % off on average and 10 % at
-worst. So a schedule that was measured in a final round counts by that alone, and one that was
-not must be ahead by ``HANDICAP`` to win: far enough that luck does not beat a final winner, near
-enough that a run killed before its final round still counts.
+:class:`Database`, and processes a file. What ranks as best is said in ``measure.ranking``.
 """
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import time
 import warnings
@@ -33,12 +28,13 @@ from measure.plausibility import Sieve
 from measure.queries import (
     BEST_OF_PAIR,
     nearest_pairs,
-    ranking,
+    rankings,
     records_query,
     runs_query,
     summaries_query,
     trials_query,
 )
+from measure.ranking import rank
 from measure.record import Record
 from measure.rows import from_row, run_from_row
 from measure.run import Run
@@ -176,7 +172,7 @@ class Database:
     def best(
         self, workload: Workload, target: Target, versions: Collection[str] | None = None
     ) -> Record | None:
-        """The best-known schedule's record, by one indexed query; None if none is known.
+        """The best-known schedule's record, by indexed queries; None if none is known.
 
         ``versions`` asks for schedules of these versions of templates only.
         """
@@ -192,8 +188,7 @@ class Database:
         """The records of at most ``count`` best schedules, best first, each schedule once."""
         found: dict[str, Record] = {}
         with self._transaction() as connection:
-            query = ranking(workload, target, versions)
-            for record in self._readable(_in_pieces(connection, query), "record", _record):
+            for record in self._ranked(connection, rankings(workload, target, versions)):
                 found.setdefault(record.schedule.key, record)
                 if len(found) == count:
                     break
@@ -243,6 +238,20 @@ class Database:
         engine = self._writer if writes else self._engine
         with usable(self._engine), engine.begin() as connection:
             yield connection
+
+    def _ranked(
+        self, connection: Connection, queries: tuple[Select[Any], Select[Any]]
+    ) -> Iterator[Record]:
+        """The records of both rankings, best first."""
+
+        def placed(query: Select[Any], passed_over: bool) -> Iterator[tuple[Any, ...]]:
+            for record in self._readable(_in_pieces(connection, query), "record", _record):
+                if record.measurement.ok:
+                    yield record.doubted, rank(record.measurement, passed_over), record.id, record
+
+        in_full, passed_over = queries
+        merged = heapq.merge(placed(in_full, False), placed(passed_over, True))
+        return (record for *_, record in merged)
 
     def _pages(self, query: Select[Any], id: Column[int]) -> Iterator[Row[Any]]:
         """The rows of a query in the order of their ``id``; no transaction stays open between."""

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import (
-    BindParameter,
     ColumnElement,
     Connection,
     Integer,
@@ -16,13 +15,16 @@ from sqlalchemy import (
     and_,
     bindparam,
     exists,
+    func,
     or_,
     select,
+    union_all,
 )
 
 from measure.distance import extents, family, sizes_apart, words_apart
 from measure.jsonl import parse_json
 from measure.measurement import Status
+from measure.ranking import FINAL, HANDICAP, PASSED_OVER
 from measure.rows import COLUMNS, RUN_COLUMNS
 from measure.schema import measurements, pairs, runs, targets, workloads
 from spaces.errors import InputError
@@ -46,26 +48,22 @@ def runs_query() -> Select[Any]:
     return _joined(select(*runs.c["id", *RUN_COLUMNS]), runs)
 
 
-def ranking(
+def rankings(
     workload: Workload, target: Target, versions: Collection[str] | None = None
-) -> Select[Any]:
-    """A workload's attempts on a target that may win, best first.
+) -> tuple[Select[Any], Select[Any]]:
+    """A workload's attempts on a target that may win (``measure.ranking``), best first: those that
+    the last comparison did not pass over, and those that it did.
 
     ``versions`` asks for schedules of these versions of templates only.
     """
-    query = ranking_of(_pair(workload, target))
-    if versions is not None:
-        query = query.where(measurements.c.template_version.in_(versions))
-    return query
-
-
-def ranking_of(pair: ScalarSelect[int] | BindParameter[int]) -> Select[Any]:
-    """The same for a row of ``pairs``."""
-    return (
+    pair = _pair(workload, target)
+    query = (
         records_query()
-        .where(_may_win(pair))
-        .order_by(measurements.c.doubted, measurements.c.rank_score, measurements.c.id)
+        .where(*_may_win(measurements, pair, versions))
+        .order_by(*measurements.c["doubted", "rank_score", "id"])
     )
+    passed_over = _passed_over(measurements, _last_comparison(pair, versions))
+    return query.where(~passed_over), query.where(passed_over)
 
 
 def trials_query(workload: Workload, target: Target) -> Select[Any]:
@@ -75,14 +73,11 @@ def trials_query(workload: Workload, target: Target) -> Select[Any]:
 
 def summaries_query() -> Select[Any]:
     """The counts of each pair that there are attempts of, with how fast its best record is."""
-    ranked = measurements.alias("ranked")
-    best = (
-        select(ranked.c.id)
-        .where(_may_win(pairs.c.id, ranked))
-        .order_by(ranked.c.doubted, ranked.c.rank_score, ranked.c.id)
-        .limit(1)
-        .correlate(pairs)
-        .scalar_subquery()
+    last = (
+        select(measurements.c.pair_id, func.max(measurements.c.id).label("comparison"))
+        .where(*_compared(measurements))
+        .group_by(measurements.c.pair_id)
+        .subquery()
     )
     return (
         select(
@@ -93,7 +88,8 @@ def summaries_query() -> Select[Any]:
         .select_from(pairs)
         .join(workloads, pairs.c.workload_id == workloads.c.id)
         .join(targets, pairs.c.target_id == targets.c.id)
-        .outerjoin(measurements, measurements.c.id == best)
+        .outerjoin(last, last.c.pair_id == pairs.c.id)
+        .outerjoin(measurements, measurements.c.id == _best_of(pairs.c.id, last.c.comparison))
         .where(or_(pairs.c.trials > 0, pairs.c.lost > 0))
         .order_by(workloads.c.key, targets.c.id)
     )
@@ -165,23 +161,66 @@ def _is_extent(size: object) -> bool:
 _RIGHT = (measurements.c.rank_score.is_not(None), measurements.c.doubted.is_(False))
 
 
-def _may_win(pair: Any, table: Any = measurements) -> ColumnElement[bool]:
-    """Whether an attempt is of this pair, was right, and counts.
+# The rule of measure.ranking. What is later is told by the order of rows here, never by a clock
+# that came with a record.
 
-    Of a schedule that was compared in the end, only the last comparison counts: who has been
-    compared often has been lucky once. What is later is told by the order of rows here, never by
-    a clock that came with a record.
-    """
-    final = measurements.alias("final")
-    compared_since = exists().where(
-        final.c.pair_id == table.c.pair_id,
-        final.c.schedule_digest == table.c.schedule_digest,
-        final.c.round == "final",
-        final.c.status != str(Status.LOST),
-        final.c.doubted.is_(False),
-        or_(table.c.round != "final", final.c.id > table.c.id),
+
+def _may_win(
+    table: Any, pair: Any, versions: Collection[str] | None = None
+) -> tuple[ColumnElement[bool], ...]:
+    """Whether an attempt is of this pair, was right, and counts as the last of its schedule."""
+    since = measurements.alias("since")
+    replaced = exists().where(
+        since.c.pair_id == table.c.pair_id,
+        since.c.schedule_digest == table.c.schedule_digest,
+        since.c.id > table.c.id,
+        or_(since.c.round == FINAL, since.c.round == table.c.round),
+        since.c.status != str(Status.LOST),
+        since.c.doubted.is_(False),
+        *_of_versions(since, versions),
     )
-    return and_(table.c.pair_id == pair, table.c.rank_score.is_not(None), ~compared_since)
+    right = table.c.rank_score.is_not(None)
+    return table.c.pair_id == pair, right, ~replaced, *_of_versions(table, versions)
+
+
+def _last_comparison(pair: Any, versions: Collection[str] | None = None) -> ScalarSelect[int]:
+    """The last row of a pair's last comparison; null if there was none."""
+    final = measurements.alias("final")
+    query = select(func.max(final.c.id)).where(final.c.pair_id == pair, *_compared(final))
+    return query.where(*_of_versions(final, versions)).scalar_subquery()
+
+
+def _compared(table: Any) -> tuple[ColumnElement[bool], ...]:
+    ok = table.c.status == str(Status.OK)
+    return table.c.round == FINAL, ok, table.c.doubted.is_(False)
+
+
+def _passed_over(table: Any, comparison: Any) -> ColumnElement[bool]:
+    """Whether an attempt is of a search before the row of the last ``comparison``."""
+    return and_(table.c.round != FINAL, table.c.id < func.coalesce(comparison, 0))
+
+
+def _of_versions(table: Any, versions: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
+    return () if versions is None else (table.c.template_version.in_(versions),)
+
+
+def _best_of(pair: Any, comparison: Any) -> ScalarSelect[int]:
+    """The id of the best attempt of a pair: the better one of the two rankings' first.
+
+    ``comparison`` is the row of its last comparison; both may be columns of an outer query.
+    """
+    ranked = measurements.alias("ranked")
+    behind = _passed_over(ranked, comparison)
+
+    def first_of(kind: ColumnElement[bool], factor: float) -> Select[Any]:
+        own = (*ranked.c["id", "doubted"], (ranked.c.rank_score * factor).label("rank"))
+        query = select(*own).where(*_may_win(ranked, pair), kind).correlate_except(ranked)
+        query = query.order_by(*ranked.c["doubted", "rank_score", "id"]).limit(1)
+        return select(query.subquery())
+
+    both = union_all(first_of(~behind, 1.0), first_of(behind, PASSED_OVER / HANDICAP)).subquery()
+    best = select(both.c.id).order_by(*both.c["doubted", "rank", "id"]).limit(1)
+    return best.scalar_subquery()
 
 
 _DESCRIPTION = (
@@ -212,5 +251,6 @@ def _pair(workload: Workload, target: Target) -> ScalarSelect[int]:
     )
 
 
-BEST_OF_PAIR = ranking_of(bindparam("pair", type_=Integer)).limit(1)
+_ONE = bindparam("pair", type_=Integer)
+BEST_OF_PAIR = records_query().where(measurements.c.id == _best_of(_ONE, _last_comparison(_ONE)))
 """The best of the row of ``pairs`` that the parameter ``pair`` names."""

@@ -8,15 +8,12 @@ from typing import Any
 
 from measure.fields import prose
 from measure.jsonl import parse_json
-from measure.measurement import Measurement
+from measure.ranking import rank
 from measure.record import Record, record_from_json
 from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
 from spaces.schedule import Schedule
-
-HANDICAP = 1.1
-"""How far a schedule without a final measurement must be ahead, see ``measure.database``."""
 
 PLAIN = (
     *("template_version", "status", "score", "clock", "round", "error_kind", "error_text"),
@@ -62,7 +59,8 @@ def to_row(record: Record) -> dict[str, Any]:
     proposal = data["proposal"] or dict.fromkeys(PROPOSAL)
     row |= {column: proposal[name] for name, column in PROPOSAL.items()}
     row |= {"key": record.key, "schedule_digest": digest(record.schedule)}
-    return row | {"rank_score": _rank_score(record.measurement)}
+    right = record.measurement.ok and record.measurement.score is not None
+    return row | {"rank_score": rank(record.measurement) if right else None}
 
 
 def from_row(row: Mapping[str, Any]) -> Record:
@@ -114,9 +112,3 @@ def _as_read(data: object, free: str) -> Any:
         return parse_json(canonical_json(data))
     except TypeError as error:
         raise InputError(f"{free} must be JSON: {error}") from None
-
-
-def _rank_score(measurement: Measurement) -> float | None:
-    if not measurement.ok or measurement.score is None:
-        return None
-    return measurement.score * (1.0 if measurement.round == "final" else HANDICAP)

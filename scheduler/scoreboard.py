@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, zip_longest
+from operator import itemgetter
 
 from measure.measurement import Measurement
+from measure.ranking import FINAL, standing
 from spaces.schedule import Schedule
 
 APART = 3
@@ -14,10 +16,8 @@ APART = 3
 
 
 class Scoreboard:
-    """Counts measurements as they come and keeps the right ones by schedule.
-
-    A final measurement replaces what was known of its schedule; a final failure withdraws it.
-    What the machine lost is counted apart, and changes nothing else.
+    """Counts measurements as they come, and ranks them with those of earlier runs as the database
+    does (``measure.ranking``). What the machine lost is counted apart, and changes nothing else.
     """
 
     def __init__(self) -> None:
@@ -28,14 +28,15 @@ class Scoreboard:
         self.losses: list[Measurement] = []  # in a row, since the machine last did its work
         self.history: list[tuple[int, float, float]] = []
         self.latency_to_beat: float | None = None  # the least that this run has measured itself
-        self._known: dict[Schedule, Measurement] = {}
-        self._finals: dict[Schedule, Measurement] = {}
+        self._attempts: list[Measurement] = []  # of this run and earlier ones, as they came
+        self._standing: list[tuple[float, Measurement]] | None = None  # None: not up to date
         self._last_gain = 0
 
     @property
     def best(self) -> Measurement | None:
-        """The fastest right measurement: of the final comparison once there is one."""
-        return min((self._finals or self._known).values(), key=_rank, default=None)
+        """What ranks first."""
+        _, best = min(self._ranked(), key=itemgetter(0), default=(0.0, None))
+        return best
 
     @property
     def since_gain(self) -> int:
@@ -43,9 +44,8 @@ class Scoreboard:
         return self.trials - self._last_gain
 
     def resume(self, measurements: list[Measurement]) -> None:
-        """What earlier runs measured and did not lose, oldest first."""
-        for measurement in measurements:
-            self._keep(measurement)
+        """What earlier runs measured, did not lose, and nobody doubts, oldest first."""
+        self._keep(*measurements)
         self.resumed = len({measurement.schedule for measurement in measurements})
 
     def add(self, measurement: Measurement, elapsed: float) -> None:
@@ -66,27 +66,27 @@ class Scoreboard:
 
     def add_final(self, measurement: Measurement) -> None:
         """One result of this run's final comparison."""
-        if measurement.lost:
-            return
         self._see(measurement)
-        if measurement.ok:
-            self._finals[measurement.schedule] = measurement
 
-    def check(self, measurement: Measurement, withdrawn: bool) -> None:
-        """A schedule of an earlier run as this run finds it; ``withdrawn`` is what was known of
-        it. No trial of this run, since it says nothing new."""
-        if withdrawn:
-            self._known.pop(measurement.schedule, None)
-        if not measurement.lost:
-            self._see(measurement)
+    def check(self, measurement: Measurement) -> None:
+        """A schedule of an earlier run as this run finds it. No trial of this run, since it says
+        nothing new."""
+        self._see(measurement)
+
+    def withdraw(self, measurements: Sequence[Measurement]) -> None:
+        """Take back what earlier runs measured and this run found false."""
+        if measurements:
+            self._attempts = [known for known in self._attempts if known not in measurements]
+            self._standing = None
 
     def leaders(self, count: int) -> list[Schedule]:
         """The schedules of ``count`` fast right kernels to compare: in turn, the next fastest of
         earlier comparisons and of the rest, since latencies of the two do not compare. Those that
         are nearly like a faster one come last: they say little that it does not."""
-        ranked = sorted(self._known.values(), key=_rank)
-        compared = [m.schedule for m in ranked if m.round == "final"]
-        others = [m.schedule for m in ranked if m.round != "final"]
+        ranked = sorted((measurement for _, measurement in self._ranked()), key=_by_score)
+        compared = [m.schedule for m in ranked if m.round == FINAL]
+        known = set(compared)
+        others = [m.schedule for m in ranked if m.schedule not in known]
         in_turn = chain.from_iterable(zip_longest(compared, others))
         return _various([schedule for schedule in in_turn if schedule is not None], count)
 
@@ -97,12 +97,15 @@ class Scoreboard:
             known = [] if self.latency_to_beat is None else [self.latency_to_beat]
             self.latency_to_beat = min([measurement.score, *known])
 
-    def _keep(self, measurement: Measurement) -> None:
-        known = self._known.get(measurement.schedule)
-        if measurement.round == "final" or known is None or known.round != "final":
-            self._known.pop(measurement.schedule, None)
-            if measurement.ok:
-                self._known[measurement.schedule] = measurement
+    def _keep(self, *measurements: Measurement) -> None:
+        self._attempts += measurements
+        self._standing = None
+
+    def _ranked(self) -> list[tuple[float, Measurement]]:
+        """What may win, each after what it ranks by."""
+        if self._standing is None:
+            self._standing = standing(self._attempts)
+        return self._standing
 
 
 def _various(schedules: Sequence[Schedule], count: int) -> list[Schedule]:
@@ -121,5 +124,5 @@ def _alike(one: Schedule, other: Schedule) -> bool:
     return one.template == other.template and len(differences) < APART
 
 
-def _rank(measurement: Measurement) -> tuple[float, str]:
+def _by_score(measurement: Measurement) -> tuple[float, str]:
     return measurement.score or 0.0, measurement.schedule.key

@@ -271,10 +271,11 @@ class Tuner:
             false = self._claims.settle(measurement)
             for record in false:
                 self._database.doubt(record)
+        self._board.withdraw([record.measurement for record in false])
         if measurement.schedule != self._checked or measurement.round == "final":
             return False
         self._checked = None
-        self._board.check(measurement, withdrawn=bool(false))
+        self._board.check(measurement)
         self._report("search", None)
         return True
 

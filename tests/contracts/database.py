@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from measure.database import Database
 from measure.measurement import ErrorKind, Measurement, Place, Status
+from measure.ranking import standing
 from measure.record import Record
 from measure.run import Proposal, Run
 from measure.timing import score_by_clock
@@ -130,6 +132,28 @@ possible = st.builds(
     attempts,
     st.lists(st.floats(1e-3, 1e3), min_size=1),
 )
+
+
+histories = st.lists(
+    st.tuples(
+        st.builds(
+            lambda number, score, round, kind: {
+                "ok": measured(number, score, round),
+                "slow": replace(measured(number, score, round), status=Status.SLOW),
+                "failed": replace(failed(number), round=round),
+                "lost": replace(lost(number), round=round),
+            }[kind],
+            st.integers(1, 4),
+            st.integers(0, 60).map(lambda i: 1 + 0.0373 * i),
+            st.sampled_from(["search", "search", "final"]),
+            st.sampled_from(["ok", "ok", "ok", "slow", "failed", "lost"]),
+        ),
+        st.sampled_from([False, False, False, True]),  # whether a run doubted it
+    ),
+    min_size=1,
+    max_size=12,
+)
+"""What became known of a few schedules, in its order."""
 
 
 class DatabaseContract:
@@ -395,6 +419,44 @@ class DatabaseContract:
     def test_a_final_round_that_the_machine_lost_says_nothing(self, database):
         self.put(database, measured(1, 0.5), measured(2, 1.0), replace(lost(1), round="final"))
         assert database.best(WORKLOAD, TARGET).schedule == schedule(1)
+
+    def test_what_a_comparison_passed_over_does_not_beat_it(self, database):
+        self.put(database, measured(1, 1.0), measured(2, 1.01), measured(3, 0.2))
+        self.put(database, measured(1, 1.3, "final"), measured(4, 1.2))
+        found = database.best_few(WORKLOAD, TARGET, 9)
+        assert [record.schedule["mc"] for record in found] == [3, 1, 4, 2]
+
+    def test_a_schedule_is_known_by_its_last_search(self, database):
+        self.put(database, measured(1, 1.0, at=1.0), measured(2, 1.2), measured(1, 1.5, at=2.0))
+        found = database.best_few(WORKLOAD, TARGET, 9)
+        assert [record.measurement.score for record in found] == [1.2, 1.5]
+
+    def test_what_was_compared_is_known_by_a_search_since_as_well(self, database):
+        self.put(database, measured(1, 1.0), measured(1, 1.3, "final"))
+        self.put(database, measured(1, 0.99, at=1.0), measured(2, 1.0))
+        best = database.best(WORKLOAD, TARGET)
+        assert (best.schedule, best.measurement.score) == (schedule(1), 0.99)
+
+    @FEW
+    @given(history=histories)
+    def test_what_ranks_is_said_by_one_rule(self, database, history):
+        target = replace(TARGET, threads=len(database.summaries()) + 1)  # that no other example has
+        for i, (measurement, doubted) in enumerate(history):
+            own = replace(measurement, started_at=float(i))
+            database.record(replace(attempt(own, target=target), doubted=doubted))
+        sound = [measurement for measurement, doubted in history if not doubted]
+        expected: dict[Schedule, float] = {}
+        for _, m in sorted(standing(sound), key=itemgetter(0)):
+            expected.setdefault(m.schedule, m.score)
+        found = database.best_few(WORKLOAD, target, 99)
+        first = [(r.schedule, r.measurement.score) for r in found if not r.doubted]
+        assert first == list(expected.items())
+        assert not any(record.doubted for record in found[: len(first)])
+        best = database.best(WORKLOAD, target)
+        (summary,) = (s for s in database.summaries() if s.target == target)
+        assert summary.score == (best.measurement.score if best else None)
+        if first:
+            assert database.nearest(_shape(64), target) == [best]
 
     def test_what_is_doubted_ranks_last(self, database):
         self.put(database, measured(1, 1e-9, "final"), measured(2, 2.0), measured(3, 1.0))

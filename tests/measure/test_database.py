@@ -15,7 +15,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from measure.database import Database
 from measure.jsonl import read_lines
 from measure.measurement import Place
-from measure.queries import ranking
+from measure.queries import rankings
 from measure.record import Record
 from measure.schema import HEAD, metadata
 from spaces.errors import InputError
@@ -49,7 +49,7 @@ def path(tmp_path):
 
 def test_best_known_is_one_indexed_query(path):
     compiled = (
-        ranking(WORKLOAD, TARGET)
+        rankings(WORKLOAD, TARGET)[0]
         .limit(1)
         .compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     )

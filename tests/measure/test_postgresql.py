@@ -15,7 +15,7 @@ from sqlalchemy import MetaData, Table, create_engine, make_url, text
 
 import measure
 from measure.database import Database
-from measure.queries import ranking
+from measure.queries import rankings
 from measure.schema import HEAD, VERSION_TABLE, metadata
 from spaces.errors import InputError
 from tests.contracts.database import TARGET, WORKLOAD, DatabaseContract, attempt, measured
@@ -94,7 +94,7 @@ def test_a_database_of_schema_0001_is_migrated(location):
 def test_best_known_is_one_indexed_query(location):
     with Database(location) as database:
         database.record_all([attempt(measured(i, 1.0 + i, at=i)) for i in range(2000)])
-        statement = ranking(WORKLOAD, TARGET).limit(1).compile(dialect=database._engine.dialect)
+        statement = rankings(WORKLOAD, TARGET)[0].limit(1).compile(dialect=database._engine.dialect)
         with database._transaction(writes=True) as connection:
             connection.execute(text("ANALYZE"))
         with database._transaction() as connection:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from measure.database import Database
 from measure.measurement import Measurement, Status
 from scheduler.scoreboard import APART, Scoreboard
 from spaces.schedule import Schedule
+from tests.contracts.database import TARGET, WORKLOAD, attempt, histories
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -48,6 +55,42 @@ def test_another_template_is_unlike():
     one, alike, other = schedule((0,) * 5), schedule((0, 0, 0, 0, 1)), schedule((0,) * 5, "two")
     made = board({one: 1.0, alike: 1.1, other: 1.2})
     assert made.leaders(2) == [one, other]
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    with Database(tmp_path_factory.mktemp("database") / "tuning.db") as database:
+        yield database
+
+
+@settings(max_examples=40, deadline=None)
+@given(earlier=histories, searched=histories, compared=histories, false=st.integers(0, 12))
+def test_what_is_best_is_what_the_database_says(database, earlier, searched, compared, false):
+    """Of earlier runs, of this run's search and comparison, and of one record found false."""
+    target = replace(TARGET, threads=len(database.summaries()) + 1)  # that no other example has
+    own = [replace(measurement, round="search") for measurement, _ in searched]
+    own += [replace(measurement, round="final") for measurement, _ in compared]
+    given = [*earlier, *((measurement, False) for measurement in own)]
+    database.record_all(
+        [
+            replace(attempt(replace(m, started_at=float(at)), target=target), doubted=doubted)
+            for at, (m, doubted) in enumerate(given)
+        ]
+    )
+    records = list(database.records(target=target))
+    before = [r for r in records[: len(earlier)] if not (r.doubted or r.measurement.lost)]
+    made = Scoreboard()
+    made.resume([record.measurement for record in before])
+    for at, record in enumerate(records[len(earlier) :]):
+        if at < len(searched):
+            made.add(record.measurement, 0.0)
+        else:
+            made.add_final(record.measurement)
+    for record in before[false : false + 1]:
+        database.doubt(record)
+        made.withdraw([record.measurement])
+    best = database.best(WORKLOAD, target)
+    assert made.best == (best.measurement if best and not best.doubted else None)
 
 
 def test_earlier_comparisons_take_turns_with_the_rest():

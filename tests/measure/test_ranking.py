@@ -1,0 +1,69 @@
+"""Which attempts may win, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import itemgetter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from measure.measurement import Measurement, Status
+from measure.ranking import FINAL, HANDICAP, PASSED_OVER, rank, standing
+from tests.contracts.database import histories, measured
+
+attempts = histories.map(lambda history: [measurement for measurement, _ in history])
+
+
+def best(known: list[Measurement]) -> Measurement | None:
+    return min(standing(known), key=itemgetter(0), default=(0.0, None))[1]
+
+
+@given(known=attempts)
+def test_only_what_is_right_may_win_and_each_schedule_once_a_round(known):
+    found = [measurement for _, measurement in standing(known)]
+    assert all(measurement.ok for measurement in found)
+    assert len({(m.schedule, m.round) for m in found}) == len(found)
+
+
+@given(known=attempts, where=st.integers(0, 12))
+def test_what_the_machine_lost_changes_nothing(known, where):
+    lost = [m for m in known if m.lost]
+    assert standing([m for m in known if not m.lost]) == standing(known)
+    assert standing([*known[:where], *lost, *known[where:]]) == standing(known)
+
+
+@given(known=attempts, scores=st.lists(st.floats(1.0, 2.0), min_size=1, max_size=4))
+def test_who_wins_a_comparison_is_beaten_only_by_one_that_was_faster_or_far_faster(known, scores):
+    comparison = [measured(i, score, FINAL) for i, score in enumerate(scores)]
+    winner = best([*known, *comparison])
+    assert winner is not None
+    assert winner.score is not None
+    least = min(scores)
+    if winner.round == FINAL:
+        assert winner.score <= least
+    else:
+        assert winner.score * PASSED_OVER <= least
+        assert winner.schedule not in {m.schedule for m in comparison}
+
+
+@given(known=attempts, score=st.floats(1.0, 4.0))
+def test_a_search_wins_if_it_is_ahead_of_all_by_the_handicap(known, score):
+    newest = measured(99, score)
+    before = [r for r, _ in standing(known)]
+    assert (best([*known, newest]) == newest) == (rank(newest) < min(before, default=9.0))
+    assert rank(newest) == score * HANDICAP
+
+
+@given(known=attempts)
+def test_ranks_follow_from_the_round_alone(known):
+    for ranked, measurement in standing(known):
+        times = ranked / measurement.score
+        assert times in {1.0} if measurement.round == FINAL else abs(times - 1.0) > 0.09
+
+
+def test_a_failure_withdraws_what_was_known_of_its_schedule():
+    wrong = replace(measured(1, 1.0), status=Status.ERROR, score=None)
+    assert best([measured(1, 1.0), measured(2, 3.0), wrong]) == measured(2, 3.0)
+    assert best([measured(1, 1.0, FINAL), wrong]) == measured(1, 1.0, FINAL)
+    assert best([measured(1, 1.0), replace(wrong, round=FINAL)]) is None
