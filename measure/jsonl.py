@@ -9,8 +9,6 @@ malformed. Files of format 1, which had records only, are still read.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -20,6 +18,7 @@ from measure.record import Record, record_from_json
 from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
+from spaces.files import whole_file
 
 FORMAT = "tilewright-measurements"
 VERSION = 2
@@ -29,22 +28,13 @@ def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> i
     """Write runs and records to ``path``, which appears when it is complete; how many records."""
     count = 0
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            try:
-                file.write(canonical_json({"format": FORMAT, "version": VERSION}) + "\n")
-                for run in runs:
-                    file.write(canonical_json({"type": "run", **run.to_json()}) + "\n")
-                for record in records:
-                    line = {"type": "measurement", **record.to_json()}
-                    file.write(canonical_json(line) + "\n")
-                    count += 1
-                file.close()
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+        with whole_file(path) as file:
+            file.write(_line({"format": FORMAT, "version": VERSION}))
+            for run in runs:
+                file.write(_line({"type": "run", **run.to_json()}))
+            for record in records:
+                file.write(_line({"type": "measurement", **record.to_json()}))
+                count += 1
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     return count
@@ -75,6 +65,10 @@ def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int
                     raise _malformed(path, number, error) from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _line(data: object) -> bytes:
+    return canonical_json(data).encode() + b"\n"
 
 
 def _read_line(data: Any, version: int) -> Run | Record:

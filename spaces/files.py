@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 
 def write_whole(
@@ -13,23 +15,54 @@ def write_whole(
 ) -> None:
     """Write ``path``, which then holds all of ``content``, or, on OSError, what it held before.
 
-    It is written under another name in ``scratch`` (a folder of the same file system, by default
-    its own), is on disk before it is renamed, and has the rights that the umask leaves to it.
+    See :func:`whole_file`.
     """
-    temporary = (scratch or path.parent) / f".{path.name}.{secrets.token_hex(4)}"
-    mode = 0o777 if executable else 0o666
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with whole_file(path, scratch, executable) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(
+    path: Path, scratch: Path | None = None, executable: bool = False
+) -> Iterator[IO[bytes]]:
+    """A file to write that becomes ``path`` when the block ends; if it fails, nothing changes.
+
+    It lies in ``scratch`` (a folder of the same file system, by default that of ``path``), without
+    a name where the file system can do that, so that nothing is left of it if the program is
+    killed. It is on disk before it gets its name, and has the rights that the umask leaves to it.
+    """
+    draft = (scratch or path.parent) / f".{path.name}.{secrets.token_hex(4)}"
+    descriptor = _create(draft, 0o777 if executable else 0o666)
     try:
         with open(descriptor, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(descriptor)
-        os.replace(temporary, path)
+            _name(descriptor, draft)
+        os.replace(draft, path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(draft)
         raise
     _sync_folder(path.parent)
+
+
+def _create(draft: Path, mode: int) -> int:
+    """A new file without a name, or, where there can be none, under the name ``draft``."""
+    with suppress(OSError):
+        return os.open(draft.parent, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, mode)
+    return os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+
+
+def _name(descriptor: int, draft: Path) -> None:
+    """Give an open file the name ``draft``, if it has none."""
+    if os.fstat(descriptor).st_nlink:
+        return
+    folder = os.open(draft.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.link(f"/proc/self/fd/{descriptor}", draft.name, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _sync_folder(path: Path) -> None:
