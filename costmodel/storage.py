@@ -20,7 +20,7 @@ from costmodel.library import load_xgboost
 from costmodel.trees import booster_of, plain_trees
 from spaces.canonical import canonical_json
 from spaces.errors import InputError, shown
-from spaces.files import write_whole
+from spaces.files import check_place, write_whole
 from spaces.text import is_plain
 
 if TYPE_CHECKING:
@@ -35,13 +35,6 @@ Contents = tuple["xgboost.Booster", list[str], float, dict[tuple[str, str], int]
 """Trees, feature names, error scale, and training rows by workload key and fingerprint."""
 
 
-def check_place(path: Path) -> None:
-    """Raise :class:`InputError` where something stands that a model must not take the place of:
-    a folder, a device, a pipe."""
-    if path.exists() and not path.is_file():
-        raise InputError(f"{str(path)!r} is no file; a model goes to a new file or replaces one")
-
-
 def write_model(
     path: Path,
     booster: xgboost.Booster,
@@ -54,7 +47,7 @@ def write_model(
     :class:`InputError` where that is not possible.
     """
     xgboost = load_xgboost()
-    check_place(path)
+    check_place(path, "a model")
     description = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,

@@ -18,7 +18,7 @@ from measure.record import Record, record_from_json
 from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
-from spaces.files import whole_file
+from spaces.files import check_place, whole_file
 
 FORMAT = "tilewright-measurements"
 VERSION = 2
@@ -26,6 +26,7 @@ VERSION = 2
 
 def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> int:
     """Write runs and records to ``path``, which appears when it is complete; how many records."""
+    check_place(path, "an export")
     count = 0
     try:
         with whole_file(path) as file:

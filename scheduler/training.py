@@ -11,8 +11,8 @@ from costmodel.evaluation import Evaluation
 from costmodel.evaluation import evaluate as evaluate_model
 from costmodel.interfaces import Example
 from costmodel.model import LEAST_ROWS, XGBoostModel
-from costmodel.storage import check_place
 from spaces.errors import InputError
+from spaces.files import check_place
 from spaces.registry import space_for
 from spaces.target import Target
 from spaces.workload import Workload
@@ -48,7 +48,7 @@ def train(database: Database, path: Path) -> XGBoostModel:
     Raises :class:`InputError` where there is too little to learn from, or ``path`` cannot be
     written.
     """
-    check_place(path)
+    check_place(path, "a model")
     known = examples(database)
     model = XGBoostModel()
     model.fit(known)

@@ -9,6 +9,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from spaces.errors import InputError
+
+
+def check_place(path: Path, what: str) -> None:
+    """Raise :class:`InputError` where something stands that a file must not take the place of: a
+    folder, a device, a pipe. ``what`` names what the file holds."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{str(path)!r} is no file; {what} goes to a new file or replaces one")
+
 
 def write_whole(
     path: Path, content: bytes, scratch: Path | None = None, executable: bool = False
@@ -30,7 +39,9 @@ def whole_file(
     It lies in ``scratch`` (a folder of the same file system, by default that of ``path``), without
     a name where the file system can do that, so that nothing is left of it if the program is
     killed. It is on disk before it gets its name, and has the rights that the umask leaves to it.
+    Where ``path`` is a symbolic link, it takes the place of what that points to.
     """
+    path = path.resolve()
     draft = (scratch or path.parent) / f".{path.name}.{secrets.token_hex(4)}"
     descriptor = _create(draft, 0o777 if executable else 0o666)
     try:

@@ -6,6 +6,7 @@ Inherit from :class:`DatabaseContract` and give ``location``: an empty database'
 from __future__ import annotations
 
 import multiprocessing
+import os
 import random
 import subprocess
 import sys
@@ -706,6 +707,12 @@ class DatabaseContract:
             database.import_jsonl(tmp_path / "missing")
         with pytest.raises(InputError, match="cannot write"):
             database.export_jsonl(tmp_path / "no" / "folder")
+        os.mkfifo(tmp_path / "pipe")
+        for place in ("/dev/full", tmp_path, tmp_path / "pipe"):
+            kind = Path(place).stat().st_mode
+            with pytest.raises(InputError, match="is no file; an export goes to a new file"):
+                database.export_jsonl(place)
+            assert Path(place).stat().st_mode == kind
 
 
 def _shape(m: int, **parameters):

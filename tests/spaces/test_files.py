@@ -81,3 +81,10 @@ def test_a_folder_that_is_none_is_an_error_of_the_system(tmp_path, folder):
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match=folder):
         write_whole(tmp_path / folder / "log.jsonl", b"")
+
+
+def test_a_link_stays_one(tmp_path):
+    (tmp_path / "link").symlink_to("file")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"new"
