@@ -1,4 +1,4 @@
-"""Every block of code in README.md runs as it stands, from top to bottom, in one folder."""
+"""Every block of code in README.md runs, from top to bottom, in one folder."""
 
 from __future__ import annotations
 
@@ -22,8 +22,17 @@ def command_of(language: str, text: str) -> list[str]:
     return ["/bin/sh", "-e", "-c", text]
 
 
+def quickly(text: str) -> str:
+    """The same with few trials and schedules."""
+    text = re.sub(r"trials([= ])\d+", r"trials\g<1>8", text)
+    return re.sub(r"--schedules \d+", "--schedules 1", text)
+
+
 @pytest.mark.timeout(900)
-def test_every_block_runs(tmp_path):
+@pytest.mark.parametrize(
+    "version", [quickly, pytest.param(str, marks=pytest.mark.slow, id="as_it_stands")]
+)
+def test_every_block_runs(tmp_path, version):
     folder = tmp_path / "project"
     folder.mkdir()
     (tmp_path / "bin").mkdir()
@@ -36,7 +45,7 @@ def test_every_block_runs(tmp_path):
         assert language in ("python", "sh")
         if reason:
             continue
-        command = command_of(language, text)
+        command = command_of(language, version(text))
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
         assert done.stderr == "" or "--source" in text, f"{text}\n{done.stderr}"

@@ -17,7 +17,7 @@ from tests.measure.cuda.emulated_device import PackingBuilder
 
 TARGET = detect_target("cuda:sm_90a")
 OPENER = "tests.measure.cuda.emulated_device:open_device"
-WORK = workload("matmul", m=64, n=48, k=64, dtype="float16", b="col", epilogue="relu(x)")
+WORK = workload("matmul", m=24, n=20, k=16, epilogue="relu(x)")
 
 
 def test_a_run_verifies_records_and_finds_a_best(tmp_path, monkeypatch):
@@ -29,10 +29,10 @@ def test_a_run_verifies_records_and_finds_a_best(tmp_path, monkeypatch):
     path = tmp_path / "tuning.db"
     try:
         with Database(path) as database:
-            result = Tuner(WORK, TARGET, database, executor, seed=1).run(trials=8, seconds=120)
+            result = Tuner(WORK, TARGET, database, executor, seed=1).run(trials=4, seconds=120)
     finally:
         executor.close()
-    assert result.trials == 8
+    assert result.trials == 4
     assert set(result.failures) <= {ErrorKind.REJECTED}
     assert result.best is not None
     answer = query(WORK, TARGET, path)

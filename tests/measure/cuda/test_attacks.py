@@ -23,12 +23,7 @@ WRONG = BODY.replace("n, sum)", "n, sum + (m == 3))")
 FAR = BODY.replace("C + m", "C + 100000000 * m")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def libraries(tmp_path_factory):
-    """A folder for compiled kernels, which the children share."""
-    os.environ[emulated_device.LIBRARIES] = str(tmp_path_factory.mktemp("libraries"))
-    yield
-    del os.environ[emulated_device.LIBRARIES]
+pytestmark = pytest.mark.usefixtures("libraries")
 
 
 @pytest.fixture
@@ -119,9 +114,9 @@ LARGE = workload("matmul", m=300, n=300, k=33, dtype="float32", b="col")
 def test_a_device_without_memory_for_the_problem_says_so(runner, monkeypatch, work, left):
     """Nor for the child's own check, or for that and no more."""
     batch, builder = built(candidate("a", work=work), candidate("b", work=work))
+    builder.close()
     monkeypatch.setenv(emulated_device.MEMORY_LEFT, left)
     runner._end()
-    records = settled(runner, batch)
-    builder.close()
-    assert {m.status for m in records.values()} == {Status.LOST}
-    assert all("CUDA_ERROR_OUT_OF_MEMORY" in m.error_text for m in records.values())
+    found = runner.run(batch[0].candidate.job, batch)
+    assert {m.status for m in found} == {Status.LOST}
+    assert all("CUDA_ERROR_OUT_OF_MEMORY" in m.error_text for m in found)

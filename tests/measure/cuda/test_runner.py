@@ -59,13 +59,7 @@ def candidate(name: str, body: str = BODY, work=WORK, **options) -> Candidate:
     return Candidate(job, Schedule("written", (("name", name),)), kernel)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def libraries(tmp_path_factory):
-    """A folder for compiled kernels, which the children share."""
-    folder = str(tmp_path_factory.mktemp("libraries"))
-    os.environ[emulated_device.LIBRARIES] = folder
-    yield
-    del os.environ[emulated_device.LIBRARIES]
+pytestmark = pytest.mark.usefixtures("libraries")
 
 
 class TestCudaRunner(RunnerContract):
