@@ -10,35 +10,28 @@ import numpy as np
 from measure.cpu.binaries import kernel_library
 from measure.cpu.pool import load_pool
 from scheduler.arrays import Port, address_of, in_order, is_tensor
+from scheduler.kernel_function import KernelFunction
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
-from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.target import detect_target
+from spaces.target import Target, detect_target
 from spaces.workload import Workload
 
 ALIGNMENT = 64
 
 
-class CpuFunction:
+class CpuFunction(KernelFunction):
     """A schedule's kernel, built and loaded, called on NumPy arrays and CPU torch tensors.
 
     Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
     name; the result goes to ``out`` or to a new array of the first input's kind. Any number of
-    threads may call at once: each call has a workspace of its own, kept for the next one. It can be
-    copied and pickled.
-
-    ``source`` is the kernel's C text, ``provenance`` where the schedule is from.
+    threads may call at once: each call has a workspace of its own, kept for the next one.
     """
 
     def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
-        self.workload = space.workload
-        self.target = space.target
-        self.schedule = schedule
-        self.provenance = provenance
-        kernel = space.lower(schedule)
-        self.source = kernel.text
+        super().__init__(space, schedule, provenance)
+        kernel = self._kernel
         assert isinstance(self.target, CpuTarget)
         library = kernel_library(kernel, self.target)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -51,33 +44,20 @@ class CpuFunction:
         self._workspace_bytes = kernel.workspace_bytes
         self._idle: list[_Frame] = []
 
-    def __copy__(self) -> Self:
-        """Itself, as of every function."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what it is made of: the schedule, no code. Who unpickles it builds it anew."""
-        return self.remade, (self.workload, self.target, self.schedule, self.provenance)
-
     @classmethod
     def remade(
-        cls, workload: Workload, target: CpuTarget, schedule: Schedule, provenance: str
+        cls, workload: Workload, target: Target, schedule: Schedule, provenance: str
     ) -> Self:
         """A function like the one of these parts: :class:`InputError` on a machine that is not the
         ``target``."""
+        assert isinstance(target, CpuTarget)
         here = detect_target("cpu", threads=target.threads)
         if here != target:
             raise InputError(
                 f"this function is for {target.summary}, but here is {here.summary}; "
                 "best() makes one that fits"
             )
-        return cls(space_for(workload, target), schedule, provenance)
-
-    def __repr__(self) -> str:
-        return f"<{self.workload} on {self.target.summary}, {self.provenance}: {self.schedule}>"
+        return super().remade(workload, target, schedule, provenance)
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
         """The result, in ``out`` if that is given. :class:`InputError` for unfit arrays."""

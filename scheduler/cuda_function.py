@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from measure.cuda.device import DeviceError
 from measure.cuda.launching import (
@@ -24,39 +24,30 @@ from scheduler.cuda_arrays import (
     current_stream,
     device_of,
 )
+from scheduler.kernel_function import KernelFunction
 from scheduler.launcher import Launch, Launches, compiled_start, start
 from spaces.errors import InputError
-from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.target import Target
-from spaces.workload import Workload
 
 MOST_LIKENESSES = 8  # that are kept; as of tensors on several GPUs, or in and out of autocast
 
 
-class CudaFunction:
+class CudaFunction(KernelFunction):
     """A schedule's kernel, compiled, called on arrays of a GPU.
 
     Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
     name: CUDA torch tensors, or anything with DLPack or ``__cuda_array_interface__``. The result
     goes to ``out``, or to a new tensor where the first input is one. Work is queued on
     ``stream`` (its handle), by default on torch's current stream, and may be captured in a CUDA
-    graph; nothing waits for it. Any number of threads may call at once. It can be copied and
-    pickled.
+    graph; nothing waits for it. Any number of threads may call at once.
 
     For each set of addresses the launch is prepared once, tensor maps included, and kept. Every
     array is checked at every call: by its port, or by torch, for likeness to one that passed.
-    ``source`` is the kernel's text, ``provenance`` where the schedule is from.
     """
 
     def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
-        self.workload = space.workload
-        self.target = space.target
-        self.schedule = schedule
-        self.provenance = provenance
-        self._kernel = space.lower(schedule)
-        self.source = self._kernel.text
+        super().__init__(space, schedule, provenance)
         job = Job(new_job_id(), self.workload, self.target)
         self._cubin = _cubin(Candidate(job, schedule, self._kernel))
         *inputs, output = self._kernel.arguments
@@ -72,27 +63,6 @@ class CudaFunction:
         self._workspaces: dict[tuple[int, int], int] = {}
         self._captured: list[Launch] = []
         self._start = compiled_start() or start
-
-    def __copy__(self) -> Self:
-        """Itself, as of every function."""
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled as what it is made of: the schedule, no code. Who unpickles it builds it anew."""
-        return self.remade, (self.workload, self.target, self.schedule, self.provenance)
-
-    @classmethod
-    def remade(
-        cls, workload: Workload, target: Target, schedule: Schedule, provenance: str
-    ) -> Self:
-        """A function like the one of these parts."""
-        return cls(space_for(workload, target), schedule, provenance)
-
-    def __repr__(self) -> str:
-        return f"<{self.workload} on {self.target.summary}, {self.provenance}: {self.schedule}>"
 
     def __call__(
         self, *arrays: Any, out: Any = None, stream: int | None = None, **named: Any
