@@ -53,7 +53,7 @@ def process() -> Path:
     def build() -> bytes:
         with RunDirectory() as run:
             fresh = run.path / "emulator"
-            whole = [*command, "-o", fresh, *sources, "-ldl"]
+            whole = [*command, "-o", str(fresh), *map(str, sources), "-ldl"]
             built = Compilations().run(whole, run.path, TIME_LIMIT)
             if not built.ok or not fresh.exists():
                 reason = built.text or "no output"
@@ -84,7 +84,8 @@ def compile_library(kernels: Sequence[Kernel], folder: Path, compilations: Compi
     source, library = folder / f"{name}.cpp", folder / f"{name}.so"
     if not library.exists():
         source.write_text(text)
-        command = [compiler(), *_STANDARD, "-O1", "-shared", "-fPIC", "-o", library, source]
+        command = [compiler(), *_STANDARD, "-O1", "-shared", "-fPIC"]
+        command += ["-o", str(library), str(source)]
         built = compilations.run(command, folder, TIME_LIMIT)
         if not built.ok:
             raise CompileError(compile_failure(built.text, built.timed_out), built.text)
