@@ -19,11 +19,10 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Column, Connection, Row, Select, update
 
-from measure.described import described_target, described_workload
 from measure.engine import for_writing, name, open_engine, usable
 from measure.fields import Fields, prose
 from measure.inserting import insert, insert_runs
-from measure.jsonl import parse_json, read_lines, write_lines
+from measure.jsonl import read_lines, write_lines
 from measure.plausibility import Sieve
 from measure.queries import (
     BEST_OF_PAIR,
@@ -36,7 +35,7 @@ from measure.queries import (
 )
 from measure.ranking import rank
 from measure.record import Record
-from measure.rows import from_row, run_from_row
+from measure.rows import from_row, run_from_row, target_from_column, workload_from_column
 from measure.run import Run
 from measure.schema import measurements, runs
 from spaces.errors import InputError
@@ -295,12 +294,10 @@ def _run(row: Row[Any]) -> Run:
 
 
 def _summary(row: Row[Any]) -> Summary:
-    texts = {name: parse_json(row._mapping[name]) for name in ("workload", "target")}
-    fields = Fields(texts | {"score": row.score})
-    workload, target = described_workload(fields), described_target(fields)
+    workload, target = workload_from_column(row.workload), target_from_column(row.target)
     if (workload.key, target.fingerprint) != (row.workload_key, row.fingerprint):
         raise InputError("its keys are not those of its contents")
-    score = None if row.id is None else fields.number("score")
+    score = None if row.id is None else Fields({"score": row.score}).number("score")
     if score is not None and score <= 0:
         raise InputError(f"score={score!r} is not allowed; allowed: positive seconds")
     return Summary(workload, target, row.trials, row.failures, row.lost, score, bool(row.doubted))

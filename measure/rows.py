@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from measure.fields import prose
+from measure.fields import Fields, prose
 from measure.jsonl import parse_json
 from measure.ranking import rank
 from measure.record import Record, record_from_json
 from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
+from spaces.operators import workload_from_json
 from spaces.schedule import Schedule
+from spaces.target import Target, target_from_json
+from spaces.workload import Workload
 
 PLAIN = (
     *("template_version", "status", "score", "clock", "round", "error_kind", "error_text"),
@@ -78,6 +82,17 @@ def from_row(row: Mapping[str, Any]) -> Record:
     if found != (row["workload_key"], row["fingerprint"], row["schedule_digest"]):
         raise InputError("its keys are not those of its contents")
     return record
+
+
+def workload_from_column(text: str) -> Workload:
+    """The workload of a row of ``workloads``; :class:`InputError` if malformed."""
+    return workload_from_json(Fields({"workload": parse_json(text)}).description("workload"))
+
+
+@lru_cache(maxsize=64)
+def target_from_column(text: str) -> Target:
+    """The target of a row of ``targets``; :class:`InputError` if malformed."""
+    return target_from_json(Fields({"target": parse_json(text)}).description("target"))
 
 
 def run_to_row(run: Run) -> dict[str, Any]:

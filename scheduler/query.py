@@ -129,7 +129,8 @@ def answers(
     if database is not None and not (isinstance(database, str | Path) and is_missing(database)):
         with opened(database, create=False) as known:
             trials = known.trials(space.workload, space.target)
-            yield from _measured(space, known, trials)
+            if trials:
+                yield from _measured(space, known, trials)
             yield from _transferred(space, known, trials)
     yield _predicted(space, trials, ranks)
 
@@ -143,7 +144,8 @@ def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]
 
 def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answer]:
     workload, target = space.workload, space.target
-    older = database.best_few(workload, target, NEIGHBOURS)  # of other versions of templates
+    # of other versions of templates
+    older = database.best_few(workload, target, NEIGHBOURS) if trials else []
     for record in (*older, *database.nearest(workload, target, NEIGHBOURS)):
         schedule = space.nearest(record.schedule, np.random.default_rng(0))
         there = _space_of(record, space)

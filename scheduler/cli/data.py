@@ -41,7 +41,7 @@ def import_command(
 def list_command(db: DatabaseName = "tuning.db") -> None:
     """Print what the database knows: each workload and target, and how fast the best is."""
     from measure.database import Database
-    from scheduler.cli.output import console, seconds, table
+    from scheduler.cli.output import print_table, seconds
 
     with Database(db, create=False) as database:
         summaries = database.summaries()
@@ -54,4 +54,4 @@ def list_command(db: DatabaseName = "tuning.db") -> None:
         )
         counts = (str(summary.trials), str(summary.failures))
         rows.append((str(summary.workload), summary.target.summary, *counts, *figures))
-    console().print(table(columns, rows))
+    print_table(columns, rows)

@@ -8,12 +8,12 @@ from spaces.errors import InputError
 
 def doctor_command(threads: Threads = None) -> None:
     """Print what this machine has: compiler, CPU, peaks, NumPy's BLAS, optional packages."""
-    from scheduler.cli.output import console, table
+    from scheduler.cli.output import print_table
     from scheduler.doctor import State, diagnose
 
     findings = list(diagnose(1 if threads is None else threads))
     rows = [(finding.name, str(finding.state), finding.text) for finding in findings]
-    console().print(table(("what", "state", "finding"), rows))
+    print_table(("what", "state", "finding"), rows)
     for finding in findings:
         if finding.state is State.ERROR:
             raise InputError(finding.text)

@@ -32,7 +32,7 @@ def evaluate_command(model: Model, db: DatabaseName = "tuning.db") -> None:
     or, where there is no other, on four fifths of the workload's own schedules.
     """
     from measure.database import Database
-    from scheduler.cli.output import console, percent, table
+    from scheduler.cli.output import percent, print_table
     from scheduler.training import evaluate
 
     with Database(db, create=False) as database:
@@ -50,4 +50,4 @@ def evaluate_command(model: Model, db: DatabaseName = "tuning.db") -> None:
         )
         for result in results
     ]
-    console().print(table(columns, rows))
+    print_table(columns, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
 from rich import box
@@ -14,6 +14,7 @@ from rich.text import Text
 from scheduler.cli.text import plain
 
 WIDE = 240  # columns where nobody looks: files and pipes get whole lines
+LONG = 200  # rows of a table; rich takes a millisecond for each
 
 
 def console(stream: TextIO | None = None) -> Console:
@@ -31,6 +32,24 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     for row in rows:
         made.add_row(*(Text(plain(cell)) for cell in row))
     return made
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a :func:`table`; as aligned lines where it is long, or where nobody looks."""
+    if sys.stdout.isatty() and len(rows) < LONG:
+        console().print(table(columns, rows))
+    else:
+        print("\n".join(aligned(columns, rows)))
+
+
+def aligned(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Lines of plain text with each column as wide as it needs; see :func:`table`."""
+    names = [column.lstrip("#") for column in columns]
+    lines = [names, *([plain(cell) for cell in row] for row in rows)]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    sides = [">" if column.startswith("#") else "<" for column in columns]
+    form = "  ".join(f"{{:{side}{width}}}" for side, width in zip(sides, widths, strict=True))
+    return (form.format(*line).rstrip() for line in lines)
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:

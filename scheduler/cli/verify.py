@@ -45,7 +45,7 @@ def verify_command(
     workload = parse_workload(operator, parameters)
     machine = detect_target(target, threads)
 
-    from scheduler.cli.output import console, table
+    from scheduler.cli.output import print_table
     from scheduler.limits import check_memory
     from scheduler.verification import draw, emulable, emulate, measure
     from spaces.registry import space_for
@@ -66,7 +66,7 @@ def verify_command(
         print(f"{checked} on {machine.summary}: {len(verdicts)} schedules, {way}")
         columns = ("template", "#schedules", "#right", "#refused", "#wrong")
         rows = [(name, *map(str, counts.values())) for name, counts in _counts(verdicts).items()]
-        console().print(table(columns, rows))
+        print_table(columns, rows)
         for verdict in _wrong(verdicts)[:1]:
             print(plain(f"first failure: {verdict.error_kind}: {verdict.error_text}"))
             print(f"  of {verdict.schedule}")
