@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 
+from measure.cuda.runner import HEAT_SECONDS
 from spaces.workload import Workload
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
@@ -17,16 +18,18 @@ WINDOW = 8  # results that tell how long a candidate takes
 RESERVE = 0.15  # share of the time that the final comparison may take at most
 LEAST_FINALISTS = 2
 MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
+OVERTIME, OVERTIME_SHARE = 1.5, 0.08  # seconds, and share of the time, for a late comparison
 
 
 @dataclass(frozen=True)
 class Comparison:
     """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel and
-    ``seconds`` for the rest."""
+    ``seconds`` for the rest; and ``heat`` seconds before, for all of them."""
 
     most: int
     calls: int
     seconds: float
+    heat: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,18 +52,22 @@ SETUP_TERM_SECONDS = 1 / 10e9  # for each product summed up in float64
 CHECK_SECONDS = 12e-9  # for each element of the output: poisoned, written and compared, each thrice
 
 
+CUDA_SETUP_SECONDS = 0.3  # the device makes inputs and reference, most of it whatever their size
+CUDA_CALLS = 25  # of a candidate's kernel: each timed call of a long one comes after another
+
+
 def expected(workload: Workload, kind: str, call: float) -> Expected:
     """What measuring ``workload`` takes on a kind of target, one call taking ``call`` seconds.
 
     A GPU checks where the data is, which takes next to nothing.
     """
     if kind != "cpu":
-        return Expected(call)
+        return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call)
     setup = SETUP_SECONDS * workload.output.size + SETUP_TERM_SECONDS * workload.work / 2
     return Expected(call, setup, CHECK_SECONDS * workload.output.size)
 
 
-COMPARISONS = {"cpu": Comparison(8, 8, 0.7), "cuda": Comparison(48, 40, 0.1)}
+COMPARISONS = {"cpu": Comparison(8, 8, 0.7), "cuda": Comparison(48, 64, 0.1, HEAT_SECONDS)}
 """By kind of target. A GPU at work for long is slower than one that waits for compilers between
 candidates, and not as much with every kernel, so more of them are compared there."""
 
@@ -106,6 +113,12 @@ class Pace:
     batch: int
     final: Comparison
 
+    @property
+    def end(self) -> float:
+        """When a final comparison must be over that candidates have kept waiting: their results
+        come all at once, and may be late."""
+        return self.seconds + max(OVERTIME, OVERTIME_SHARE * self.seconds)
+
     def batch_size(self, run: float | None) -> int:
         """Candidates to ask for at a time: fewer where they run for long, so that many asks are
         made with what is known."""
@@ -128,18 +141,23 @@ class Pace:
     def reserve(self, each: float | None, best: float | None) -> float:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
-        finalist, setup = self._finalist_seconds(each, best), self.expected.setup
-        share = max(RESERVE * self.seconds, setup + LEAST_FINALISTS * finalist)
-        return min(setup + self.final.most * finalist, share, MOST_RESERVE * self.seconds)
+        finalist, before = self._finalist_seconds(each, best), self._before_final
+        share = max(RESERVE * self.seconds, before + LEAST_FINALISTS * finalist)
+        return min(before + self.final.most * finalist, share, MOST_RESERVE * self.seconds)
 
     def comparable(self, elapsed: float, each: float | None, best: float | None) -> int:
         """How many finalists the time that is left allows: two at least, for they may
-        take less than expected; none where not even their inputs can be drawn in time."""
-        free = self.seconds - elapsed - self.expected.setup
-        if free <= 0:
+        take less than expected; none where these would not even begin before the :attr:`end`."""
+        begin = elapsed + self._before_final
+        if begin >= self.end:
             return 0
-        wanted = int(free / self._finalist_seconds(each, best))
+        wanted = int((self.seconds - begin) / self._finalist_seconds(each, best))
         return min(self.final.most, max(LEAST_FINALISTS, wanted))
+
+    @property
+    def _before_final(self) -> float:
+        """Seconds of a final comparison before any finalist is timed."""
+        return self.expected.setup + self.final.heat
 
     def _candidate_seconds(self, each: float | None) -> float:
         """For one candidate, by those before or by what is expected of one call."""

@@ -205,19 +205,32 @@ class Tuner:
 
     def _compare(self) -> None:
         """Measure the best few again, interleaved: a single measurement's winner is partly
-        lucky (the winner's curse)."""
-        count = self._pace.comparable(self._ledger.elapsed, self._rate.each, self._best())
-        leaders = self._board.leaders(count)
-        if len(leaders) < 2 or self._pending() or self._stop is Stop.MACHINE:
+        lucky (the winner's curse). What still runs is waited for, a little past the time."""
+        if self._stop is Stop.MACHINE:
+            return
+        while self._pending() and self._comparable():
+            self._take()
+        leaders = self._board.leaders(self._comparable())
+        if not leaders or self._pending():
             return
         self._submit(
             [Proposed(schedule, "finalist") for schedule in leaders], self._job(final=True)
         )
         self._report("final", None)
-        while self._pending() and self._time_left() > 0:
-            self._interrupt.check()
-            for measurement in self._collect():
-                self._settles_a_claim(measurement)
+        while self._pending() and self._ledger.elapsed < self._pace.end:
+            self._take()
+
+    def _comparable(self) -> int:
+        """How many finalists there are and is time for; none if these are not two."""
+        if len(self._board.leaders(2)) < 2:
+            return 0
+        return self._pace.comparable(self._ledger.elapsed, self._rate.each, self._best())
+
+    def _take(self) -> None:
+        """Take in what comes next, also when the time is up."""
+        self._interrupt.check()
+        for measurement in self._collect(min(POLL, self._pace.end - self._ledger.elapsed)):
+            if not self._settles_a_claim(measurement):
                 self._add(measurement)
 
     def _leave(self) -> None:

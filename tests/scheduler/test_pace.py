@@ -38,8 +38,24 @@ def test_slow_finalists_are_few_but_two() -> None:
 
 def test_a_comparison_that_cannot_end_is_not_begun() -> None:
     heavy = Pace(60, Expected(0.1, setup=8.0), batch=16, final=CPU)
-    assert heavy.comparable(elapsed=53, each=None, best=0.1) == 0
-    assert FAST.comparable(elapsed=60.1, each=0.07, best=2e-3) == 0
+    assert heavy.comparable(elapsed=57, each=None, best=0.1) == 0
+    assert FAST.comparable(elapsed=65, each=0.07, best=2e-3) == 0
+
+
+def test_candidates_that_end_late_leave_time_to_compare_two() -> None:
+    assert FAST.comparable(elapsed=60.1, each=0.07, best=2e-3) == 2
+    assert FAST.end <= 1.1 * 60
+    assert Pace(5, Expected(2e-3), batch=16, final=CPU).end <= 5 + 2
+
+
+def test_a_short_run_on_a_gpu_reserves_what_a_comparison_of_long_calls_takes() -> None:
+    """Of kernels of 2.7 ms an H200 measured 11 at a time in 0.17 seconds each, and compared two in
+    1.33 seconds."""
+    work = workload("matmul m=4096 n=28672 k=8192 dtype=bfloat16")
+    pace = Pace(5, expected(work, "cuda", 2.4e-3), batch=48, final=COMPARISONS["cuda"])
+    assert 0.1 < pace.expected.candidate < 0.25
+    assert 1.33 < pace.reserve(each=0.17, best=2.4e-3) <= 2.5
+    assert pace.comparable(elapsed=3.86, each=0.17, best=2.4e-3) == 2
 
 
 def test_a_busy_machine_needs_more_time_to_compare() -> None:
@@ -59,7 +75,7 @@ def test_large_outputs_take_time_to_check() -> None:
     huge = expected(HUGE, "cpu", 0.1)
     assert 5 < huge.setup < 15
     assert 1.5 < huge.candidate < 4
-    assert expected(HUGE, "cuda", 1e-3).setup == 0
+    assert expected(HUGE, "cuda", 1e-3).setup < 1
 
 
 def test_a_deep_product_takes_time_to_work_out() -> None:

@@ -195,6 +195,30 @@ def test_what_has_not_started_gives_way_to_the_final_comparison(database: Databa
     assert result.best.round == "final"
 
 
+@pytest.mark.parametrize("late", ["search", "final"])
+def test_results_that_come_late_are_compared_all_the_same(database: Database, late: str) -> None:
+    class Late(MadeUpMachine):
+        """Gives what it searched in its second batch, or compared, when the time is just up."""
+
+        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+            final = self.submitted[-1][1]
+            is_late = final if late == "final" else len(self.submitted) > 1 and not final
+            if is_late and time.monotonic() < start + 2.2:
+                time.sleep(timeout or 0.0)
+                return []
+            return super().results(timeout, job)
+
+        def cancel(self, job: Job) -> None:
+            """It all runs."""
+
+    made = tuner(hills(), database, Late())
+    start = time.monotonic()
+    result = made.run(trials=64, seconds=2)
+    assert time.monotonic() - start < 2 + 2
+    assert result.best is not None
+    assert result.best.round == "final"
+
+
 def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database) -> None:
     class Hanging(MadeUpMachine):
         def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
