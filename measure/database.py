@@ -7,63 +7,46 @@ One attempt is one row, on disk when :meth:`Database.record` returns. Threads ma
 from __future__ import annotations
 
 import heapq
-import itertools
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Column, Connection, Row, Select, update
 
 from measure.engine import for_writing, name, open_engine, usable
-from measure.fields import Fields, prose
-from measure.inserting import insert, insert_runs
+from measure.fields import prose
+from measure.inserting import beat, insert, insert_runs, pieces
 from measure.jsonl import read_lines, write_lines
 from measure.plausibility import Sieve
 from measure.queries import (
-    BEST_OF_PAIR,
-    nearest_pairs,
+    TRIALS_OF_RUN,
+    best_of_nearest,
+    best_row,
     rankings,
     records_query,
     runs_query,
     summaries_query,
-    trials_query,
+    trials,
 )
 from measure.ranking import rank
 from measure.record import Record
-from measure.rows import from_row, run_from_row, target_from_column, workload_from_column
+from measure.rows import as_read, from_row, run_from_row
 from measure.run import Run
 from measure.schema import measurements, runs
+from measure.summary import Summary, summary_from_row
+from measure.upkeep import Stats, stats, vacuum
 from spaces.errors import InputError
 from spaces.target import Target
 from spaces.workload import Workload
 
 _PAGE = 1000
-_PIECE = 64
 
 Read = TypeVar("Read")
-
-
-@dataclass(frozen=True)
-class Summary:
-    """What a database knows of one workload on one target.
-
-    ``trials`` counts schedules, however often each was measured; ``failures`` failed attempts of
-    schedules; ``lost`` attempts that the machine failed. ``score`` is the latency of the best
-    schedule in seconds, None if there is none; ``doubted`` whether a run found it false.
-    """
-
-    workload: Workload
-    target: Target
-    trials: int
-    failures: int
-    lost: int
-    score: float | None
-    doubted: bool
 
 
 class Database:
@@ -121,9 +104,10 @@ class Database:
         if not records:
             return 0
         now = time.time()
+        read = [as_read(replace(record, recorded_at=now)) for record in records]
         with self._transaction(writes=True) as connection:
-            new = insert(connection, [replace(record, recorded_at=now) for record in records])
-            _beat(connection, {record.run for record in records if record.run}, now)
+            new = insert(connection, read)
+            beat(connection, {record.run for record in records if record.run}, now)
         return new
 
     def doubt(self, record: Record) -> None:
@@ -140,7 +124,7 @@ class Database:
     def beat(self, key: str) -> None:
         """Note that the run called ``key`` is alive, where it has had nothing to record."""
         with self._transaction(writes=True) as connection:
-            _beat(connection, {key}, time.time())
+            beat(connection, {key}, time.time())
 
     def end_run(self, key: str, reason: str) -> None:
         """Note that the run called ``key`` has ended now, and why."""
@@ -149,6 +133,19 @@ class Database:
             ended = update(runs).where(runs.c.key == key)
             connection.execute(ended.values(heartbeat=now, ended_at=now, reason=prose(reason)))
 
+    def add(self, parts: Iterable[Run | Record]) -> int:
+        """Keep what another database kept, as it was there; the number of new records.
+
+        Of a run the state with the later heartbeat stays, and what is doubted here or there is
+        doubted. A thousand at a time are on disk together.
+        """
+        added = 0
+        for piece in pieces(parts):
+            with self._transaction(writes=True) as connection:
+                insert_runs(connection, [part for part in piece if isinstance(part, Run)])
+                added += insert(connection, [part for part in piece if isinstance(part, Record)])
+        return added
+
     def import_jsonl(self, path: str | Path, report: Callable[[str], None] = warnings.warn) -> int:
         """Add the runs and records of an export that are not here yet; the number of records.
 
@@ -156,12 +153,9 @@ class Database:
         (``measure.plausibility``), each kind of them once. :class:`InputError` for any other
         fault; what stands before it was imported, and may be imported again.
         """
-        added, sieve = 0, Sieve()
+        sieve = Sieve()
         with closing(read_lines(Path(path), report)) as lines:
-            while page := list(islice(lines, _PAGE)):
-                with self._transaction(writes=True) as connection:
-                    insert_runs(connection, [line for _, line in page if isinstance(line, Run)])
-                    added += insert(connection, sieve.keep(page))
+            added = self.add(sieve.keep(lines))
         for sentence in sieve.sentences(str(path)):
             report(sentence)
         return added
@@ -175,7 +169,12 @@ class Database:
 
         ``versions`` asks for schedules of these versions of templates only.
         """
-        return next(iter(self.best_few(workload, target, 1, versions)), None)
+        with self._transaction() as connection:
+            row = best_row(connection, workload, target, versions)
+        found = list(self._readable([row] if row else [], "record", _record))
+        if row and not found:  # it is malformed
+            found = self.best_few(workload, target, 1, versions)
+        return found[0] if found else None
 
     def best_few(
         self,
@@ -187,7 +186,7 @@ class Database:
         """The records of at most ``count`` best schedules, best first, each schedule once."""
         found: dict[str, Record] = {}
         with self._transaction() as connection:
-            for record in self._ranked(connection, rankings(workload, target, versions)):
+            for record in self._ranked(rankings(connection, workload, target, versions, count)):
                 found.setdefault(record.schedule.key, record)
                 if len(found) == count:
                     break
@@ -199,9 +198,7 @@ class Database:
         Those are of the same operator and target; see ``measure.distance`` for what is near.
         """
         with self._transaction() as connection:
-            ids = nearest_pairs(connection, workload, target, count)
-            best = (connection.execute(BEST_OF_PAIR, {"pair": id}).first() for id in ids)
-            rows = [row for row in best if row is not None]
+            rows = best_of_nearest(connection, workload, target, count)
         return list(self._readable(rows, "record", _record))
 
     def records(
@@ -211,24 +208,48 @@ class Database:
         rows = self._pages(records_query(workload, target), measurements.c.id)
         return self._readable(rows, "record", _record)
 
-    def runs(self) -> Iterator[Run]:
-        """Every run, oldest row first."""
-        return self._readable(self._pages(runs_query(), runs.c.id), "run", _run)
+    def runs(self, session: str | None = None) -> Iterator[Run]:
+        """Every run, oldest row first, or those of a session; a run's key is one, too."""
+        return self._readable(self._pages(runs_query(session), runs.c.id), "run", _run)
+
+    def trials_of_run(self, key: str) -> int:
+        """Number of schedules that a run tried, however they ended, but for those lost."""
+        with self._transaction() as connection:
+            return connection.execute(TRIALS_OF_RUN, {"run": key}).scalar_one()
 
     def trials(self, workload: Workload, target: Target) -> int:
         """Number of schedules that were tried, however they ended, but for those lost."""
         with self._transaction() as connection:
-            return connection.execute(trials_query(workload, target)).scalar() or 0
+            return trials(connection, workload, target)
 
     def summaries(self) -> list[Summary]:
         """One summary for each workload and target there are attempts of, in order of workload."""
         with self._transaction() as connection:
             rows = connection.execute(summaries_query()).all()
-        return list(self._readable(rows, "group", _summary))
+        return list(self._readable(rows, "group", summary_from_row))
 
     def export_jsonl(self, path: str | Path) -> int:
         """Write every run and record to a file, see ``measure.jsonl``; the number of records."""
         return write_lines(Path(path), self.runs(), self.records())
+
+    # -- upkeep ----------------------------------------------------------------------------
+
+    def merge(self, source: Database) -> int:
+        """Add all runs and records of another database, see :meth:`add`; how many records were new.
+
+        It is taken at its word; of whom you do not trust, import an export.
+        """
+        return self.add(chain(source.runs(), source.records()))
+
+    def stats(self) -> Stats:
+        """How much there is of everything."""
+        with self._transaction() as connection:
+            return stats(connection)
+
+    def vacuum(self) -> None:
+        """Give back the room that nothing uses; :class:`InputError` where this role may not."""
+        with usable(self._engine):
+            vacuum(self._engine)
 
     # -- internals -------------------------------------------------------------------------
 
@@ -238,17 +259,15 @@ class Database:
         with usable(self._engine), engine.begin() as connection:
             yield connection
 
-    def _ranked(
-        self, connection: Connection, queries: tuple[Select[Any], Select[Any]]
-    ) -> Iterator[Record]:
+    def _ranked(self, rankings: tuple[Iterator[Row[Any]], Iterator[Row[Any]]]) -> Iterator[Record]:
         """The records of both rankings, best first."""
 
-        def placed(query: Select[Any], passed_over: bool) -> Iterator[tuple[Any, ...]]:
-            for record in self._readable(_in_pieces(connection, query), "record", _record):
+        def placed(rows: Iterator[Row[Any]], passed_over: bool) -> Iterator[tuple[Any, ...]]:
+            for record in self._readable(rows, "record", _record):
                 if record.measurement.ok:
                     yield record.doubted, rank(record.measurement, passed_over), record.id, record
 
-        in_full, passed_over = queries
+        in_full, passed_over = rankings
         merged = heapq.merge(placed(in_full, False), placed(passed_over, True))
         return (record for *_, record in merged)
 
@@ -276,33 +295,9 @@ class Database:
                 yield value
 
 
-def _in_pieces(connection: Connection, query: Select[Any]) -> Iterator[Row[Any]]:
-    """The rows of a query in its order, fetched as they are asked for."""
-    for start in itertools.count(0, _PIECE):
-        rows = connection.execute(query.limit(_PIECE).offset(start)).all()
-        yield from rows
-        if len(rows) < _PIECE:
-            return
-
-
 def _record(row: Row[Any]) -> Record:
     return from_row(row._asdict())
 
 
 def _run(row: Row[Any]) -> Run:
     return run_from_row(row._asdict())
-
-
-def _summary(row: Row[Any]) -> Summary:
-    workload, target = workload_from_column(row.workload), target_from_column(row.target)
-    if (workload.key, target.fingerprint) != (row.workload_key, row.fingerprint):
-        raise InputError("its keys are not those of its contents")
-    score = None if row.id is None else Fields({"score": row.score}).number("score")
-    if score is not None and score <= 0:
-        raise InputError(f"score={score!r} is not allowed; allowed: positive seconds")
-    return Summary(workload, target, row.trials, row.failures, row.lost, score, bool(row.doubted))
-
-
-def _beat(connection: Connection, keys: Collection[str], now: float) -> None:
-    if keys:
-        connection.execute(update(runs).where(runs.c.key.in_(keys)).values(heartbeat=now))

@@ -1,7 +1,8 @@
-"""Reads what earlier versions wrote: records of export format 1 and of schema 0001.
+"""Reads what earlier versions wrote: export formats 1 and 2, and schema 0001.
 
-There a record had the versions of all templates of its space (``hopper.6,mma.1,simt.1``) and a
-``session`` that nobody set, and a failure of the machine was kept as one of the schedule.
+In the first of each a record had the versions of all templates of its space
+(``hopper.6,mma.1,simt.1``) and a ``session`` that nobody set, and a failure of the machine was kept
+as one of the schedule.
 """
 
 from __future__ import annotations
@@ -55,3 +56,11 @@ def present_form(data: Mapping[str, Any]) -> dict[str, Any]:
         if may_be_the_machine(record.get("error_kind"), str(text), fused):
             record["status"] = str(Status.LOST)
     return record
+
+
+def present_run(data: Mapping[str, Any]) -> dict[str, Any]:
+    """A run of format 2 as one of today: there its configuration was its budget alone."""
+    run = dict(data)
+    if "budget" in run:
+        run["configuration"] = run.pop("budget")
+    return run

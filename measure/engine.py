@@ -114,7 +114,8 @@ def name(engine: Engine) -> str:
     url = engine.url
     if url.get_backend_name() == "sqlite" and url.database:
         return url.database
-    return url.render_as_string(hide_password=True)
+    secrets = [word for word in url.query if "password" in word]
+    return url.difference_update_query(secrets).render_as_string(hide_password=True)
 
 
 def for_writing(engine: Engine) -> Engine:
@@ -184,6 +185,7 @@ def _set_up_sqlite(connection: Any, _record: object) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
+    connection.execute("PRAGMA cache_size = -65536")  # KiB at most, of pages that indexes share
 
 
 def _begin_sqlite(connection: Connection) -> None:

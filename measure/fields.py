@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from spaces.errors import InputError
@@ -42,10 +42,11 @@ class Fields:
         value = self.take(name)
         return prose(value) if isinstance(value, str) else self._refuse(name, value, "text")
 
-    def choice(self, name: str, allowed: Iterable[str]) -> str:
+    def choice(self, name: str, allowed: Collection[str]) -> str:
         """One of the strings ``allowed``."""
-        value, words = self.take(name), [str(word) for word in allowed]
-        return value if value in words else self._refuse(name, value, ", ".join(words))
+        value = self.take(name)
+        known = isinstance(value, str) and value in allowed
+        return value if known else self._refuse(name, value, ", ".join(allowed))
 
     def flag(self, name: str) -> bool:
         """True or false."""
@@ -75,8 +76,8 @@ class Fields:
     def numbers(self, name: str) -> tuple[float, ...]:
         """A list of finite numbers."""
         value = self.take(name)
-        if isinstance(value, list | tuple) and all(_finite(x) for x in value):
-            return tuple(float(x) for x in value)
+        if isinstance(value, list | tuple) and all(map(_finite, value)):
+            return tuple(map(float, value))
         return self._refuse(name, value, "a list of numbers")
 
     def mapping(self, name: str) -> dict[str, Any]:
@@ -108,6 +109,8 @@ def prose(text: str) -> str:
 
 
 def _finite(value: object) -> bool:
+    if type(value) is float:
+        return math.isfinite(value)
     return isinstance(value, int | float) and not isinstance(value, bool) and _fits(value)
 
 

@@ -3,7 +3,8 @@
 The field ``type`` says which of the two a line is; runs come first. Floats keep every bit, so
 export and import are lossless. A file whose writer was killed ends in a torn line: it is reported
 and left out, and every line before it counts. Any other line that is neither makes the file
-malformed. Files of format 1, which had records only, are still read.
+malformed. Files of earlier formats are still read: 1 had records only, 2 of the configuration of a
+run its budget.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from measure.earlier import present_form
+from measure.earlier import present_form, present_run
 from measure.record import Record, record_from_json
 from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
@@ -21,7 +22,7 @@ from spaces.errors import InputError
 from spaces.files import check_place, whole_file
 
 FORMAT = "tilewright-measurements"
-VERSION = 2
+VERSION = 3
 
 
 def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> int:
@@ -80,13 +81,15 @@ def _read_line(data: Any, version: int) -> Run | Record:
     kind = data.pop("type", None)
     if kind not in ("run", "measurement"):
         raise InputError(f"type={kind!r:.80} is not allowed; allowed: run, measurement")
-    return run_from_json(data) if kind == "run" else record_from_json(data)
+    if kind == "measurement":
+        return record_from_json(data)
+    return run_from_json(present_run(data) if version == 2 else data)
 
 
 def parse_json(text: str | bytes) -> Any:
     """The JSON value that ``text`` holds; :class:`InputError` if it is none, NaN included."""
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return _DECODER.decode(text if isinstance(text, str) else str(text, "utf-8"))
     except (ValueError, RecursionError) as error:
         raise InputError(f"not JSON: {error}") from None
 
@@ -97,6 +100,9 @@ def _malformed(path: Path, number: int, error: InputError) -> InputError:
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _check_header(path: Path, line: bytes) -> int:

@@ -7,7 +7,7 @@ to be one that a runner can have written.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from measure.measurement import Measurement, Status
 from measure.record import Record
@@ -41,10 +41,11 @@ class Sieve:
     def __init__(self) -> None:
         self._refused: dict[str, list[int]] = {}
 
-    def keep(self, lines: Iterable[tuple[int, Run | Record]]) -> list[Record]:
-        """The records among numbered lines that can be true."""
-        records = ((number, line) for number, line in lines if isinstance(line, Record))
-        return [record for number, record in records if self._can_be(number, record)]
+    def keep(self, lines: Iterable[tuple[int, Run | Record]]) -> Iterator[Run | Record]:
+        """The runs, and the records that can be true, among numbered lines."""
+        for number, line in lines:
+            if isinstance(line, Run) or self._can_be(number, line):
+                yield line
 
     def sentences(self, path: str) -> list[str]:
         """What was refused of the file at ``path``, a sentence for each kind."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sqlalchemy import (
+    BindParameter,
     ColumnElement,
     Connection,
     Integer,
+    Row,
     ScalarSelect,
     Select,
     and_,
     bindparam,
     exists,
     func,
+    literal_column,
     or_,
     select,
     union_all,
@@ -26,11 +29,14 @@ from measure.jsonl import parse_json
 from measure.measurement import Status
 from measure.ranking import FINAL, HANDICAP, PASSED_OVER
 from measure.rows import COLUMNS, RUN_COLUMNS
+from measure.run import CHECKED
 from measure.schema import measurements, pairs, runs, targets, workloads
 from spaces.errors import InputError
 from spaces.operators import MAX_EXTENT
 from spaces.target import Target
 from spaces.workload import Workload
+
+_Versions = BindParameter[Any] | None
 
 
 def records_query(workload: Workload | None = None, target: Target | None = None) -> Select[Any]:
@@ -43,32 +49,71 @@ def records_query(workload: Workload | None = None, target: Target | None = None
     return query
 
 
-def runs_query() -> Select[Any]:
-    """All runs."""
-    return _joined(select(*runs.c["id", *RUN_COLUMNS]), runs)
+def runs_query(session: str | None = None) -> Select[Any]:
+    """All runs, or those of a session; a run's key is one, too."""
+    query = _joined(select(*runs.c["id", *RUN_COLUMNS]), runs)
+    if session is None:
+        return query
+    return query.where(or_(runs.c.session == session, runs.c.key == session))
+
+
+def best_row(
+    connection: Connection, workload: Workload, target: Target, versions: Collection[str] | None
+) -> Row[Any] | None:
+    """The best attempt of a workload on a target (``measure.ranking``), of schedules of these
+    ``versions`` of templates if they are given."""
+    query = BEST if versions is None else BEST_OF_VERSIONS
+    return connection.execute(query, _asked(workload, target, versions)).first()
 
 
 def rankings(
-    workload: Workload, target: Target, versions: Collection[str] | None = None
-) -> tuple[Select[Any], Select[Any]]:
-    """A workload's attempts on a target that may win (``measure.ranking``), best first: those that
-    the last comparison did not pass over, and those that it did.
-
-    ``versions`` asks for schedules of these versions of templates only.
-    """
-    pair = _pair(workload, target)
-    query = (
-        records_query()
-        .where(*_may_win(measurements, pair, versions))
-        .order_by(*measurements.c["doubted", "rank_score", "id"])
+    connection: Connection,
+    workload: Workload,
+    target: Target,
+    versions: Collection[str] | None,
+    count: int,
+) -> tuple[Iterator[Row[Any]], Iterator[Row[Any]]]:
+    """All attempts that may win, best first: those that the last comparison did not pass over, and
+    those that it did. They are fetched as they are asked for: ``count``, then ever more."""
+    in_full, passed_over = RANKINGS if versions is None else RANKINGS_OF_VERSIONS
+    asked = _asked(workload, target, versions)
+    return (
+        _in_pieces(connection, in_full, asked, count),
+        _in_pieces(connection, passed_over, asked, count),
     )
-    passed_over = _passed_over(measurements, _last_comparison(pair, versions))
-    return query.where(~passed_over), query.where(passed_over)
 
 
-def trials_query(workload: Workload, target: Target) -> Select[Any]:
-    """The number of schedules tried; no row if there is no attempt."""
-    return select(pairs.c.trials).where(pairs.c.id == _pair(workload, target))
+def _in_pieces(
+    connection: Connection, query: Select[Any], asked: Mapping[str, Any], count: int
+) -> Iterator[Row[Any]]:
+    start = 0
+    while True:
+        rows = connection.execute(query, {**asked, "limit": count, "offset": start}).all()
+        yield from rows
+        if len(rows) < count:
+            return
+        start, count = start + count, 2 * count
+
+
+def best_of_nearest(
+    connection: Connection, workload: Workload, target: Target, count: int
+) -> list[Row[Any]]:
+    """The best record of each of the ``count`` nearest other workloads, nearest first."""
+    ids = _nearest_pairs(connection, workload, target, count)
+    rows = (connection.execute(BEST_OF_PAIR, {"pair": id}).first() for id in ids)
+    return [row for row in rows if row is not None]
+
+
+def trials(connection: Connection, workload: Workload, target: Target) -> int:
+    """The number of schedules tried."""
+    return connection.execute(TRIALS, _asked(workload, target)).scalar() or 0
+
+
+def _asked(
+    workload: Workload, target: Target, versions: Collection[str] | None = None
+) -> dict[str, Any]:
+    keys: dict[str, Any] = {"workload": workload.key, "target": target.fingerprint}
+    return keys if versions is None else keys | {"versions": list(versions)}
 
 
 def summaries_query() -> Select[Any]:
@@ -95,7 +140,7 @@ def summaries_query() -> Select[Any]:
     )
 
 
-def nearest_pairs(
+def _nearest_pairs(
     connection: Connection, workload: Workload, target: Target, count: int
 ) -> list[int]:
     """The rows of ``pairs`` of the ``count`` nearest other workloads that something is known of,
@@ -165,9 +210,7 @@ _RIGHT = (measurements.c.rank_score.is_not(None), measurements.c.doubted.is_(Fal
 # that came with a record.
 
 
-def _may_win(
-    table: Any, pair: Any, versions: Collection[str] | None = None
-) -> tuple[ColumnElement[bool], ...]:
+def _may_win(table: Any, pair: Any, versions: _Versions = None) -> tuple[ColumnElement[bool], ...]:
     """Whether an attempt is of this pair, was right, and counts as the last of its schedule."""
     since = measurements.alias("since")
     replaced = exists().where(
@@ -183,7 +226,7 @@ def _may_win(
     return table.c.pair_id == pair, right, ~replaced, *_of_versions(table, versions)
 
 
-def _last_comparison(pair: Any, versions: Collection[str] | None = None) -> ScalarSelect[int]:
+def _last_comparison(pair: Any, versions: _Versions = None) -> ScalarSelect[int]:
     """The last row of a pair's last comparison; null if there was none."""
     final = measurements.alias("final")
     query = select(func.max(final.c.id)).where(final.c.pair_id == pair, *_compared(final))
@@ -191,8 +234,11 @@ def _last_comparison(pair: Any, versions: Collection[str] | None = None) -> Scal
 
 
 def _compared(table: Any) -> tuple[ColumnElement[bool], ...]:
+    final: ColumnElement[str] = literal_column(
+        f"'{FINAL}'"
+    )  # no parameter, so that the index comparisons serves
     ok = table.c.status == str(Status.OK)
-    return table.c.round == FINAL, ok, table.c.doubted.is_(False)
+    return table.c.round == final, ok, table.c.doubted.is_(False)
 
 
 def _passed_over(table: Any, comparison: Any) -> ColumnElement[bool]:
@@ -200,11 +246,11 @@ def _passed_over(table: Any, comparison: Any) -> ColumnElement[bool]:
     return and_(table.c.round != FINAL, table.c.id < func.coalesce(comparison, 0))
 
 
-def _of_versions(table: Any, versions: Collection[str] | None) -> tuple[ColumnElement[bool], ...]:
+def _of_versions(table: Any, versions: _Versions) -> tuple[ColumnElement[bool], ...]:
     return () if versions is None else (table.c.template_version.in_(versions),)
 
 
-def _best_of(pair: Any, comparison: Any) -> ScalarSelect[int]:
+def _best_of(pair: Any, comparison: Any, versions: _Versions = None) -> ScalarSelect[int]:
     """The id of the best attempt of a pair: the better one of the two rankings' first.
 
     ``comparison`` is the row of its last comparison; both may be columns of an outer query.
@@ -214,7 +260,7 @@ def _best_of(pair: Any, comparison: Any) -> ScalarSelect[int]:
 
     def first_of(kind: ColumnElement[bool], factor: float) -> Select[Any]:
         own = (*ranked.c["id", "doubted"], (ranked.c.rank_score * factor).label("rank"))
-        query = select(*own).where(*_may_win(ranked, pair), kind).correlate_except(ranked)
+        query = select(*own).where(*_may_win(ranked, pair, versions), kind).correlate_except(ranked)
         query = query.order_by(*ranked.c["doubted", "rank_score", "id"]).limit(1)
         return select(query.subquery())
 
@@ -241,16 +287,58 @@ def _joined(query: Select[Any], table: Any) -> Select[Any]:
     )
 
 
-def _pair(workload: Workload, target: Target) -> ScalarSelect[int]:
-    return (
-        select(pairs.c.id)
-        .join(workloads, pairs.c.workload_id == workloads.c.id)
-        .join(targets, pairs.c.target_id == targets.c.id)
-        .where(workloads.c.key == workload.key, targets.c.fingerprint == target.fingerprint)
-        .scalar_subquery()
+def _rankings(versions: _Versions = None) -> tuple[Select[Any], Select[Any]]:
+    query = (
+        records_query()
+        .where(*_may_win(measurements, _PAIR, versions))
+        .order_by(*measurements.c["doubted", "rank_score", "id"])
+        .limit(bindparam("limit", type_=Integer))
+        .offset(bindparam("offset", type_=Integer))
     )
+    passed_over = _passed_over(measurements, _last_comparison(_PAIR, versions))
+    return query.where(~passed_over), query.where(passed_over)
 
 
-_ONE = bindparam("pair", type_=Integer)
-BEST_OF_PAIR = records_query().where(measurements.c.id == _best_of(_ONE, _last_comparison(_ONE)))
-"""The best of the row of ``pairs`` that the parameter ``pair`` names."""
+def _best(pair: Any, versions: _Versions = None) -> Select[Any]:
+    comparison = _last_comparison(pair, versions)
+    return records_query().where(measurements.c.id == _best_of(pair, comparison, versions))
+
+
+# The statements that answer many questions are made once: to make one takes longer than to run it.
+
+_PAIR = (
+    select(pairs.c.id)
+    .join(workloads, pairs.c.workload_id == workloads.c.id)
+    .join(targets, pairs.c.target_id == targets.c.id)
+    .where(workloads.c.key == bindparam("workload"), targets.c.fingerprint == bindparam("target"))
+    .scalar_subquery()
+)
+_VERSIONS: BindParameter[Any] = bindparam("versions", expanding=True)
+
+RANKINGS = _rankings()
+"""The attempts that may win (``measure.ranking``) of the keys ``workload`` and ``target``, best
+first: those that the last comparison did not pass over, and those that it did. ``limit`` of them
+after ``offset``."""
+
+RANKINGS_OF_VERSIONS = _rankings(_VERSIONS)
+"""The same, of schedules of these ``versions`` of templates only."""
+
+BEST = _best(_PAIR)
+"""The best attempt of the keys ``workload`` and ``target``."""
+
+BEST_OF_VERSIONS = _best(_PAIR, _VERSIONS)
+"""The same, of schedules of these ``versions`` of templates only."""
+
+BEST_OF_PAIR = _best(bindparam("pair", type_=Integer))
+"""The same of the row of ``pairs`` that the parameter ``pair`` names."""
+
+TRIALS = select(pairs.c.trials).where(pairs.c.id == _PAIR)
+"""The number of schedules tried of ``workload`` and ``target``; no row if there is no attempt."""
+
+TRIALS_OF_RUN = select(func.count(measurements.c.schedule_digest.distinct())).where(
+    measurements.c.run == bindparam("run"),
+    measurements.c.round == "search",
+    measurements.c.status != str(Status.LOST),
+    func.coalesce(measurements.c.origin, "") != CHECKED,
+)
+"""The number of schedules that the run with the key ``run`` tried."""

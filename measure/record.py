@@ -22,6 +22,8 @@ from spaces.target import Target
 from spaces.workload import Workload
 
 ROUNDS = ("search", "final")
+_STATUSES = tuple(map(str, Status))
+_KINDS = tuple(map(str, ErrorKind))
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,13 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """The record as a JSON object; :func:`record_from_json` reads it back unchanged."""
-        m = self.measurement
+        described = {"workload": self.workload.to_json(), "target": self.target.to_json()}
+        return described | self.own_json()
+
+    def own_json(self) -> dict[str, Any]:
+        """The same without its workload and target, which many records share."""
+        m, place = self.measurement, self.measurement.place
         return {
-            "workload": self.workload.to_json(),
-            "target": self.target.to_json(),
             "template_version": self.template_version,
             "schedule": m.schedule.to_json(),
             "status": str(m.status),
@@ -86,7 +91,7 @@ class Record:
             "run_seconds": m.run_seconds,
             "started_at": m.started_at,
             "info": m.info,
-            "place": asdict(m.place),
+            "place": {"host": place.host, "device": place.device, "toolchain": place.toolchain},
             "run": self.run,
             "proposal": None if self.proposal is None else asdict(self.proposal),
             "doubted": self.doubted,
@@ -97,9 +102,19 @@ class Record:
 def record_from_json(data: object, id: int | None = None) -> Record:
     """The record that :meth:`Record.to_json` described; :class:`InputError` if malformed."""
     fields = Fields(data)
+    return _record(described_workload(fields), described_target(fields), fields, id)
+
+
+def record_of(workload: Workload, target: Target, own: object) -> Record:
+    """The record of a workload and target that :meth:`Record.own_json` described;
+    :class:`InputError` if malformed."""
+    return _record(workload, target, Fields(own))
+
+
+def _record(workload: Workload, target: Target, fields: Fields, id: int | None = None) -> Record:
     record = Record(
-        workload=described_workload(fields),
-        target=described_target(fields),
+        workload=workload,
+        target=target,
         template_version=fields.text("template_version"),
         measurement=_measurement(fields),
         run=fields.prose("run"),
@@ -113,11 +128,11 @@ def record_from_json(data: object, id: int | None = None) -> Record:
 
 
 def _measurement(fields: Fields) -> Measurement:
-    status = Status(fields.choice("status", Status))
+    status = Status(fields.choice("status", _STATUSES))
     score, kind = fields.optional("score", least=0.0), fields.take("error_kind")
     if status is Status.OK and score is None:
         raise InputError("a measurement with status 'ok' needs a score")
-    if kind is not None and kind not in list(ErrorKind):
+    if kind is not None and kind not in _KINDS:
         raise InputError(f"error_kind={kind!r:.80} is unknown; allowed: {', '.join(ErrorKind)}")
     return Measurement(
         schedule=Schedule.from_json(fields.mapping("schedule")),

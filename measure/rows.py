@@ -10,12 +10,11 @@ from typing import Any
 from measure.fields import Fields, prose
 from measure.jsonl import parse_json
 from measure.ranking import rank
-from measure.record import Record, record_from_json
+from measure.record import Record, record_from_json, record_of
 from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
 from spaces.operators import workload_from_json
-from spaces.schedule import Schedule
 from spaces.target import Target, target_from_json
 from spaces.workload import Workload
 
@@ -31,10 +30,11 @@ PROPOSAL = {
     "mean": "predicted_mean",
     "spread": "predicted_spread",
 }
+_NO_PROPOSAL = dict.fromkeys(PROPOSAL)
 COLUMNS = (*PLAIN, *JSON, *PLACE, *PROPOSAL.values())
 """The columns of a record's own, and so not those of its workload, target and ranking."""
 
-_RUN_JSON = ("budget", "versions")
+_RUN_JSON = ("configuration", "versions")
 _RUN_PLAIN = (
     *("key", "session", "command", "seed", "started_at", "heartbeat", "ended_at", "reason"),
     *("peak_gflops", "library_seconds"),
@@ -43,26 +43,22 @@ RUN_COLUMNS = (*_RUN_PLAIN, *_RUN_JSON)
 """The columns of a run's own."""
 
 
-def digest(schedule: Schedule) -> str:
-    """What the rows of a schedule are found by."""
-    return hashlib.sha256(schedule.key.encode()).hexdigest()
+def as_read(record: Record) -> Record:
+    """``record`` as it comes back from a database, whatever kinds of float or mapping it held.
+
+    Raises :class:`InputError` for one that could not be read back.
+    """
+    return record_of(record.workload, record.target, _as_read(record.own_json(), "info"))
 
 
 def to_row(record: Record) -> dict[str, Any]:
-    """The columns of a record, but for the id of its workload and target.
-
-    Raises :class:`InputError` for a record that could not be read back.
-    """
-    data = record.to_json()
-    data |= {column: prose(data[column]) for column in ("error_text", "run")}
-    data = _as_read(data, "info")
-    record_from_json(data)
-    row = {column: data[column] for column in PLAIN}
-    row |= {column: canonical_json(data[column]) for column in JSON}
-    row |= {column: prose(data["place"][column]) for column in PLACE}
-    proposal = data["proposal"] or dict.fromkeys(PROPOSAL)
+    """The columns of a record that was read, but for the id of its workload and target."""
+    data, schedule = record.own_json(), record.schedule.key
+    row = {column: data[column] for column in PLAIN} | data["place"]
+    row |= {column: canonical_json(data[column]) for column in JSON if column != "schedule"}
+    proposal = data["proposal"] or _NO_PROPOSAL
     row |= {column: proposal[name] for name, column in PROPOSAL.items()}
-    row |= {"key": record.key, "schedule_digest": digest(record.schedule)}
+    row |= {"key": record.key, "schedule": schedule, "schedule_digest": _digest(schedule)}
     right = record.measurement.ok and record.measurement.score is not None
     return row | {"rank_score": rank(record.measurement) if right else None}
 
@@ -78,7 +74,7 @@ def from_row(row: Mapping[str, Any]) -> Record:
         record = record_from_json(data, id=row["id"])
     except TypeError as error:
         raise InputError(f"a column has a value of the wrong type: {error}") from None
-    found = (record.workload.key, record.target.fingerprint, digest(record.schedule))
+    found = (record.workload.key, record.target.fingerprint, _digest(record.schedule.key))
     if found != (row["workload_key"], row["fingerprint"], row["schedule_digest"]):
         raise InputError("its keys are not those of its contents")
     return record
@@ -102,7 +98,7 @@ def run_to_row(run: Run) -> dict[str, Any]:
     """
     data = run.to_json()
     data |= {column: prose(data[column]) for column in ("session", "command", "reason")}
-    data = _as_read(data, "budget and versions")
+    data = _as_read(data, "configuration and versions")
     run_from_json(data)
     row = {column: data[column] for column in _RUN_PLAIN}
     return row | {column: canonical_json(data[column]) for column in _RUN_JSON}
@@ -116,6 +112,11 @@ def run_from_row(row: Mapping[str, Any]) -> Run:
         return run_from_json(data)
     except TypeError as error:
         raise InputError(f"a column has a value of the wrong type: {error}") from None
+
+
+def _digest(schedule: str) -> str:
+    """What the rows of a schedule are found by."""
+    return hashlib.sha256(schedule.encode()).hexdigest()
 
 
 def _as_read(data: object, free: str) -> Any:

@@ -11,6 +11,9 @@ from measure.fields import Fields
 from spaces.target import Target
 from spaces.workload import Workload
 
+CHECKED = "resumed"
+"""Origin of what earlier runs found best and each run measures again: no trial of its own."""
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -33,11 +36,12 @@ class Run:
 
     ``key`` identifies it in every database, and records name it. ``session`` is common to the
     runs of one larger job, empty for a run by itself. ``command`` is what the user typed,
-    ``budget`` what it was allowed (trials, seconds, ...), ``versions`` what it ran with
-    (tilewright, python, ...). ``heartbeat`` is when it was last known to live; ``ended_at`` and
-    ``reason`` are None and empty until it ends. Times are Unix times. ``peak_gflops`` is what the
-    machine was seen to reach on the workload's element type, ``library_seconds`` the latency of
-    the library that it is compared with, None where unknown.
+    ``configuration`` what the run was told by it (its budget in trials, seconds and patience, its
+    model, ...), ``versions`` what it ran with (tilewright, python, ...). ``heartbeat`` is when it
+    was last known to live; ``ended_at`` and ``reason`` are None and empty until it ends. Times are
+    Unix times. ``peak_gflops`` is what the machine was seen to reach on the workload's element
+    type, ``library_seconds`` the latency of the library that it is compared with, None where
+    unknown.
     """
 
     key: str
@@ -46,7 +50,7 @@ class Run:
     session: str = ""
     command: str = ""
     seed: int = 0
-    budget: Mapping[str, Any] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
     started_at: float = 0.0
     heartbeat: float = 0.0
@@ -64,7 +68,7 @@ class Run:
             "session": self.session,
             "command": self.command,
             "seed": self.seed,
-            "budget": dict(self.budget),
+            "configuration": dict(self.configuration),
             "versions": dict(self.versions),
             "started_at": self.started_at,
             "heartbeat": self.heartbeat,
@@ -85,7 +89,7 @@ def run_from_json(data: object) -> Run:
         session=fields.prose("session"),
         command=fields.prose("command"),
         seed=fields.integer("seed"),
-        budget=fields.description("budget"),
+        configuration=fields.description("configuration"),
         versions=fields.description("versions"),
         started_at=fields.number("started_at"),
         heartbeat=fields.number("heartbeat"),

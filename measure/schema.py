@@ -24,7 +24,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The revision of ``measure/migrations`` that the tables below describe."""
 
 VERSION_TABLE = "tilewright_schema"
@@ -76,7 +76,7 @@ runs = Table(
     Column("session", Text, nullable=False, index=True),
     Column("command", Text, nullable=False),
     Column("seed", BigInteger, nullable=False),
-    Column("budget", Text, nullable=False),
+    Column("configuration", Text, nullable=False),
     Column("versions", Text, nullable=False),
     Column("started_at", Double, nullable=False),
     Column("heartbeat", Double, nullable=False),
@@ -123,6 +123,12 @@ measurements = Table(
         *("pair_id", "doubted", "rank_score", "id"),
         sqlite_where=text("rank_score IS NOT NULL"),
         postgresql_where=text("rank_score IS NOT NULL"),
+    ),
+    Index(
+        "comparisons",
+        *("pair_id", "id"),
+        sqlite_where=text("round = 'final'"),
+        postgresql_where=text("round = 'final'"),
     ),
     Index("attempts_of_schedule", "pair_id", "schedule_digest", "round"),
     Index("measurements_of_run", "run"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from costmodel.interfaces import CostModel
 from measure.interfaces import Executor
 from measure.measurement import Candidate, Job, Measurement, new_job_id
-from measure.run import Run
+from measure.run import CHECKED, Run
 from measure.telling import telling
 from scheduler.claims import Claims
 from scheduler.defaults import default_search, expected_latency, local_executor
@@ -141,7 +141,7 @@ class Tuner:
             session=self._session,
             command=self._command,
             seed=self._seed,
-            budget=budget,
+            configuration=budget,
             versions=versions(self.space),
             started_at=now,
             heartbeat=now,
@@ -275,7 +275,7 @@ class Tuner:
         best = self._board.best
         if best is not None and best.schedule in self._claims and self._checked is None:
             self._checked = best.schedule
-            self._submit([Proposed(best.schedule, "resumed")], Job(*self._whose(), best=None))
+            self._submit([Proposed(best.schedule, CHECKED)], Job(*self._whose(), best=None))
 
     def _settles_a_claim(self, measurement: Measurement) -> bool:
         """Doubt what earlier records say of the measured schedule, if that is false. Whether it

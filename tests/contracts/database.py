@@ -8,8 +8,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -88,7 +86,7 @@ def a_run(key: str = "9af0", **more) -> Run:
         session="nightly",
         command="tilewright tune matmul m=64 n=96 k=128",
         seed=7,
-        budget={"trials": 128, "seconds": 60.0, "patience": None},
+        configuration={"trials": 128, "seconds": 60.0, "patience": None},
         versions={"tilewright": "0.1.0", "python": "3.11.2"},
         peak_gflops=64.5,
         library_seconds=2e-5,
@@ -323,7 +321,7 @@ class DatabaseContract:
         assert beats[run.key] == next(database.records()).recorded_at
 
     def test_a_run_that_could_not_be_read_back_is_not_written(self, database):
-        for change in ({"seed": 2**70}, {"budget": {"path": Path("x")}}, {"key": "\x1b"}):
+        for change in ({"seed": 2**70}, {"configuration": {"path": Path("x")}}, {"key": "\x1b"}):
             with pytest.raises(InputError):
                 database.begin_run(replace(a_run(), **change))
         assert list(database.runs()) == []
@@ -557,22 +555,80 @@ class DatabaseContract:
             assert database.trials(WORKLOAD, TARGET) == 100
             assert len(list(database.records())) == 100
 
-    def test_a_killed_writer_loses_nothing_it_was_told_is_kept(self, location):
-        Database(location).close()
-        chance = random.Random(0)
-        kept = 0
-        for attempt in range(5):
-            command = [sys.executable, "-m", __name__, location, str(1000 * attempt)]
-            with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-                told = [int(writer.stdout.readline())]
-                time.sleep(chance.random() * 0.1)
-                writer.kill()
-                told += [int(line) for line in writer.stdout if line.endswith("\n")]
-            with Database(location, create=False) as database:
-                known = {record.schedule["mc"] for record in database.records()}
-            assert known >= set(told)
-            kept += len(told)
-            assert kept <= len(known) <= kept + attempt + 1  # one may be unsaid at each kill
+    def test_thousands_of_new_pairs_at_once(self, database):
+        """More than one statement takes; the counts of each are right."""
+        several = [
+            attempt(measured(i % 3, 1.0, at=i // 1050), _shape(1 + i % 1050)) for i in range(2100)
+        ]
+        assert database.record_all([*several, *several[:7]]) == 2100
+        assert database.record_all(several[::-1]) == 0
+        assert [record.workload for record in database.records()] == [r.workload for r in several]
+        assert {(s.trials, s.failures, s.lost) for s in database.summaries()} == {(1, 0, 0)}
+
+    # -- upkeep ----------------------------------------------------------------------------
+
+    def test_merging_loses_nothing_and_adds_nothing_twice(self, database, tmp_path):
+        run = a_run(started_at=1.0, heartbeat=1.0)
+        database.begin_run(run)
+        self.put(database, measured(1, 1.0), failed(2), measured(3, 1e-12, "final"), lost(4))
+        database.doubt(database.best(WORKLOAD, TARGET))
+        with Database(tmp_path / "other.db") as other:
+            self.put(other, measured(1, 1.0), measured(5, 2.0), workload=_shape(8))
+            self.put(other, measured(1, 1.0))
+            other.begin_run(a_run(key="other", heartbeat=2.0))
+            theirs = list(other.records())
+            assert other.merge(database) == 3
+            assert other.merge(database) == 0
+            everything = {record.key: record for record in (*database.records(), *theirs)}
+            assert {record.key: record for record in other.records()} == everything
+            assert {run.key for run in other.runs()} == {run.key, "other"}
+            assert database.merge(other) == 2
+            assert other.merge(other) == 0
+            assert {record.key for record in database.records()} == everything.keys()
+            for summary in database.summaries():
+                assert summary in other.summaries()
+
+    def test_what_is_doubted_anywhere_is_doubted_where_it_is_merged(self, database, tmp_path):
+        self.put(database, measured(1, 1.0), measured(2, 2.0))
+        with Database(tmp_path / "other.db") as other:
+            assert other.merge(database) == 2
+            other.doubt(other.best(WORKLOAD, TARGET))
+            assert database.best(WORKLOAD, TARGET).schedule == schedule(1)
+            assert database.merge(other) == 0
+            assert other.merge(database) == 0
+            for merged in (database, other):
+                assert [record.doubted for record in merged.records()] == [True, False]
+                assert merged.best(WORKLOAD, TARGET).schedule == schedule(2)
+
+    def test_merging_keeps_the_later_state_of_a_run(self, database, tmp_path):
+        database.begin_run(a_run())
+        with Database(tmp_path / "other.db") as other:
+            other.merge(database)
+            database.end_run("9af0", "trials")
+            other.merge(database)
+            assert list(other.runs()) == list(database.runs())
+            other.beat("9af0")
+            (alive,) = other.runs()
+            database.merge(other)
+            assert list(database.runs()) == [alive]
+
+    def test_stats(self, database):
+        assert database.stats().measurements == 0
+        self.put(database, measured(1, 1.0), failed(2), lost(3), failed(4))
+        self.put(database, measured(1, 1.0), target=replace(TARGET, threads=2))
+        database.begin_run(a_run())
+        found = database.stats()
+        assert (found.workloads, found.targets, found.pairs, found.runs) == (1, 2, 2, 1)
+        assert (found.measurements, found.failures, found.lost) == (5, 2, 1)
+        assert found.bytes > 10_000
+
+    def test_vacuum_changes_nothing_that_is_read(self, database):
+        self.put(database, *(measured(i, 1.0 + i) for i in range(9)))
+        before = list(database.records())
+        database.vacuum()
+        assert list(database.records()) == before
+        assert self.put(database, measured(9, 0.5)) == [True]
+        assert database.best(WORKLOAD, TARGET).schedule == schedule(9)
 
     # -- export and import -----------------------------------------------------------------
 
@@ -692,7 +748,7 @@ class DatabaseContract:
             ("", "not an export"),
             ('{"a": 1}\n', "not an export"),
             ("\x00\x01", "not an export"),
-            ('{"format":"tilewright-measurements","version":3}\n', "version 3; allowed: up to 2"),
+            ('{"format":"tilewright-measurements","version":4}\n', "version 4; allowed: up to 3"),
             ('{"format":"tilewright-measurements","version":true}\n', "version True; allowed"),
             ('{"format":"tilewright-measurements","version":-1}\n', "version -1; allowed"),
         ],
@@ -724,15 +780,3 @@ def write_many(location: str, first: int) -> None:
     with Database(location) as database:
         for number in range(first, first + 50):
             assert database.record(attempt(measured(number, 1.0)))
-
-
-def write_for_ever(location: str, first: int) -> None:
-    """Record attempts and say each on standard output once it is kept."""
-    with Database(location) as database:
-        while database.record(attempt(measured(first, 1.0))):
-            print(first, flush=True)
-            first += 1
-
-
-if __name__ == "__main__":
-    write_for_ever(sys.argv[1], int(sys.argv[2]))
