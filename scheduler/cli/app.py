@@ -11,9 +11,11 @@ import typer
 
 from scheduler.cli.bundle import bundle_command
 from scheduler.cli.data import export_command, import_command, list_command
+from scheduler.cli.db import app as db_app
 from scheduler.cli.doctor import doctor_command
 from scheduler.cli.model import evaluate_command, train_command
 from scheduler.cli.query import query_command
+from scheduler.cli.sessions import resume_command
 from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
 from scheduler.cli.tune import tune_command
@@ -64,6 +66,7 @@ def _tilewright(
 
 
 app.command("tune")(tune_command)
+app.command("resume")(resume_command)
 app.command("query")(query_command)
 app.command("verify")(verify_command)
 app.command("train")(train_command)
@@ -71,6 +74,7 @@ app.command("evaluate")(evaluate_command)
 app.command("export")(export_command)
 app.command("import")(import_command)
 app.command("list")(list_command)
+app.add_typer(db_app, name="db")
 app.command("doctor")(doctor_command)
 app.command("bundle")(bundle_command)
 

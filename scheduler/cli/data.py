@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scheduler.cli.options import DatabaseName
-from scheduler.cli.text import say
+from scheduler.cli.text import say, without_passwords
 from spaces.errors import InputError
+
+if TYPE_CHECKING:
+    from measure.database import Database
 
 
 def export_command(
@@ -35,16 +38,30 @@ def import_command(
         raise InputError(f"there is no file {file}")  # before a database is made
     with Database(db) as database:
         count = database.import_jsonl(file, say)
-    print(f"{count} new records in {db}")
+    print(f"{count} new records in {without_passwords(db)}")
 
 
-def list_command(db: DatabaseName = "tuning.db") -> None:
+def list_command(
+    db: DatabaseName = "tuning.db",
+    sessions: Annotated[
+        bool, typer.Option("--sessions", help="Print the jobs instead, the latest last.")
+    ] = False,
+) -> None:
     """Print what the database knows: each workload and target, and how fast the best is."""
     from measure.database import Database
-    from scheduler.cli.output import print_table, seconds
+    from scheduler.cli.sessions import print_sessions
 
     with Database(db, create=False) as database:
-        summaries = database.summaries()
+        if sessions:
+            print_sessions(database)
+        else:
+            _print_workloads(database)
+
+
+def _print_workloads(database: Database) -> None:
+    from scheduler.cli.output import print_table, seconds
+
+    summaries = database.summaries()
     columns = ("workload", "target", "#trials", "#failures", "#best", "#GFLOP/s")
     rows = []
     for summary in summaries:

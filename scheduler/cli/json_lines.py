@@ -15,12 +15,17 @@ class JsonLines:
     """``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the
     end, ``result``. Times are in seconds."""
 
-    def __init__(self, workload: Workload, target: Target) -> None:
-        self._workload, self._target = workload, target
+    def __init__(self, workload: Workload, target: Target, session: str) -> None:
+        self._workload, self._target, self._session = workload, target, session
         self._yardstick = Yardstick(workload)
 
     def __enter__(self) -> Self:
-        self._print(event="start", workload=self._workload.to_json(), target=self._target.to_json())
+        self._print(
+            event="start",
+            workload=self._workload.to_json(),
+            target=self._target.to_json(),
+            session=self._session,
+        )
         return self
 
     def __exit__(self, *error: object) -> None:

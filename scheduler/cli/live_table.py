@@ -21,8 +21,8 @@ REDRAWN_PER_SECOND = 2  # drawing takes time from the kernels that are being tim
 class LiveTable:
     """The state of a run, drawn again by a thread of its own, so that its clock never stops."""
 
-    def __init__(self, workload: Workload, target: Target) -> None:
-        self._workload, self._target = workload, target
+    def __init__(self, workload: Workload, target: Target, session: str) -> None:
+        self._workload, self._target, self._session = workload, target, session
         self._yardstick = Yardstick(workload)
         self._progress: Progress | None = None
         self._outcome: list[tuple[str, str]] = []
@@ -51,7 +51,7 @@ class LiveTable:
 
     def result(self, result: TuningResult) -> None:
         """Show what was found, in the place of where the run stands."""
-        self._outcome = outcome(result, self._yardstick)
+        self._outcome = outcome(result, self._yardstick, self._session)
 
     def _table(self) -> Table:
         if self._outcome:

@@ -12,6 +12,14 @@ import typer
 from spaces.operators import parameters_of, workload
 from spaces.workload import Workload
 
+
+class Format(StrEnum):
+    """How to print a result."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
 Operator = Annotated[str, typer.Argument(help="What to compute, such as matmul.")]
 Parameters = Annotated[
     list[str] | None,
@@ -31,13 +39,11 @@ ModelOption = Annotated[
     Path | None,
     typer.Option("--model", help="A model that tilewright train wrote, to rank schedules by."),
 ]
-
-
-class Format(StrEnum):
-    """How to print a result."""
-
-    TABLE = "table"
-    JSON = "json"
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="table: for people; json: each trial as a line of JSON.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for each trial.")]
 
 
 def parse_workload(operator: str, words: Sequence[str] | None) -> Workload:

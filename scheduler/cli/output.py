@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TextIO
 
@@ -73,6 +74,14 @@ def seconds(value: float) -> str:
 def clock(value: float) -> str:
     """Minutes and seconds."""
     return f"{int(value) // 60}:{int(value) % 60:02d}"
+
+
+def moment(value: float) -> str:
+    """Date and time here of a Unix time, or a dash where there was none."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(value))
+    except (OverflowError, ValueError, OSError):
+        return "-"
 
 
 def percent(value: float | None) -> str:

@@ -22,9 +22,14 @@ class PlainLines:
     """Few lines: none is rewritten. A thread says where the run stands when all was silent."""
 
     def __init__(
-        self, workload: Workload, target: Target, quiet: bool = False, verbose: bool = False
+        self,
+        workload: Workload,
+        target: Target,
+        session: str,
+        quiet: bool = False,
+        verbose: bool = False,
     ) -> None:
-        self._workload, self._target = workload, target
+        self._workload, self._target, self._session = workload, target, session
         self._quiet, self._verbose = quiet, verbose
         self._yardstick = Yardstick(workload)
         self._progress: Progress | None = None
@@ -36,7 +41,7 @@ class PlainLines:
         self._watch = threading.Thread(target=self._break_silence, daemon=True)
 
     def __enter__(self) -> Self:
-        self._say(f"tuning {self._workload} on {self._target.summary}")
+        self._say(f"tuning {self._workload} on {self._target.summary}; session {self._session}")
         if not self._quiet:
             self._watch.start()
         return self
@@ -74,7 +79,7 @@ class PlainLines:
         """Say what was found."""
         self._ended.set()
         if result.best is not None:
-            console().print(facts(outcome(result, self._yardstick)))
+            console().print(facts(outcome(result, self._yardstick, self._session)))
 
     def _gains(self, progress: Progress) -> bool:
         if progress.best is None or progress.best.score is None or progress.phase == "final":

@@ -38,7 +38,12 @@ class Display(Protocol):
 
 
 def display(
-    workload: Workload, target: Target, format: Format, quiet: bool = False, verbose: bool = False
+    workload: Workload,
+    target: Target,
+    session: str,
+    format: Format,
+    quiet: bool = False,
+    verbose: bool = False,
 ) -> Display:
     """The display for standard output as it is: a terminal, a file or a pipe.
 
@@ -47,17 +52,17 @@ def display(
     if format is Format.JSON:
         from scheduler.cli.json_lines import JsonLines
 
-        return JsonLines(workload, target)
+        return JsonLines(workload, target, session)
     if sys.stdout.isatty() and not quiet and not verbose:
         from scheduler.cli.live_table import LiveTable
 
-        return LiveTable(workload, target)
+        return LiveTable(workload, target, session)
     from scheduler.cli.plain_lines import PlainLines
 
-    return PlainLines(workload, target, quiet, verbose)
+    return PlainLines(workload, target, session, quiet, verbose)
 
 
-def outcome(result: TuningResult, yardstick: Yardstick) -> list[tuple[str, str]]:
+def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tuple[str, str]]:
     """What was found, as names and values."""
     best = result.best
     if best is None:
@@ -67,6 +72,7 @@ def outcome(result: TuningResult, yardstick: Yardstick) -> list[tuple[str, str]]
         ("schedule", str(best.schedule)),
         *figures(yardstick, best.score),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
+        ("session", session),
         ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
     ]
 

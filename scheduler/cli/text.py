@@ -9,7 +9,10 @@ import sys
 from scheduler.cli.streams import silence
 
 LONGEST = 800  # characters of a remark
-PASSWORD = re.compile(r"(://[^:@/\s]*):[^@/\s]*@")
+PASSWORDS = (
+    re.compile(r"(://[^:@/\s]*:)[^@\s]*(@)"),
+    re.compile(r"([?&](?:ssl)?password=)[^&\s']*()"),
+)
 
 
 def plain(text: str) -> str:
@@ -36,7 +39,13 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
+def without_passwords(text: str) -> str:
+    """``text`` with the passwords of URLs in it left out."""
+    for password in PASSWORDS:
+        text = password.sub(r"\1***\2", text)
+    return text
+
+
 def command_line() -> str:
     """What the user typed, without the passwords of URLs."""
-    typed = shlex.join(["tilewright", *sys.argv[1:]])
-    return PASSWORD.sub(r"\1:***@", typed)
+    return without_passwords(shlex.join(["tilewright", *sys.argv[1:]]))

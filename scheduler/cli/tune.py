@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,17 +15,21 @@ import typer
 from scheduler.cli.options import (
     DatabaseName,
     Format,
+    FormatOption,
     ModelOption,
     Operator,
     Parameters,
+    Quiet,
     TargetName,
     Threads,
+    Verbose,
     parse_workload,
 )
 from scheduler.cli.text import command_line, say
 from scheduler.interrupt import exit_code
 from spaces.checks import positive
-from spaces.target import detect_target
+from spaces.target import Target, detect_target
+from spaces.workload import Workload
 
 if TYPE_CHECKING:
     from costmodel.interfaces import CostModel
@@ -45,13 +52,9 @@ def tune_command(
     db: DatabaseName = "tuning.db",
     seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
     model: ModelOption = None,
-    format: Annotated[
-        Format, typer.Option(help="table: for people; json: each trial as a line of JSON.")
-    ] = Format.TABLE,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Print a line for each trial.")
-    ] = False,
+    format: FormatOption = Format.TABLE,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> None:
     """Search for the fastest schedule, and keep every result in the database.
 
@@ -66,61 +69,91 @@ def tune_command(
     workload = parse_workload(operator, parameters)
     machine = detect_target(target, threads)
     positive("--seconds", seconds)
+    session = secrets.token_hex(4)
+    request = Request(workload, machine, trials, seconds, patience, seed, session)
+    raise typer.Exit(carry_out(request, db, model, format, quiet, verbose, began))
 
+
+@dataclass(frozen=True)
+class Request:
+    """What to tune, how long and in which session; see :meth:`scheduler.tuner.Tuner.run`."""
+
+    workload: Workload
+    target: Target
+    trials: int
+    seconds: float
+    patience: int | None
+    seed: int
+    session: str
+
+
+def carry_out(
+    request: Request,
+    db: str,
+    model: Path | None,
+    format: Format,
+    quiet: bool,
+    verbose: bool,
+    began: float | None = None,
+) -> int:
+    """Tune on this machine, and show how it goes; the exit code."""
     from scheduler.cli.progress import display
     from scheduler.limits import check_memory
     from scheduler.opening import as_model
     from spaces.registry import space_for
 
-    check_memory(workload, machine)
-    space = space_for(workload, machine)  # says what is wrong before anything is measured or made
+    check_memory(request.workload, request.target)
+    space = space_for(request.workload, request.target)  # says what is wrong before anything begins
     prior = None if model is None else as_model(model)
-    show = display(workload, machine, format, quiet, verbose)
-    with _tuner(space, db, show, seconds, seed=seed, model=prior) as tuner:
-        result = tuner.run(trials, seconds, patience, show.progress, began)
+    session = request.session
+    show = display(request.workload, request.target, session, format, quiet, verbose)
+    with _tuner(request, space, db, show, prior) as tuner:
+        result = tuner.run(request.trials, request.seconds, request.patience, show.progress, began)
         show.result(result)
-    words, code = _ending(result)
+    words, code = _ending(result, session)
     if words:
         say(words)
-    raise typer.Exit(code)
+    return code
 
 
 @contextmanager
 def _tuner(
-    space: Space, db: str, show: Display, seconds: float, seed: int, model: CostModel | None
+    request: Request, space: Space, db: str, show: Display, model: CostModel | None
 ) -> Iterator[Tuner]:
     """A tuner with an executor of this machine and the database; ``show`` has been told what the
-    run of so many ``seconds`` is compared with. All are closed at the end."""
+    run is compared with. All are closed at the end."""
     from measure.database import Database
     from scheduler.defaults import local_executor
     from scheduler.tuner import Tuner
     from scheduler.yardstick import SHARE, measure_yardstick
 
-    workload, machine = space.workload, space.target
+    workload, machine = request.workload, request.target
     with closing(local_executor(machine)) as executor, Database(db) as database, show:
-        yardstick = measure_yardstick(workload, machine, SHARE * seconds)
+        yardstick = measure_yardstick(workload, machine, SHARE * request.seconds)
         show.compare_with(yardstick)
         yield Tuner(
             workload,
             machine,
             database,
             executor,
-            seed=seed,
+            seed=request.seed,
             space=space,
+            session=request.session,
             model=model,
             command=command_line(),
             yardstick=yardstick,
         )
 
 
-def _ending(result: TuningResult) -> tuple[str, int]:
+def _ending(result: TuningResult, session: str) -> tuple[str, int]:
     """What there is to say of how a run ended, if anything, and the exit code."""
     from scheduler.progress import Stop
 
     failures = ", ".join(f"{count} {kind}" for kind, count in result.failures.items())
     if result.stopped is Stop.INTERRUPTED:
         none = f" before any kernel was right ({failures or 'none ran'})"
-        return f"interrupted{'; this is the best so far' if result.best else none}", exit_code()
+        words = "; this is the best so far" if result.best else none
+        return f"interrupted{words}; to go on: tilewright resume {session}", exit_code()
     if result.stopped is Stop.MACHINE or (result.best is None and result.lacking):
         lost = f"{result.lost} attempts lost"
         return f"this machine failed, not the kernels: {result.lacking} ({lost})", 1

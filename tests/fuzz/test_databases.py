@@ -82,6 +82,10 @@ def test_a_damaged_database_harms_nobody(ground, place, survive, count):
             command("query", *WORDS, "--db", "x.db")
             command("export", "x.jsonl", "--db", "x.db")
             command("import", str(ground.export), "--db", "x.db")
+            command("list", "--sessions", "--db", "x.db")
+            command("db", "stats", "--db", "x.db")
+            command("db", "merge", "x.db", "--into", "y.db")
+            command("db", "vacuum", "--db", "x.db")
             if rng.random() < 0.4:
                 command("train", "--db", "x.db", "--out", "x.json")
             if rng.random() < 0.1:

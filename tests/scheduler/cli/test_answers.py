@@ -118,6 +118,20 @@ def test_import_reports_a_torn_line(tuned, tmp_path, capsys):
     assert "is torn and was left out" in capsys.readouterr().err
 
 
+def test_databases_are_merged_measured_and_vacuumed(tuned, tmp_path, capsys):
+    path, other, log = str(tuned[0]), str(tmp_path / "other.db"), str(tmp_path / "log.jsonl")
+    count = ask(capsys, "export", "--db", path, log).split()[0]
+    assert ask(capsys, "db", "merge", path, path, "--into", other).splitlines() == [
+        f"{count} new records of {path}",
+        f"0 new records of {path}",
+    ]
+    stats = ask(capsys, "db", "stats", "--db", other)
+    assert f"{count}, 0 failed, 0 lost" in stats
+    assert "2 on 1 targets, 2 pairs" in stats
+    assert "MiB before, " in ask(capsys, "db", "vacuum", "--db", other)
+    assert ask(capsys, "list", "--db", other) == ask(capsys, "list", "--db", path)
+
+
 def test_train_and_evaluate(tuned, tmp_path, capsys):
     model = tmp_path / "model.json"
     assert "32 schedules of 2 workloads" in ask(

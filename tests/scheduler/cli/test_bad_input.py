@@ -71,6 +71,13 @@ def test_bad_requests(here, capsys, command, words, says):
         (("train", "--db", "notes.txt"), "notes.txt cannot be used"),
         (("evaluate", "missing.json", "--db", "missing.db"), "missing"),
         (("doctor", "--threads", "100000"), "threads=100000"),
+        (("db", "stats", "--db", "missing.db"), "no database at missing.db"),
+        (("db", "vacuum", "--db", "notes.txt"), "notes.txt cannot be used"),
+        (("db", "merge", "missing.db", "--into", "new.db"), "no database at missing.db"),
+        (("db", "merge", "notes.txt", "--into", "new.db"), "notes.txt cannot be used"),
+        (("db", "merge", "--into", "new.db"), "Missing argument"),
+        (("db", "merge", "notes.txt"), "Missing option '--into'"),
+        (("db", "dance"), "dance"),
         (("dance",), "dance"),
     ],
 )

@@ -18,6 +18,11 @@ from scheduler.cli.text import command_line
             ["--db", "postgresql://me:se:cret@host/db"],
             "tilewright --db postgresql://me:***@host/db",
         ),
+        (
+            ["--db", "postgresql://me:a/b:c'd@host:5432/db?sslmode=require&password=secret&x=1"],
+            "tilewright --db 'postgresql://me:***@host:5432/db?sslmode=require&password=***&x=1'",
+        ),
+        (["--address", "ray://host:10001"], "tilewright --address ray://host:10001"),
         (["--db", "postgresql://me@host/db"], "tilewright --db postgresql://me@host/db"),
     ],
 )

@@ -117,7 +117,7 @@ def test_a_quiet_run_prints_its_result_alone(tmp_path, capsys):
 def test_silence_is_broken(monkeypatch, capsys):
     monkeypatch.setattr(plain_lines, "SILENCE_SECONDS", 0.05)
     work = workload("matmul", m=64, n=64, k=64)
-    with PlainLines(work, detect_target("cpu")) as lines:
+    with PlainLines(work, detect_target("cpu"), "5f2c91ab") as lines:
         while "measuring the peak of this machine" not in (said := capsys.readouterr().out):
             time.sleep(0.01)
         schedule = Schedule("contraction", ())
@@ -138,7 +138,8 @@ def test_interrupted_tuning_ends_with_the_best_so_far(tmp_path):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert err == "tilewright: interrupted; this is the best so far\n"
+    words = "tilewright: interrupted; this is the best so far; to go on: tilewright resume"
+    assert re.fullmatch(rf"{words} [0-9a-f]{{8}}\n", err)
     result = json.loads(out.splitlines()[-1])
     assert (result["event"], result["stopped"]) == ("result", "interrupted")
     assert result["best"]["latency_s"] <= first["latency_s"]

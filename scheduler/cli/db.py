@@ -1,0 +1,76 @@
+"""``tilewright db``: what a database needs now and then."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from scheduler.cli.options import DatabaseName
+from scheduler.cli.text import say, without_passwords
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _db() -> None:
+    """Look after a tuning database: its size, its unused room, merging others into it."""
+
+
+@app.command("stats")
+def stats_command(db: DatabaseName = "tuning.db") -> None:
+    """Print how much there is of everything, and how large it is on disk."""
+    from measure.database import Database
+    from scheduler.cli.output import console, facts
+
+    with Database(db, create=False) as database:
+        found = database.stats()
+    rows = [
+        ("measurements", f"{found.measurements}, {found.failures} failed, {found.lost} lost"),
+        ("workloads", f"{found.workloads} on {found.targets} targets, {found.pairs} pairs"),
+        ("runs", str(found.runs)),
+        ("size", _mib(found.bytes)),
+        ("schema", found.schema),
+    ]
+    console().print(facts(rows))
+
+
+@app.command("vacuum")
+def vacuum_command(db: DatabaseName = "tuning.db") -> None:
+    """Give room that nothing uses back to the disk, beside jobs that go on."""
+    from measure.database import Database
+
+    with Database(db, create=False) as database:
+        before = database.stats().bytes
+        database.vacuum()
+        after = database.stats().bytes
+    print(f"{_mib(before)} before, {_mib(after)} now")
+
+
+@app.command("merge")
+def merge_command(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="SOURCE...", help="Databases: files or URLs.")
+    ],
+    into: Annotated[str, typer.Option("--into", help="The one that gets all; made if missing.")],
+) -> None:
+    """Add all runs and records of some databases to another; merged twice, they are there once.
+
+    \b
+    Example:
+      tilewright db merge laptop.db gpu-host.db --into postgresql://me@server/tuning
+    """
+    from measure.database import Database
+
+    with ExitStack() as stack:  # all can be read, or else nothing is made
+        opened = [
+            stack.enter_context(Database(source, create=False, report=say)) for source in sources
+        ]
+        database = stack.enter_context(Database(into))
+        for source, found in zip(sources, opened, strict=True):
+            print(f"{database.merge(found)} new records of {without_passwords(source)}")
+
+
+def _mib(size: int) -> str:
+    return f"{size / 2**20:.1f} MiB"

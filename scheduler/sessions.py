@@ -1,0 +1,142 @@
+"""Jobs as the database knows them: which run, which ended or were lost, and what those left undone.
+
+A job's runs share the name of its session, one run for each workload and target; a run by itself is
+a session under its own key. What is left of a run follows from what it was told and what is
+recorded of it. The command that was typed is shown to people, and never run again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from scheduler.progress import Stop
+from scheduler.run_log import HEARTBEAT
+from spaces.checks import positive, whole
+from spaces.errors import InputError, shown
+from spaces.target import Target, detect_target
+
+if TYPE_CHECKING:
+    from measure.database import Database
+    from measure.run import Run
+
+LOST_AFTER = 6 * HEARTBEAT
+"""Seconds without a sign of life after which a job is taken for lost."""
+
+DONE = {Stop.TRIALS, Stop.SECONDS, Stop.PATIENCE, Stop.EXHAUSTED}
+"""Reasons of runs that came to their end."""
+
+
+class State(StrEnum):
+    """What became of a job."""
+
+    RUNNING = "running"
+    LOST = "lost"  # it did not end, and gives no sign of life
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A job: its runs, of each workload and target the latest. Times are Unix times."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+    @property
+    def started_at(self) -> float:
+        """When the first of them began."""
+        return min(run.started_at for run in self.runs)
+
+    @property
+    def heartbeat(self) -> float:
+        """When one of them was last known to live."""
+        return max(run.heartbeat for run in self.runs)
+
+    @property
+    def reasons(self) -> str:
+        """Why those that ended did."""
+        return ", ".join(dict.fromkeys(run.reason for run in self.runs if run.reason))
+
+    def state(self, now: float) -> State:
+        """What became of it by the time ``now``."""
+        open = [run for run in self.runs if run.ended_at is None]
+        if not open:
+            return State.ENDED
+        alive = any(now - run.heartbeat < LOST_AFTER for run in open)
+        return State.RUNNING if alive else State.LOST
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a run left undone: so many trials in so many seconds."""
+
+    run: Run
+    trials: int
+    seconds: float
+    patience: int | None
+
+
+def sessions(database: Database) -> list[Session]:
+    """All sessions of a database, the oldest first."""
+    runs: dict[str, list[Run]] = {}
+    for run in database.runs():
+        runs.setdefault(run.session or run.key, []).append(run)
+    return [_session(name, members) for name, members in runs.items()]
+
+
+def rests(database: Database, name: str) -> list[Rest]:
+    """What the session called ``name`` left undone.
+
+    :class:`InputError` if there is none of that name, it runs or came to its end, or nothing is
+    left of its budget.
+    """
+    runs = list(database.runs(name)) if name else []
+    if not runs:
+        raise InputError(f"there is no session {shown(name)}; see tilewright list --sessions")
+    session, now = _session(name, runs), time.time()
+    if session.state(now) is State.RUNNING:
+        ago = f"{max(0.0, now - session.heartbeat):.0f} s ago"
+        raise InputError(f"session {name} is running: its last sign of life was {ago}")
+    undone = [run for run in session.runs if run.reason not in DONE]
+    if not undone:
+        raise InputError(f"session {name} has come to its end ({session.reasons})")
+    found = [rest for rest in (_rest(database, run) for run in undone) if rest is not None]
+    if not found:
+        raise InputError(f"session {name} has used up its trials or seconds")
+    return found
+
+
+def target_here(run: Run) -> Target:
+    """The target of a run, which must be this machine; :class:`InputError` if it is not."""
+    target = run.target
+    here = detect_target(target.kind, getattr(target, "threads", None))
+    if here.fingerprint != target.fingerprint:
+        raise InputError(
+            f"{run.workload} was tuned on {target.summary}, and this is {here.summary}: resume it "
+            "where it was, or tune it anew"
+        )
+    return here
+
+
+def _session(name: str, runs: Iterable[Run]) -> Session:
+    latest = {(run.workload.key, run.target.fingerprint): run for run in runs}
+    return Session(name, tuple(latest.values()))
+
+
+def _rest(database: Database, run: Run) -> Rest | None:
+    """None if less than a trial or a second is left."""
+    told = run.configuration
+    patience = told.get("patience")
+    try:
+        whole("seed", run.seed, 0)
+        trials = whole("trials", told.get("trials"), 1)
+        seconds = positive("seconds", told.get("seconds"))
+        patience = None if patience is None else whole("patience", patience, 1)
+    except InputError as error:
+        raise InputError(f"run {run.key} cannot be resumed: {error}") from None
+    trials -= database.trials_of_run(run.key)
+    seconds -= run.heartbeat - run.started_at
+    return Rest(run, trials, seconds, patience) if trials >= 1 and seconds >= 1 else None

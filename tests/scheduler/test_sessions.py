@@ -1,0 +1,129 @@
+"""What became of jobs, and what is left of them, by what the database says."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from measure.database import Database
+from measure.run import Run
+from scheduler.sessions import LOST_AFTER, State, rests, sessions, target_here
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.target import detect_target
+from tests.contracts.database import TARGET, WORKLOAD, a_run, attempt, lost, measured
+
+OTHER = workload("matmul", m=8, n=8, k=8)
+BUDGET = {"trials": 16, "seconds": 60.0, "patience": 9}
+
+
+@pytest.fixture
+def database(tmp_path):
+    with Database(tmp_path / "tuning.db") as database:
+        yield database
+
+
+def begun(key: str, ago: float, beat: float | None = None, **more) -> Run:
+    """A run that began so many seconds ago, and lived until ``beat`` seconds ago."""
+    now = time.time()
+    heartbeat = now - (ago if beat is None else beat)
+    run = a_run(key, started_at=now - ago, heartbeat=heartbeat)
+    return replace(run, configuration=BUDGET, **more)
+
+
+def test_what_became_of_jobs(database):
+    for key, beat in (("alive", 1.0), ("dead", LOST_AFTER + 1), ("done", 900.0)):
+        database.begin_run(begun(key, 1000.0, beat, session=key))
+    database.end_run("done", "patience")
+    database.begin_run(begun("alone", 1000.0, session=""))
+    now = time.time()
+    found = {session.name: session for session in sessions(database)}
+    assert {name: session.state(now) for name, session in found.items()} == {
+        "alive": State.RUNNING,
+        "dead": State.LOST,
+        "done": State.ENDED,
+        "alone": State.LOST,
+    }
+    assert found["done"].reasons == "patience"
+
+
+def test_a_job_of_several_workloads_lives_as_long_as_one_of_them(database):
+    database.begin_run(begun("one", 100.0, 99.0))
+    database.begin_run(begun("two", 50.0, 1.0, workload=OTHER))
+    (session,) = sessions(database)
+    assert [run.workload for run in session.runs] == [WORKLOAD, OTHER]
+    assert session.state(time.time()) is State.RUNNING
+    assert (session.heartbeat, session.started_at) == (
+        session.runs[1].heartbeat,
+        session.runs[0].started_at,
+    )
+    database.end_run("two", "trials")
+    (session,) = sessions(database)
+    assert session.state(time.time()) is State.LOST
+
+
+def test_what_a_lost_job_left_undone(database):
+    run = begun("lost", 100.0, 80.0)
+    database.begin_run(run)
+    database.begin_run(begun("done", 100.0, workload=OTHER))
+    database.end_run("done", "seconds")
+    records = [attempt(m) for m in (measured(1, 1.0), measured(2, 1.0), lost(3))]
+    final = attempt(measured(2, 1.0, "final"))
+    database.record_all([replace(record, run="lost") for record in (*records, final)])
+    age(database, "lost", run.started_at + 20.0)
+    (rest,) = rests(database, "nightly")
+    assert (rest.run.key, rest.trials, rest.patience) == ("lost", 14, 9)
+    assert rest.seconds == pytest.approx(40.0)
+
+
+def age(database: Database, key: str, heartbeat: float) -> None:
+    """Set back when a run was heard of last."""
+    with database._transaction(writes=True) as connection:
+        sql = "UPDATE runs SET heartbeat = ? WHERE key = ?"
+        connection.exec_driver_sql(sql, (heartbeat, key))
+
+
+def test_the_latest_run_of_a_workload_says_what_is_left(database):
+    database.begin_run(begun("first", 1000.0, 990.0))
+    second = begun("second", 500.0, 490.0)
+    database.begin_run(replace(second, configuration=BUDGET | {"trials": 5, "seconds": 30.0}))
+    (rest,) = rests(database, "nightly")
+    assert (rest.run.key, rest.trials) == ("second", 5)
+    assert rest.seconds == pytest.approx(20.0)
+    database.end_run("second", "interrupted")
+    age(database, "second", second.started_at + 29.5)
+    with pytest.raises(InputError, match="nightly has used up its trials or seconds"):
+        rests(database, "nightly")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"heartbeat": time.time() + 1e6}, "nightly is running: its last sign of life"),
+        ({"ended_at": 1.0, "reason": "trials"}, r"nightly has come to its end \(trials\)"),
+        ({"configuration": {}}, "run 9af0 cannot be resumed: trials=None is no whole number"),
+        ({"configuration": BUDGET | {"seconds": "long"}}, "seconds='long' is no number"),
+        ({"configuration": BUDGET | {"trials": 10**12, "patience": 0}}, "patience=0 is out of"),
+        ({"seed": -1}, "seed=-1 is out of range"),
+    ],
+)
+def test_what_cannot_be_resumed_is_said_in_a_sentence(database, change, says):
+    run = replace(begun("9af0", 1000.0, 990.0), **change)
+    database.begin_run(run)
+    with pytest.raises(InputError, match=says):
+        rests(database, "nightly")
+
+
+def test_a_session_that_nobody_knows(database):
+    for name in ("nightly", "", "'; DROP TABLE runs", "\x1b"):
+        with pytest.raises(InputError, match=r"there is no session .*; see tilewright list"):
+            rests(database, name)
+
+
+def test_a_job_of_another_machine_is_not_resumed_here():
+    with pytest.raises(InputError, match="was tuned on cpu Example CPU"):
+        target_here(a_run())
+    here = detect_target("cpu")
+    assert target_here(replace(a_run(), target=here)) == here != TARGET
