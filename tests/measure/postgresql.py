@@ -9,11 +9,13 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+
+import psutil
 
 START_SECONDS = 60
 USER = "tilewright"
@@ -39,11 +41,37 @@ def _version(path: Path) -> int:
 
 @dataclass
 class Server:
-    """A running server; it listens at a socket in its own folder and nowhere else."""
+    """A server at a socket in its own folder; elsewhere only if its settings say so."""
 
     binaries: Path
     folder: Path
+    settings: Sequence[str] = ("listen_addresses=", "fsync=off")
     _numbers: Iterator[int] = field(default_factory=count)
+    _running: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it on what is in its folder, and wait until it answers."""
+        command = [self.binaries / "postgres", "-D", self.folder / "data"]
+        for setting in (f"unix_socket_directories={self.folder}", *self.settings):
+            command += ["-c", setting]
+        with open(self.folder / "log", "ab") as log:
+            self._running = subprocess.Popen(command, stdout=log, stderr=log, **_user(self.folder))
+        self._await()
+
+    def stop(self) -> None:
+        """End it at once: nothing of it is needed again."""
+        assert self._running is not None
+        self._running.send_signal(signal.SIGQUIT)
+        self._running.wait()
+
+    def kill(self) -> None:
+        """SIGKILL to each of its processes."""
+        assert self._running is not None
+        parent = psutil.Process(self._running.pid)
+        parent.suspend()  # or it would start others
+        for process in (*parent.children(recursive=True), parent):
+            process.kill()
+        self._running.wait()
 
     def new_database(self, encoding: str = "UTF8") -> str:
         """The URL of a new empty database."""
@@ -54,8 +82,8 @@ class Server:
         )
         return self.url(name)
 
-    def url(self, name: str) -> str:
-        return f"postgresql+psycopg://{USER}@/{name}?host={self.folder}"
+    def url(self, name: str, user: str = USER) -> str:
+        return f"postgresql+psycopg://{user}@/{name}?host={self.folder}"
 
     def execute(self, statement: str, name: str = "postgres") -> None:
         import psycopg
@@ -64,45 +92,50 @@ class Server:
         with psycopg.connect(**at, autocommit=True) as connection:
             connection.execute(statement)
 
+    def ask_for_password(self, user: str) -> None:
+        """From now on ``user`` has to give one."""
+        rules = self.folder / "data/pg_hba.conf"
+        rules.write_text(f"local all {user} scram-sha-256\n{rules.read_text()}")
+        self.execute("SELECT pg_reload_conf()")
+
+    def _await(self) -> None:
+        import psycopg
+
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                return self.execute("SELECT 1")
+            except psycopg.OperationalError:
+                if self._running.poll() is not None or time.monotonic() > deadline:
+                    log = (self.folder / "log").read_text()
+                    raise RuntimeError(f"the PostgreSQL server does not start: {log}") from None
+                time.sleep(0.05)
+
 
 @contextmanager
-def server(binaries: Path) -> Iterator[Server]:
+def server(binaries: Path, settings: Sequence[str] = Server.settings) -> Iterator[Server]:
     """A server as long as the block lasts. It refuses to run as root, so root lends it a user."""
     folder = Path(tempfile.mkdtemp(prefix="tw-postgres-"))  # socket paths are short
-    as_user: dict[str, object] = {"cwd": folder}
     if os.geteuid() == 0:
         nobody = pwd.getpwnam("nobody")
         os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-        as_user |= {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
     try:
         options = ["--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]
         command = [binaries / "initdb", "-D", folder / "data", "-U", USER, *options]
-        subprocess.run(command, check=True, capture_output=True, **as_user)
-        settings = ["listen_addresses=", f"unix_socket_directories={folder}", "fsync=off"]
-        command = [binaries / "postgres", "-D", folder / "data"]
-        command += [word for setting in settings for word in ("-c", setting)]
-        with open(folder / "log", "wb") as log:
-            running = subprocess.Popen(command, stdout=log, stderr=log, **as_user)
+        subprocess.run(command, check=True, capture_output=True, **_user(folder))
+        made = Server(binaries, folder, settings)
+        made.start()
         try:
-            found = Server(binaries, folder)
-            _await(found, running)
-            yield found
+            yield made
         finally:
-            running.send_signal(signal.SIGQUIT)  # at once: nothing of it is needed again
-            running.wait()
+            made.stop()
     finally:
         shutil.rmtree(folder)
 
 
-def _await(server: Server, running: subprocess.Popen[bytes]) -> None:
-    import psycopg
-
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        try:
-            return server.execute("SELECT 1")
-        except psycopg.OperationalError:
-            if running.poll() is not None or time.monotonic() > deadline:
-                log = (server.folder / "log").read_text()
-                raise RuntimeError(f"the PostgreSQL server does not start: {log}") from None
-            time.sleep(0.05)
+def _user(folder: Path) -> dict[str, object]:
+    """The owner of the folder, as who its programs run."""
+    if os.geteuid() != 0:
+        return {"cwd": folder}
+    owner = folder.stat()
+    return {"cwd": folder, "user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}

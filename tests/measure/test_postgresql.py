@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import re
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,26 +16,25 @@ from sqlalchemy import MetaData, Table, create_engine, make_url, text
 
 import measure
 from measure.database import Database
-from measure.queries import rankings
+from measure.queries import RANKINGS
 from measure.schema import HEAD, VERSION_TABLE, metadata
+from scheduler.best import best
+from scheduler.cli.app import run
 from spaces.errors import InputError
-from tests.contracts.database import TARGET, WORKLOAD, DatabaseContract, attempt, measured
-from tests.measure import postgresql
+from spaces.operators import workload
+from tests.contracts.database import (
+    TARGET,
+    WORKLOAD,
+    DatabaseContract,
+    a_run,
+    attempt,
+    lost,
+    measured,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
+ROOT = Path(__file__).parents[2]
 MIGRATIONS = Path(measure.__file__).parent / "migrations"
-
-
-@pytest.fixture(scope="module")
-def server():
-    binaries = postgresql.binaries()
-    if binaries is None:
-        reason = "no PostgreSQL server here: neither on the path nor where Debian has it"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with postgresql.server(binaries) as running:
-        yield running
 
 
 @pytest.fixture
@@ -63,38 +63,53 @@ def name_of(location: str) -> str:
     return str(make_url(location).database)
 
 
-def make_old(location: str) -> list[int]:
-    """The golden database of schema 0001, here; the ids of its measurements."""
+TABLES = {
+    "0001": ("workloads", "targets", "measurements"),
+    "0002": ("workloads", "targets", "pairs", "runs", "measurements"),
+}
+
+
+def make_old(location: str, version: str) -> list[int]:
+    """The golden database of an earlier schema, here; the ids of its measurements."""
     with sqlite3.connect(":memory:") as golden, create_engine(location).begin() as connection:
-        golden.executescript((GOLDEN / "schema_0001.sql").read_text())
+        golden.executescript((GOLDEN / f"schema_{version}.sql").read_text())
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
         config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        for name in ("workloads", "targets", "measurements"):
+        command.upgrade(config, version)
+        for name in TABLES[version]:
             table = Table(name, MetaData(), autoload_with=connection)
             rows = golden.execute(f"SELECT * FROM {name} ORDER BY id")
             columns = [column[0] for column in rows.description]
             rows = [dict(zip(columns, row, strict=True)) for row in rows]
             connection.execute(table.insert(), rows)
+            last = {"table": name, "last": rows[-1]["id"]}
+            connection.execute(text(COUNT_ON), last)
         return [row["id"] for row in rows]
 
 
-def test_a_database_of_schema_0001_is_migrated(location):
-    before = make_old(location)
+COUNT_ON = "SELECT setval(pg_get_serial_sequence(:table, 'id'), :last)"
+
+
+@pytest.mark.parametrize("version", TABLES)
+def test_a_database_of_an_earlier_schema_is_migrated(location, version):
+    before = make_old(location, version)
     with Database(location) as database:
         records = list(database.records())
         assert [record.id for record in records] == before
         assert database.record(attempt(measured(1, 1.0)))
         *_, newest = database.records()
         assert newest.id > before[-1]
+        assert len(list(database.runs())) == (0 if version == "0001" else 3)
         assert {s.lost > 0 for s in database.summaries()} == {True, False}
 
 
 def test_best_known_is_one_indexed_query(location):
     with Database(location) as database:
         database.record_all([attempt(measured(i, 1.0 + i, at=i)) for i in range(2000)])
-        statement = rankings(WORKLOAD, TARGET)[0].limit(1).compile(dialect=database._engine.dialect)
+        keys = {"workload": WORKLOAD.key, "target": TARGET.fingerprint}
+        asked = RANKINGS[0].params(**keys, limit=1, offset=0)
+        statement = asked.compile(dialect=database._engine.dialect)
         with database._transaction(writes=True) as connection:
             connection.execute(text("ANALYZE"))
         with database._transaction() as connection:
@@ -134,26 +149,139 @@ def test_a_foreign_database_is_refused(server, location):
 
 
 def test_a_server_that_is_not_there_is_said_without_the_password(tmp_path):
-    location = f"postgresql://somebody:secret@/x?host={tmp_path}"
-    with pytest.raises(InputError, match="cannot be used") as refused:
-        Database(location)
-    assert "secret" not in str(refused.value)
-    assert "\n" not in str(refused.value)
+    for location in (
+        f"postgresql://somebody:secret@/x?host={tmp_path}",
+        f"postgresql://somebody@/x?host={tmp_path}&password=secret",
+    ):
+        with pytest.raises(InputError, match=r"cannot be used: connection .* failed: ") as refused:
+            Database(location)
+        assert "secret" not in str(refused.value)
+        assert "\n" not in str(refused.value)
 
 
-def test_a_role_that_may_only_read_can_read(server, location):
+def test_a_server_that_refuses_says_why_without_the_password(server, location):
+    name = name_of(location)
+    server.execute("CREATE ROLE guarded LOGIN PASSWORD 'right'; CREATE ROLE crowded LOGIN")
+    server.execute("CREATE ROLE barred; ALTER ROLE crowded CONNECTION LIMIT 0")
+    server.ask_for_password("guarded")
+    for user, database, says in (
+        ("guarded:secret", name, 'password authentication failed for user "guarded"'),
+        ("guarded", name, "password"),
+        ("crowded", name, 'too many connections for role "crowded"'),
+        ("barred", name, 'role "barred" is not permitted to log in'),
+        ("nobody", name, 'role "nobody" does not exist'),
+        ("guarded:right", "missing", 'database "missing" does not exist'),
+        ("guarded:right", name, "permission denied for schema public"),
+    ):
+        with pytest.raises(InputError, match=re.escape(says)) as refused:
+            Database(server.url(database, user))
+        assert not re.search(r"secret|right|\n", str(refused.value))
+
+
+# -- roles ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def roles(server, location):
+    """URLs of a database for who may read and who may append, by the statements of the README."""
+    Database(location).close()
+    (statements,) = re.findall("```sql\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    name = name_of(location)
+    for role in ("readers", "jobs"):
+        statements = re.sub(rf"\b{role}\b", f"{role}_of_{name}", statements)
+    server.execute(statements, name)
+    for user, role in (("reader", "readers"), ("job", "jobs")):
+        server.execute(f"CREATE ROLE {user}_of_{name} LOGIN IN ROLE {role}_of_{name}")
+    return tuple(server.url(name, f"{user}_of_{name}") for user in ("reader", "job"))
+
+
+def test_a_role_that_may_only_append_suffices_for_a_job(roles, location):
+    _, job = roles
+    with Database(job) as database:
+        database.begin_run(a_run())
+        database.begin_run(a_run(heartbeat=9.0))
+        record = replace(attempt(measured(1, 1.0)), run="9af0")
+        assert database.record_all([record, attempt(measured(2, 2.0)), attempt(lost(3))]) == 3
+        database.beat("9af0")
+        database.doubt(record)
+        database.end_run("9af0", "trials")
+        assert database.trials(WORKLOAD, TARGET) == 2
+    with Database(location) as database:
+        assert [record.doubted for record in database.records()] == [True, False, False]
+        assert [run.reason for run in database.runs()] == ["trials"]
+
+
+def test_a_role_that_may_only_read_suffices_for_all_that_is_asked(roles, location, tmp_path):
+    reader, _ = roles
+    near = workload("matmul", m=64, n=96, k=64, epilogue="relu(x + bias[n])")
+    with Database(location) as database:
+        database.begin_run(a_run())
+        database.record_all([attempt(measured(1, 1.0)), attempt(measured(2, 2.0), near)])
+    with Database(reader, create=False) as database:
+        assert database.best(WORKLOAD, TARGET).measurement.score == 1.0
+        assert [record.workload for record in database.nearest(WORKLOAD, TARGET)] == [near]
+        assert len(list(database.records())) == len(database.summaries()) == 2
+        assert (database.trials(near, TARGET), len(list(database.runs()))) == (1, 1)
+        assert database.export_jsonl(tmp_path / "all.jsonl") == 2
+        assert database.stats().measurements == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda database: database.record(attempt(measured(2, 1.0))),
+        lambda database: database.doubt(attempt(measured(1, 1.0))),
+        lambda database: database.begin_run(a_run()),
+        lambda database: database.vacuum(),
+    ],
+)
+def test_a_role_that_may_only_read_can_change_nothing(roles, location, change):
+    reader, _ = roles
     with Database(location) as database:
         database.record(attempt(measured(1, 1.0)))
-    name = name_of(location)
-    role = f"reader_of_{name}"
-    server.execute(
-        f"CREATE ROLE {role} LOGIN; GRANT SELECT ON ALL TABLES IN SCHEMA public TO {role}", name
-    )
-    with Database(location.replace(postgresql.USER, role), create=False) as database:
-        assert database.best(WORKLOAD, TARGET).measurement.score == 1.0
-        assert len(list(database.records())) == len(database.summaries()) == 1
-        with pytest.raises(InputError, match="permission denied"):
-            database.record(attempt(measured(2, 1.0)))
+    with Database(reader, create=False) as database:
+        with pytest.raises(InputError, match=r"permission denied|owner can vacuum"):
+            change(database)
+        (record,) = database.records()
+    assert not record.doubted
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM measurements",
+        "UPDATE measurements SET score = 1e-9",
+        "UPDATE runs SET command = ''",
+        "UPDATE workloads SET description = '{}'",
+        "INSERT INTO tilewright_schema VALUES ('9999')",
+        "TRUNCATE pairs CASCADE",
+        "DROP TABLE runs",
+    ],
+)
+def test_a_role_that_may_only_append_can_change_nothing_that_is_there(roles, statement):
+    import psycopg
+
+    refused = pytest.raises(psycopg.errors.InsufficientPrivilege)
+    with psycopg.connect(roles[1].replace("+psycopg", "")) as connection, refused:
+        connection.execute(statement)
+
+
+def test_roles_suffice_for_the_commands(roles, tmp_path, monkeypatch, capsys):
+    reader, job = roles
+    monkeypatch.chdir(tmp_path)
+    shape = ("matmul", "m=24", "n=20", "k=16")
+    assert run(("tune", *shape, "--trials", "10", "--seconds", "60", "-q", "--db", job)) == 0
+    for words in (
+        ("query", *shape),
+        ("list",),
+        ("export", "all.jsonl"),
+        ("train", "--out", "model.json"),
+        ("db", "stats"),
+    ):
+        assert run((*words, "--db", reader)) == 0, capsys.readouterr().err
+    assert best(" ".join(shape), "cpu", reader).provenance == "measured"
+    assert run(("import", "all.jsonl", "--db", job)) == 0
+    assert run(("db", "merge", reader, "--into", "copy.db")) == 0
 
 
 def test_without_a_driver_the_package_is_named():

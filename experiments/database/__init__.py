@@ -1,0 +1,1 @@
+"""How fast the tuning database answers, keeps and imports among millions of measurements."""

@@ -1,0 +1,82 @@
+"""Fill both databases with generated measurements, and time what jobs and readers ask of them.
+
+    python -m experiments.database [--measurements 1000000] [--import 1000000] [--out FILE]
+
+Writes ``results.json``, or the file that is named. It needs PostgreSQL's own programs (``initdb``,
+``postgres``), starts a server of its own that listens on the loopback device alone, and takes about
+2 KiB of disk a measurement in the folder for temporary files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import socket
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from experiments.database.figures import figures
+from spaces.cpu.machine import cpu_model
+from tests.measure import postgresql
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m experiments.database")
+    parser.add_argument("--measurements", type=int, default=1_000_000)
+    parser.add_argument("--import", type=int, default=1_000_000, dest="lines")
+    parser.add_argument("--out", type=Path, default=HERE / "results.json")
+    options = parser.parse_args()
+    results: dict[str, Any] = {"machine": machine(), "command": command(options)}
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        asked = (options.measurements, options.lines, place)
+        results["sqlite"] = figures(lambda name: str(place / f"{name}.db"), *asked)
+        keep(options.out, results)
+    programs = postgresql.binaries()
+    if programs is None:
+        raise SystemExit("no PostgreSQL server here: SQLite's figures alone were written")
+    port = free_port()
+    settings = ("listen_addresses=127.0.0.1", f"port={port}", "max_wal_size=4GB")
+    with postgresql.server(programs, settings) as server, tempfile.TemporaryDirectory() as folder:
+
+        def made(name: str) -> str:
+            server.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
+            return f"postgresql+psycopg://{postgresql.USER}@127.0.0.1:{port}/{name}"
+
+        results["postgresql"] = figures(made, options.measurements, options.lines, Path(folder))
+        keep(options.out, results)
+
+
+def keep(path: Path, results: dict[str, Any]) -> None:
+    path.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def command(options: argparse.Namespace) -> str:
+    sizes = f"--measurements {options.measurements} --import {options.lines}"
+    return f"python -m experiments.database {sizes}"
+
+
+def machine() -> dict[str, Any]:
+    return {
+        "cpu": cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "load": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+if __name__ == "__main__":
+    main()

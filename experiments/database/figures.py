@@ -1,0 +1,82 @@
+"""The figures of one database, in seconds where nothing else is said."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from experiments.database.filling import attempts, fill, shape
+from measure.database import Database
+from measure.jsonl import write_lines
+from measure.record import Record
+from tests.contracts.database import TARGET
+
+ASKED = 1000
+BATCHES = 200
+BATCH = 64
+NEW_SHAPES = 4000
+
+
+def figures(locate: Callable[[str], str], count: int, lines: int, folder: Path) -> dict[str, Any]:
+    """``locate`` gives the location of a new database by a name, ``folder`` is for files."""
+    location = locate("filled")
+    found: dict[str, Any] = {"fill": fill(location, count)}
+    with Database(location) as database:
+        database.vacuum()
+        found["stats"] = vars(database.stats())
+        shapes = [shape(i) for i in range(found["stats"]["workloads"])]
+        found["best"] = times(lambda work: database.best(work, TARGET), asked(shapes))
+        unknown = [shape(len(shapes) + i) for i in range(20)]
+        found["nearest"] = times(lambda work: database.nearest(work, TARGET), unknown)
+        found["list"] = times(lambda _: database.summaries(), range(3))
+        found["batch"] = times(database.record_all, batches(asked(shapes)))
+        new = [next(attempts(shape(len(shapes) + i))) for i in range(NEW_SHAPES)]
+        found["new_shapes"] = times(database.record_all, [new])
+    found["import"] = imported(locate("imported"), lines, folder)
+    return found
+
+
+def asked(shapes: list[Any]) -> list[Any]:
+    return random.Random(0).choices(shapes, k=ASKED)
+
+
+def batches(shapes: list[Any]) -> Iterator[list[Record]]:
+    """As tuners record them: each of one shape, started now."""
+    for number, work in zip(range(BATCHES), shapes, strict=False):
+        start = time.time() + number
+        yield [
+            replace(record, measurement=replace(record.measurement, started_at=start + i / BATCH))
+            for i, record in enumerate(islice(attempts(work), BATCH))
+        ]
+
+
+def times(ask: Callable[[Any], object], questions: Any) -> dict[str, float]:
+    """Median and 99th percentile, and how many there were."""
+    taken = []
+    for question in questions:
+        start = time.perf_counter()
+        ask(question)
+        taken.append(time.perf_counter() - start)
+    taken.sort()
+    last = taken[min(len(taken) - 1, int(0.99 * len(taken)))]
+    return {"median": statistics.median(taken), "p99": last, "count": len(taken)}
+
+
+def imported(location: str, lines: int, folder: Path) -> dict[str, float]:
+    """Import an export of so many records, a thousand of each shape."""
+    path = folder / "export.jsonl"
+    records = (record for number in range(10**9) for record in attempts(shape(number)))
+    count = write_lines(path, [], islice(records, lines))
+    with Database(location) as database:
+        start = time.perf_counter()
+        assert database.import_jsonl(path) == count
+        taken = time.perf_counter() - start
+    size = path.stat().st_size
+    path.unlink()
+    return {"records": count, "bytes": size, "seconds": taken}

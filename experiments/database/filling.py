@@ -1,0 +1,110 @@
+"""Millions of measurements that could have been made: shapes, runs, attempts of each.
+
+A thousand attempts of one shape are kept as a tuner keeps them; the database copies them to every
+other shape under keys of their own.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlalchemy import text
+
+from measure.database import Database
+from measure.engine import for_writing, open_engine
+from measure.measurement import ErrorKind, Measurement, Status
+from measure.record import Record
+from measure.run import Proposal, Run
+from measure.schema import measurements
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.workload import Workload
+from tests.contracts.database import TARGET
+
+ATTEMPTS = 1000
+"""Attempts of each shape: of 25 two failed, and eight were compared in the end."""
+
+SHAPES_AT_A_TIME = 50
+
+KEYS = {
+    "sqlite": "lower(hex(randomblob(32)))",
+    "postgresql": "encode(sha256((t.id || '-' || p.id)::text::bytea), 'hex')",
+}
+
+
+def shape(number: int) -> Workload:
+    """One of millions of products, each of its own size."""
+    m, n, k = number % 100, number // 100 % 100, number // 10_000
+    sizes = {"m": 64 + 16 * m, "n": 64 + 16 * n, "k": 64 + 16 * k}
+    return workload("matmul", **sizes, epilogue="relu(x + bias[n])")
+
+
+def attempts(work: Workload, target: Target = TARGET) -> Iterator[Record]:
+    """The attempts of one shape in the order they are made."""
+    slow = 20 * target.least_seconds(work)
+    for number in range(ATTEMPTS):
+        schedule = Schedule(
+            "contraction",
+            (("kc", 16 + number), ("mc", 8 * number), ("order", "mnk"), ("packed", True)),
+        )
+        final = number >= ATTEMPTS - 8
+        score = slow * (1.0 + (number * 7919 % ATTEMPTS) / ATTEMPTS)
+        made = Measurement(
+            schedule,
+            Status.OK,
+            score,
+            samples=tuple(score * (1.0 + i / 100) for i in range(5)),
+            reference_samples=(1e-3,) * 5,
+            clock="cpu",
+            round="final" if final else "search",
+            started_at=1.7e9 + number,
+            info={"flops": work.flops},
+        )
+        if number % 25 < 2 and not final:
+            wrong = {"status": Status.ERROR, "score": None, "samples": ()}
+            made = replace(made, **wrong, error_kind=ErrorKind.COMPILE, error_text="spills")
+        proposal = Proposal("evolved", number, mean=0.5, spread=0.1)
+        yield Record(work, target, "contraction.1", made, run=work.digest, proposal=proposal)
+
+
+def fill(location: str, count: int) -> float:
+    """Make a database of so many measurements at ``location``; the seconds it took."""
+    start = time.perf_counter()
+    shapes = count // ATTEMPTS
+    with Database(location) as database:
+        database.record_all(list(attempts(shape(0))))
+        now = time.time()
+        database.add(
+            Run(work.digest, work, TARGET, session="filled", started_at=now, heartbeat=now)
+            for work in map(shape, range(shapes))
+        )
+    _copy(location)
+    return time.perf_counter() - start
+
+
+def _copy(location: str) -> None:
+    """Give every shape the attempts of the first one."""
+    engine = open_engine(location)
+    columns = [c.name for c in measurements.columns if c.name not in ("id", "key", "pair_id")]
+    sql = text(
+        f"INSERT INTO measurements (key, pair_id, {', '.join(columns)}) "
+        f"SELECT {KEYS[engine.dialect.name]}, p.id, {', '.join(f't.{name}' for name in columns)} "
+        "FROM pairs p CROSS JOIN measurements t "
+        "WHERE t.pair_id = 1 AND p.id BETWEEN :first AND :last ORDER BY p.id, t.id"
+    )
+    with engine.connect() as connection:
+        last = connection.execute(text("SELECT max(id) FROM pairs")).scalar_one()
+    for first in range(2, last + 1, SHAPES_AT_A_TIME):
+        with for_writing(engine).begin() as connection:
+            if engine.dialect.name == "sqlite":
+                connection.execute(text("PRAGMA cache_size = -1000000"))  # a gigabyte
+            end = first + SHAPES_AT_A_TIME - 1
+            connection.execute(sql, {"first": first, "last": end})
+    with for_writing(engine).begin() as connection:
+        same = "(SELECT {0} FROM pairs WHERE id = 1)"
+        counts = ", ".join(f"{name} = {same.format(name)}" for name in ("trials", "failures"))
+        connection.execute(text(f"UPDATE pairs SET {counts} WHERE id > 1"))
+    engine.dispose()
