@@ -6,12 +6,12 @@ import argparse
 import hashlib
 import json
 import os
-import random
 import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,13 @@ from experiments.mutation.areas import AREAS, Area
 from experiments.mutation.c_changes import c_changes
 from experiments.mutation.changes import Change
 from experiments.mutation.python_changes import compiles, python_changes
-from experiments.mutation.trial import copied, limit_for, run_tests
+from experiments.mutation.trial import Outcome, copied, get_ready, run_tests
+from experiments.mutation.usual import Usual, file_of, usual
+from experiments.mutation.watching import Order
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results.json"
+KEPT = Path(tempfile.gettempdir(), "tilewright-mutation")
 
 
 @dataclass(frozen=True)
@@ -50,29 +53,30 @@ class Mutant:
             "after": self.change.after,
         }
 
+    def is_valid(self, source: bytes) -> bool:
+        """Whether the changed text is a module of Python, if the unchanged one is."""
+        return self.path.suffix != ".py" or compiles(self.change.apply(source))
+
+    def rank(self, source: bytes, seed: int) -> str:
+        """A random place among all mutants, given by the text of the line that changes."""
+        start = source.rfind(b"\n", 0, self.change.start) + 1
+        line = source[start : source.find(b"\n", self.change.end)]
+        name = (seed, str(self.path), line, self.change.start - start, self.change.after)
+        return hashlib.sha256(repr(name).encode()).hexdigest()
+
 
 def drawn(area: Area, root: Path, seed: int, share: float) -> list[Mutant]:
-    """The changes of an area that are tried: as many of each file as its size gives it, drawn by
-    ``seed``."""
-    generator = random.Random(f"{seed} {area.name}")
+    """The changes of an area that are tried, as many of each file as its size gives it. What is
+    drawn of a text by ``seed`` stays when another text changes."""
+    sources = {path: (root / path).read_bytes() for path in area.files(root)}
     every = [
         Mutant(area, path, change)
-        for path in area.files(root)
-        for change in _changes(path, (root / path).read_bytes())
+        for path, source in sources.items()
+        for change in (python_changes if path.suffix == ".py" else c_changes)(source)
     ]
-    generator.shuffle(every)
-    chosen: list[Mutant] = []
-    for mutant in every:
-        if len(chosen) == round(share * area.draws):
-            break
-        source = (root / mutant.path).read_bytes()
-        if mutant.path.suffix != ".py" or compiles(mutant.change.apply(source)):
-            chosen.append(mutant)
-    return chosen
-
-
-def _changes(path: Path, source: bytes) -> list[Change]:
-    return python_changes(source) if path.suffix == ".py" else c_changes(source)
+    ranked = sorted(every, key=lambda m: m.rank(sources[m.path], seed))
+    valid = (m for m in ranked if m.is_valid(sources[m.path]))
+    return list(islice(valid, round(share * area.draws)))
 
 
 class Results:
@@ -126,38 +130,49 @@ def _commit() -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
 
 
-def try_area(area: Area, mutants: Sequence[Mutant], results: Results, again: bool) -> None:
-    """Run the tests on each mutant that has no result yet, or was not seen if ``again``."""
+def try_area(
+    area: Area, mutants: Sequence[Mutant], results: Results, again: bool, kept: Path
+) -> None:
+    """Try each mutant that has no result yet; if ``again``, each that was not seen, with all tests
+    of the area."""
     waiting = [m for m in mutants if _is_due(results[_name(m)], again)]
     if not waiting:
         return
-    tests = area.test_files(ROOT)
-    with tempfile.TemporaryDirectory(prefix="mutation-cache-") as cache:
-        with copied(ROOT, Path(cache)) as tree:
-            usual = run_tests(tree, tests, 1800, area.unsteady)
-            os.rename(tree.parent / "cache", Path(cache, "warm"))
-        print(f"{area.name}: {len(waiting)} changes, {usual.seconds:.0f} s each", flush=True)
-        if usual.verdict != "passed":
-            print(f"  left out, since without a change {usual.test} {usual.verdict}", flush=True)
-            return
-        for mutant in waiting:
-            result = try_mutant(mutant, tests, limit_for(usual.seconds), Path(cache, "warm"))
-            before = results[result["id"]]
-            results.add(result | {"why": before["why"] if before else ""})
-            print(f"  {'seen' if result['seen'] else 'UNSEEN'} {_shown(result)}", flush=True)
+    unchanged = usual(area, ROOT, kept)
+    seconds = sum(unchanged.seconds.values())
+    print(f"{area.name}: {len(waiting)} changes, {seconds:.0f} s unchanged", flush=True)
+    for mutant in waiting:
+        result = try_mutant(mutant, unchanged, again)
+        before = results[result["id"]]
+        results.add(result | {"why": before["why"] if before else ""})
+        print(f"  {'seen' if result['seen'] else 'UNSEEN'} {_shown(result)}", flush=True)
 
 
-def try_mutant(mutant: Mutant, tests: Sequence[Path], limit: float, cache: Path) -> dict[str, Any]:
-    """Plant one change into a copy of the tree, and run the tests there."""
+def try_mutant(mutant: Mutant, unchanged: Usual, every: bool) -> dict[str, Any]:
+    """Plant one change into a copy of the tree, and run the tests that execute its line there, or
+    ``every`` test of the area."""
     source = (ROOT / mutant.path).read_bytes()
-    with copied(ROOT, cache) as tree:
+    tests = unchanged.tests_of(mutant.path, mutant.change.line(source))
+    if every:
+        tests += unchanged.ordered(unchanged.seconds.keys() - set(tests))
+    with copied(ROOT, unchanged.cache) as tree:
         (tree / mutant.path).write_bytes(mutant.change.apply(source))
-        outcome = run_tests(tree, tests, limit, mutant.area.unsteady)
+        outcome = _tried(tree, tests, mutant.area, unchanged)
+        if outcome.verdict == "timeout":  # the machine may have been busy
+            rest = tests[tests.index(outcome.test) :] if outcome.test in tests else tests
+            outcome = _tried(tree, rest, mutant.area, unchanged)
     return mutant.described(source) | {
         "seen": outcome.verdict != "passed",
-        "by": outcome.test or outcome.verdict,
+        "by": f"{outcome.verdict} {outcome.test}" if outcome.verdict != "passed" else "",
+        "tests": len(tests),
         "seconds": round(outcome.seconds, 1),
     }
+
+
+def _tried(tree: Path, tests: Sequence[str], area: Area, unchanged: Usual) -> Outcome:
+    files = list(dict.fromkeys(map(file_of, tests)))
+    order = Order(tests, unchanged.seconds.keys())
+    return run_tests(tree, files, unchanged.limit, [order], area.unsteady)
 
 
 def _is_due(known: dict[str, Any] | None, again: bool) -> bool:
@@ -182,13 +197,15 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="try what was not seen once more")
     parser.add_argument("--report", action="store_true", help="say what was found, and end")
     parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--kept", type=Path, default=KEPT, help="what unchanged tests do")
     options = parser.parse_args()
     results = Results(options.out)
     chosen = {area: drawn(area, ROOT, options.seed, options.share) for area in AREAS}
     if not options.report:
+        get_ready()
         for area, mutants in chosen.items():
             if options.only in area.name:
-                try_area(area, mutants, results, options.again)
+                try_area(area, mutants, results, options.again, options.kept)
     print(results.summary())
 
 

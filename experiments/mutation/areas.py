@@ -1,7 +1,6 @@
 """Which tests are to see changes of which files, and how many changes are drawn there.
 
 In the order of what an unseen change would cost: first what decides whether a kernel is right.
-Tests that end soonest stand first, since the first failure ends a trial.
 """
 
 from __future__ import annotations
@@ -47,9 +46,11 @@ AREAS = (
             "measure/cpu/server.c",
             "measure/cpu/plan.c",
             "measure/cpu/timer.c",
+            "measure/cpu/protocol.c",
             "measure/cpu/problem.py",
         ),
         (
+            "tests/measure/cpu/test_protocol.py",
             "tests/measure/cpu/test_faults.py",
             "tests/measure/cpu/test_runner.py",
         ),
@@ -75,6 +76,7 @@ AREAS = (
             "tests/spaces/test_allowance.py",
             "tests/measure/test_inputs.py",
             "tests/measure/test_telling.py",
+            "tests/measure/test_verdicts.py",
             "tests/spaces/test_sums.py",
             "tests/spaces/test_workload.py",
             "tests/spaces/test_expression*.py",
@@ -96,8 +98,14 @@ AREAS = (
             "measure/engine.py",
             "measure/queries.py",
             "measure/run.py",
+            "measure/plausibility.py",
+            "measure/measurement.py",
         ),
-        ("tests/measure/test_database.py",),
+        (
+            "tests/measure/test_plausibility.py",
+            "tests/measure/test_read_only.py",
+            "tests/measure/test_database.py",
+        ),
         35,
     ),
     Area(
@@ -154,6 +162,7 @@ AREAS = (
             "scheduler/evolutionary.py",
             "scheduler/tuner.py",
             "scheduler/transfer.py",
+            "scheduler/claims.py",
         ),
         (
             "tests/scheduler/test_pace.py",
@@ -162,6 +171,7 @@ AREAS = (
             "tests/scheduler/test_tuner*.py",
             "tests/scheduler/test_search.py",
             "tests/scheduler/test_transfer.py",
+            "tests/scheduler/test_claims.py",
         ),
         30,
     ),
@@ -175,6 +185,20 @@ AREAS = (
             "scheduler/machine.py",
         ),
         ("tests/scheduler/test_query.py", "tests/scheduler/test_best*.py"),
+        15,
+    ),
+    Area(
+        "processes",
+        (
+            "measure/cpu/keeper.*",
+            "measure/cpu/reap.c",
+            "scheduler/launcher.*",
+        ),
+        (
+            "tests/measure/cpu/test_keeper.py",
+            "tests/measure/cpu/test_orphans.py",
+            "tests/scheduler/test_launcher.py",
+        ),
         15,
     ),
     Area("predictions", ("costmodel/*.py",), ("tests/costmodel/test_*.py",), 10),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from experiments.mutation.changes import Change
 
@@ -185,8 +184,3 @@ def compiles(source: bytes) -> bool:
     except SyntaxError:
         return False
     return True
-
-
-def valid_python_changes(source: bytes) -> Iterator[Change]:
-    """Those changes after which the module still is Python."""
-    return (change for change in python_changes(source) if compiles(change.apply(source)))

@@ -1,104 +1,130 @@
-"""One trial: the tests of an area on a copy of the tree with one change in it."""
+"""One trial: tests run on a copy of the tree with one change in it."""
 
 from __future__ import annotations
 
 import os
-import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import IO
 
-# A changed program may signal any process, so it sees none but its own; all end with the first,
-# a shell, which takes leave of orphans as an init process does.
-ALONE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child")
-WAITING = ("sh", "-c", '"$@"; exit $?', "sh")
-OPTIONS = ("-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider", "-p", "no:randomly")
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.M)
-BREATH = 10.0  # seconds allowed beyond several times of what the tests take unchanged
-TIMES = 4
+import pytest
+
+from experiments.mutation.apart import fork_apart
+from experiments.mutation.watching import Telling
+
+HEAVY = ("hypothesis", "scipy.stats", "sqlalchemy.orm", "alembic.command", "xgboost", "torch")
+OPTIONS = ("-q", "--tb=short", "-p", "no:cacheprovider")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How tests ended: ``passed``, ``failed`` or ``timeout``; the first that failed, if any;
-    and the seconds they took."""
+    """How tests ended: ``passed``, ``failed`` or ``timeout``; the test that ran last; and the
+    seconds they took."""
 
     verdict: str
     test: str
     seconds: float
 
 
+def get_ready() -> None:
+    """Import what many tests import, so that no trial has to. Hypothesis draws the same examples
+    each time, and does not look for the simplest that fails."""
+    for name in HEAVY:
+        import_module(name)
+    from hypothesis import Phase, settings
+
+    phases = (Phase.explicit, Phase.generate)
+    settings.register_profile("trial", derandomize=True, deadline=None, phases=phases)
+    settings.load_profile("trial")
+
+
 @contextmanager
 def copied(root: Path, cache: Path) -> Iterator[Path]:
-    """A copy of the files that git knows below ``root``, with a copy of ``cache`` in it."""
+    """A copy of the files that git knows below ``root``, with a copy of ``cache`` beside it."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=root,
         capture_output=True,
         check=True,
     )
-    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+    with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as name:
         copy = Path(name, "tree")
         for line in listed.stdout.decode().split("\0"):
             if line and (root / line).is_file():
                 (copy / line).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(root / line, copy / line)
-        shutil.copytree(cache, Path(name, "cache"), dirs_exist_ok=True)
+        shutil.copytree(cache, Path(name, "cache"))
+        Path(name, "tmp").mkdir()
         yield copy
 
 
-def run_tests(tree: Path, tests: Sequence[Path], limit: float, unsteady: str = "") -> Outcome:
-    """Run the tests in ``tree``, a copy by :func:`copied`, but those that ``unsteady`` selects, for
-    at most ``limit`` seconds."""
-    cache = tree.parent / "cache"
-    environment = os.environ | {
+def run_tests(
+    tree: Path,
+    files: Sequence[str],
+    limit: Callable[[str], float],
+    plugins: Sequence[object] = (),
+    unsteady: str = "",
+) -> Outcome:
+    """Run the tests of ``files`` in ``tree``, a copy by :func:`copied`, but those that ``unsteady``
+    selects, until one fails or takes more than its ``limit`` (seconds by test; ``""`` is the time
+    before the first). The reasons of failures are in ``tree/../failures``."""
+    said, saying = os.pipe()
+    skip = ["-k", f"not ({unsteady})"] if unsteady else []
+    arguments = [*OPTIONS, *skip, *files]
+    telling = Telling(saying, tree.parent / "failures")
+    child = fork_apart(lambda: _pytest(tree, arguments, [*plugins, telling]))
+    os.close(saying)
+    try:
+        return _followed(child, said, limit)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        while os.read(said, 65536):  # ends when all that came of the child has ended
+            pass
+        os.close(said)
+
+
+def _pytest(tree: Path, arguments: list[str], plugins: list[object]) -> int:
+    ours = {"", os.getcwd(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    sys.path[:] = [str(tree), *(path for path in sys.path if path not in ours)]
+    sys.dont_write_bytecode = True
+    os.environ |= {
         "PYTHONPATH": str(tree),
         "PYTHONDONTWRITEBYTECODE": "1",
-        "XDG_CACHE_HOME": str(cache),
+        "XDG_CACHE_HOME": str(tree.parent / "cache"),
+        "TMPDIR": str(tree.parent / "tmp"),
     }
-    chosen = ["-k", f"not ({unsteady})"] if unsteady else []
-    pytest = [sys.executable, "-m", "pytest", *OPTIONS, *chosen, *map(str, tests)]
-    command = [*ALONE, *WAITING, *pytest]
-    start = time.monotonic()
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            command,
-            cwd=tree,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-        try:
-            status: int | None = process.wait(limit)
-        except subprocess.TimeoutExpired:
-            status = None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        return _outcome(status, output, time.monotonic() - start)
+    tempfile.tempdir = None
+    os.chdir(tree)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in range(3):
+        os.dup2(nothing, standard)
+    return int(pytest.main(arguments, plugins))
 
 
-def limit_for(seconds: float) -> float:
-    """Seconds that tests of a changed tree may take, by those of the unchanged one."""
-    return BREATH + TIMES * seconds
-
-
-def _outcome(status: int | None, output: IO[bytes], seconds: float) -> Outcome:
-    if status is None:
-        return Outcome("timeout", "", seconds)
-    output.seek(0)
-    text = output.read().decode(errors="replace")
-    failed = FAILED.search(text)
-    name = failed[1] if failed else text.strip().splitlines()[-1:][0] if text.strip() else ""
-    return Outcome("passed" if status == 0 else "failed", name, seconds)
+def _followed(child: int, said: int, limit: Callable[[str], float]) -> Outcome:
+    start = since = time.monotonic()
+    running, heard = "", b""
+    while True:
+        if select.select([said], [], [], 0.1)[0]:
+            heard += os.read(said, 65536)
+            *lines, heard = heard.split(b"\n")
+            for line in map(bytes.decode, lines):
+                if line.startswith("-"):
+                    return Outcome("failed", line[1:], time.monotonic() - start)
+                running, since = line[1:], time.monotonic()
+        now = time.monotonic()
+        ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if ended:
+            return Outcome("failed" if ended.si_status else "passed", running, now - start)
+        if now - since > limit(running):
+            return Outcome("timeout", running, now - start)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from experiments.mutation.areas import AREAS
+from experiments.mutation.apart import fork_apart
+from experiments.mutation.areas import AREAS, Area
 from experiments.mutation.c_changes import c_changes
 from experiments.mutation.changes import Change
 from experiments.mutation.python_changes import python_changes
-from experiments.mutation.trial import ALONE, copied, run_tests
+from experiments.mutation.trial import copied, run_tests
+from experiments.mutation.usual import usual
+from experiments.mutation.watching import Order
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,23 +85,81 @@ def test_every_area_has_files_and_tests() -> None:
         assert area.test_files(ROOT), area.name
 
 
-@pytest.mark.skipif(
-    subprocess.run([*ALONE, "true"], capture_output=True).returncode != 0,
-    reason="this system makes no namespaces for users",
-)
-def test_a_trial_runs_the_tests_of_a_copy(tmp_path: Path) -> None:
-    root, cache = tmp_path / "root", tmp_path / "cache"
-    root.mkdir()
+def has_namespaces() -> bool:
+    _, status = os.waitpid(fork_apart(lambda: 0), 0)
+    return status == 0
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A tree with two functions, each with a test of its own, and one that runs both."""
+    if not has_namespaces():
+        pytest.skip("this system makes no namespaces for users")
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (folder / "planted.py").write_text(
+        "ONE = 1\n\ndef f():\n    return ONE\n\ndef g(\n    x=2):\n    return x\n"
+    )
+    (folder / "test_planted.py").write_text(
+        "from time import sleep\nimport planted\n\n"
+        "def test_both():\n    sleep(0.2)\n    assert planted.f() + planted.g() == 3\n\n"
+        "def test_f():\n    assert planted.f() == 1\n\n"
+        "def test_g():\n    assert planted.g() == 2\n"
+    )
+    subprocess.run(["git", "init", "-q", folder], check=True)
+    return folder
+
+
+TOY = Area("toy", ("planted.py",), ("test_planted.py",), draws=1)
+
+
+def names(*tests: str) -> list[str]:
+    return [f"test_planted.py::test_{name}" for name in tests]
+
+
+def test_a_trial_runs_the_tests_of_a_copy(root: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
     cache.mkdir()
-    (root / "code.py").write_text("ONE = 1\n")
-    (root / "test_code.py").write_text("import code\n\ndef test_it():\n    assert code.ONE == 1\n")
-    subprocess.run(["git", "init", "-q", root], check=True)
-    tests = [Path("test_code.py")]
     with copied(root, cache) as tree:
-        assert run_tests(tree, tests, 60).verdict == "passed"
-        (tree / "code.py").write_text("ONE = 2\n")
-        outcome = run_tests(tree, tests, 60)
-        assert (outcome.verdict, outcome.test) == ("failed", "test_code.py::test_it")
-        (tree / "code.py").write_text("while True: pass\n")
-        assert run_tests(tree, tests, 3).verdict == "timeout"
-    assert (root / "code.py").read_text() == "ONE = 1\n"
+
+        def outcome(*plugins: object) -> tuple[str, str]:
+            found = run_tests(tree, ["test_planted.py"], lambda test: 3, plugins)
+            return found.verdict, found.test
+
+        assert outcome() == ("passed", *names("g"))
+        (tree / "planted.py").write_text("def f():\n    return 2\n\ndef g():\n    return 1\n")
+        assert outcome(Order(names("both", "g", "f"), names("both", "f", "g"))) == (
+            "failed",
+            *names("g"),
+        )
+        (tree / "planted.py").write_text("while True: pass\n")
+        assert outcome() == ("timeout", "")
+    assert (root / "planted.py").read_text().startswith("ONE = 1")
+
+
+def test_tests_that_execute_a_line_are_found(root: Path, tmp_path: Path) -> None:
+    found = usual(TOY, root, tmp_path / "kept")
+    assert found.tests_of(Path("planted.py"), 4) == names("f", "both")
+    assert found.tests_of(Path("planted.py"), 8) == names("g", "both")
+    assert found.tests_of(Path("planted.py"), 7)[2:] == names("both")  # an import executes it
+    assert found.tests_of(Path("another.c"), 1)[2:] == names("both")
+    assert found.seconds[names("both")[0]] >= 0.2
+
+
+def test_what_a_fork_apart_starts_ends_with_it() -> None:
+    if not has_namespaces():
+        pytest.skip("this system makes no namespaces for users")
+    said, saying = os.pipe()
+    script = "ls /proc; echo .; sleep 1000"
+    child = fork_apart(lambda: subprocess.call(script, shell=True, stdout=saying))
+    os.close(saying)
+    heard = b""
+    while not heard.endswith(b".\n"):
+        more = os.read(said, 65536)
+        assert more, "the fork ended"
+        heard += more
+    assert len([name for name in heard.split() if name.isdigit()]) < 6
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert os.read(said, 1) == b""  # nobody holds the pipe any more
+    os.close(said)
