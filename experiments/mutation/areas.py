@@ -51,6 +51,8 @@ AREAS = (
         ),
         (
             "tests/measure/cpu/test_protocol.py",
+            "tests/measure/cpu/test_rounds.py",
+            "tests/measure/cpu/test_late_faults.py",
             "tests/measure/cpu/test_faults.py",
             "tests/measure/cpu/test_runner.py",
         ),

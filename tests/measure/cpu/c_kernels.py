@@ -21,7 +21,7 @@ from spaces.workload import Workload
 PRELUDE = ABI_PRELUDE + "#include <stdlib.h>\n#include <string.h>\n"
 
 C_TYPES = {"float64": "double", "float32": "float", "int32": "int", "int8": "signed char"}
-C_TYPES |= {"float16": "_Float16"}
+C_TYPES |= {"float16": "_Float16", "bfloat16": "unsigned short"}  # the latter's bits
 
 
 @cache

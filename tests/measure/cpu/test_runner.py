@@ -77,6 +77,27 @@ def test_every_dtype_and_layout_is_compared(dtype, layout):
     assert "(1 of 561 elements wrong, call 1)" in wrong.error_text
 
 
+def test_bfloat16_is_compared():
+    work = product(33, 17, 21, out="bfloat16")
+    rounded = """
+static unsigned short rounded(float x) {
+  unsigned bits;
+  memcpy(&bits, &x, sizeof bits);
+  return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+"""
+
+    def kernel(name: str, then: str = ""):
+        return candidate(
+            name, lambda p: p.replace("= sum", "= rounded(sum)") + then, work, outside=rounded
+        )
+
+    right, wrong = measure([kernel("right"), kernel("wrong", "C[19] ^= 0x4000;")])
+    assert right.ok, right.error_text
+    assert wrong.error_kind is ErrorKind.WRONG
+    assert "C[1, 2]" in wrong.error_text
+
+
 def test_a_position_in_memory_is_turned_into_the_index():
     operand = Operand("T", "float32", ("a", "b", "c"), (2, 3, 5), (2, 0, 1))
     values = np.arange(30.0).reshape(2, 3, 5)

@@ -1,0 +1,88 @@
+"""How often the server calls a kernel, and what it makes of the times, by kernels that know their
+own: they burn the seconds of the clock that counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from measure.cpu import binaries
+from measure.cpu import runner as cpu_runner
+from measure.measurement import Candidate, ErrorKind, Measurement, Status
+from measure.timing import SEARCH
+from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured
+
+BURN = """
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <time.h>
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return t.tv_sec + 1e-9 * t.tv_nsec;
+}
+static void *burn(void *seconds) {
+  double until = now() + *(double *)seconds;
+  while (now() < until) continue;
+  return NULL;
+}
+"""
+
+
+def burning(seconds: str, then: str = "") -> Candidate:
+    """A right kernel that takes so many seconds; C has the number of the call, from 1."""
+    head = f"static int call; call++; double seconds = {seconds};"
+    body = f"{head} %s burn(&seconds); {then}"
+    return candidate("burning", lambda p: body.replace("%s", p), prelude=BURN + PRELUDE)
+
+
+def test_a_candidate_is_sampled_within_the_budget_or_as_often_as_a_contender() -> None:
+    [found] = measured([burning("5e-3")])
+    assert found.ok, found.error_text
+    assert len(found.samples) == SEARCH.contender_samples < SEARCH.samples
+
+
+def test_a_long_checked_call_is_a_sample_and_not_made_again() -> None:
+    [found] = measured([burning("15e-3", then="if (call > 3) C[7] += 1;")])
+    assert found.ok, found.error_text
+    assert len(found.samples) == SEARCH.contender_samples == 3
+
+
+def test_work_that_the_clock_does_not_see_is_not_believed() -> None:
+    """A thread of the kernel's own does it, once it is timed."""
+    elsewhere = (
+        "pthread_t t; if (call > 2) pthread_create(&t, NULL, burn, &more), pthread_join(t, NULL);"
+    )
+    [found] = measured([burning("0", then=f"double more = 10e-3; {elsewhere}")])
+    assert (found.status, found.error_kind) == (Status.ERROR, ErrorKind.CRASH)
+    assert found.error_text.startswith("its process told of ")
+    assert found.samples == ()
+
+
+def sampled(times: str, monkeypatch: pytest.MonkeyPatch) -> Measurement:
+    """A good kernel where the reference kernel takes so long, C of the number of its call."""
+    server = binaries._server()
+    timer = server.sources["timer.c"].replace("double reference_seconds(", "double unused(")
+    timer += (
+        f"double reference_seconds(int wall) {{ static int call = -1; call++; return {times}; }}"
+    )
+    build = replace(server, sources={**server.sources, "timer.c": timer})
+    path = build.file.program(build.compile)
+    monkeypatch.setattr(cpu_runner, "server_binary", lambda: path)
+    [found] = measured([good()])
+    assert found.ok, found.error_text
+    return found
+
+
+def test_even_rounds_are_not_repeated(monkeypatch) -> None:
+    found = sampled("1", monkeypatch)
+    assert len(found.samples) == SEARCH.samples
+    assert "disturbed_rounds" not in found.info
+
+
+def test_disturbed_rounds_are_repeated_but_not_for_ever(monkeypatch) -> None:
+    """The fourth and all later ones are slow; so are most of them, in the end."""
+    found = sampled("call > 3 ? 2 : 1", monkeypatch)
+    assert found.info["disturbed_rounds"] == SEARCH.samples // 2
+    assert len(found.samples) == SEARCH.samples + SEARCH.samples // 2
