@@ -1,5 +1,6 @@
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -90,6 +91,33 @@ def test_a_forked_child_has_threads_of_its_own():
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     launch(2, 2, lambda worker: None)
+
+
+def test_a_child_forked_in_the_middle_of_a_launch_launches_too():
+    """Whatever the thread that launched held: it is not there to let go. The task is C's, since
+    Python forks badly while threads come to call it."""
+    task = ctypes.cast(ctypes.CDLL(None).abs, TASK)
+    runtime = ctypes.cast(load_pool(2), ctypes.POINTER(Runtime)).contents
+    over = threading.Event()
+
+    def work():
+        while not over.is_set():
+            runtime.parallel(runtime.pool, 2, task, None)
+
+    launching = threading.Thread(target=work)
+    launching.start()
+    try:
+        for _ in range(100):
+            child = os.fork()
+            if child == 0:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(20)
+                runtime.parallel(runtime.pool, 2, task, None)
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        over.set()
+        launching.join()
 
 
 REFUSING = """

@@ -43,10 +43,18 @@ def test_a_candidate_is_sampled_within_the_budget_or_as_often_as_a_contender() -
     assert len(found.samples) == SEARCH.contender_samples < SEARCH.samples
 
 
-def test_a_long_checked_call_is_a_sample_and_not_made_again() -> None:
-    [found] = measured([burning("15e-3", then="if (call > 3) C[7] += 1;")])
+@pytest.mark.parametrize(
+    ("final", "seconds", "calls"),
+    [
+        (False, "15e-3", 3),  # one checked, and two more as a contender
+        (True, "0.1", 7),  # two checked, and five within the budget
+    ],
+)
+def test_a_long_checked_call_is_a_sample_and_not_made_again(final, seconds, calls) -> None:
+    late = f"if (call > {calls}) C[7] += 1;"
+    [found] = measured([burning(seconds, then=late)], final=final)
     assert found.ok, found.error_text
-    assert len(found.samples) == SEARCH.contender_samples == 3
+    assert len(found.samples) == calls
 
 
 def test_work_that_the_clock_does_not_see_is_not_believed() -> None:
