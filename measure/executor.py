@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from measure import retrying
 from measure.cpu.cores import usable_cpus
 from measure.interfaces import Builder, Built, Runner
 from measure.measurement import Candidate, Job, Result
+from measure.outcomes import Outcomes
 from measure.registry import builder_for, runner_for
 from spaces.errors import InputError
 from spaces.target import Target
@@ -68,13 +68,8 @@ class LocalExecutor:
         self._runner = runner or runner_for(target)
         self._submitted: queue.Queue[_Chunk | None] = queue.Queue()
         self._built: queue.Queue[_Chunk | None] = queue.Queue()
-        self._changed = threading.Condition()  # for all that follows
-        self._waiting: list[_Chunk] = []  # all that do not run yet
-        self._known: list[Result] = []
-        self._pending: Counter[str] = Counter()  # by job
-        self._dropped: set[str] = set()
-        self._fault: Exception | None = None
-        self._closed = False
+        self._outcomes = Outcomes()
+        self._waiting: list[_Chunk] = []  # all that do not run yet; guarded by what guards outcomes
         self._threads = [
             threading.Thread(target=loop, name=name, daemon=True)
             for name, loop in (("build", self._build_all), ("run", self._run_all))
@@ -91,10 +86,8 @@ class LocalExecutor:
         if any(candidate.job.id != job.id for candidate in candidates):
             raise ValueError("candidates of several jobs in one batch")
         size = max(1, len(candidates)) if job.final else self.batch
-        with self._changed:
-            if self._closed:
-                raise RuntimeError("the executor is closed")
-            self._pending[job.id] += len(candidates)
+        with self._outcomes.changed:
+            self._outcomes.expect(job, len(candidates))
             for start in range(0, len(candidates), size):
                 chunk = _Chunk(job, candidates[start : start + size])
                 self._waiting.append(chunk)
@@ -106,44 +99,33 @@ class LocalExecutor:
         Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
         or time is up.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: self._has_news(job), timeout)
-            if self._fault is None:
-                return self._take(job)
-        self.close()
-        raise self._fault
+        try:
+            return self._outcomes.take(timeout, job)
+        except Exception:
+            self.close()
+            raise
 
     def pending(self, job: Job | None = None) -> int:
         """Candidates, of one job or of all, whose results were not returned yet."""
-        with self._changed:
-            return self._pending.total() if job is None else self._pending[job.id]
+        return self._outcomes.pending(job)
 
     def cancel(self, job: Job) -> None:
         """Drop the candidates of ``job`` that do not run yet: they are pending no more, and give
         no result. Those that run still do."""
-        with self._changed:
+        with self._outcomes.changed:
             for chunk in [chunk for chunk in self._waiting if chunk.job.id == job.id]:
                 chunk.cancelled = True
                 self._waiting.remove(chunk)
-                self._pending[job.id] -= len(chunk.candidates)
-            self._changed.notify_all()
+                self._outcomes.cancel(job, len(chunk.candidates))
 
     def drop(self, job: Job) -> None:
         """Nobody asks for ``job`` any more: cancelled, what runs of it gives no result either."""
         self.cancel(job)
-        with self._changed:
-            self._known = [result for result in self._known if not _is_of(result, job)]
-            del self._pending[job.id]
-            self._dropped.add(job.id)
-            self._changed.notify_all()
+        self._outcomes.drop(job)
 
     def close(self) -> None:
         """Stop both threads and all children; what was pending is lost. Idempotent."""
-        with self._changed:
-            self._closed = True
-            self._pending.clear()
-            self._known.clear()
-            self._changed.notify_all()
+        self._outcomes.close()
         self._runner.close()
         self._submitted.put(None)
         self._builder.close()
@@ -151,20 +133,10 @@ class LocalExecutor:
         build.join()
         run.join(LAST_WAIT)
 
-    def _has_news(self, job: Job | None) -> bool:
-        known = any(_is_of(result, job) for result in self._known)
-        return known or self._fault is not None or not self.pending(job)
-
-    def _take(self, job: Job | None) -> list[Result]:
-        taken = [result for result in self._known if _is_of(result, job)]
-        self._known = [result for result in self._known if not _is_of(result, job)]
-        self._pending.subtract(result.candidate.job.id for result in taken)
-        return taken
-
     # -- the threads -----------------------------------------------------------------------
 
     def _build_all(self) -> None:
-        while (chunk := self._submitted.get()) and not self._closed:
+        while (chunk := self._submitted.get()) and not self._outcomes.closed:
             if self._takes_turns:
                 self._built.join()
             if chunk.cancelled:
@@ -173,7 +145,7 @@ class LocalExecutor:
                 for part in self._divided(chunk, retrying.build(self._builder, chunk.candidates)):
                     self._built.put(part)
             except Exception as error:
-                self._fail(error)
+                self._outcomes.fail(error)
         self._built.put(None)
 
     def _run_all(self) -> None:
@@ -181,19 +153,21 @@ class LocalExecutor:
             try:
                 if self._starts(chunk):
                     for results in retrying.run(self._runner.run, chunk.job, chunk.built):
-                        self._add(results)
+                        self._outcomes.add(results)
             except Exception as error:
-                self._fail(error)
+                self._outcomes.fail(error)
             finally:
                 self._built.task_done()
 
     def _divided(self, chunk: _Chunk, built: Sequence[Built]) -> list[_Chunk]:
         """The parts of a chunk that was built, which wait in its place; none if it was cancelled.
         What has no binary is done with."""
-        with self._changed:
+        with self._outcomes.changed:
             if chunk.cancelled:
                 return []
-            self._add([Result(b.candidate, b.failure()) for b in built if b.binary is None])
+            self._outcomes.add(
+                [Result(b.candidate, b.failure()) for b in built if b.binary is None]
+            )
             parts = _parts(chunk.job, [b for b in built if b.binary is not None])
             place = self._waiting.index(chunk)
             self._waiting[place : place + 1] = parts
@@ -201,24 +175,8 @@ class LocalExecutor:
 
     def _starts(self, chunk: _Chunk) -> bool:
         """Whether the chunk is to run; if so it can be cancelled no more."""
-        with self._changed:
-            if self._closed or chunk.cancelled:
+        with self._outcomes.changed:
+            if self._outcomes.closed or chunk.cancelled:
                 return False
             self._waiting.remove(chunk)
             return True
-
-    def _add(self, results: list[Result]) -> None:
-        with self._changed:
-            if not self._closed:
-                self._known += [r for r in results if r.candidate.job.id not in self._dropped]
-            self._changed.notify_all()
-
-    def _fail(self, error: Exception) -> None:
-        with self._changed:
-            if not self._closed:
-                self._fault = self._fault or error
-            self._changed.notify_all()
-
-
-def _is_of(result: Result, job: Job | None) -> bool:
-    return job is None or result.candidate.job.id == job.id

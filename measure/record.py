@@ -75,23 +75,9 @@ class Record:
 
     def own_json(self) -> dict[str, Any]:
         """The same without its workload and target, which many records share."""
-        m, place = self.measurement, self.measurement.place
         return {
             "template_version": self.template_version,
-            "schedule": m.schedule.to_json(),
-            "status": str(m.status),
-            "score": m.score,
-            "samples": list(m.samples),
-            "reference_samples": list(m.reference_samples),
-            "clock": m.clock,
-            "round": m.round,
-            "error_kind": None if m.error_kind is None else str(m.error_kind),
-            "error_text": m.error_text,
-            "build_seconds": m.build_seconds,
-            "run_seconds": m.run_seconds,
-            "started_at": m.started_at,
-            "info": m.info,
-            "place": {"host": place.host, "device": place.device, "toolchain": place.toolchain},
+            **measurement_to_json(self.measurement),
             "run": self.run,
             "proposal": None if self.proposal is None else asdict(self.proposal),
             "doubted": self.doubted,
@@ -125,6 +111,36 @@ def _record(workload: Workload, target: Target, fields: Fields, id: int | None =
     )
     fields.finish()
     return record
+
+
+def measurement_to_json(m: Measurement) -> dict[str, Any]:
+    """A measurement as a JSON object; :func:`measurement_from_json` reads it back unchanged."""
+    place = m.place
+    return {
+        "schedule": m.schedule.to_json(),
+        "status": str(m.status),
+        "score": m.score,
+        "samples": list(m.samples),
+        "reference_samples": list(m.reference_samples),
+        "clock": m.clock,
+        "round": m.round,
+        "error_kind": None if m.error_kind is None else str(m.error_kind),
+        "error_text": m.error_text,
+        "build_seconds": m.build_seconds,
+        "run_seconds": m.run_seconds,
+        "started_at": m.started_at,
+        "info": m.info,
+        "place": {"host": place.host, "device": place.device, "toolchain": place.toolchain},
+    }
+
+
+def measurement_from_json(data: object) -> Measurement:
+    """The measurement that :func:`measurement_to_json` described; :class:`InputError` if
+    malformed."""
+    fields = Fields(data)
+    measurement = _measurement(fields)
+    fields.finish()
+    return measurement
 
 
 def _measurement(fields: Fields) -> Measurement:

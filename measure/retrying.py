@@ -52,9 +52,12 @@ def run(runner: Run, job: Job, built: Sequence[Built]) -> Iterator[list[Result]]
 
 
 def settle(
-    attempt: Attempt, measurements: Sequence[Measurement]
+    attempt: Attempt, measurements: Sequence[Measurement], losses_alone: int = LOSSES_ALONE
 ) -> tuple[list[Result], list[Attempt]]:
-    """What is final of an attempt's ``measurements``, and what to try again, later."""
+    """What is final of an attempt's ``measurements``, and what to try again, later.
+
+    A candidate that was lost alone ``losses_alone`` times is to blame.
+    """
     pairs = list(zip(attempt.built, measurements, strict=True))
     results = [Result(b.candidate, m) for b, m in pairs if not m.lost]
     lost = [(b, m) for b, m in pairs if m.lost]
@@ -65,7 +68,7 @@ def settle(
         again.append(_again(attempt, idle))
     else:
         results += [Result(b.candidate, m) for b, m in idle]
-    if len(attempt.built) == len(suspects) == 1 and attempt.losses + 1 >= LOSSES_ALONE:
+    if len(attempt.built) == len(suspects) == 1 and attempt.losses + 1 >= losses_alone:
         results += [Result(b.candidate, _blamed(m)) for b, m in suspects]
     elif len(attempt.built) == len(suspects) == 1 or (suspects and _may_stay_together(attempt)):
         again.append(_again(attempt, suspects))

@@ -1,0 +1,1 @@
+"""The executor on Ray: builds and measures candidates on the workers of a cluster."""

@@ -1,0 +1,198 @@
+"""Ray, safely: a cluster of this machine alone, or one that asks its users for a token.
+
+For the courier's process only, which has nothing else to do with Ray's ways: it may end when the
+cluster does.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from measure.cluster import stranger
+from measure.cpu.cores import usable_cpus
+from measure.host.directories import cache_directory
+from spaces.errors import InputError
+
+NAMESPACE = "tilewright"
+LEAST_VERSION = (2, 54)
+CONNECT_SECONDS = 5.0
+PROBE_SECONDS = 30.0
+_LOCAL = {
+    "include_dashboard": False,
+    "object_store_memory": 256 << 20,  # queues are short
+}
+_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""If that is 0, Ray listens on the loopback interface only, on any system; its option
+``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer address."""
+CLIENT = "ray://"  # a cluster that is reached through a server of its own
+MODULES = ("spaces", "measure")  # that workers need
+_ROOT = Path(__file__).parents[2]
+_INSTALL = "pip install 'tilewright[ray]'"
+_TOKEN = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
+
+
+def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> str:
+    """Connect this process to the cluster at ``address``, or to one of its own if None; its name.
+
+    ``code`` are more folders or files of Python that workers need. :class:`InputError` if there is
+    no such cluster, if its versions differ, or if it does without authentication.
+    """
+    check_installed()
+    _set_up(asks_for_token=address is None or not insecure)
+    if address is None:
+        os.environ[_LOOPBACK] = "0"
+        _ensure_token()
+        _init(code, address="local", **_LOCAL, num_cpus=usable_cpus())
+        import ray
+
+        address = str(ray.get_runtime_context().gcs_address)
+        _own_cluster().write_text(address)
+        return address
+    found = _found(address)
+    if _is_of_loopback(*host_and_port(found)):
+        os.environ[_LOOPBACK] = "0"
+    if not insecure and not found.startswith(CLIENT):
+        _check_asks_for_token(found)
+    _init(code, address=found)
+    return found
+
+
+def check_installed() -> None:
+    """:class:`InputError` where there is no Ray, or too old a one."""
+    try:
+        found = metadata.version("ray")
+    except metadata.PackageNotFoundError:
+        raise InputError(f"the executor ray needs Ray: {_INSTALL}") from None
+    if tuple(int(part) for part in found.split(".")[:2]) < LEAST_VERSION:
+        least = ".".join(map(str, LEAST_VERSION))
+        raise InputError(f"Ray is {found}, but {least} is needed: {_INSTALL}")
+
+
+def _set_up(asks_for_token: bool) -> None:
+    """What Ray reads from the environment as it is imported; nothing is reported to anybody."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL", "minor")
+    if asks_for_token:
+        os.environ["RAY_AUTH_MODE"] = "token"
+
+
+def _init(code: Sequence[str], **options: Any) -> None:
+    import ray
+
+    modules = [*(str(_ROOT / module) for module in MODULES), *code]
+    try:
+        ray.init(
+            namespace=NAMESPACE,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            runtime_env={"py_modules": modules, "excludes": ["__pycache__"]},
+            **options,
+        )
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise InputError(_reason(error, options["address"])) from None
+
+
+def _reason(error: Exception, address: str) -> str:
+    """One line for what Ray says."""
+    text = " ".join(str(error).split())
+    if "Version mismatch" in text:
+        return f"the versions of the cluster at {address} differ: {text}"
+    if "token" in text.lower():
+        return f"the cluster at {address} refuses the token in {_TOKEN}: {text:.200}"
+    return f"no Ray cluster answers at {address}: {text:.300}"
+
+
+def _is_of_loopback(host: str, port: int) -> bool:
+    """Whether a cluster listens on the loopback interface only: Ray would look for one at 127.0.0.1
+    under this host's outer address."""
+    if not ipaddress.ip_address(socket.gethostbyname(host)).is_loopback:
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as outer:
+        try:
+            outer.connect(("192.0.2.1", 9))  # nothing is sent
+            socket.create_connection((outer.getsockname()[0], port), CONNECT_SECONDS).close()
+        except OSError:
+            return True
+    return False
+
+
+def _found(address: str) -> str:
+    """The ``host:port`` or ``ray://host:port`` of a cluster, where somebody listens."""
+    if address == "auto":
+        address = _running_here()
+    try:
+        socket.create_connection(host_and_port(address), CONNECT_SECONDS).close()
+    except OSError as error:
+        why = error.strerror or error
+        raise InputError(f"no Ray cluster answers at {address}: {why}") from None
+    return address
+
+
+def _running_here() -> str:
+    """The cluster that Ray's own commands would take, or else the last one of a driver of ours."""
+    if named := os.environ.get("RAY_ADDRESS"):
+        return named
+    root = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir()))
+    for file in (root / "ray" / "ray_current_cluster", _own_cluster()):
+        if file.exists():
+            return file.read_text().strip()
+    raise InputError("no Ray cluster runs here; allowed: --address HOST:PORT")
+
+
+def _own_cluster() -> Path:
+    """The file that names the last cluster which a driver of this user started."""
+    return cache_directory("cluster") / "address"
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """The parts of ``host:port`` or ``ray://host:port``; :class:`InputError` if it is neither."""
+    host, _, port = address.removeprefix(CLIENT).rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InputError(
+            f"address={address!r:.80} is none; allowed: auto, HOST:PORT, ray://HOST:PORT"
+        )
+    return host.strip("[]"), int(port)
+
+
+# -- authentication ----------------------------------------------------------------------------
+
+
+def _ensure_token() -> None:
+    """A token where Ray looks for one, readable by this user only (Ray's own would not be)."""
+    path = Path.home() / ".ray" / "auth_token"
+    if os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH") or path.exists():
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_hex(32))
+
+
+def _check_asks_for_token(address: str) -> None:
+    """:class:`InputError` if the cluster also talks to somebody with a wrong token."""
+    environment = {**os.environ, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    done = subprocess.run(
+        [sys.executable, "-m", "measure.cluster.stranger", address],
+        env=environment,
+        capture_output=True,
+        timeout=PROBE_SECONDS,
+        check=False,
+    )
+    if done.returncode == stranger.ANSWERED:
+        raise InputError(
+            f"the cluster at {address} asks nobody for a token, so whoever reaches it commands "
+            "it; start it with RAY_AUTH_MODE=token, or allow this with --insecure-cluster"
+        )
+    if done.returncode != stranger.REFUSED:
+        said = done.stderr.decode(errors="replace").split()
+        raise InputError(f"no Ray cluster answers at {address}: {' '.join(said[-30:])}")

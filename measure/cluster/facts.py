@@ -1,0 +1,97 @@
+"""What a host of a cluster says of itself, before it gets any work."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from measure.cluster.outfit import fits, load_outfit
+from measure.cluster.topology import Domain
+from measure.fields import Fields
+from measure.jsonl import parse_json
+from spaces.canonical import canonical_json
+from spaces.errors import InputError
+from spaces.target import Target, target_from_json
+from spaces.version import VERSION
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One host: name, versions, cores, and what it can build for.
+
+    ``cpu`` is its CPU as a target of one thread; where that is none, ``lacking`` says why.
+    """
+
+    host: str
+    versions: Mapping[str, str]
+    domains: tuple[Domain, ...]
+    cpu: Target | None
+    lacking: str
+    nvrtc: str
+
+    def builds(self, target: Target) -> bool:
+        """Whether binaries for ``target`` can be made here: C is compiled for the very CPU that
+        compiles, CUDA for any GPU by the compiler that the target names."""
+        if target.kind == "cpu":
+            return self.cpu is not None and fits(self.cpu, target)
+        return bool(self.nvrtc) and self.nvrtc == getattr(target, "compiler_version", "")
+
+
+def versions() -> dict[str, str]:
+    """What has to be the same in a driver and its workers."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"tilewright": VERSION, "python": python}
+
+
+def facts_text(name: str) -> str:
+    """What this host says, in the outfit called ``name``."""
+    here = load_outfit(name)
+    cpu, lacking = None, ""
+    try:
+        cpu = here.device("cpu").to_json()
+    except InputError as error:
+        lacking = str(error)
+    return canonical_json(
+        {
+            "host": platform.node(),
+            "versions": versions(),
+            "domains": here.domains(),
+            "cpu": cpu,
+            "lacking": lacking,
+            "nvrtc": here.nvrtc(),
+        }
+    )
+
+
+def read_facts(text: str) -> Facts:
+    """The facts of a :func:`facts_text`; :class:`InputError` if malformed, or if the host has other
+    versions than the driver."""
+    fields = Fields(parse_json(text))
+    host = fields.prose("host")
+    found = fields.description("versions")
+    for name, version in versions().items():
+        if found.get(name) != version:
+            raise InputError(
+                f"{host} has {name} {found.get(name)}, but this driver has {name} {version}; "
+                "they must be the same"
+            )
+    cpu = fields.take("cpu")
+    facts = Facts(
+        host=host,
+        versions=found,
+        domains=_domains(fields.take("domains")),
+        cpu=None if cpu is None else target_from_json(Fields({"cpu": cpu}).description("cpu")),
+        lacking=fields.prose("lacking"),
+        nvrtc=fields.prose("nvrtc"),
+    )
+    fields.finish()
+    return facts
+
+
+def _domains(data: Any) -> tuple[Domain, ...]:
+    try:
+        return tuple(tuple(tuple(int(cpu) for cpu in core) for core in domain) for domain in data)
+    except (TypeError, ValueError):
+        raise InputError(f"domains={data!r:.80} are no groups of cores") from None

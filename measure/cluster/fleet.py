@@ -1,0 +1,158 @@
+"""Which workers there are, and which there should be: nodes come and go, workers die. Pure.
+
+Each node is asked for its facts, then given its workers. A worker that died is made anew, at once
+if it had worked, and after ever longer pauses if it never did. What is to be done is told as
+commands of :mod:`measure.cluster.courier`. Times are Unix times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from measure.cluster.facts import Facts, read_facts
+from measure.cluster.plan import Needs, Node, WorkerPlan, workers_of
+from measure.fields import Fields
+from measure.jsonl import parse_json
+from spaces.target import Target, target_from_json
+
+LEAST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds, before somebody who failed is asked again
+
+Commands = list[dict[str, Any]]
+
+
+@dataclass(eq=False)
+class Asked:
+    """Somebody who is asked, and asked again: a node for its facts, or a worker to begin."""
+
+    failures: int = 0
+    due_at: float = 0.0
+    asked: bool = False
+    ready: bool = False
+    why: str = ""  # it failed, when last
+
+    def ask(self) -> None:
+        """It is being asked."""
+        self.asked, self.ready = True, False
+
+    def answer(self) -> None:
+        """It is ready."""
+        self.ready, self.failures, self.why = True, 0, ""
+
+    def fail(self, why: str, now: float) -> None:
+        """It did not answer, or it is there no more."""
+        pause = 0.0 if self.ready else min(LONGEST_PAUSE, LEAST_PAUSE * 2.0**self.failures)
+        self.asked, self.ready, self.why, self.due_at = False, False, why, now + pause
+        self.failures += 1
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is known to work, or not to."""
+        return self.ready or self.failures > 0
+
+
+@dataclass(eq=False)
+class Member(Asked):
+    """A worker of the fleet: ``id`` is that of its present life, ``target`` a run worker's
+    device."""
+
+    plan: WorkerPlan = field(default_factory=lambda: WorkerPlan("", "", ""))
+    facts: Facts | None = None
+    id: str = ""
+    host: str = ""
+    device: str = ""
+    pid: int = 0
+    target: Target | None = None
+
+
+@dataclass(eq=False)
+class _Host(Asked):
+    """A node and its workers."""
+
+    node: Node = field(default_factory=lambda: Node("", "", 0, 0, 0))
+    facts: Facts | None = None
+    members: list[Member] = field(default_factory=list)
+
+
+class Fleet:
+    """The nodes of a cluster and their workers, for what a driver ``needs``."""
+
+    def __init__(self, needs: Needs) -> None:
+        self._needs = needs
+        self._hosts: dict[str, _Host] = {}
+        self._lives = 0
+
+    def see(self, nodes: Sequence[Node]) -> list[str]:
+        """These are the nodes now; the ids of workers that are gone with the others."""
+        known = {node.id: node for node in nodes}
+        gone = [m.id for id, h in self._hosts.items() if id not in known for m in h.members]
+        self._hosts = {id: self._hosts.get(id, _Host(node=node)) for id, node in known.items()}
+        return gone
+
+    def due(self, now: float) -> Commands:
+        """Whom to ask now."""
+        commands: Commands = []
+        for host in self._hosts.values():
+            if not host.asked and host.due_at <= now:
+                host.ask()
+                commands.append({"do": "scout", "node": host.node.id})
+            for member in host.members:
+                if not member.asked and member.due_at <= now:
+                    commands.append(self._start(member))
+        return commands
+
+    def learn(self, node: str, text: str) -> None:
+        """A node told its facts: its workers are due. :class:`InputError` if these are no good."""
+        host = self._hosts.get(node)
+        if host is not None:
+            host.facts = facts = read_facts(text)
+            plans = workers_of(host.node, facts, self._needs)
+            host.members = [Member(plan=plan, facts=facts) for plan in plans]
+            host.answer()
+
+    def greet(self, id: str, text: str) -> Member | None:
+        """A worker began; None if it is none of ours any more."""
+        member = self.member(id)
+        if member is None:
+            return None
+        fields = Fields(parse_json(text))
+        member.host, member.device = fields.prose("host"), fields.prose("device")
+        member.pid, target = fields.integer("pid"), fields.take("target")
+        member.target = None if target is None else target_from_json(target)
+        fields.finish()
+        member.answer()
+        return member
+
+    def fail(self, id: str, why: str, now: float) -> None:
+        """A node could not be asked, or a worker died or did not begin."""
+        asked = self._hosts.get(id) or self.member(id)
+        if asked is not None:
+            asked.fail(why, now)
+
+    def member(self, id: str) -> Member | None:
+        """The worker of that id, if it lives."""
+        return next((m for m in self.members() if m.id == id and m.asked), None)
+
+    def members(self) -> Iterator[Member]:
+        """All workers that there should be."""
+        return (member for host in self._hosts.values() for member in host.members)
+
+    @property
+    def settled(self) -> bool:
+        """Whether every node and worker is known to work, or not to."""
+        hosts = self._hosts.values()
+        return bool(hosts) and all(a.settled for a in (*hosts, *self.members()))
+
+    def reasons(self) -> list[str]:
+        """Why nodes and workers failed, each reason once."""
+        hosts = self._hosts.values()
+        failed = [asked.why for asked in (*hosts, *self.members())]
+        lacking = [host.facts.lacking for host in hosts if host.facts is not None]
+        return list(dict.fromkeys(filter(None, (*failed, *lacking))))
+
+    def _start(self, member: Member) -> dict[str, Any]:
+        member.ask()
+        self._lives += 1
+        member.id = f"{member.plan.name}#{self._lives}"
+        return {"do": "start", "worker": member.id, "plan": asdict(member.plan)}

@@ -1,0 +1,100 @@
+"""What a host of a cluster has to build and measure with.
+
+Workers take theirs by name, so that a test can dress hosts up as others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module, metadata
+from typing import Protocol, cast
+
+from measure.cluster.topology import Domain, domains
+from measure.interfaces import Builder, Runner
+from measure.registry import builder_for, runner_for
+from spaces.cpu.target import CpuTarget
+from spaces.target import Target, detect_target
+
+HOST = "measure.cluster.outfit:Host"
+"""The outfit of real hosts."""
+
+
+class Outfit(Protocol):
+    """Targets of a host, and what serves them."""
+
+    def device(self, kind: str) -> Target:
+        """The device of a kind that this process was given, a CPU as for one thread.
+
+        :class:`InputError` if there is none.
+        """
+        ...
+
+    def domains(self) -> Sequence[Domain]:
+        """The cores of this host, by the last-level cache that they share."""
+        ...
+
+    def nvrtc(self) -> str:
+        """The version of NVRTC here, empty if there is none."""
+        ...
+
+    def confine(self, cpus: Sequence[int]) -> None:
+        """Keep this process, and all that it starts from now on, on ``cpus``."""
+        ...
+
+    def builder(self, target: Target, jobs: int) -> Builder:
+        """A builder that runs ``jobs`` compilers at a time."""
+        ...
+
+    def runner(self, target: Target) -> Runner:
+        """A runner on the device that this process was given."""
+        ...
+
+
+class Host:
+    """The outfit of the host that this process runs on."""
+
+    def device(self, kind: str) -> Target:
+        """See :class:`Outfit`."""
+        return detect_target(kind)
+
+    def domains(self) -> Sequence[Domain]:
+        """See :class:`Outfit`."""
+        return domains()
+
+    def nvrtc(self) -> str:
+        """See :class:`Outfit`."""
+        try:
+            return metadata.version("nvidia-cuda-nvrtc")
+        except metadata.PackageNotFoundError:
+            return ""
+
+    def confine(self, cpus: Sequence[int]) -> None:
+        """See :class:`Outfit`."""
+        if cpus:
+            os.sched_setaffinity(0, cpus)
+
+    def builder(self, target: Target, jobs: int) -> Builder:
+        """See :class:`Outfit`."""
+        return builder_for(target, jobs)
+
+    def runner(self, target: Target) -> Runner:
+        """See :class:`Outfit`."""
+        return runner_for(target)
+
+
+def load_outfit(name: str) -> Outfit:
+    """The outfit called ``module:class``."""
+    module, _, kind = name.partition(":")
+    return cast("Outfit", getattr(import_module(module), kind)())
+
+
+def fits(offered: Target, target: Target) -> bool:
+    """Whether measurements on the device ``offered`` are measurements of ``target``.
+
+    A CPU is offered as for one thread, and serves as many as it has cores.
+    """
+    if isinstance(offered, CpuTarget) and isinstance(target, CpuTarget):
+        return target.threads <= offered.cores and replace(target, threads=1) == offered
+    return offered == target

@@ -1,0 +1,246 @@
+"""What a driver and its workers send each other: plain text, and binaries as bytes.
+
+Workers believe their driver. A driver reads what a worker says as it reads an import: each field is
+checked, and a measurement that cannot be true is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from measure.described import described_target, described_workload
+from measure.fields import Fields
+from measure.interfaces import Built
+from measure.jsonl import parse_json
+from measure.measurement import Candidate, Job, Measurement
+from measure.plausibility import why_implausible
+from measure.record import Record, measurement_from_json, measurement_to_json
+from spaces.canonical import canonical_json
+from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.errors import InputError
+from spaces.kernel import Kernel, Launch
+from spaces.schedule import Schedule
+from spaces.workload import Operand, Workload
+
+
+@dataclass(frozen=True)
+class Stored(Built):
+    """A candidate whose binary lies in the cluster: number ``place`` of those that the task
+    ``build`` made."""
+
+    build: int = 0
+    place: int = 0
+
+
+# -- to build ----------------------------------------------------------------------------------
+
+
+def build_request(job: Job, candidates: Sequence[Candidate]) -> str:
+    """What asks for binaries of ``candidates``; each distinct prelude travels once."""
+    preludes = list(dict.fromkeys(c.kernel.prelude for c in candidates))
+    kernels = [
+        {
+            **_schedule_and_kernel(c),
+            "language": c.kernel.language,
+            "prelude": preludes.index(c.kernel.prelude),
+            "source": c.kernel.source,
+        }
+        for c in candidates
+    ]
+    return canonical_json({"job": _job(job), "preludes": preludes, "candidates": kernels})
+
+
+def read_build_request(text: str) -> tuple[Job, list[Candidate]]:
+    """The job and the candidates of a :func:`build_request`."""
+    asked = json.loads(text)
+    job, preludes = _job_of(asked["job"]), asked["preludes"]
+    return job, [
+        _candidate(job, data, data["language"], preludes[data["prelude"]], data["source"])
+        for data in asked["candidates"]
+    ]
+
+
+def build_answer(built: Sequence[Built]) -> tuple[str, list[bytes]]:
+    """What was built, and the binaries, each once."""
+    paths = list(dict.fromkeys(b.binary for b in built if b.binary is not None))
+    answers: list[dict[str, Any]] = []
+    for b in built:
+        if b.binary is None:
+            answers.append({"failure": measurement_to_json(b.failure())})
+        else:
+            answers.append({**_facts(b), "binary": paths.index(b.binary)})
+    binaries = [path.read_bytes() if isinstance(path, Path) else path for path in paths]
+    return canonical_json({"built": answers}), binaries
+
+
+def read_build_answer(
+    text: str, build: int, job: Job, candidates: Sequence[Candidate]
+) -> list[Stored | Measurement]:
+    """What became of ``candidates`` in the task ``build``: where a binary lies, or the failure.
+
+    Raises :class:`InputError` where a worker's words are not to be believed.
+    """
+    answers = _list(text, "built", len(candidates))
+    return [_outcome(a, build, job, c) for a, c in zip(answers, candidates, strict=True)]
+
+
+def _outcome(data: object, build: int, job: Job, candidate: Candidate) -> Stored | Measurement:
+    if isinstance(data, Mapping) and "failure" in data:
+        return _believed(data["failure"], job, candidate)
+    fields = Fields(data)
+    stored = Stored(
+        candidate,
+        seconds=fields.number("seconds"),
+        info=fields.mapping("info"),
+        toolchain=fields.prose("toolchain"),
+        build=build,
+        place=fields.integer("binary"),
+    )
+    fields.finish()
+    return stored
+
+
+# -- to run ------------------------------------------------------------------------------------
+
+
+def run_request(job: Job, built: Sequence[Stored]) -> str:
+    """What asks for measurements of ``built``; their binaries travel beside it, those of each of
+    :func:`builds_of` together."""
+    builds = builds_of(built)
+    kernels = [
+        {
+            **_schedule_and_kernel(b.candidate),
+            **_facts(b),
+            "build": builds.index(b.build),
+            "binary": b.place,
+        }
+        for b in built
+    ]
+    return canonical_json({"job": _job(job), "candidates": kernels})
+
+
+def builds_of(built: Sequence[Stored]) -> list[int]:
+    """The tasks that made the binaries of ``built``, each once."""
+    return list(dict.fromkeys(b.build for b in built))
+
+
+def read_run_request(text: str, binaries: Sequence[Sequence[bytes]]) -> tuple[Job, list[Built]]:
+    """The job and what is to be measured of a :func:`run_request`."""
+    asked = json.loads(text)
+    job = _job_of(asked["job"])
+    return job, [
+        Built(
+            _candidate(job, data),
+            binaries[data["build"]][data["binary"]],
+            data["seconds"],
+            info=data["info"],
+            toolchain=data["toolchain"],
+        )
+        for data in asked["candidates"]
+    ]
+
+
+def run_answer(measurements: Sequence[Measurement]) -> str:
+    """What was measured."""
+    return canonical_json({"measured": [measurement_to_json(m) for m in measurements]})
+
+
+def read_run_answer(text: str, job: Job, built: Sequence[Built]) -> list[Measurement]:
+    """Measurements in the order of ``built``; :class:`InputError` where a worker's words are not to
+    be believed."""
+    answers = _list(text, "measured", len(built))
+    return [_believed(a, job, b.candidate) for a, b in zip(answers, built, strict=True)]
+
+
+# -- parts -------------------------------------------------------------------------------------
+
+
+def _list(text: str, name: str, count: int) -> list[object]:
+    fields = Fields(parse_json(text))
+    answers = fields.take(name)
+    fields.finish()
+    if not isinstance(answers, list) or len(answers) != count:
+        raise InputError(f"{name} is no list of {count} answers: {answers!r:.80}")
+    return answers
+
+
+def _believed(data: object, job: Job, candidate: Candidate) -> Measurement:
+    """A worker's measurement of ``candidate``, if it can be one."""
+    measurement = measurement_from_json(data)
+    if measurement.schedule != candidate.schedule or measurement.round != job.round:
+        raise InputError(f"a measurement of another candidate: {measurement.schedule}")
+    wrong = why_implausible(Record(job.workload, job.target, "any", measurement))
+    if wrong:
+        raise InputError(f"{wrong}: {measurement.score}")
+    return replace(measurement, schedule=candidate.schedule)
+
+
+def _job(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "workload": job.workload.to_json(),
+        "target": job.target.to_json(),
+        "best": job.best,
+        "final": job.final,
+    }
+
+
+def _job_of(data: Mapping[str, Any]) -> Job:
+    fields = Fields(data)
+    workload, target = described_workload(fields), described_target(fields)
+    return Job(data["id"], workload, target, data["best"], data["final"])
+
+
+def _facts(built: Built) -> dict[str, Any]:
+    return {
+        "seconds": built.seconds,
+        "info": dict(built.info or {}),
+        "toolchain": built.toolchain,
+    }
+
+
+def _schedule_and_kernel(candidate: Candidate) -> dict[str, Any]:
+    """A candidate without its kernel's text."""
+    kernel = candidate.kernel
+    return {
+        "schedule": candidate.schedule.to_json(),
+        "entry": kernel.entry,
+        "arguments": [operand.name for operand in kernel.arguments],
+        "workspace_bytes": kernel.workspace_bytes,
+        "workspace_zeroed": kernel.workspace_zeroed,
+        "launch": None if kernel.launch is None else asdict(kernel.launch),
+        TENSOR_MAPS: [asdict(spec) for spec in tensor_maps(kernel)],
+    }
+
+
+def _candidate(
+    job: Job, data: Mapping[str, Any], language: str = "", prelude: str = "", source: str = ""
+) -> Candidate:
+    maps = tuple(TensorMapSpec(**_tuples(fields)) for fields in data[TENSOR_MAPS])
+    kernel = Kernel(
+        language,
+        data["entry"],
+        prelude,
+        source,
+        _operands(job.workload, data["arguments"]),
+        data["workspace_bytes"],
+        data["workspace_zeroed"],
+        None if data["launch"] is None else Launch(**_tuples(data["launch"])),
+        {TENSOR_MAPS: maps} if maps else {},
+    )
+    return Candidate(job, Schedule.from_json(data["schedule"]), kernel)
+
+
+def _operands(workload: Workload, names: Sequence[str]) -> tuple[Operand, ...]:
+    known = {operand.name: operand for operand in workload.operands}
+    return tuple(known[name] for name in names)
+
+
+def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON's lists as the tuples they were."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}

@@ -1,0 +1,99 @@
+"""Results that wait for whoever asks for them: what executors have in common."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+
+from measure.measurement import Job, Result
+
+
+class Outcomes:
+    """How many candidates of each job are pending, and the results that nobody has taken yet.
+
+    ``changed`` guards all of it, and whatever else an executor guards with it; it is notified of
+    all that :meth:`take` may wait for. Thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self.closed = False
+        self._known: list[Result] = []
+        self._pending: Counter[str] = Counter()  # by job
+        self._dropped: set[str] = set()
+        self._fault: Exception | None = None
+
+    def expect(self, job: Job, count: int) -> None:
+        """So many more candidates of ``job`` are pending. RuntimeError once it is closed."""
+        with self.changed:
+            if self.closed:
+                raise RuntimeError("the executor is closed")
+            self._pending[job.id] += count
+
+    def add(self, results: Sequence[Result]) -> None:
+        """These became known."""
+        with self.changed:
+            if not self.closed:
+                self._known += [r for r in results if r.candidate.job.id not in self._dropped]
+            self.changed.notify_all()
+
+    def fail(self, error: Exception) -> None:
+        """Nothing more will become known; the first reason counts."""
+        with self.changed:
+            if not self.closed:
+                self._fault = self._fault or error
+            self.changed.notify_all()
+
+    @property
+    def failed(self) -> bool:
+        """Whether nothing more will become known."""
+        return self._fault is not None
+
+    def take(self, timeout: float | None, job: Job | None) -> list[Result]:
+        """The results of one job or of all that became known, each once; waits for one, at most
+        ``timeout`` seconds, if any is pending. Raises what it failed by."""
+        with self.changed:
+            self.changed.wait_for(lambda: self._has_news(job), timeout)
+            if self._fault is not None:
+                raise self._fault
+            taken = [result for result in self._known if _is_of(result, job)]
+            self._known = [result for result in self._known if not _is_of(result, job)]
+            self._pending.subtract(result.candidate.job.id for result in taken)
+            return taken
+
+    def pending(self, job: Job | None = None) -> int:
+        """Candidates, of one job or of all, whose results were not taken yet."""
+        with self.changed:
+            return self._pending.total() if job is None else self._pending[job.id]
+
+    def cancel(self, job: Job, count: int) -> None:
+        """So many candidates of ``job`` will give no result."""
+        with self.changed:
+            if not self.closed:
+                self._pending[job.id] -= count
+            self.changed.notify_all()
+
+    def drop(self, job: Job) -> None:
+        """Nobody asks for ``job`` any more."""
+        with self.changed:
+            self._known = [result for result in self._known if not _is_of(result, job)]
+            del self._pending[job.id]
+            self._dropped.add(job.id)
+            self.changed.notify_all()
+
+    def close(self) -> None:
+        """Nothing is pending any more."""
+        with self.changed:
+            self.closed = True
+            self._pending.clear()
+            self._known.clear()
+            self.changed.notify_all()
+
+    def _has_news(self, job: Job | None) -> bool:
+        known = any(_is_of(result, job) for result in self._known)
+        return known or self._fault is not None or not self.pending(job)
+
+
+def _is_of(result: Result, job: Job | None) -> bool:
+    return job is None or result.candidate.job.id == job.id

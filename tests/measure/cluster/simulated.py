@@ -1,0 +1,147 @@
+"""A made-up device: what a schedule does there is a pure function of it, and takes a fixed time.
+
+Workers of a cluster get this file as a module of its own. A decision ``kills`` makes a kernel end
+the worker that runs (or, as ``builder``, builds) it; ``faults`` raises in the worker's own code.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import time
+import zlib
+from collections.abc import Sequence
+
+from measure.interfaces import Built
+from measure.measurement import Candidate, ErrorKind, Job, Measurement, Place, Status
+from spaces.cpu.target import CpuTarget
+from spaces.kernel import Kernel
+from spaces.operators import workload
+from spaces.schedule import Schedule, Value
+from spaces.target import Target
+
+OUTFIT = "simulated:Simulated"
+QUICK_OUTFIT = "simulated:Quick"
+TARGET = CpuTarget(
+    model="made up",
+    architecture="x86_64",
+    isa="avx512",
+    vector_bytes=64,
+    vector_registers=32,
+    fma=True,
+    bf16_dot=False,
+    cores=2,
+    threads=1,
+    l1_bytes=32 << 10,
+    l2_bytes=1 << 20,
+    l3_bytes=32 << 20,
+    compiler="gcc",
+    compiler_version="0.0",
+    flags=("-O2",),
+)
+WORK = workload("matmul", m=512, n=512, k=512)
+
+
+def candidate(name: str, job: Job | None = None, **decisions: Value) -> Candidate:
+    """A candidate with these decisions."""
+    schedule = Schedule("simulated", (("name", name), *decisions.items()))
+    kernel = Kernel("none", "kernel", "", name, WORK.operands)
+    return Candidate(job or Job("test", WORK, TARGET), schedule, kernel)
+
+
+def latency(schedule: Schedule) -> float:
+    """Seconds of a call; 1 to 2 ms."""
+    return 1e-3 * (1 + zlib.crc32(schedule.key.encode()) / 2**32)
+
+
+class SimulatedBuilder:
+    """Gives each candidate a binary at once, or none."""
+
+    batch = 16
+
+    def build(self, candidates: Sequence[Candidate]) -> list[Built]:
+        """The schedule's text is the binary."""
+        return [self._build(candidate) for candidate in candidates]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _build(self, candidate: Candidate) -> Built:
+        values = candidate.schedule.values
+        if values.get("kills") == "builder":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if values.get("broken"):
+            return Built(candidate, error_kind=ErrorKind.COMPILE, error_text="this is no C")
+        return Built(candidate, candidate.schedule.key.encode(), 1e-3, toolchain="none 1.0")
+
+
+class SimulatedRunner:
+    """Sleeps for each candidate, then knows its latency."""
+
+    def __init__(self, seconds: float, reference: float = 1e-4) -> None:
+        self._seconds, self._reference = seconds, reference
+
+    def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
+        """One after the other."""
+        return [self._run(job, b) for b in built]
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _run(self, job: Job, built: Built) -> Measurement:
+        schedule, started = built.candidate.schedule, time.time()
+        assert built.binary == schedule.key.encode()
+        if schedule.values.get("kills") == "runner":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if schedule.values.get("faults"):
+            raise RuntimeError("the device is gone")
+        time.sleep(self._seconds)
+        return Measurement(
+            schedule=schedule,
+            status=Status.OK,
+            score=latency(schedule),
+            samples=(latency(schedule),),
+            reference_samples=(self._reference,),
+            clock="cpu",
+            round=job.round,
+            build_seconds=built.seconds,
+            run_seconds=self._seconds,
+            started_at=started,
+            place=Place(platform.node(), "made up", built.toolchain),
+        )
+
+
+class Simulated:
+    """The outfit of a host of two such devices, on which a candidate takes 20 ms."""
+
+    seconds = 0.02
+
+    def device(self, kind: str) -> Target:
+        """Whatever is asked for."""
+        return TARGET
+
+    def domains(self) -> Sequence[tuple[tuple[int, ...], ...]]:
+        """Two cores of one cache."""
+        return (((0,), (1,)),)
+
+    def nvrtc(self) -> str:
+        """None."""
+        return ""
+
+    def confine(self, cpus: Sequence[int]) -> None:
+        """A made-up CPU confines nobody."""
+
+    def builder(self, target: Target, jobs: int) -> SimulatedBuilder:
+        """See above."""
+        return SimulatedBuilder()
+
+    def runner(self, target: Target) -> SimulatedRunner:
+        """See above."""
+        return SimulatedRunner(self.seconds)
+
+
+class Quick(Simulated):
+    """The same, on which a candidate takes no time."""
+
+    seconds = 0.0

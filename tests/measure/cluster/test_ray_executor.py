@@ -1,0 +1,115 @@
+"""The executor on real clusters of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+pytest.importorskip("ray", reason="needs the extra ray")
+
+from measure.cluster.executor import RayExecutor
+from measure.measurement import ErrorKind, Status
+from spaces.errors import InputError
+from tests.contracts.executor import ExecutorContract, collect, submit
+from tests.measure.cluster.nodes import CODE, cluster
+from tests.measure.cluster.simulated import OUTFIT, candidate, latency
+from tests.measure.cpu import c_kernels
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with cluster(cpus=4) as made:
+        yield made.address
+
+
+@pytest.fixture(scope="module")
+def connected(address: str) -> Iterator[RayExecutor]:
+    executor = RayExecutor(address)
+    yield executor
+    executor.close()
+
+
+class TestRayExecutor(ExecutorContract):
+    """Real kernels, built and measured by workers that Ray started."""
+
+    @pytest.fixture(autouse=True)
+    def _find(self, address):
+        self.address = address
+
+    @pytest.fixture
+    def executor(self, connected):  # that takes seconds, and tests leave nothing behind
+        return connected
+
+    def make(self):
+        return RayExecutor(self.address)
+
+    def good(self, name):
+        return c_kernels.good(name)
+
+    def other(self, name):
+        return c_kernels.good(name, c_kernels.product(16, 16, 16))
+
+    def crashing(self, name):
+        return c_kernels.crashing(name)
+
+    def broken(self, name):
+        return c_kernels.broken(name)
+
+    def slow(self, name):
+        return c_kernels.slow(name)
+
+    def test_kernels_that_crash_or_hang_end_and_harm_nobody(self, executor):
+        made = [c_kernels.good(f"good{i}") for i in range(6)]
+        made[1:1] = [c_kernels.crashing("crashing")]
+        made[3:3] = [c_kernels.hanging("hanging")]
+        submit(executor, *made)
+        found = {str(m.schedule["name"]): m for m in collect(executor)}
+        assert len(found) == len(made)
+        assert found.pop("crashing").error_kind is ErrorKind.CRASH
+        assert found.pop("hanging").error_kind is ErrorKind.TIMEOUT
+        assert all(m.status is Status.OK for m in found.values())
+
+    def test_a_measurement_says_where_it_was_made(self, executor):
+        submit(executor, c_kernels.good("placed"))
+        [measurement] = collect(executor)
+        assert measurement.place.host
+        assert "cpu 0" in measurement.place.device
+        assert measurement.place.toolchain
+
+
+@pytest.fixture(scope="module")
+def simulated(address: str) -> Iterator[RayExecutor]:
+    executor = RayExecutor(address, outfit=OUTFIT, code=CODE)
+    yield executor
+    executor.close()
+
+
+def names(measurements):
+    return sorted(str(m.schedule["name"]) for m in measurements)
+
+
+def test_who_kills_builders_or_workers_ends_and_all_others_are_measured(simulated):
+    made = [candidate(f"k{i}") for i in range(2)]
+    killers = [candidate("k2", kills="runner"), candidate("k3", kills="builder")]
+    submit(simulated, *made, *killers)
+    found = {str(m.schedule["name"]): m for m in collect(simulated)}
+    assert len(found) == 4
+    for name in ("k2", "k3"):
+        assert found[name].status is Status.ERROR
+        assert found[name].error_kind is ErrorKind.WORKER_LOST
+    for one in made:
+        assert found[one.schedule["name"]].score == latency(one.schedule)
+
+
+def test_a_fault_of_a_worker_is_the_machines_failure(simulated):
+    submit(simulated, candidate("a", faults=True))
+    [lost] = collect(simulated)
+    assert lost.status is Status.LOST
+    assert lost.error_kind is ErrorKind.DEVICE
+    assert "the device is gone" in lost.error_text
+
+
+def test_a_target_that_no_worker_has_is_refused_with_what_there_is(simulated):
+    with pytest.raises(InputError, match=r"no worker has the target .* they have: cpu made up"):
+        simulated.submit(c_kernels.good("a").job, [])

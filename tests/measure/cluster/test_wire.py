@@ -1,0 +1,141 @@
+"""What drivers and workers send each other arrives, and nonsense does not."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from measure.cluster.wire import (
+    Stored,
+    build_answer,
+    build_request,
+    read_build_answer,
+    read_build_request,
+    read_run_answer,
+    read_run_request,
+    run_answer,
+    run_request,
+)
+from measure.interfaces import Built
+from measure.measurement import ErrorKind, Job, Status
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.target import detect_target
+from tests.measure.cluster.simulated import (
+    SimulatedBuilder,
+    SimulatedRunner,
+    candidate,
+)
+from tests.measure.cpu import c_kernels
+
+
+def hopper():
+    """Candidates with launches and tensor maps."""
+    import numpy as np
+
+    from measure.measurement import Candidate
+
+    work, target = (
+        workload("matmul", m=512, n=512, k=512, dtype="float16"),
+        detect_target("cuda:sm_90a"),
+    )
+    space = space_for(work, target)
+    job = Job("gpu", work, target, best=1e-4, final=True)
+    rows = space.sample(np.random.default_rng(0), 24)
+    schedules = [space.schedule(row) for row in rows]
+    return [Candidate(job, schedule, space.lower(schedule)) for schedule in schedules]
+
+
+@pytest.fixture(params=["c", "cuda"])
+def candidates(request):
+    return [c_kernels.good("a"), c_kernels.good("b")] if request.param == "c" else hopper()
+
+
+def test_candidates_arrive_as_they_were(candidates):
+    job, arrived = read_build_request(build_request(candidates[0].job, candidates))
+    assert job == candidates[0].job
+    assert arrived == candidates
+    assert [c.kernel.metadata for c in arrived] == [c.kernel.metadata for c in candidates]
+
+
+def test_what_is_to_be_run_arrives_without_its_text(candidates):
+    built = [
+        Stored(c, seconds=0.5, info={"registers": 32}, toolchain="x 1", build=i % 2, place=i // 2)
+        for i, c in enumerate(candidates)
+    ]
+    binaries = [[bytes([build, place]) for place in range(len(built))] for build in range(2)]
+    job, arrived = read_run_request(run_request(candidates[0].job, built), binaries)
+    assert job == candidates[0].job
+    for was, came in zip(built, arrived, strict=True):
+        assert came.binary == bytes([was.build, was.place])
+        assert (came.seconds, came.info, came.toolchain) == (0.5, {"registers": 32}, "x 1")
+        kernel = replace(was.candidate.kernel, language="", prelude="", source="")
+        assert came.candidate == replace(was.candidate, kernel=kernel)
+        assert came.candidate.kernel.metadata == kernel.metadata
+
+
+def test_a_binary_of_many_kernels_travels_once(tmp_path):
+    path = tmp_path / "unit.so"
+    path.write_bytes(b"many")
+    made = [candidate(name) for name in "abc"]
+    built = [Built(c, path) for c in made[:2]]
+    built.append(Built(made[2], error_kind=ErrorKind.COMPILE, error_text="error: no"))
+    text, binaries = build_answer(built)
+    assert binaries == [b"many"]
+    first, second, failure = read_build_answer(text, 7, made[0].job, made)
+    assert (first.build, first.place, second.place) == (7, 0, 0)
+    assert first.candidate is made[0]
+    assert (failure.status, failure.error_kind) == (Status.ERROR, ErrorKind.COMPILE)
+
+
+def measured(*made):
+    built = SimulatedBuilder().build(made)
+    return built, SimulatedRunner(0.0).run(made[0].job, built)
+
+
+def test_measurements_arrive_as_they_were():
+    made = [candidate("a"), candidate("b")]
+    built, measurements = measured(*made)
+    assert read_run_answer(run_answer(measurements), made[0].job, built) == measurements
+
+
+def change(text, **fields):
+    data = json.loads(text)
+    data["measured"][0] |= fields
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda text: text[:-1], "not JSON"),
+        (lambda text: "[]", "expected a JSON object"),
+        (lambda text: '{"measured": []}', "no list of 1"),
+        (lambda text: text[:-1] + ', "more": 1}', "unknown"),
+        (lambda text: change(text, status="fine"), "status='fine'"),
+        (lambda text: change(text, score=1e-12, samples=[1e-12]), "cannot reach"),
+        (lambda text: change(text, score=5e-3), "not the statistic"),
+        (lambda text: change(text, score=float("nan")), "not JSON"),
+        (lambda text: change(text, round="final"), "another candidate"),
+        (lambda text: change(text, place={"host": "a"}), "missing"),
+        (
+            lambda text: change(text, schedule={"template": "x", "decisions": {}}),
+            "another candidate",
+        ),
+    ],
+)
+def test_nonsense_of_a_worker_is_refused(spoil, words):
+    built, measurements = measured(candidate("a"))
+    with pytest.raises(InputError, match=words):
+        read_run_answer(spoil(run_answer(measurements)), built[0].candidate.job, built)
+
+
+@pytest.mark.parametrize("place", [-1.5, "0", None, True])
+def test_nonsense_of_a_builder_is_refused(place):
+    made = candidate("a")
+    text, _ = build_answer(SimulatedBuilder().build([made]))
+    data = json.loads(text)
+    data["built"][0]["binary"] = place
+    with pytest.raises(InputError, match="binary="):
+        read_build_answer(json.dumps(data), 1, made.job, [made])
