@@ -8,16 +8,17 @@ from contextlib import suppress
 
 import numpy as np
 
+from costmodel.dataset import SpaceFor
 from costmodel.interfaces import CostModel
 from costmodel.library import load_xgboost
 from measure.interfaces import Executor
 from scheduler.machine import roofline
+from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, expected
 from scheduler.search import Search
 from scheduler.transfer import Transfer
 from spaces.errors import InputError
 from spaces.space import Space
 from spaces.target import Target
-from spaces.workload import Workload
 
 
 def _load_early() -> None:
@@ -30,21 +31,28 @@ def default_search(
 ) -> Search:
     """Evolution under a model that learns; until it has, under ``model`` if one is given, or one
     of what is ``known`` of other shapes, or the roofline."""
-    from costmodel.model import XGBoostModel
     from scheduler.evolutionary import WARM, EvolutionarySearch
 
-    # Half a second of imports, needed only once the first batch is measured.
-    threading.Thread(target=_load_early, daemon=True).start()
-
-    def this_space(workload: Workload, target: Target) -> Space:
-        return space
-
-    learned = XGBoostModel(space_for=this_space)
+    learned = learned_model(space)
     prior = model or (known.model if known else None)
     if prior is not None:
         starters = known.starters if known else ()
         return EvolutionarySearch(space, learned, prior, seed, WARM, starters)
-    return EvolutionarySearch(space, learned, roofline(space.target, this_space), seed)
+    return EvolutionarySearch(space, learned, roofline(space.target, only(space)), seed)
+
+
+def learned_model(space: Space) -> CostModel:
+    """A model that learns from what is measured of ``space`` alone."""
+    from costmodel.model import XGBoostModel
+
+    # Half a second of imports, needed only once the first batch is measured.
+    threading.Thread(target=_load_early, daemon=True).start()
+    return XGBoostModel(space_for=only(space))
+
+
+def only(space: Space) -> SpaceFor:
+    """The space of every workload is ``space``."""
+    return lambda workload, target: space
 
 
 def expected_latency(space: Space) -> float:
@@ -52,6 +60,15 @@ def expected_latency(space: Space) -> float:
     latency = roofline(space.target).latency(space, space.sample(np.random.default_rng(0), 64))
     known = latency[np.isfinite(latency)]
     return float(known.min()) if len(known) else 0.0
+
+
+def default_pace(space: Space, batch: int, trials: int, seconds: float) -> Pace:
+    """How to share out the trials and seconds that there are for ``space``, at most ``batch``
+    candidates at a time."""
+    kind = space.target.kind
+    most = min(batch, max(LEAST_BATCH, trials // LEAST_BATCHES))
+    usual = expected(space.workload, kind, expected_latency(space))
+    return Pace(seconds, usual, most, COMPARISONS[kind])
 
 
 def local_executor(target: Target) -> Executor:

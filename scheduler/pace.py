@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from measure.cuda.runner import HEAT_SECONDS
@@ -14,11 +15,10 @@ LEAST_BATCHES = 4  # that the trials allowed are asked for in
 BATCH_SHARE = 0.08  # of the time allowed, that one batch may take
 CALLS = 6  # of a candidate's kernel, until it is verified and timed
 CANDIDATE_SECONDS = 0.06  # for the rest: compiling, mostly
-WINDOW = 8  # results that tell how long a candidate takes
+WINDOW = 7  # times that results came, which tell how long a candidate takes
 RESERVE = 0.15  # share of the time that the final comparison may take at most
 LEAST_FINALISTS = 2
 MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
-OVERTIME, OVERTIME_SHARE = 1.5, 0.08  # seconds, and share of the time, for a late comparison
 
 
 @dataclass(frozen=True)
@@ -75,37 +75,39 @@ candidates, and not as much with every kernel, so more of them are compared ther
 class Rate:
     """How long a candidate takes of late, in seconds; None before any came.
 
-    In wall time many are under way at once. ``elapsed`` is when the first were asked for.
+    In wall time many are under way at once.
     """
 
-    def __init__(self, elapsed: float) -> None:
-        self._marks = deque([(elapsed, 0, 0.0)], maxlen=WINDOW)
+    def __init__(self) -> None:
+        self._noted: deque[tuple[float, int, float]] = deque(maxlen=WINDOW)
 
-    def note(self, elapsed: float, count: int, run_seconds: float) -> None:
-        """So many more had come so many seconds after the start, and took so long to run."""
-        _, trials, ran = self._marks[-1]
-        self._marks.append((elapsed, trials + count, ran + run_seconds))
+    def note(self, seconds: float, count: int, run_seconds: float) -> None:
+        """So many came after so many seconds without any, and took so long to run."""
+        self._noted.append((seconds, count, run_seconds))
 
     @property
     def each(self) -> float | None:
         """Wall time."""
-        (start, few, _), (end, many, _) = self._marks[0], self._marks[-1]
-        return (end - start) / (many - few) if many > few else None
+        return self._for_each([seconds for seconds, _, _ in self._noted])
 
     @property
     def run(self) -> float | None:
         """Time of running."""
-        (_, few, before), (_, many, after) = self._marks[0], self._marks[-1]
-        return (after - before) / (many - few) if many > few else None
+        return self._for_each([run_seconds for _, _, run_seconds in self._noted])
+
+    def _for_each(self, times: Sequence[float]) -> float | None:
+        count = sum(count for _, count, _ in self._noted)
+        return sum(times) / count if count else None
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Decides how many candidates are worth starting in ``seconds`` of wall time.
+    """Decides how many candidates of a workload are worth starting.
 
-    ``expected`` is what is thought before anything is known, ``batch`` the most to ask for at a
-    time, ``final`` what comes in the end. Methods take the seconds ``elapsed``, what
-    :class:`Rate` says, and the ``best`` latency so far in seconds.
+    ``seconds`` of wall time are its share of the run, ``expected`` is what is thought before
+    anything is known, ``batch`` the most to ask for at a time, ``final`` what comes in the end.
+    Methods take the seconds that are ``left`` for it, what :class:`Rate` says, and the ``best``
+    latency so far in seconds.
     """
 
     seconds: float
@@ -113,29 +115,23 @@ class Pace:
     batch: int
     final: Comparison
 
-    @property
-    def end(self) -> float:
-        """When a final comparison must be over that candidates have kept waiting: their results
-        come all at once, and may be late."""
-        return self.seconds + max(OVERTIME, OVERTIME_SHARE * self.seconds)
-
     def batch_size(self, run: float | None) -> int:
         """Candidates to ask for at a time: fewer where they run for long, so that many asks are
         made with what is known."""
-        each = self._candidate_seconds(run)
+        each = self.candidate_seconds(run)
         wanted = int((BATCH_SHARE * self.seconds - self.expected.setup) / each)
         return min(self.batch, max(LEAST_BATCH, int(LEAST_SHARE * self.batch), wanted))
 
-    def affordable(self, elapsed: float, each: float | None, best: float | None) -> int:
+    def affordable(self, left: float, each: float | None, best: float | None) -> int:
         """How many candidates can be built and run before the final comparison is due."""
         setup = self.expected.setup if each is None else 0.0  # part of what others took
-        free = self.seconds - elapsed - self.reserve(each, best) - setup
-        return max(0, int(free / self._candidate_seconds(each)))
+        free = left - self.reserve(each, best) - setup
+        return max(0, int(free / self.candidate_seconds(each)))
 
-    def first(self, elapsed: float) -> int:
+    def first(self, left: float) -> int:
         """How many to begin with where none is affordable beside a final comparison, one at
         least: what little is found then is better than nothing."""
-        free = self.seconds - elapsed - self.expected.setup
+        free = left - self.expected.setup
         return max(1, min(LEAST_FINALISTS, int(free / self.expected.candidate)))
 
     def reserve(self, each: float | None, best: float | None) -> float:
@@ -145,13 +141,13 @@ class Pace:
         share = max(RESERVE * self.seconds, before + LEAST_FINALISTS * finalist)
         return min(before + self.final.most * finalist, share, MOST_RESERVE * self.seconds)
 
-    def comparable(self, elapsed: float, each: float | None, best: float | None) -> int:
-        """How many finalists the time that is left allows: two at least, for they may
-        take less than expected; none where these would not even begin before the :attr:`end`."""
-        begin = elapsed + self._before_final
-        if begin >= self.end:
+    def comparable(self, left: float, late: float, each: float | None, best: float | None) -> int:
+        """How many finalists the time that is left allows: two at least, for they may take less
+        than expected; none where these would not even begin ``late`` seconds after it is up."""
+        free = left - self._before_final
+        if free <= -late:
             return 0
-        wanted = int((self.seconds - begin) / self._finalist_seconds(each, best))
+        wanted = int(free / self._finalist_seconds(each, best))
         return min(self.final.most, max(LEAST_FINALISTS, wanted))
 
     @property
@@ -159,7 +155,7 @@ class Pace:
         """Seconds of a final comparison before any finalist is timed."""
         return self.expected.setup + self.final.heat
 
-    def _candidate_seconds(self, each: float | None) -> float:
+    def candidate_seconds(self, each: float | None) -> float:
         """For one candidate, by those before or by what is expected of one call."""
         return each or self.expected.candidate
 

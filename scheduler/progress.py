@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -89,11 +89,17 @@ class TuningResult:
 
 
 class Ledger:
-    """Where the time of a run goes, by name, in seconds of wall time."""
+    """Where the time of a run goes, by name, in seconds of wall time.
 
-    def __init__(self, began: float | None = None) -> None:
+    ``busy`` tells whether candidates are built or run meanwhile.
+    """
+
+    def __init__(
+        self, began: float | None = None, busy: Callable[[], bool] = lambda: False
+    ) -> None:
         now = time.monotonic()
         self._start = now if began is None else began
+        self._busy = busy
         self.before = now - self._start
         """Seconds of the run that had passed when the ledger was opened."""
         self._spent: dict[str, float] = {}
@@ -116,3 +122,7 @@ class Ledger:
         finally:
             for name in names:
                 self._spent[name] = self.spent(name) + time.monotonic() - start
+
+    def work(self, name: str) -> AbstractContextManager[None]:
+        """Book own work; also as ``idle`` if no candidate is built or run meanwhile."""
+        return self.on(name) if self._busy() else self.on(name, "idle")

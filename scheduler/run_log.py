@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from measure.measurement import Measurement
+from measure.measurement import Measurement, new_job_id
 from measure.record import Record
 from measure.run import Proposal, Run
 from scheduler.search import Proposed
+from scheduler.yardstick import Yardstick
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.version import VERSION
@@ -68,6 +69,32 @@ class RunLog:
             run=self._run.key,
             proposal=self._proposals.get(schedule),
         )
+
+
+def new_run(
+    space: Space,
+    yardstick: Yardstick,
+    session: str,
+    command: str,
+    seed: int,
+    configuration: Mapping[str, Any],
+) -> Run:
+    """A run that begins now in ``space``; see :class:`measure.run.Run`."""
+    now = time.time()
+    return Run(
+        key=new_job_id(),
+        workload=space.workload,
+        target=space.target,
+        session=session,
+        command=command,
+        seed=seed,
+        configuration=configuration,
+        versions=versions(space),
+        started_at=now,
+        heartbeat=now,
+        peak_gflops=yardstick.peak_gflops,
+        library_seconds=yardstick.numpy_seconds,
+    )
 
 
 def versions(space: Space) -> dict[str, str]:

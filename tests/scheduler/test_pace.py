@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.budget import Budget
 from scheduler.pace import COMPARISONS, LEAST_BATCH, RESERVE, WINDOW, Expected, Pace, Rate, expected
 from spaces.operators import workload
 
 CPU = COMPARISONS["cpu"]
+LATE = Budget(1, 60).overtime
 FAST = Pace(60, Expected(2e-3), batch=16, final=CPU)
 SLOW = Pace(60, Expected(0.2), batch=16, final=CPU)
 
@@ -31,21 +33,21 @@ def test_many_compilers_are_kept_busy() -> None:
 
 
 def test_slow_finalists_are_few_but_two() -> None:
-    assert FAST.comparable(elapsed=50, each=0.07, best=2e-3) == 8
-    assert 2 < SLOW.comparable(elapsed=51, each=1.3, best=0.2) < 8
-    assert SLOW.comparable(elapsed=59.9, each=1.5, best=0.2) == 2
+    assert FAST.comparable(left=10, late=LATE, each=0.07, best=2e-3) == 8
+    assert 2 < SLOW.comparable(left=9, late=LATE, each=1.3, best=0.2) < 8
+    assert SLOW.comparable(left=0.1, late=LATE, each=1.5, best=0.2) == 2
 
 
 def test_a_comparison_that_cannot_end_is_not_begun() -> None:
     heavy = Pace(60, Expected(0.1, setup=8.0), batch=16, final=CPU)
-    assert heavy.comparable(elapsed=57, each=None, best=0.1) == 0
-    assert FAST.comparable(elapsed=65, each=0.07, best=2e-3) == 0
+    assert heavy.comparable(left=3, late=LATE, each=None, best=0.1) == 0
+    assert FAST.comparable(left=-5, late=LATE, each=0.07, best=2e-3) == 0
 
 
 def test_candidates_that_end_late_leave_time_to_compare_two() -> None:
-    assert FAST.comparable(elapsed=60.1, each=0.07, best=2e-3) == 2
-    assert FAST.end <= 1.1 * 60
-    assert Pace(5, Expected(2e-3), batch=16, final=CPU).end <= 5 + 2
+    assert FAST.comparable(left=-0.1, late=LATE, each=0.07, best=2e-3) == 2
+    assert 60 + Budget(1, 60).overtime <= 1.1 * 60
+    assert 5 + Budget(1, 5).overtime <= 5 + 2
 
 
 def test_a_short_run_on_a_gpu_reserves_what_a_comparison_of_long_calls_takes() -> None:
@@ -55,14 +57,14 @@ def test_a_short_run_on_a_gpu_reserves_what_a_comparison_of_long_calls_takes() -
     pace = Pace(5, expected(work, "cuda", 2.4e-3), batch=48, final=COMPARISONS["cuda"])
     assert 0.1 < pace.expected.candidate < 0.25
     assert 1.33 < pace.reserve(each=0.17, best=2.4e-3) <= 2.5
-    assert pace.comparable(elapsed=3.86, each=0.17, best=2.4e-3) == 2
+    assert pace.comparable(left=1.14, late=1.5, each=0.17, best=2.4e-3) == 2
 
 
 def test_a_busy_machine_needs_more_time_to_compare() -> None:
     quiet, busy = (FAST.reserve(each, best=2e-3) for each in (0.08, 0.8))
     assert quiet < 8
     assert quiet < busy <= 30
-    assert FAST.comparable(50, 1.0, 2e-3) < FAST.comparable(50, 0.07, 2e-3)
+    assert FAST.comparable(10, LATE, 1.0, 2e-3) < FAST.comparable(10, LATE, 0.07, 2e-3)
 
 
 HUGE = workload("matmul m=11585 n=11585 k=8")
@@ -87,25 +89,25 @@ def test_where_time_is_short_one_or_two_are_better_than_none(
     seconds: float, elapsed: float, first: int
 ) -> None:
     pace = Pace(seconds, expected(HUGE, "cpu", 0.1), batch=16, final=CPU)
-    assert pace.affordable(elapsed, None, None) == 0
-    assert pace.first(elapsed) == first
+    assert pace.affordable(seconds - elapsed, None, None) == 0
+    assert pace.first(seconds - elapsed) == first
 
 
 def test_what_a_batch_is_set_up_with_is_part_of_the_reserve() -> None:
     plain = Pace(60, Expected(0.1), batch=16, final=CPU)
     heavy = Pace(60, Expected(0.1, setup=8.0), batch=16, final=CPU)
     assert heavy.reserve(None, None) > plain.reserve(None, None)
-    assert heavy.affordable(0, None, None) < plain.affordable(0, None, None)
-    assert heavy.comparable(50, None, 0.1) < plain.comparable(50, None, 0.1)
+    assert heavy.affordable(60, None, None) < plain.affordable(60, None, None)
+    assert heavy.comparable(10, LATE, None, 0.1) < plain.comparable(10, LATE, None, 0.1)
 
 
 def test_the_rate_is_that_of_late() -> None:
-    rate = Rate(3.0)
+    rate = Rate()
     assert (rate.each, rate.run) == (None, None)
-    rate.note(5.0, 16, 0.8)
+    rate.note(2.0, 16, 0.8)
     assert (rate.each, rate.run) == (2.0 / 16, 0.05)
-    for i in range(WINDOW):
-        rate.note(6.0 + i, 10, 0.2)
+    for _ in range(WINDOW):
+        rate.note(1.0, 10, 0.2)
     assert (rate.each, rate.run) == (0.1, pytest.approx(0.02))
 
 
@@ -125,7 +127,7 @@ def test_what_is_started_is_expected_to_end_before_the_final_comparison(
 ) -> None:
     pace = Pace(allowed, Expected(call), batch, CPU)
     elapsed = share * allowed
-    more = pace.affordable(elapsed, each, best=call)
+    more = pace.affordable(allowed - elapsed, each, best=call)
     assert more >= 0
     assert LEAST_BATCH <= pace.batch_size(each) <= batch
     if each and more:

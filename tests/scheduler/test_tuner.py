@@ -21,63 +21,7 @@ from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
 from tests.scheduler.landscape import Guess, hills, hills_latency, knolls, trees
-
-
-class MadeUpMachine:
-    """An executor that times candidates by formula, a few results at a time.
-
-    Long unpacked panels crash. Candidates named in ``lucky`` look ten times faster in the
-    search than they are. ``seconds`` is what each candidate takes.
-    """
-
-    batch = 16
-
-    def __init__(self, pause: float = 0.0, lucky: Sequence[Schedule] = ()) -> None:
-        self.submitted: list[tuple[list[Schedule], bool]] = []
-        self.best: float | None = None  # that the last batch came with
-        self.most_pending = 0
-        self._lucky = frozenset(lucky)
-        self._pause = pause
-        self._queue: list[Candidate] = []
-
-    def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
-        self.submitted.append(([c.schedule for c in candidates], job.final))
-        self.best = job.best
-        self._queue += candidates
-        self.most_pending = max(self.most_pending, len(self._queue))
-
-    def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
-        done, self._queue = self._queue[:5], self._queue[5:]
-        time.sleep(self._pause * len(done))
-        return [Result(candidate, self._measure(candidate)) for candidate in done]
-
-    def pending(self, job: Job | None = None) -> int:
-        return len(self._queue)
-
-    def cancel(self, job: Job) -> None:
-        self._queue.clear()
-
-    def drop(self, job: Job) -> None:
-        self._queue.clear()
-
-    def close(self) -> None:
-        self._queue.clear()
-
-    @property
-    def searched(self) -> list[Schedule]:
-        return [s for schedules, final in self.submitted if not final for s in schedules]
-
-    def _measure(self, candidate: Candidate) -> Measurement:
-        schedule, job, now = candidate.schedule, candidate.job, time.time()
-        if schedule["pack"] == "none" and schedule["kc"] == 256:
-            crash = ErrorKind.CRASH
-            return Measurement(schedule, Status.ERROR, error_kind=crash, started_at=now)
-        latency = hills_latency(schedule.values)
-        if schedule in self._lucky and not job.final:
-            latency /= 10
-        return Measurement(
-            schedule, Status.OK, latency, (latency,), round=job.round, started_at=now
-        )
+from tests.scheduler.made_up_machine import MadeUpMachine
 
 
 @pytest.fixture
