@@ -1,0 +1,101 @@
+"""Which of several tasks gets the next unit of trials.
+
+Pure: everything is decided by what :class:`Standing` says of each task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+ALPHA = 0.2  # weight of what the last units brought, beside what the next one is hoped to bring
+BETA = 2.0  # trust in that a task gets as many FLOP/s as those like it
+WINDOW = 3  # units that tell what the last ones brought
+WARM_UP = 1  # units for each task before any gets more
+STALLED = 0.99  # of the latency before the window: a task that is not below gains nothing
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of a task.
+
+    ``slope`` is the derivative of the objective by the task's latency, positive where less is
+    better. ``flops`` of one call count for tasks of the same ``kind``: those that can be
+    expected to reach about as many FLOP/s. ``units`` of trials were spent on it so far;
+    ``latencies`` in seconds are the best known before the last of these units and now, oldest
+    first, at most as many as are known; None before any kernel was right.
+    """
+
+    slope: float
+    flops: int
+    kind: Hashable
+    units: int
+    latencies: tuple[float | None, ...]
+
+    @property
+    def latency(self) -> float | None:
+        """The best that is known now."""
+        return self.latencies[-1]
+
+
+Allocation = Callable[[Sequence[Standing]], list[int]]
+"""The places of all tasks, that first which is to get the next unit."""
+
+
+def in_turn(tasks: Sequence[Standing]) -> list[int]:
+    """Equal shares: who has had the fewest units is next."""
+    return sorted(range(len(tasks)), key=lambda i: tasks[i].units)
+
+
+def by_gradient(tasks: Sequence[Standing]) -> list[int]:
+    """Those first by which the objective falls the most: see :func:`gradient`.
+
+    Before that each gets one unit, in turn, and who has no right kernel yet as many as the others
+    have on average; beyond that such tasks come last, for there may be no right kernel.
+    """
+    average = sum(task.units for task in tasks) / max(1, len(tasks))
+    fastest = _fastest(tasks)
+
+    def rank(place: int) -> tuple[int, float]:
+        task = tasks[place]
+        if task.units < WARM_UP:
+            return 0, task.units
+        if task.latency is None:
+            return (1 if task.units <= average else 3), task.units
+        return 2, gradient(task, fastest[task.kind])
+
+    return sorted(range(len(tasks)), key=rank)
+
+
+def gradient(task: Standing, fastest: float) -> float:
+    """The change of the objective f that the next unit of a task is expected to make, at most 0.
+
+    For task i with t units, the latency g(t) after them, and C FLOPs,
+
+        df/dt = df/dg * (ALPHA * (g(t) - g(t - WINDOW)) / WINDOW
+                         + (1 - ALPHA) * min(-g(t) / t, BETA * C / V - g(t)))
+
+    where V is the ``fastest`` rate, in FLOP/s, that a task of its kind reaches (L. Zheng et al.,
+    Ansor, OSDI 2020, section 6, with its constants). The first term is 0 until there are so
+    many units. Nothing is expected to become worse. A task that the last units brought nothing has
+    shown that it is not like those that reach V: then it is compared with itself alone, for what
+    others reach would promise it the same gain for ever.
+    """
+    now = task.latency
+    assert now is not None
+    before = task.latencies[-1 - WINDOW] if len(task.latencies) > WINDOW else None
+    behind = 0.0 if before is None else (now - before) / WINDOW
+    stalled = before is not None and now > STALLED * before
+    hoped = inf if stalled or not task.flops else BETA * task.flops / fastest - now
+    ahead = min(-now / task.units, hoped)
+    return task.slope * min(0.0, ALPHA * behind + (1.0 - ALPHA) * ahead)
+
+
+def _fastest(tasks: Sequence[Standing]) -> dict[Hashable, float]:
+    """The most FLOP/s that a task of each kind reaches, where one is right."""
+    rates: dict[Hashable, float] = {}
+    for task in tasks:
+        if task.latency is not None:
+            rates[task.kind] = max(rates.get(task.kind, 0.0), task.flops / task.latency)
+    return rates

@@ -1,0 +1,43 @@
+"""What the tuning of several workloads is to make as good as it can."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from enum import StrEnum
+
+
+class Objective(StrEnum):
+    """``latency``: the sum of latencies, each times its weight, as small as possible. ``speedup``:
+    the geometric mean of the speed-ups over the library, weighted, as large as possible."""
+
+    LATENCY = "latency"
+    SPEEDUP = "speedup"
+
+    def evaluate(
+        self,
+        weights: Sequence[float],
+        latencies: Sequence[float | None],
+        library: Sequence[float | None],
+    ) -> float | None:
+        """Seconds, or how many times as fast; None as long as a latency is missing (of ours, or
+        of the library where that counts)."""
+        ours = [latency for latency in latencies if latency is not None]
+        theirs = [latency for latency in library if latency is not None]
+        if len(ours) < len(weights):
+            return None
+        if self is Objective.LATENCY:
+            return math.fsum(w * g for w, g in zip(weights, ours, strict=True))
+        if len(theirs) < len(weights):
+            return None
+        logarithms = (w * math.log(b / g) for w, g, b in zip(weights, ours, theirs, strict=True))
+        return math.exp(math.fsum(logarithms) / math.fsum(weights))
+
+    def slope(self, weight: float, latency: float) -> float:
+        """The derivative by one latency: of the sum, or of the logarithm of the mean, negated and
+        but for a factor that all share."""
+        return weight if self is Objective.LATENCY else weight / latency
+
+    def better(self, value: float, other: float) -> bool:
+        """Whether ``value`` is better than ``other``."""
+        return value < other if self is Objective.LATENCY else value > other
