@@ -141,6 +141,8 @@ def test_a_wheel_has_all_it_needs(tmp_path):
     words = ("tune", "matmul", "m=32", "n=32", "k=32", "--trials", "8", "--db", "x.db")
     done = python("-m", "tilewright", *words, cwd=tmp_path, path=str(installed))
     assert done.returncode == 0, done.stderr
+    script = "from scheduler.suite import shipped_suites; print(shipped_suites()[0])"
+    assert python("-c", script, cwd=tmp_path, path=str(installed)).stdout == "bert-base\n"
     script = "import scheduler; print(scheduler.__file__)"
     done = python("-c", script, cwd=tmp_path, path=str(installed))
     assert done.stdout == f"{installed / 'scheduler/__init__.py'}\n"
