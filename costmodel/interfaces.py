@@ -25,12 +25,8 @@ class Example:
     latency: float | None
 
 
-class CostModel(Protocol):
-    """Predicts how good schedules are."""
-
-    def fit(self, examples: Sequence[Example]) -> None:
-        """Train from scratch on all of ``examples``."""
-        ...
+class Predictor(Protocol):
+    """Says how good schedules are."""
 
     def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
         """``(score, uncertainty)``, float64 arrays of the population's length.
@@ -38,6 +34,14 @@ class CostModel(Protocol):
         The score rises with quality: best latency over latency, as far as the model knows, so
         1.0 is the best and 0.0 a failure. The uncertainty is a standard deviation of the score.
         """
+        ...
+
+
+class CostModel(Predictor, Protocol):
+    """Learns how good schedules are."""
+
+    def fit(self, examples: Sequence[Example]) -> None:
+        """Train from scratch on all of ``examples``."""
         ...
 
     def save(self, path: Path) -> None:

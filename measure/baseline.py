@@ -28,6 +28,11 @@ DTYPES = ("float32", "float64")
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
 
 
+def serves(workload: Workload) -> bool:
+    """Whether NumPy has a fast product for ``workload``."""
+    return workload.operator == "matmul" and all(o.dtype in DTYPES for o in workload.inputs)
+
+
 def expected_seconds(workload: Workload, peak_gflops: float | None) -> float:
     """What :func:`numpy_seconds` takes: to start, to draw inputs, and to multiply twice at
     ``peak_gflops`` GFLOP/s, the machine's peak if that is known."""
@@ -43,7 +48,7 @@ def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> f
     no fast product, for other operators or element types than float32 and float64, and where
     measuring takes longer than ``limit`` seconds.
     """
-    if workload.operator != "matmul" or any(o.dtype not in DTYPES for o in workload.inputs):
+    if not serves(workload):
         return None
     try:
         done = subprocess.run(

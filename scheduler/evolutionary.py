@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from costmodel.interfaces import CostModel, Example
+from costmodel.interfaces import CostModel, Example, Predictor
 from scheduler.history import History, distinct
 from scheduler.search import Proposed
 from spaces.schedule import Schedule
@@ -66,7 +66,7 @@ class EvolutionarySearch:
         self,
         space: Space,
         model: CostModel,
-        prior: CostModel,
+        prior: Predictor,
         seed: int = 0,
         evolution: Evolution | None = None,
         starters: Sequence[Schedule] = (),

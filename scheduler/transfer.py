@@ -31,11 +31,31 @@ class Transfer:
     starters: list[Schedule]
 
 
+@dataclass(frozen=True)
+class Neighbours:
+    """What was measured of the workloads nearest to one, and their best schedules as its space
+    has them."""
+
+    examples: list[Example]
+    starters: list[Schedule]
+
+
 def transfer(space: Space, database: Database) -> Transfer | None:
+    """A model of what ``database`` knows of the workloads nearest to this one on its target.
+
+    None where that is too little to learn from.
+    """
+    near = neighbours(space, database)
+    model = XGBoostModel()
+    model.fit(near.examples)
+    return Transfer(model, near.starters) if model.trained_on else None
+
+
+def neighbours(space: Space, database: Database) -> Neighbours:
     """What ``database`` knows of the workloads nearest to this one on its target.
 
-    None where that is too little to learn from. Schedules that today's spaces cannot make are
-    passed over, and records that a run could not confirm.
+    Schedules that today's spaces cannot make are passed over, and records that a run could not
+    confirm.
     """
     known: list[Example] = []
     starters: list[Schedule] = []
@@ -60,6 +80,4 @@ def transfer(space: Space, database: Database) -> Transfer | None:
         for record in (record for record in leaders if not record.doubted):
             if (schedule := space.nearest(record.schedule, generator)) is not None:
                 starters.append(schedule)
-    model = XGBoostModel()
-    model.fit(known)
-    return Transfer(model, starters) if model.trained_on else None
+    return Neighbours(known, starters)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
 from spaces.cpu.target import CpuTarget
 from spaces.target import Target
 from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from measure.cpu.peak import Peaks
 
 SHARE = 0.2  # of a run's time that measuring the yardstick may take
 PEAK_SECONDS = 5.0  # for the peaks of a machine that nobody has measured yet
@@ -48,12 +53,38 @@ def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) 
     if not isinstance(target, CpuTarget):
         return Yardstick(workload)
     from measure.baseline import expected_seconds, numpy_seconds
-    from measure.cpu.peak import known_peaks, measure_peaks
 
     start = time.monotonic()
-    peaks = measure_peaks(target) if seconds >= PEAK_SECONDS else known_peaks(target)
+    peaks = _peaks(target, seconds)
     peak = peaks.gflops.get(workload.inputs[0].dtype) if peaks else None
     left = seconds - (time.monotonic() - start)
     if expected_seconds(workload, peak) > left:
         return Yardstick(workload, peak)
     return Yardstick(workload, peak, numpy_seconds(workload, target.threads, left))
+
+
+def _peaks(target: CpuTarget, seconds: float) -> Peaks | None:
+    """Those of this machine, measured if nobody has and there is time."""
+    from measure.cpu.peak import known_peaks, measure_peaks
+
+    return measure_peaks(target) if seconds >= PEAK_SECONDS else known_peaks(target)
+
+
+def measure_yardsticks(
+    workloads: Sequence[Workload], target: Target, seconds: float = inf
+) -> list[Yardstick]:
+    """A yardstick of each, see :func:`measure_yardstick`; together in ``seconds``."""
+    begun, yardsticks = time.monotonic(), []
+    if isinstance(target, CpuTarget):
+        _peaks(target, seconds)  # measured once, so that it takes none of the time of the first
+    for place, workload in enumerate(workloads):
+        left = seconds - (time.monotonic() - begun)
+        yardsticks.append(measure_yardstick(workload, target, left / (len(workloads) - place)))
+    return yardsticks
+
+
+def has_library(workload: Workload, target: Target) -> bool:
+    """Whether there is a library here that ``workload`` is compared with."""
+    from measure.baseline import serves
+
+    return isinstance(target, CpuTarget) and serves(workload)

@@ -11,7 +11,7 @@ from tests.scheduler.landscape import hills_latency
 
 
 class MadeUpMachine:
-    """An executor that times candidates by formula, a few results at a time, in the order in which
+    """An executor that times candidates by formula, ``together`` at a time, in the order in which
     they came.
 
     Long unpacked panels crash. Candidates named in ``lucky`` look ten times faster in the
@@ -19,6 +19,7 @@ class MadeUpMachine:
     """
 
     batch = 16
+    together = 5
 
     def __init__(self, pause: float = 0.0, lucky: Sequence[Schedule] = ()) -> None:
         self.submitted: list[tuple[list[Schedule], bool]] = []
@@ -37,7 +38,7 @@ class MadeUpMachine:
         self.most_pending = max(self.most_pending, len(self._queue))
 
     def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
-        done = [candidate for candidate in self._queue if _is_of(candidate, job)][:5]
+        done = [candidate for candidate in self._queue if _is_of(candidate, job)][: self.together]
         taken = set(map(id, done))
         self._queue = [candidate for candidate in self._queue if id(candidate) not in taken]
         time.sleep(self._pause * len(done))

@@ -41,6 +41,9 @@ _import_packages()
 from scheduler.best import best  # noqa: E402
 from scheduler.progress import Progress, Stop, TuningResult  # noqa: E402
 from scheduler.query import Answer, Provenance, query  # noqa: E402
+from scheduler.suite import Suite  # noqa: E402
+from scheduler.suite_progress import SuiteProgress, SuiteResult  # noqa: E402
+from scheduler.suite_tuner import tune_suite  # noqa: E402
 from scheduler.tuner import tune  # noqa: E402
 from spaces.errors import InputError  # noqa: E402
 from spaces.operators import workload  # noqa: E402
@@ -60,6 +63,9 @@ __all__ = [
     "Provenance",
     "Schedule",
     "Stop",
+    "Suite",
+    "SuiteProgress",
+    "SuiteResult",
     "Target",
     "TuningResult",
     "Workload",
@@ -68,6 +74,7 @@ __all__ = [
     "detect_target",
     "query",
     "tune",
+    "tune_suite",
     "workload",
 ]
 
