@@ -39,9 +39,9 @@ class CachedFile:
         return cache_directory(self.kind) / self.name
 
     def read(self) -> bytes | None:
-        """Its content, if it is there and whole."""
+        """Its content, if it is there and whole; links are nothing of the cache's."""
         try:
-            sealed = self.path.read_bytes()
+            sealed = b"" if self.path.is_symlink() else self.path.read_bytes()
         except OSError:
             return None
         content = sealed[:-SEAL_BYTES]
@@ -51,6 +51,8 @@ class CachedFile:
         """Keep ``content``. :class:`InputError` where that is not possible."""
         path = self.path
         try:
+            if path.is_symlink():
+                path.unlink()
             with RunDirectory() as scratch:
                 write_whole(path, content + self._seal(content), scratch.path, executable)
         except OSError as error:

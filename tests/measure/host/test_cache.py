@@ -133,6 +133,19 @@ def test_a_damaged_program_is_made_again():
     assert (make.calls, file.read()) == (2, CONTENT)
 
 
+@pytest.mark.parametrize("elsewhere", ["/dev/null", "missing", "another"])
+def test_a_link_is_replaced_and_not_followed(tmp_path, elsewhere):
+    another = tmp_path / "another"
+    another.write_text("of somebody else")
+    file = CachedFile("things", "tool")
+    file.path.symlink_to(tmp_path / elsewhere)
+    path = file.program(Maker())
+    assert not path.is_symlink()
+    assert file.read() == CONTENT
+    assert another.read_text() == "of somebody else"
+    assert not (tmp_path / "missing").exists()
+
+
 def test_where_programs_cannot_be_run_it_says_so(monkeypatch):
     monkeypatch.setattr(cache.os, "access", lambda *_: False)
     with pytest.raises(InputError, match=r"cannot be run; XDG_CACHE_HOME"):
