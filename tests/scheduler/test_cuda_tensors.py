@@ -41,18 +41,23 @@ def tensor(*shape, offset=0):
     start = -memory.data_ptr() % 64 // 2 + offset
     return memory[start : start + math.prod(shape)].view(shape)
 
+def function(workspace):
+    fit = (s for s in drawn if (space.lower(s).workspace_bytes > 0) == workspace)
+    found = CudaFunction(space, next(fit), "given")
+    assert (found._start is not launcher.start) == COMPILED
+    os.environ["STUB_PARAMETERS"] = str(4 + workspace)
+    return found
+
 work = workload("matmul", m=64, n=64, k=64, dtype="float16", epilogue="x + bias[n]")
 space = space_for(work, detect_target("cuda:sm_90a"))
-fit = (s for s in draw(space, 60, 1)
-       if s.template == "simt" and (space.lower(s).workspace_bytes > 0) == WORKSPACE)
-call = CudaFunction(space, next(fit), "given")
-assert (call._start is not launcher.start) == COMPILED
+drawn = [s for s in draw(space, 60, 1) if s.template == "simt"]
 a, b, bias, out = tensor(64, 64), tensor(64, 64), tensor(64), tensor(64, 64)
 """
 
 CHECKS = """
 if not GUARDS:
     del torch._C._dynamo.guards.TensorGuards
+call = function(workspace=False)
 weight = torch.nn.Parameter(b)
 
 for current in (64, 80, 64):
@@ -95,6 +100,7 @@ print(json.dumps({"errors": errors, "seen": seen, "places": places}))
 """
 
 CAPTURE = """
+call = function(workspace=True)
 current = 64
 call(a, b, bias, out=out)
 call(a, b, bias, out=out)
@@ -104,18 +110,16 @@ call(a, b, bias, out=out)
 os.environ["STUB_CAPTURING"] = "0"
 before = examined
 call(a, b, bias, out=out)
-print(json.dumps({"examined": examined - before}))
+captured = examined - before
 """
 
 FAILURE = """
 from measure.cuda.device import DeviceError
-current = 64
-call(a, b, bias, out=out)
 os.environ["STUB_FAILS"] = "1"
 try:
     call(a, b, bias, out=out)
 except DeviceError as error:
-    print(json.dumps(str(error)))
+    print(json.dumps({"examined": captured, "failure": str(error)}))
 """
 
 needs_stub = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")
@@ -126,24 +130,24 @@ implementations = pytest.mark.parametrize(
 )
 
 
-def calls(folder, script, compiled, workspace=False):
+@pytest.fixture(scope="module")
+def stub(tmp_path_factory):
+    return build_stub(tmp_path_factory.mktemp("stub"))
+
+
+def calls(stub, script, compiled):
     """What ``script`` found, and the words of each launch in the driver's log."""
-    build_stub(folder)
-    start = START.replace("WORKSPACE", str(workspace)).replace("COMPILED", str(compiled))
+    start = START.replace("COMPILED", str(compiled))
     compiler = {} if compiled else {"CC": "/nonexistent/cc"}
-    found, log = run_with_stub(
-        folder, start + script, STUB_PARAMETERS=str(4 + workspace), **compiler
-    )
+    found, log = run_with_stub(stub, start + script, **compiler)
     return found, [line.split() for line in log if line.startswith("launch")]
 
 
 @needs_stub
 @implementations
 @pytest.mark.parametrize(("guards", "seen"), [(True, [8, 12, 16]), (False, [12, 24, 32])])
-def test_every_call_is_checked_with_and_without_the_guards_of_torch(
-    tmp_path, guards, seen, compiled
-):
-    found, launches = calls(tmp_path, CHECKS.replace("GUARDS", str(guards)), compiled)
+def test_every_call_is_checked_with_and_without_the_guards_of_torch(stub, guards, seen, compiled):
+    found, launches = calls(stub, CHECKS.replace("GUARDS", str(guards)), compiled)
     assert found["seen"] == seen
     streams = [next(word for word in line if word in ("0x40", "0x50")) for line in launches]
     assert streams == ["0x40", "0x50"] + ["0x40"] * 9
@@ -165,19 +169,13 @@ def test_every_call_is_checked_with_and_without_the_guards_of_torch(
 
 @needs_stub
 @implementations
-def test_a_capture_has_a_workspace_of_its_own(tmp_path, compiled):
-    found, launches = calls(tmp_path, CAPTURE, compiled, workspace=True)
-    first, again, captured, recaptured, eager = [line[-1] for line in launches]
+def test_a_capture_has_a_workspace_of_its_own_and_a_failure_the_drivers_words(stub, compiled):
+    found, launches = calls(stub, CAPTURE + FAILURE, compiled)
+    first, again, captured, recaptured, eager = [line[-1] for line in launches[:5]]
     assert first == again == eager
     assert len({first, captured, recaptured}) == 3
-    assert found == {"examined": 0}
-
-
-@needs_stub
-@implementations
-def test_a_launch_that_fails_is_told_in_the_drivers_words(tmp_path, compiled):
-    found, _ = calls(tmp_path, FAILURE, compiled)
-    assert found == "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"
+    words = "CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered"
+    assert found == {"examined": 0, "failure": words}
 
 
 A, B = torch.zeros(4, 6), torch.zeros(6, 6)

@@ -88,7 +88,7 @@ def servers(process: int) -> list[psutil.Process]:
 
 def test_servers_killed_in_a_run_cost_no_trial(tmp_path: Path) -> None:
     path, killed = tmp_path / "p.db", 0
-    process = tune(path, *MIDDLE, "--trials", "48", "--seconds", "300")
+    process = tune(path, *MIDDLE, "--trials", "24", "--seconds", "300")
     while killed < 4 and process.poll() is None:
         for server in servers(process.pid):
             server.send_signal(signal.SIGKILL)
@@ -98,6 +98,6 @@ def test_servers_killed_in_a_run_cost_no_trial(tmp_path: Path) -> None:
     assert killed >= 2
     assert process.returncode == 0
     searched = [m for m in measured(path, MIDDLE) if m.round == "search"]
-    assert len(searched) == 48
+    assert len(searched) == 24
     machines = {ErrorKind.CRASH, ErrorKind.DEVICE, ErrorKind.WORKER_LOST}
     assert not machines & {m.error_kind for m in searched}

@@ -16,7 +16,7 @@ from spaces.space import Space
 from tests.contracts.search import SearchContract, ask, outcome
 from tests.scheduler.landscape import Guess, hills, hills_latency, trees
 
-SEEDS = range(4)
+SEEDS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6)))
 
 
 def evolutionary(space: Space, seed: int) -> EvolutionarySearch:
@@ -55,24 +55,24 @@ def best_of(search: Search, trials: int, batch: int = 16) -> float:
     return best
 
 
-def test_evolution_beats_chance() -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_evolution_beats_chance(seed: int) -> None:
     space = hills()
-    chance = [best_of(RandomSearch(space, seed), 256) for seed in SEEDS]
-    evolved = [best_of(evolutionary(space, seed), 96) for seed in SEEDS]
-    assert np.mean(evolved) < min(chance)
+    assert best_of(evolutionary(space, seed), 96) < best_of(RandomSearch(space, seed), 256)
 
 
-def test_evolution_comes_near_the_optimum_in_128_trials() -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_evolution_comes_near_the_optimum_in_128_trials(seed: int) -> None:
     space = hills()
     rows = np.concatenate(list(space.blocks()))
     sample = np.random.default_rng(0).choice(rows, 20_000, replace=False)
     good = np.quantile([hills_latency(space.schedule(row).values) for row in sample], 0.001)
-    assert all(best_of(evolutionary(space, seed), 128) < good for seed in SEEDS)
+    assert best_of(evolutionary(space, seed), 128) < good
 
 
 def test_the_first_batch_follows_the_prior_and_is_diverse() -> None:
     space = hills()
-    for seed in SEEDS:
+    for seed in range(4):
         batch = ask(evolutionary(space, seed), 16)
         tiles = {(schedule["rows"], schedule["vectors"]) for schedule in batch}
         assert len(tiles) >= 5

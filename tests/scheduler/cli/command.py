@@ -9,6 +9,7 @@ from pathlib import Path
 
 from scheduler.cli.app import run
 
+TRIALS = 8  # of each workload in the tuned database
 SMALL = ("matmul", "m=64", "n=64", "k=64")
 FUSED = ("matmul", "m=96", "n=64", "k=64", "epilogue=relu(x + bias[n])")
 COMMAND = (sys.executable, "-m", "tilewright")

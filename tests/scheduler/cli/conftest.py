@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.scheduler.cli.command import FUSED, SMALL, finished
+from tests.scheduler.cli.command import FUSED, SMALL, TRIALS, finished
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -21,7 +21,8 @@ def _cache(tmp_path_factory):
 def tuned(tmp_path_factory, _cache):
     """A database that ``tilewright tune`` filled, and the events it printed of each workload."""
     folder = tmp_path_factory.mktemp("tuned")
-    options = ("--trials", "16", "--seconds", "100", "--db", "tuning.db", "--format", "json")
+    budget = ("--trials", str(TRIALS), "--seconds", "100")
+    options = (*budget, "--db", "tuning.db", "--format", "json")
     said = []
     for words in (SMALL, FUSED):
         code, out, err = finished("tune", *words, *options, cwd=folder)

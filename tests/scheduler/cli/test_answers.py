@@ -20,7 +20,7 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.target import target_from_json
-from tests.scheduler.cli.command import FUSED, SMALL, ask, one_line
+from tests.scheduler.cli.command import FUSED, SMALL, TRIALS, ask, one_line
 
 
 def test_query_measured(tuned, capsys):
@@ -35,7 +35,7 @@ def test_query_measured(tuned, capsys):
     assert answer["schedule"] == best.schedule.to_json()
     assert answer["latency_s"] == best.measurement.score
     assert answer["gflops"] == pytest.approx(2 * 64**3 / answer["latency_s"] / 1e9)
-    assert (answer["provenance"], answer["trials"]) == ("measured", 16)
+    assert (answer["provenance"], answer["trials"]) == ("measured", TRIALS)
 
 
 def test_query_says_what_is_doubted(tuned, tmp_path, capsys):
@@ -91,7 +91,7 @@ def test_query_without_a_database_predicts_and_makes_none(tmp_path, capsys, monk
 def test_list(tuned, capsys):
     text = ask(capsys, "list", "--db", str(tuned[0]))
     (line,) = (line for line in text.splitlines() if "m=64" in line)
-    assert "16" in line.split()
+    assert str(TRIALS) in line.split()
     assert line.split()[-2] in ("us", "ms") or line.split()[-3] in ("us", "ms")
     assert 'epilogue="relu(x + bias[n])"' in text
 
@@ -100,7 +100,7 @@ def test_export_and_import_round_trip(tuned, tmp_path, capsys):
     files = [str(tmp_path / name) for name in ("out.jsonl", "again.jsonl")]
     other = str(tmp_path / "other.db")
     count = ask(capsys, "export", "--db", str(tuned[0]), files[0]).split()[0]
-    assert int(count) >= 32
+    assert int(count) >= 2 * TRIALS
     assert f"{count} new records" in ask(capsys, "import", files[0], "--db", other)
     assert "0 new records" in ask(capsys, "import", files[0], "--db", other)
     ask(capsys, "export", "--db", other, files[1])
@@ -134,7 +134,7 @@ def test_databases_are_merged_measured_and_vacuumed(tuned, tmp_path, capsys):
 
 def test_train_and_evaluate(tuned, tmp_path, capsys):
     model = tmp_path / "model.json"
-    assert "32 schedules of 2 workloads" in ask(
+    assert f"{2 * TRIALS} schedules of 2 workloads" in ask(
         capsys, "train", "--db", str(tuned[0]), "--out", str(model)
     )
     text = ask(capsys, "evaluate", str(model), "--db", str(tuned[0]))

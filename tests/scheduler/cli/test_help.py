@@ -15,7 +15,7 @@ from scheduler.cli.output import console, facts, table
 from scheduler.cli.text import plain
 from spaces.operators import workload
 from spaces.version import VERSION
-from tests.scheduler.cli.command import COMMAND, PATHS, SMALL, ask, finished, one_line
+from tests.scheduler.cli.command import COMMAND, PATHS, SMALL, ask, one_line
 
 COMMANDS = [command.name for command in app.registered_commands]
 
@@ -86,11 +86,11 @@ def test_a_full_disk_below_the_output_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_standard_streams_are_no_place_for_a_database(tmp_path, closed):
-    words = [*COMMAND, "tune", *SMALL, "--trials", "4", "--db", "x.db"]
+def test_closed_standard_streams_are_no_place_for_a_database(tuned, tmp_path, capsys, closed):
+    ask(capsys, "export", "--db", str(tuned[0]), str(tmp_path / "log.jsonl"))
+    words = [*COMMAND, "import", "log.jsonl", "--db", "x.db"]
     script = f'"$@" {closed}'
     environment = os.environ | {"PYTHONPATH": PATHS}
     done = subprocess.run(["/bin/sh", "-c", script, "sh", *words], env=environment, cwd=tmp_path)
     assert done.returncode == 0
-    code, out, err = finished("list", "--db", "x.db", cwd=tmp_path)
-    assert (code, "m=64" in out, err) == (0, True, "")
+    assert "m=64" in ask(capsys, "list", "--db", str(tmp_path / "x.db"))
