@@ -7,7 +7,7 @@ schedule stays data, and a malformed record is refused with the field it fails i
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -75,11 +75,12 @@ class Record:
 
     def own_json(self) -> dict[str, Any]:
         """The same without its workload and target, which many records share."""
+        proposal = self.proposal
         return {
             "template_version": self.template_version,
             **measurement_to_json(self.measurement),
             "run": self.run,
-            "proposal": None if self.proposal is None else asdict(self.proposal),
+            "proposal": None if proposal is None else vars(proposal).copy(),
             "doubted": self.doubted,
             "recorded_at": self.recorded_at,
         }

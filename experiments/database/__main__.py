@@ -42,8 +42,11 @@ def main() -> None:
     if programs is None:
         raise SystemExit("no PostgreSQL server here: SQLite's figures alone were written")
     port = free_port()
-    settings = ("listen_addresses=127.0.0.1", f"port={port}", "max_wal_size=4GB")
-    with postgresql.server(programs, settings) as server, tempfile.TemporaryDirectory() as folder:
+    settings = ("listen_addresses=127.0.0.1", "max_wal_size=4GB")
+    with (
+        postgresql.server(programs, settings, port) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
 
         def made(name: str) -> str:
             server.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")

@@ -46,13 +46,15 @@ class Server:
     binaries: Path
     folder: Path
     settings: Sequence[str] = ("listen_addresses=", "fsync=off")
+    port: int = 5432
     _numbers: Iterator[int] = field(default_factory=count)
     _running: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Start it on what is in its folder, and wait until it answers."""
         command = [self.binaries / "postgres", "-D", self.folder / "data"]
-        for setting in (f"unix_socket_directories={self.folder}", *self.settings):
+        own = (f"unix_socket_directories={self.folder}", f"port={self.port}")
+        for setting in (*own, *self.settings):
             command += ["-c", setting]
         with open(self.folder / "log", "ab") as log:
             self._running = subprocess.Popen(command, stdout=log, stderr=log, **_user(self.folder))
@@ -83,12 +85,12 @@ class Server:
         return self.url(name)
 
     def url(self, name: str, user: str = USER) -> str:
-        return f"postgresql+psycopg://{user}@/{name}?host={self.folder}"
+        return f"postgresql+psycopg://{user}@/{name}?host={self.folder}&port={self.port}"
 
     def execute(self, statement: str, name: str = "postgres") -> None:
         import psycopg
 
-        at = {"host": str(self.folder), "user": USER, "dbname": name}
+        at = {"host": str(self.folder), "port": self.port, "user": USER, "dbname": name}
         with psycopg.connect(**at, autocommit=True) as connection:
             connection.execute(statement)
 
@@ -113,7 +115,9 @@ class Server:
 
 
 @contextmanager
-def server(binaries: Path, settings: Sequence[str] = Server.settings) -> Iterator[Server]:
+def server(
+    binaries: Path, settings: Sequence[str] = Server.settings, port: int = Server.port
+) -> Iterator[Server]:
     """A server as long as the block lasts. It refuses to run as root, so root lends it a user."""
     folder = Path(tempfile.mkdtemp(prefix="tw-postgres-"))  # socket paths are short
     if os.geteuid() == 0:
@@ -123,7 +127,7 @@ def server(binaries: Path, settings: Sequence[str] = Server.settings) -> Iterato
         options = ["--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]
         command = [binaries / "initdb", "-D", folder / "data", "-U", USER, *options]
         subprocess.run(command, check=True, capture_output=True, **_user(folder))
-        made = Server(binaries, folder, settings)
+        made = Server(binaries, folder, settings, port)
         made.start()
         try:
             yield made
