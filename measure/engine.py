@@ -167,7 +167,14 @@ def _postgresql(url: URL) -> Engine:
             "a PostgreSQL database needs psycopg: pip install 'tilewright[postgres]'"
         ) from None
     event.listen(engine, "connect", _check_encoding, insert=True)  # before SQLAlchemy asks
+    event.listen(engine, "connect", _set_up_postgresql)
     return engine
+
+
+def _set_up_postgresql(connection: Any, _record: object) -> None:
+    """Plan each statement once: planning takes longer than what is asked of the indexes."""
+    connection.execute("SET plan_cache_mode = force_generic_plan")
+    connection.commit()
 
 
 def _check_encoding(connection: Any, _record: object) -> None:

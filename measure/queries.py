@@ -230,7 +230,8 @@ def _last_comparison(pair: Any, versions: _Versions = None) -> ScalarSelect[int]
     """The last row of a pair's last comparison; null if there was none."""
     final = measurements.alias("final")
     query = select(func.max(final.c.id)).where(final.c.pair_id == pair, *_compared(final))
-    return query.where(*_of_versions(final, versions)).scalar_subquery()
+    query = query.where(*_of_versions(final, versions)).correlate_except(final)
+    return query.scalar_subquery()
 
 
 def _compared(table: Any) -> tuple[ColumnElement[bool], ...]:
@@ -299,18 +300,23 @@ def _rankings(versions: _Versions = None) -> tuple[Select[Any], Select[Any]]:
     return query.where(~passed_over), query.where(passed_over)
 
 
-def _best(pair: Any, versions: _Versions = None) -> Select[Any]:
-    comparison = _last_comparison(pair, versions)
-    return records_query().where(measurements.c.id == _best_of(pair, comparison, versions))
+def _best(versions: _Versions = None) -> Select[Any]:
+    """The best attempt of each pair."""
+    comparison = _last_comparison(pairs.c.id, versions)
+    return records_query().where(measurements.c.id == _best_of(pairs.c.id, comparison, versions))
 
 
 # The statements that answer many questions are made once: to make one takes longer than to run it.
 
+_ASKED = (
+    workloads.c.key == bindparam("workload"),
+    targets.c.fingerprint == bindparam("target"),
+)
 _PAIR = (
     select(pairs.c.id)
     .join(workloads, pairs.c.workload_id == workloads.c.id)
     .join(targets, pairs.c.target_id == targets.c.id)
-    .where(workloads.c.key == bindparam("workload"), targets.c.fingerprint == bindparam("target"))
+    .where(*_ASKED)
     .scalar_subquery()
 )
 _VERSIONS: BindParameter[Any] = bindparam("versions", expanding=True)
@@ -323,13 +329,13 @@ after ``offset``."""
 RANKINGS_OF_VERSIONS = _rankings(_VERSIONS)
 """The same, of schedules of these ``versions`` of templates only."""
 
-BEST = _best(_PAIR)
+BEST = _best().where(*_ASKED)
 """The best attempt of the keys ``workload`` and ``target``."""
 
-BEST_OF_VERSIONS = _best(_PAIR, _VERSIONS)
+BEST_OF_VERSIONS = _best(_VERSIONS).where(*_ASKED)
 """The same, of schedules of these ``versions`` of templates only."""
 
-BEST_OF_PAIR = _best(bindparam("pair", type_=Integer))
+BEST_OF_PAIR = _best().where(pairs.c.id == bindparam("pair"))
 """The same of the row of ``pairs`` that the parameter ``pair`` names."""
 
 TRIALS = select(pairs.c.trials).where(pairs.c.id == _PAIR)
