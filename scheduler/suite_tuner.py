@@ -175,7 +175,12 @@ def tune_suite(
     """
     began = time.monotonic()
     suite, target, goal = as_suite(suite), as_target(target), as_objective(objective)
-    budget = suite_budget(suite, trials, seconds, patience)
+    count = len(suite.members)
+    budget = Budget(
+        TRIALS * count if trials is None else trials,
+        SECONDS * count if seconds is None else seconds,
+        patience,
+    )
     whole("seed", seed, 0)
     prior = None if model is None else as_model(model)
     check_suite(suite, target, goal)
@@ -197,18 +202,6 @@ def tune_suite(
             yardsticks=yardsticks,
         )
         return tuner.run(budget.trials, budget.seconds, patience, on_progress, began)
-
-
-def suite_budget(
-    suite: Suite, trials: int | None, seconds: float | None, patience: int | None
-) -> Budget:
-    """What a suite may use: what it is given, or so much for each of its workloads."""
-    count = len(suite.members)
-    return Budget(
-        TRIALS * count if trials is None else trials,
-        SECONDS * count if seconds is None else seconds,
-        patience,
-    )
 
 
 def as_objective(given: Objective | str) -> Objective:

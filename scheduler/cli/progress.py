@@ -12,9 +12,12 @@ from typing import Protocol, Self
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, percent, seconds, times
 from scheduler.progress import Progress, TuningResult
+from scheduler.suite_progress import SuiteProgress, SuiteResult
 from scheduler.yardstick import Yardstick
 from spaces.target import Target
 from spaces.workload import Workload
+
+AnyProgress = Progress | SuiteProgress
 
 
 class Display(Protocol):
@@ -90,19 +93,27 @@ def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
     ]
 
 
-def trials_of(progress: Progress) -> str:
+def trials_of(progress: AnyProgress) -> str:
     """How many trials are done, of how many."""
     known = f", {progress.resumed} known before" if progress.resumed else ""
     return f"{progress.trials} of {progress.trials_allowed}{known}"
 
 
-def failures_of(run: Progress | TuningResult) -> str:
+def failures_of(run: AnyProgress | TuningResult | SuiteResult) -> str:
     """Failures by kind, and how many attempts the machine lost."""
     counts = {**run.failures, "lost to the machine": run.lost}
     return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "none"
 
 
-def phase_of(progress: Progress | None) -> str:
+def standing(progress: AnyProgress | None) -> str:
+    """What the run is doing, with its trials and failures, in a line."""
+    where = phase_of(progress)
+    if progress is not None:
+        where += f"; trials: {trials_of(progress)}, failures: {failures_of(progress)}"
+    return where
+
+
+def phase_of(progress: AnyProgress | None) -> str:
     """What the run is doing, in words; None while the machine itself is measured."""
     if progress is None:
         return "measuring the peak of this machine, and NumPy"
@@ -116,7 +127,7 @@ def phase_of(progress: Progress | None) -> str:
     return f"building and measuring {many}"
 
 
-def remaining(progress: Progress, elapsed: float) -> str:
+def remaining(progress: AnyProgress, elapsed: float) -> str:
     """The time left after so many seconds, by the pace so far, within what is allowed."""
     allowed = max(0.0, progress.seconds_allowed - elapsed)
     if progress.phase == "final" or not progress.trials:

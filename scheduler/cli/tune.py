@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scheduler.budget import SECONDS, TRIALS, Budget
 from scheduler.cli.options import (
     DatabaseName,
     Format,
     FormatOption,
     ModelOption,
-    Operator,
     Parameters,
     Quiet,
     TargetName,
@@ -27,7 +27,10 @@ from scheduler.cli.options import (
 )
 from scheduler.cli.text import command_line, say
 from scheduler.interrupt import exit_code
+from scheduler.objective import Objective
+from scheduler.suite import Suite, read_suite
 from spaces.checks import positive
+from spaces.errors import InputError, shown
 from spaces.target import Target, detect_target
 from spaces.workload import Workload
 
@@ -40,12 +43,33 @@ if TYPE_CHECKING:
 
 
 def tune_command(
-    operator: Operator,
+    operator: Annotated[
+        str | None, typer.Argument(help="What to compute, such as matmul.", show_default=False)
+    ] = None,
     parameters: Parameters = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Tune the workloads of a TOML file, or of a shipped suite, such as bert-base.",
+        ),
+    ] = None,
+    objective: Annotated[
+        Objective,
+        typer.Option(
+            help="Of a suite. latency: their weighted sum; speedup: over NumPy, their mean."
+        ),
+    ] = Objective.LATENCY,
     target: TargetName = "cpu",
     threads: Threads = None,
-    trials: Annotated[int, typer.Option(min=1, help="Schedules to measure at most.")] = 128,
-    seconds: Annotated[float, typer.Option(min=1, help="Seconds to take at most.")] = 60.0,
+    trials: Annotated[
+        int | None,
+        typer.Option(min=1, help="Schedules to measure at most.", show_default="128 a workload"),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1, help="Seconds to take at most.", show_default="60 a workload"),
+    ] = None,
     patience: Annotated[
         int | None, typer.Option(min=1, help="Stop after so many trials without a gain.")
     ] = None,
@@ -58,20 +82,47 @@ def tune_command(
 ) -> None:
     """Search for the fastest schedule, and keep every result in the database.
 
+    With --suite, of several workloads: trials go where the objective gains most by them.
+
     On a terminal a live table shows how it goes; elsewhere a line says each gain, and every 30
     seconds where the search stands. Ctrl-C ends it with the best found so far.
 
     \b
-    Example:
+    Examples:
       tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])" --seconds 60
+      tilewright tune --suite bert-base --seconds 600
     """
     began = time.monotonic()
-    workload = parse_workload(operator, parameters)
+    what = _what(operator, parameters, suite, objective)
     machine = detect_target(target, threads)
-    positive("--seconds", seconds)
+    count = len(what.members) if isinstance(what, Suite) else 1
+    trials = TRIALS * count if trials is None else trials
+    seconds = SECONDS * count if seconds is None else positive("--seconds", seconds)
     session = secrets.token_hex(4)
-    request = Request(workload, machine, trials, seconds, patience, seed, session)
-    raise typer.Exit(carry_out(request, db, model, format, quiet, verbose, began))
+    how = (db, model, format, quiet, verbose, began)
+    if isinstance(what, Suite):
+        from scheduler.cli.suite import SuiteRequest, carry_out_suite
+
+        budget = Budget(trials, seconds, patience)
+        wanted = SuiteRequest(what, objective, machine, budget, seed, session)
+        raise typer.Exit(carry_out_suite(wanted, *how))
+    request = Request(what, machine, trials, seconds, patience, seed, session)
+    raise typer.Exit(carry_out(request, *how))
+
+
+def _what(
+    operator: str | None, parameters: list[str] | None, suite: str | None, objective: Objective
+) -> Workload | Suite:
+    """What to tune; :class:`InputError` if that is nothing, or two things."""
+    if suite is not None:
+        if operator is not None:
+            raise InputError(f"--suite and the operator {shown(operator)}; allowed: one of them")
+        return read_suite(suite)
+    if operator is None:
+        raise InputError("Missing argument 'OPERATOR', or --suite")
+    if objective is not Objective.LATENCY:
+        raise InputError(f"--objective {objective} is for a suite; allowed here: latency")
+    return parse_workload(operator, parameters)
 
 
 @dataclass(frozen=True)

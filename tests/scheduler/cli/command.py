@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +29,24 @@ def finished(*arguments: str, cwd: Path) -> tuple[int, str, str]:
     with start(*arguments, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         out, err = process.communicate(timeout=150)
     return process.returncode, out, err
+
+
+def on_terminal(*arguments: str, cwd) -> tuple[int, str]:
+    """The exit code, and all that a command writes to a terminal, without colours and moves."""
+    terminal, inside = pty.openpty()
+    environment = os.environ | {"PYTHONPATH": PATHS, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(
+        [*COMMAND, *arguments], env=environment, cwd=cwd, stdout=inside, stderr=inside
+    ) as process:
+        os.close(inside)
+        shown = b""
+        try:
+            while chunk := os.read(terminal, 1 << 16):
+                shown += chunk
+        except OSError:  # the other end is closed
+            pass
+    os.close(terminal)
+    return process.returncode, re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", shown.decode())
 
 
 def ask(capsys, *arguments: str) -> str:

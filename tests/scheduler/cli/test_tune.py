@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 
 from measure.database import Database
 from measure.measurement import Measurement, Status
-from scheduler.cli import plain_lines
+from scheduler.cli import lines as cli_lines
 from scheduler.cli.app import run
 from scheduler.cli.plain_lines import PlainLines
 from scheduler.interrupt import Interrupt
@@ -22,7 +21,7 @@ from scheduler.progress import Progress
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import detect_target, target_from_json
-from tests.scheduler.cli.command import COMMAND, PATHS, SMALL, TRIALS, ask, finished, start
+from tests.scheduler.cli.command import SMALL, TRIALS, ask, finished, on_terminal, start
 
 
 def test_tune_reports_every_trial_and_the_outcome(tuned):
@@ -50,24 +49,6 @@ def test_tune_keeps_what_it_reports(tuned):
         assert database.trials(work, target) == TRIALS
         known = {record.schedule for record in database.best_few(work, target, TRIALS)}
     assert Schedule.from_json(events[-1]["schedule"]) in known
-
-
-def on_terminal(*arguments: str, cwd) -> tuple[int, str]:
-    """The exit code, and all that a command writes to a terminal, without colours and moves."""
-    terminal, inside = pty.openpty()
-    environment = os.environ | {"PYTHONPATH": PATHS, "TERM": "xterm", "COLUMNS": "120"}
-    with subprocess.Popen(
-        [*COMMAND, *arguments], env=environment, cwd=cwd, stdout=inside, stderr=inside
-    ) as process:
-        os.close(inside)
-        shown = b""
-        try:
-            while chunk := os.read(terminal, 1 << 16):
-                shown += chunk
-        except OSError:  # the other end is closed
-            pass
-    os.close(terminal)
-    return process.returncode, re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", shown.decode())
 
 
 def test_tune_shows_a_live_table_on_a_terminal(tmp_path):
@@ -102,7 +83,7 @@ def test_a_pipe_gets_few_lines(tmp_path):
     gains = [line for line in lines if re.match(r"\d+:\d\d  trial \d+: [\d.]+ .?s, ", line)]
     assert gains
     assert any("comparing the best again" in line for line in lines)
-    assert [line.split()[0] for line in lines[-2:]] == ["trials", "stopped"]
+    assert [line.split()[0] for line in lines[-2:]] == ["session", "stopped"]
     assert "\x1b" not in out
     code, out, err = finished("tune", *SMALL, *budget, "-v", "--seed", "1", cwd=tmp_path)
     assert (code, err) == (0, "")
@@ -116,7 +97,7 @@ def test_a_quiet_run_prints_its_result_alone(tmp_path, capsys):
 
 
 def test_silence_is_broken(monkeypatch, capsys):
-    monkeypatch.setattr(plain_lines, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(cli_lines, "SILENCE_SECONDS", 0.05)
     work = workload("matmul", m=64, n=64, k=64)
     with PlainLines(work, detect_target("cpu"), "5f2c91ab") as lines:
         while "measuring the peak of this machine" not in (said := capsys.readouterr().out):

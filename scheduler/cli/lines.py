@@ -1,0 +1,53 @@
+"""Lines with a clock, for a file or a pipe, and a sign of life when all was silent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from scheduler.cli.output import clock
+from scheduler.cli.text import plain
+
+SILENCE_SECONDS = 30.0  # after which a line says where the run stands
+
+
+class Lines:
+    """Prints lines, none of which is rewritten; nothing if ``quiet``. From :meth:`begin` to
+    :meth:`end` a thread says ``where`` the run stands when all was silent."""
+
+    def __init__(self, where: Callable[[], str], quiet: bool = False) -> None:
+        self._where, self._quiet = where, quiet
+        self._begun = self._said = 0.0
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._watch = threading.Thread(target=self._break_silence, daemon=True)
+
+    def begin(self) -> None:
+        """Start the clock, and break silences from now on."""
+        self._begun = self._said = time.monotonic()
+        if not self._quiet:
+            self._watch.start()
+
+    def end(self) -> None:
+        """Break no silence any more. Idempotent."""
+        self._ended.set()
+        if self._watch.is_alive():
+            self._watch.join()
+
+    def say(self, text: str) -> None:
+        """Print one line."""
+        if self._quiet:
+            return
+        with self._lock:
+            self._said = time.monotonic()
+            print(f"{clock(self._said - self._begun)}  {plain(text)}", flush=True)
+
+    def _break_silence(self) -> None:
+        while not self._ended.wait(max(0.1, self._said + SILENCE_SECONDS - time.monotonic())):
+            if time.monotonic() - self._said < SILENCE_SECONDS:
+                continue
+            try:
+                self.say(self._where())
+            except OSError:  # nobody reads any more; the tuner's own lines say so
+                return

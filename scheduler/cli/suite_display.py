@@ -1,0 +1,116 @@
+"""How the tuning of a suite is shown: as one workload's is (:mod:`scheduler.cli.progress`), with a
+table of its workloads."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Protocol, Self
+
+from rich.console import Group
+from rich.table import Table
+
+from scheduler.cli.options import Format
+from scheduler.cli.output import clock, facts, percent, seconds, table, times
+from scheduler.cli.progress import failures_of
+from scheduler.objective import Objective
+from scheduler.suite import Suite
+from scheduler.suite_progress import SuiteProgress, SuiteResult, SuiteStates, TaskState
+from scheduler.yardstick import Yardstick
+from spaces.target import Target
+
+COLUMNS = ("workload", "#weight", "#trials", "#share", "#latency", "#gain", "#NumPy", "state")
+
+
+class SuiteDisplay(Protocol):
+    """Somebody who watches the tuning of a suite. Entered when it begins, left when it ends."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+        """Tell what the workloads are compared with, as soon as that is measured."""
+        ...
+
+    def progress(self, progress: SuiteProgress) -> None:
+        """Tell where the run stands."""
+        ...
+
+    def result(self, result: SuiteResult) -> None:
+        """Tell what was found."""
+        ...
+
+
+def suite_display(
+    suite: Suite,
+    target: Target,
+    session: str,
+    format: Format,
+    quiet: bool = False,
+    verbose: bool = False,
+) -> SuiteDisplay:
+    """The display for standard output as it is, see :func:`scheduler.cli.progress.display`."""
+    if format is Format.JSON:
+        from scheduler.cli.suite_json import SuiteJson
+
+        return SuiteJson(suite, target, session)
+    if sys.stdout.isatty() and not quiet and not verbose:
+        from scheduler.cli.suite_table import SuiteTable
+
+        return SuiteTable(suite, target, session)
+    from scheduler.cli.suite_lines import SuiteLines
+
+    return SuiteLines(suite, target, session, quiet, verbose)
+
+
+def title_of(suite: Suite, target: Target) -> str:
+    """What is tuned, in words."""
+    return f"{suite.title} ({len(suite.members)} workloads) on {target.summary}"
+
+
+def objective_of(states: SuiteStates) -> str:
+    """The value of the objective, in words."""
+    value, library = states.value, states.library_value
+    if states.objective is Objective.SPEEDUP:
+        return f"geometric mean of speed-ups {times(value)}"
+    if value is None:
+        return "no right kernel yet of some workloads"
+    ratio = "" if library is None else f", {times(library / value)} NumPy"
+    return f"weighted sum of latencies {seconds(value)}{ratio}"
+
+
+def tasks_table(states: SuiteStates) -> Table:
+    """The workloads, a line each: of the trials so far the share that each got."""
+    return table(COLUMNS, (_row(task, max(1, states.trials)) for task in states.tasks))
+
+
+def outcome(result: SuiteResult, session: str) -> Group:
+    """What was found."""
+    pairs = [
+        ("objective", objective_of(result)),
+        ("trials", f"{result.trials}, failures: {failures_of(result)}"),
+        ("session", session),
+        ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
+    ]
+    return Group(tasks_table(result), facts(pairs))
+
+
+def _row(task: TaskState, trials: int) -> list[str]:
+    latency = task.latency
+    return [
+        task.member.label,
+        f"{task.member.weight:g}",
+        str(task.trials),
+        percent(task.trials / trials),
+        "-" if latency is None else seconds(latency),
+        times(task.gain),
+        "-" if latency is None else times(task.yardstick.over_numpy(latency)),
+        _doing(task),
+    ]
+
+
+def _doing(task: TaskState) -> str:
+    if task.stopped is not None:
+        return str(task.stopped)
+    return f"{task.pending} pending" if task.pending else "waits"

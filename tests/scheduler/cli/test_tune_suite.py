@@ -1,0 +1,152 @@
+"""``tilewright tune --suite``: two tiny products, on this CPU."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+
+import pytest
+
+from measure.database import Database
+from scheduler.cli.app import run
+from spaces.operators import workload
+from spaces.target import target_from_json
+from tests.scheduler.cli.command import SMALL, ask, finished, on_terminal, one_line, start
+
+SUITE = """
+title = "two products"
+
+[[workloads]]
+name = "often"
+operator = "matmul"
+parameters = { m = 64, n = 64, k = 64 }
+weight = 10
+
+[[workloads]]
+name = "fused"
+operator = "matmul"
+parameters = { m = 96, n = 64, k = 64, epilogue = "relu(x + bias[n])" }
+"""
+WORKLOADS = [
+    workload("matmul m=64 n=64 k=64"),
+    workload("matmul m=96 n=64 k=64 epilogue='relu(x + bias[n])'"),
+]
+BUDGET = ("--trials", "16", "--seconds", "100", "--db", "tuning.db")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the suite is, and a database that a run of it filled."""
+    folder = tmp_path_factory.mktemp("suite")
+    (folder / "two.toml").write_text(SUITE)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def events(folder):
+    """What a first run prints for programs."""
+    code, out, err = finished("tune", "--suite", "two.toml", *BUDGET, "--format=json", cwd=folder)
+    assert (code, err) == (0, "")
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_programs_are_told_each_trial_and_the_outcome(events):
+    begin, *trials, result = events
+    assert begin["event"] == "start"
+    assert [task["weight"] for task in begin["tasks"]] == [10, 1]
+    searched = [event for event in trials if event["event"] == "trial"]
+    assert [event["trials"] for event in searched] == list(range(1, 17))
+    assert {event["task"] for event in searched} == {0, 1}
+    assert (result["event"], result["stopped"], result["trials"]) == ("result", "trials", 16)
+    latencies = [task["latency_s"] for task in result["tasks"]]
+    assert result["value"] == pytest.approx(10 * latencies[0] + latencies[1])
+    assert result["library_value"] > 0
+    for place, task in enumerate(result["tasks"]):
+        finals = [e["latency_s"] for e in trials if (e["event"], e["task"]) == ("final", place)]
+        assert task["latency_s"] == min(finals)
+
+
+def test_what_is_told_is_kept(events, folder):
+    target = target_from_json(events[0]["target"])
+    with Database(folder / "tuning.db", create=False) as database:
+        for work, task in zip(WORKLOADS, events[-1]["tasks"], strict=True):
+            assert database.trials(work, target) == task["trials"]
+            known = database.best(work, target)
+            assert known.measurement.score == task["latency_s"]
+        assert {run.session for run in database.runs()} != {""}
+
+
+def test_a_pipe_gets_few_lines_and_a_second_run_goes_on(events, folder):
+    code, out, err = finished("tune", "--suite", "two.toml", *BUDGET, cwd=folder)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("0:00  tuning two products (2 workloads) on ")
+    gains = [line for line in lines if "weighted sum of latencies" in line]
+    assert gains
+    assert any("comparing the best again" in line for line in lines)
+    heads = next(line for line in lines if line.split()[:1] == ["workload"])
+    assert " ".join(heads.split()) == "workload weight trials share latency gain NumPy state"
+    for name in ("often", "fused"):
+        assert re.search(rf"^ *{name} .* [\d.]+ .?s .* x +trials", out, re.MULTILINE), out
+    assert [line.split()[0] for line in lines[-4:-2]] == ["objective", "trials"]
+    assert len(lines) <= 40
+    with Database(folder / "tuning.db", create=False) as database:
+        kept = [r for r in database.records() if r.measurement.round == "search"]
+        assert len({(r.workload, r.schedule) for r in kept}) == 32
+
+
+def test_a_terminal_shows_a_table(folder):
+    code, text = on_terminal("tune", "--suite", "two.toml", *BUDGET, cwd=folder)
+    assert code == 0
+    for words in ("two products", "16 of 16", "share", "often", "weighted sum", "x NumPy", "left"):
+        assert words in text
+
+
+def test_interrupted_it_ends_with_the_best_so_far_of_all(folder):
+    budget = ("--trials", "100000", "--seconds", "100", "--db", "other.db", "--format", "json")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start("tune", "--suite", "two.toml", *budget, cwd=folder, **pipes) as process:
+        for line in process.stdout:
+            if json.loads(line).get("value"):
+                break
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert err.startswith("tilewright: interrupted; this is the best so far; to go on: tilewright ")
+    result = json.loads(out.splitlines()[-1])
+    assert (result["event"], result["stopped"]) == ("result", "interrupted")
+    assert all(task["latency_s"] > 0 for task in result["tasks"])
+
+
+def test_a_shipped_suite_is_named_in_the_help(capsys):
+    assert "bert-base" in " ".join(ask(capsys, "tune", "--help").split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--suite", "none.toml"), "suite 'none.toml': No such file or directory; allowed: a TOML"),
+        (("--suite", "notes.txt"), "suite 'notes.txt': it is no TOML"),
+        (("--suite", "negative.toml"), "workload 1: weight=-1 is out of range; allowed: finite"),
+        (("--suite", "empty.toml"), "it has no workloads; allowed: at least one [[workloads]]"),
+        (("--suite", "two.toml", *SMALL), "--suite and the operator 'matmul'; allowed: one of"),
+        (("--suite", "two.toml", "--objective", "fun"), "'--objective'"),
+        (("--suite", "two.toml", "--trials", "0"), "'--trials'"),
+        (("--suite", "two.toml", "--seconds", "inf"), "--seconds=inf"),
+        (("--suite", "two.toml", "--db", "notes.txt"), "notes.txt cannot be used"),
+        (("--suite", "llama-3-8b-decode", "--objective", "speedup"), "objective=speedup needs"),
+        ((*SMALL, "--objective", "speedup"), "--objective speedup is for a suite"),
+    ],
+)
+def test_bad_input(here, capsys, arguments, says):
+    files = {"two": SUITE, "negative": SUITE.replace("= 10", "= -1"), "empty": "title = 'none'"}
+    for name, text in files.items():
+        (here / f"{name}.toml").write_text(text)
+    before = sorted(here.iterdir())
+    assert run(["tune", *arguments]) == 2
+    said = capsys.readouterr()
+    assert says in one_line(said.err)
+    assert said.out == ""
+    assert sorted(here.iterdir()) == before
