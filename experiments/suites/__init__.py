@@ -1,0 +1,1 @@
+"""The task scheduler against equal shares, on the suites that are shipped."""
