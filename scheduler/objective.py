@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 
+from spaces.errors import InputError, shown
+
 
 class Objective(StrEnum):
     """``latency``: the sum of latencies, each times its weight, as small as possible. ``speedup``:
@@ -41,3 +43,13 @@ class Objective(StrEnum):
     def better(self, value: float, other: float) -> bool:
         """Whether ``value`` is better than ``other``."""
         return value < other if self is Objective.LATENCY else value > other
+
+
+def as_objective(given: Objective | str) -> Objective:
+    """``given`` itself, or the objective of that name; :class:`InputError` if there is none."""
+    try:
+        return Objective(given)
+    except ValueError:
+        raise InputError(
+            f"objective={shown(given)} is unknown; allowed: {', '.join(Objective)}"
+        ) from None

@@ -8,13 +8,16 @@ recorded of it. The command that was typed is shown to people, and never run aga
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from scheduler.budget import Budget
+from scheduler.objective import Objective, as_objective
 from scheduler.progress import Stop
 from scheduler.run_log import HEARTBEAT
+from scheduler.suite import Member, Suite
 from spaces.checks import positive, whole
 from spaces.errors import InputError, shown
 from spaces.target import Target, detect_target
@@ -71,12 +74,15 @@ class Session:
 
 @dataclass(frozen=True)
 class Rest:
-    """What a run left undone: so many trials in so many seconds."""
+    """What a run left undone, and what it may use for that; or those of a suite, which share it."""
 
-    run: Run
-    trials: int
-    seconds: float
-    patience: int | None
+    runs: tuple[Run, ...]
+    budget: Budget
+
+    @property
+    def run(self) -> Run:
+        """The first of them."""
+        return self.runs[0]
 
 
 def sessions(database: Database) -> list[Session]:
@@ -103,10 +109,27 @@ def rests(database: Database, name: str) -> list[Rest]:
     undone = [run for run in session.runs if run.reason not in DONE]
     if not undone:
         raise InputError(f"session {name} has come to its end ({session.reasons})")
-    found = [rest for rest in (_rest(database, run) for run in undone) if rest is not None]
+    budgets = [(runs, _budget_left(database, runs)) for runs in _sharing(undone)]
+    found = [Rest(runs, budget) for runs, budget in budgets if budget is not None]
     if not found:
         raise InputError(f"session {name} has used up its trials or seconds")
     return found
+
+
+def suite_of(rest: Rest) -> tuple[Suite, Objective] | None:
+    """The suite that runs are of, as they noted it, and what it was tuned for; None for one that is
+    of none. :class:`InputError` if they are malformed."""
+    told = rest.run.configuration
+    if "suite" not in told:
+        return None
+    try:
+        members = tuple(
+            Member(run.workload, positive("weight", run.configuration.get("weight")), _name(run))
+            for run in rest.runs
+        )
+        return Suite(str(told["suite"]), members), as_objective(str(told.get("objective")))
+    except InputError as error:
+        raise InputError(f"run {rest.run.key} cannot be resumed: {error}") from None
 
 
 def target_here(run: Run) -> Target:
@@ -126,17 +149,29 @@ def _session(name: str, runs: Iterable[Run]) -> Session:
     return Session(name, tuple(latest.values()))
 
 
-def _rest(database: Database, run: Run) -> Rest | None:
+def _name(run: Run) -> str:
+    return str(run.configuration.get("name", ""))
+
+
+def _sharing(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
+    """Each run by itself, but those of a suite on one target together."""
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        shared = "suite" in run.configuration
+        key = ("suite", run.target.fingerprint) if shared else ("run", run.key)
+        found.setdefault(key, []).append(run)
+    return [tuple(members) for members in found.values()]
+
+
+def _budget_left(database: Database, runs: Sequence[Run]) -> Budget | None:
     """None if less than a trial or a second is left."""
-    told = run.configuration
-    patience = told.get("patience")
+    told: dict[str, Any] = {"trials": None, "seconds": None, **runs[0].configuration}
     try:
-        whole("seed", run.seed, 0)
-        trials = whole("trials", told.get("trials"), 1)
-        seconds = positive("seconds", told.get("seconds"))
-        patience = None if patience is None else whole("patience", patience, 1)
+        whole("seed", runs[0].seed, 0)
+        budget = Budget(told["trials"], told["seconds"], told.get("patience"))
     except InputError as error:
-        raise InputError(f"run {run.key} cannot be resumed: {error}") from None
-    trials -= database.trials_of_run(run.key)
-    seconds -= run.heartbeat - run.started_at
-    return Rest(run, trials, seconds, patience) if trials >= 1 and seconds >= 1 else None
+        raise InputError(f"run {runs[0].key} cannot be resumed: {error}") from None
+    trials = budget.trials - sum(database.trials_of_run(run.key) for run in runs)
+    lasted = max(run.heartbeat for run in runs) - min(run.started_at for run in runs)
+    seconds = budget.seconds - lasted
+    return replace(budget, trials=trials, seconds=seconds) if min(trials, seconds) >= 1 else None

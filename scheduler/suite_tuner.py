@@ -19,7 +19,7 @@ from scheduler.allocation import WINDOW, Allocation, Standing, by_gradient
 from scheduler.budget import SECONDS, TRIALS, Budget
 from scheduler.defaults import default_pace, local_executor
 from scheduler.limits import check_memory
-from scheduler.objective import Objective
+from scheduler.objective import Objective, as_objective
 from scheduler.opening import as_model, opened
 from scheduler.progress import Ledger
 from scheduler.run_log import new_run
@@ -32,7 +32,7 @@ from scheduler.task import Task
 from scheduler.tuning import Tuning
 from scheduler.yardstick import SHARE, Yardstick, has_library, measure_yardsticks
 from spaces.checks import whole
-from spaces.errors import InputError, shown
+from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.space import Space
 from spaces.target import Target, as_target
@@ -121,10 +121,16 @@ class SuiteTuner:
                 session=self._session,
                 command=self._command,
                 seed=self._seed,
-                configuration=asdict(budget),
+                configuration=asdict(budget) | self._of_suite(place),
             ),
             partial(watch.report, place),
         )
+
+    def _of_suite(self, place: int) -> dict[str, object]:
+        """What a run notes of its suite, see :func:`scheduler.sessions.suite_of`."""
+        member = self.suite.members[place]
+        own: dict[str, object] = {"name": member.name, "weight": member.weight}
+        return own | {"suite": self.suite.title, "objective": str(self._objective)}
 
     def _sharing_search(self, space: Space) -> Search:
         return sharing_search(space, self._database, self._shared, self._seed, self._model)
@@ -202,16 +208,6 @@ def tune_suite(
             yardsticks=yardsticks,
         )
         return tuner.run(budget.trials, budget.seconds, patience, on_progress, began)
-
-
-def as_objective(given: Objective | str) -> Objective:
-    """``given`` itself, or the objective of that name; :class:`InputError` if there is none."""
-    try:
-        return Objective(given)
-    except ValueError:
-        raise InputError(
-            f"objective={shown(given)} is unknown; allowed: {', '.join(Objective)}"
-        ) from None
 
 
 def check_suite(suite: Suite, target: Target, objective: Objective) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from scheduler.cli.tune import Request, carry_out
 
 if TYPE_CHECKING:
     from measure.database import Database
-    from scheduler.sessions import Session
+    from scheduler.sessions import Rest, Session
 
 
 def resume_command(
@@ -32,24 +32,25 @@ def resume_command(
       tilewright resume 5f2c91ab
     """
     from measure.database import Database
-    from scheduler.sessions import rests, target_here
+    from scheduler.sessions import rests
 
     with Database(db, create=False) as database:
         undone = rests(database, session)
-    requests = [
-        Request(
-            rest.run.workload,
-            target_here(rest.run),
-            rest.trials,
-            rest.seconds,
-            rest.patience,
-            rest.run.seed,
-            session,
-        )
-        for rest in undone
-    ]
-    codes = [carry_out(request, db, model, format, quiet, verbose) for request in requests]
-    raise typer.Exit(max(codes))
+    how = (db, model, format, quiet, verbose)
+    raise typer.Exit(max([_go_on(rest, session, *how) for rest in undone]))
+
+
+def _go_on(rest: Rest, session: str, *how: Any) -> int:
+    """Tune what is left of a workload or a suite; the exit code."""
+    from scheduler.sessions import suite_of, target_here
+
+    run, target, left = rest.run, target_here(rest.run), rest.budget
+    if found := suite_of(rest):
+        from scheduler.cli.suite import SuiteRequest, carry_out_suite
+
+        return carry_out_suite(SuiteRequest(*found, target, left, run.seed, session), *how)
+    budget = (left.trials, left.seconds, left.patience)
+    return carry_out(Request(run.workload, target, *budget, run.seed, session), *how)
 
 
 def print_sessions(database: Database) -> None:

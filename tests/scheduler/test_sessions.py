@@ -9,7 +9,10 @@ import pytest
 
 from measure.database import Database
 from measure.run import Run
-from scheduler.sessions import LOST_AFTER, State, rests, sessions, target_here
+from scheduler.budget import Budget
+from scheduler.objective import Objective
+from scheduler.sessions import LOST_AFTER, State, rests, sessions, suite_of, target_here
+from scheduler.suite import Member
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.target import detect_target
@@ -74,8 +77,9 @@ def test_what_a_lost_job_left_undone(database):
     database.record_all([replace(record, run="lost") for record in (*records, final)])
     age(database, "lost", run.started_at + 20.0)
     (rest,) = rests(database, "nightly")
-    assert (rest.run.key, rest.trials, rest.patience) == ("lost", 14, 9)
-    assert rest.seconds == pytest.approx(40.0)
+    assert rest.run.key == "lost"
+    assert rest.budget.seconds == pytest.approx(40.0)
+    assert replace(rest.budget, seconds=40.0) == Budget(14, 40.0, 9)
 
 
 def age(database: Database, key: str, heartbeat: float) -> None:
@@ -90,12 +94,39 @@ def test_the_latest_run_of_a_workload_says_what_is_left(database):
     second = begun("second", 500.0, 490.0)
     database.begin_run(replace(second, configuration=BUDGET | {"trials": 5, "seconds": 30.0}))
     (rest,) = rests(database, "nightly")
-    assert (rest.run.key, rest.trials) == ("second", 5)
-    assert rest.seconds == pytest.approx(20.0)
+    assert (rest.run.key, rest.budget.trials) == ("second", 5)
+    assert rest.budget.seconds == pytest.approx(20.0)
     database.end_run("second", "interrupted")
     age(database, "second", second.started_at + 29.5)
     with pytest.raises(InputError, match="nightly has used up its trials or seconds"):
         rests(database, "nightly")
+
+
+def of_suite(key: str, weight: object, **more) -> Run:
+    told = {"suite": "two", "objective": "speedup", "name": key, "weight": weight}
+    return replace(begun(key, 100.0, 80.0, **more), configuration=BUDGET | told)
+
+
+def test_the_runs_of_a_suite_share_what_is_left(database):
+    database.begin_run(of_suite("one", 3.0))
+    database.begin_run(of_suite("two", 0.5, workload=OTHER))
+    for run, number in (("one", 1), ("one", 2), ("two", 3)):
+        database.record(replace(attempt(measured(number, 1.0)), run=run))
+    for key in ("one", "two"):
+        age(database, key, time.time() - 80.0)
+    (rest,) = rests(database, "nightly")
+    assert rest.budget.seconds == pytest.approx(40.0, abs=1.0)
+    assert replace(rest.budget, seconds=40.0) == Budget(13, 40.0, 9)
+    suite, objective = suite_of(rest)
+    assert suite.members == (Member(WORKLOAD, 3.0, "one"), Member(OTHER, 0.5, "two"))
+    assert (suite.title, objective) == ("two", Objective.SPEEDUP)
+
+
+def test_a_suite_that_is_malformed_is_said_in_a_sentence(database):
+    database.begin_run(of_suite("one", -1.0))
+    (rest,) = rests(database, "nightly")
+    with pytest.raises(InputError, match=r"run one cannot be resumed: weight=-1.0 is out of"):
+        suite_of(rest)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ WORKLOADS = [
     workload("matmul m=96 n=64 k=64 epilogue='relu(x + bias[n])'"),
 ]
 BUDGET = ("--trials", "16", "--seconds", "100", "--db", "tuning.db")
+JSON = ("--db", "tuning.db", "--format", "json")
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +119,30 @@ def test_interrupted_it_ends_with_the_best_so_far_of_all(folder):
     result = json.loads(out.splitlines()[-1])
     assert (result["event"], result["stopped"]) == ("result", "interrupted")
     assert all(task["latency_s"] > 0 for task in result["tasks"])
+
+
+def test_a_suite_that_was_cut_short_is_resumed_with_what_is_left(here, capsys):
+    (here / "two.toml").write_text(SUITE)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    command = ("tune", "--suite", "two.toml", *BUDGET, "--format", "json")
+    with start(*command, cwd=here, **pipes) as process:
+        session = json.loads(process.stdout.readline())["session"]
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    (here / "two.toml").unlink()  # what it was is in the database
+    begin, *_, result = map(json.loads, ask(capsys, "resume", session, *JSON).splitlines())
+    assert [(task["name"], task["weight"]) for task in begin["tasks"]] == [
+        ("often", 10),
+        ("fused", 1),
+    ]
+    assert result["stopped"] == "trials"
+    with Database("tuning.db") as database:
+        kept = list(database.runs(session))
+        assert sum(database.trials_of_run(found.key) for found in kept) == 16
+    assert [found.workload for found in kept] == WORKLOADS * 2
+    assert run(("resume", session, "--db", "tuning.db")) == 2
+    assert "has come to its end (trials)" in one_line(capsys.readouterr().err)
 
 
 def test_a_shipped_suite_is_named_in_the_help(capsys):
