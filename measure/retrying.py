@@ -24,11 +24,15 @@ Run = Callable[[Job, Sequence[Built]], list[Measurement]]
 
 @dataclass(frozen=True)
 class Attempt:
-    """Candidates of a job that run together; these very ones were lost ``losses`` times before."""
+    """Candidates of a job that run together; these very ones were lost ``losses`` times before.
+
+    ``moved`` tells that one machine ran them, but not as its peers would have.
+    """
 
     job: Job
     built: Sequence[Built]
     losses: int = 0
+    moved: bool = False
 
 
 def build(builder: Builder, candidates: Sequence[Candidate]) -> list[Built]:

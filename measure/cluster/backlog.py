@@ -137,6 +137,10 @@ class Backlog:
         """Give a worker nothing to do for a while."""
         self._resting[worker] = until
 
+    def rests(self, worker: str, now: float) -> bool:
+        """Whether a worker gets nothing to do now."""
+        return self._resting.get(worker, now) > now
+
     def overdue(self, now: float) -> list[str]:
         """Workers that should have answered long ago."""
         return [task.worker.id for task in self._tasks.values() if task.overdue_at <= now]
@@ -202,10 +206,10 @@ class Backlog:
         return self._settled(task, results, unbuilt)
 
     def put_back(self, number: int) -> None:
-        """Take a task from its worker, for another one."""
+        """Take a task that was run from its worker, for another one to run it."""
         task = self._end(number)
         if task is not None:
-            self._settled(task, [], [task.attempt])
+            self._settled(task, [], [replace(task.attempt, moved=True)])
 
     # -- what to do ------------------------------------------------------------------------
 
@@ -213,7 +217,7 @@ class Backlog:
         """The next tasks for workers that have none."""
         busy = {task.worker.id for task in self._tasks.values()}
         idle = [w for w in self._workers.values() if w.id not in busy]
-        rested = [w for w in idle if self._resting.get(w.id, now) <= now]
+        rested = [w for w in idle if not self.rests(w.id, now)]
         tasks = []
         for worker in rested:
             if worker.role == "run" and (attempt := self._to_run(worker)):

@@ -104,12 +104,13 @@ def _init(code: Sequence[str], **options: Any) -> None:
 
 
 def _reason(error: Exception, address: str) -> str:
-    """One line for what Ray says."""
+    """One line for why Ray does not connect."""
     text = " ".join(str(error).split())
     if "Version mismatch" in text:
         return f"the versions of the cluster at {address} differ: {text}"
-    if "token" in text.lower():
-        return f"the cluster at {address} refuses the token in {_TOKEN}: {text:.200}"
+    known = ":" in address and not address.startswith(CLIENT)
+    if "token" in text.lower() or (known and _answer(address).returncode == stranger.REFUSED):
+        return f"the cluster at {address} refuses the token in {_TOKEN}"
     return f"no Ray cluster answers at {address}: {text:.300}"
 
 
@@ -180,14 +181,7 @@ def _ensure_token() -> None:
 
 def _check_asks_for_token(address: str) -> None:
     """:class:`InputError` if the cluster also talks to somebody with a wrong token."""
-    environment = {**os.environ, "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    done = subprocess.run(
-        [sys.executable, "-m", "measure.cluster.stranger", address],
-        env=environment,
-        capture_output=True,
-        timeout=PROBE_SECONDS,
-        check=False,
-    )
+    done = _answer(address, RAY_AUTH_TOKEN=secrets.token_hex(32))
     if done.returncode == stranger.ANSWERED:
         raise InputError(
             f"the cluster at {address} asks nobody for a token, so whoever reaches it commands "
@@ -196,3 +190,14 @@ def _check_asks_for_token(address: str) -> None:
     if done.returncode != stranger.REFUSED:
         said = done.stderr.decode(errors="replace").split()
         raise InputError(f"no Ray cluster answers at {address}: {' '.join(said[-30:])}")
+
+
+def _answer(address: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """What :mod:`measure.cluster.stranger` says of the cluster, in this environment and more."""
+    return subprocess.run(
+        [sys.executable, "-m", "measure.cluster.stranger", address],
+        env={**os.environ, **environment},
+        capture_output=True,
+        timeout=PROBE_SECONDS,
+        check=False,
+    )

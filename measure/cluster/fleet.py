@@ -63,6 +63,7 @@ class Member(Asked):
     host: str = ""
     device: str = ""
     pid: int = 0
+    done: int = 0  # candidates, in this life
     target: Target | None = None
 
 
@@ -124,6 +125,12 @@ class Fleet:
         member.answer()
         return member
 
+    def credit(self, id: str, count: int) -> None:
+        """A worker has done so many candidates."""
+        member = self.member(id)
+        if member is not None:
+            member.done += count
+
     def fail(self, id: str, why: str, now: float) -> None:
         """A node could not be asked, or a worker died or did not begin."""
         asked = self._hosts.get(id) or self.member(id)
@@ -153,6 +160,7 @@ class Fleet:
 
     def _start(self, member: Member) -> dict[str, Any]:
         member.ask()
+        member.done = 0
         self._lives += 1
         member.id = f"{member.plan.name}#{self._lives}"
         return {"do": "start", "worker": member.id, "plan": asdict(member.plan)}

@@ -1,4 +1,4 @@
-"""Says by its exit code whether a cluster answers this process, which has a wrong token.
+"""Says by its exit code whether a cluster answers this process, with the token that it has.
 
 python -m measure.cluster.stranger HOST:PORT
 """

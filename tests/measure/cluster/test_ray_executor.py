@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 pytest.importorskip("ray", reason="needs the extra ray")
 
 from measure.cluster.executor import RayExecutor
+from measure.cluster.inquiry import drivers_at
+from measure.cluster.status import JobStatus
 from measure.measurement import ErrorKind, Status
 from spaces.errors import InputError
 from tests.contracts.executor import ExecutorContract, collect, submit
@@ -113,3 +116,17 @@ def test_a_fault_of_a_worker_is_the_machines_failure(simulated):
 def test_a_target_that_no_worker_has_is_refused_with_what_there_is(simulated):
     with pytest.raises(InputError, match=r"no worker has the target .* they have: cpu made up"):
         simulated.submit(c_kernels.good("a").job, [])
+
+
+def test_the_cluster_tells_what_its_drivers_do(address, simulated):
+    submit(simulated, candidate("a"), candidate("b", broken=True))
+    job = candidate("a").job
+    collect(simulated, job)
+    deadline = time.monotonic() + 60
+    known: list[JobStatus] = []
+    while not known and time.monotonic() < deadline:
+        known = [j for driver in drivers_at(address) for j in driver.jobs if j.done >= 2]
+    [status] = known
+    assert status.failures["compile_error"] == 1
+    assert (status.waiting, status.building, status.running) == (0, 0, 0)
+    assert {worker.state for worker in simulated.status().workers} == {"idle"}

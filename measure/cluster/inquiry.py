@@ -1,0 +1,35 @@
+"""Asks a cluster what the drivers that use it have said of themselves."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from measure.cluster.dispatcher import LostClusterError
+from measure.cluster.link import Link
+from measure.cluster.outfit import HOST
+from measure.cluster.status import DriverStatus, read_status
+from spaces.errors import InputError
+
+
+def drivers_at(address: str, insecure: bool = False) -> list[DriverStatus]:
+    """What each driver of the cluster at ``address`` said last; what is no such word is left out.
+
+    :class:`InputError` as for :class:`measure.cluster.executor.RayExecutor`.
+    """
+    link = Link(address=address, insecure=insecure, outfit=HOST, code=[])
+    with closing(link):
+        for event in link.events():
+            if event["event"] == "refused":
+                raise InputError(event["why"])
+            if event["event"] == "connected":
+                link.send(do="collect")
+            if event["event"] == "published":
+                return [status for text in event["texts"] for status in _read(text)]
+    raise LostClusterError(f"the Ray cluster at {address} is lost: {link.last_words():.300}")
+
+
+def _read(text: str) -> list[DriverStatus]:
+    try:
+        return [read_status(text)]
+    except InputError:
+        return []

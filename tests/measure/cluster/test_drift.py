@@ -1,0 +1,52 @@
+import pytest
+
+from measure.cluster.drift import DRIFT, Drift
+
+
+def usual(workers=("a", "b", "c"), seconds=1e-4):
+    drift = Drift()
+    for worker in workers:
+        drift.note(worker, "group", [seconds] * 3)
+    return drift
+
+
+def test_a_worker_slower_than_its_peers_is_told():
+    assert usual().note("a", "group", [1.5e-4, 1.4e-4, 9e-4]) == pytest.approx(1.5)
+
+
+def test_what_is_within_the_usual_is_not():
+    assert usual().note("a", "group", [1e-4 * (1 + DRIFT)] * 3) is None
+    assert usual().note("a", "group", [0.5e-4] * 3) is None
+
+
+def test_a_single_slow_sample_is_no_drift():
+    assert usual().note("a", "group", [1e-4, 5e-3, 1e-4]) is None
+
+
+def test_a_worker_without_peers_does_not_drift():
+    assert usual(["a"]).note("a", "group", [1.0]) is None
+    assert usual(["b"]).note("a", "another group", [1.0]) is None
+
+
+def test_one_slow_peer_makes_nobody_else_fast_or_slow():
+    drift = usual()
+    for _ in range(10):
+        assert drift.note("c", "group", [2e-4]) is not None
+        assert drift.note("a", "group", [1e-4]) is None
+        assert drift.note("b", "group", [1e-4]) is None
+
+
+def test_a_worker_that_is_as_fast_again_is_told_no_more():
+    drift = usual()
+    drift.note("a", "group", [2e-4])
+    assert drift.note("a", "group", [1e-4]) is None
+
+
+def test_the_gone_are_no_peers():
+    drift = usual(["a", "b"])
+    drift.forget("b")
+    assert drift.note("a", "group", [1.0]) is None
+
+
+def test_nothing_is_said_of_nothing():
+    assert usual().note("a", "group", []) is None

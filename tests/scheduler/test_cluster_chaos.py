@@ -1,0 +1,111 @@
+"""A tuning run on a cluster whose processes are killed: it ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, suppress
+
+import pytest
+
+pytest.importorskip("ray", reason="needs the extra ray")
+
+from measure.cluster.executor import RayExecutor
+from measure.database import Database
+from measure.executor import LocalExecutor
+from scheduler.tuner import Tuner
+from tests.measure.cluster.nodes import CODE, OPTIONS, cluster
+from tests.measure.cluster.simulated import OUTFIT, SimulatedBuilder, SimulatedRunner
+from tests.scheduler.landscape import hills
+from tests.scheduler.listed import Listed
+
+NODES, TRIALS, STEP = 3, 200, 25
+
+
+@pytest.fixture(scope="module")
+def nodes() -> Iterator:
+    with cluster(NODES) as made:
+        yield made
+
+
+class Chaos:
+    """Kills something after every few trials, as a seed says."""
+
+    def __init__(self, nodes, executor, seed: int) -> None:
+        self.nodes, self.executor, self.random = nodes, executor, random.Random(seed)
+        harms = [self.kill_workers, self.kill_raylet, self.kill_workers, self.kill_a_worker]
+        self.random.shuffle(harms)
+        self.harms = [*harms, self.add_node, self.remove_node]
+        self.done: list[str] = []
+
+    def __call__(self, progress) -> None:
+        if self.harms and progress.trials >= STEP * (len(self.done) + 1):
+            harm = self.harms.pop(0)
+            self.done.append(harm.__name__)
+            harm()
+
+    def pids(self) -> list[int]:
+        with self.executor._outcomes.changed:
+            return [
+                member.pid for member in self.executor._dispatcher.fleet.members() if member.ready
+            ]
+
+    def kill_a_worker(self) -> None:
+        self.kill(self.random.sample(self.pids(), 1))
+
+    def kill_workers(self) -> None:
+        self.kill(self.random.sample(self.pids(), 2))
+
+    def kill(self, pids) -> None:
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def kill_raylet(self) -> None:
+        self.random.choice(sorted(self.nodes.worker_nodes, key=id)).kill_raylet()
+
+    def remove_node(self) -> None:
+        node = self.random.choice(sorted(self.nodes.worker_nodes, key=id))
+        self.nodes.remove_node(node, allow_graceful=False)
+
+    def add_node(self) -> None:
+        self.nodes.add_node(num_cpus=2, wait=False, **OPTIONS)
+
+
+def tuned(executor, database, seed, on_progress=None):
+    space = hills()
+    search = Listed(space, seed)
+    tuner = Tuner(space.workload, space.target, database, executor, search, space=space)
+    return tuner.run(TRIALS, 240.0, on_progress=on_progress)
+
+
+def scores(database) -> dict:
+    """Of each schedule what the search saw; each has one record."""
+    space = hills()
+    records = [
+        record.measurement
+        for record in database.records(space.workload, space.target)
+        if record.measurement.round == "search"
+    ]
+    counts = Counter(m.schedule for m in records)
+    assert set(counts.values()) == {1}
+    return {m.schedule: m.score for m in records}
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
+def test_kills_change_nothing_of_what_is_found(nodes, seed, tmp_path):
+    undisturbed, disturbed = Database(tmp_path / "one.db"), Database(tmp_path / "two.db")
+    with closing(LocalExecutor(hills().target, 1, SimulatedBuilder(), SimulatedRunner(0.0))) as one:
+        expected = tuned(one, undisturbed, seed)
+    with closing(RayExecutor(nodes.address, outfit=OUTFIT, code=CODE)) as executor:
+        chaos = Chaos(nodes, executor, seed)
+        found = tuned(executor, disturbed, seed, chaos)
+    assert not chaos.harms
+    assert found.trials == TRIALS
+    assert found.lost == 0
+    assert scores(disturbed) == scores(undisturbed)
+    assert len(scores(disturbed)) == TRIALS
+    assert found.best.schedule == expected.best.schedule

@@ -1,0 +1,90 @@
+"""Which clusters are connected to, and what happens when one is gone."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import closing
+
+import pytest
+
+pytest.importorskip("ray", reason="needs the extra ray")
+
+from measure.cluster.connection import host_and_port
+from measure.cluster.dispatcher import LostClusterError
+from measure.cluster.executor import RayExecutor
+from measure.database import Database
+from scheduler.tuner import Tuner
+from spaces.errors import InputError
+from tests.contracts.executor import collect, submit
+from tests.measure.cluster.nodes import CODE, cluster
+from tests.measure.cluster.simulated import OUTFIT, candidate
+from tests.scheduler.landscape import hills
+from tests.scheduler.listed import Listed
+
+
+@pytest.mark.parametrize(
+    ("address", "parts"),
+    [
+        ("10.0.0.1:6379", ("10.0.0.1", 6379)),
+        ("ray://head:10001", ("head", 10001)),
+        ("[::1]:6379", ("::1", 6379)),
+    ],
+)
+def test_addresses_are_host_and_port(address, parts):
+    assert host_and_port(address) == parts
+
+
+@pytest.mark.parametrize("address", ["", "head", "head:", ":6379", "head:99999", "head:-1", "a:b"])
+def test_anything_else_is_no_address(address):
+    with pytest.raises(InputError, match=r"allowed: auto, HOST:PORT, ray://HOST:PORT"):
+        host_and_port(address)
+
+
+def test_where_nobody_listens_is_no_cluster():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(InputError, match=f"no Ray cluster answers at {address}: .*refused"):
+            RayExecutor(address)
+
+
+def test_a_cluster_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowed():
+    with cluster(token=False) as made:
+        with pytest.raises(InputError, match=r"asks nobody for a token.*--insecure-cluster"):
+            RayExecutor(made.address, outfit=OUTFIT, code=CODE)
+        executor = RayExecutor(made.address, insecure=True, outfit=OUTFIT, code=CODE)
+        with closing(executor):
+            submit(executor, candidate("a"))
+            assert len(collect(executor)) == 1
+
+
+def test_a_run_whose_head_is_lost_ends_in_a_line_and_goes_on_where_its_token_is_right(
+    monkeypatch, tmp_path
+):
+    space, database = hills(), Database(tmp_path / "t.db")
+
+    def tune(address, trials, on_progress=None):
+        with closing(RayExecutor(address, outfit=OUTFIT, code=CODE)) as executor:
+            tuner = Tuner(
+                space.workload, space.target, database, executor, Listed(space, 0), space=space
+            )
+            return tuner.run(trials, 120.0, on_progress=on_progress)
+
+    lost: list[None] = []
+    with cluster() as made:
+
+        def lose(progress):
+            if progress.trials >= 20 and not lost:
+                lost.append(made.head_node.kill_gcs_server())
+
+        with pytest.raises(LostClusterError, match="the Ray cluster is lost"):
+            tune(made.address, 1000, lose)
+    kept = sum(1 for _ in database.records(space.workload, space.target))
+    assert kept >= 20
+    with cluster() as made:
+        resumed = tune(made.address, 20)
+        assert resumed.resumed == kept
+        assert resumed.trials == 20
+        monkeypatch.setenv("RAY_AUTH_TOKEN", "not the right one, but long enough")
+        with pytest.raises(InputError, match="refuses the token"):
+            RayExecutor(made.address)
