@@ -142,6 +142,6 @@ def _check_keys(table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
 
 def _text(table: Mapping[str, Any], key: str, default: str) -> str:
     value = table.get(key, default)
-    if not isinstance(value, str):
-        raise InputError(f"{key}={shown(value)} is no text")
+    if not isinstance(value, str) or not value.isprintable():
+        raise InputError(f"{key}={shown(value)} is no text of one line that can be printed")
     return value

@@ -106,6 +106,7 @@ ONE = '[[workloads]]\noperator = "matmul"\nparameters = { m = 8, n = 8, k = 8 }\
         ("title = 1\n" + ONE, "title=1 is no text"),
         (ONE + "colour = 1", "workload 1: unknown key 'colour'; allowed: name, operator"),
         (ONE + "name = 1", "workload 1: name=1 is no text"),
+        (ONE + 'name = "a\\u001b[31mb"', "is no text of one line that can be printed"),
         (ONE + "weight = -1", "workload 1: weight=-1 is out of range; allowed: finite numbers"),
         (ONE + "weight = 0", "workload 1: weight=0 is out of range"),
         (ONE + "weight = nan", "workload 1: weight=nan is out of range"),
