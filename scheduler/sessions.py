@@ -109,7 +109,9 @@ def rests(database: Database, name: str) -> list[Rest]:
     undone = [run for run in session.runs if run.reason not in DONE]
     if not undone:
         raise InputError(f"session {name} has come to its end ({session.reasons})")
-    budgets = [(runs, _budget_left(database, runs)) for runs in _sharing(undone)]
+    budgets = [
+        (runs, _budget_left(database, _spenders(session, runs))) for runs in _sharing(undone)
+    ]
     found = [Rest(runs, budget) for runs, budget in budgets if budget is not None]
     if not found:
         raise InputError(f"session {name} has used up its trials or seconds")
@@ -161,6 +163,19 @@ def _sharing(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
         key = ("suite", run.target.fingerprint) if shared else ("run", run.key)
         found.setdefault(key, []).append(run)
     return [tuple(members) for members in found.values()]
+
+
+def _spenders(session: Session, runs: Sequence[Run]) -> list[Run]:
+    """Whoever used the budget of ``runs``: of a suite, also those that stopped alone before. Each
+    time it was resumed, what was left was another budget."""
+    told = _budget_told(runs[0])
+    others = [run for run in session.runs if "suite" in runs[0].configuration and run not in runs]
+    return [*runs, *(run for run in others if _budget_told(run) == told)]
+
+
+def _budget_told(run: Run) -> tuple[object, ...]:
+    told = run.configuration
+    return run.target.fingerprint, told.get("suite"), told.get("trials"), told.get("seconds")
 
 
 def _budget_left(database: Database, runs: Sequence[Run]) -> Budget | None:

@@ -19,6 +19,7 @@ from spaces.target import detect_target
 from tests.contracts.database import TARGET, WORKLOAD, a_run, attempt, lost, measured
 
 OTHER = workload("matmul", m=8, n=8, k=8)
+THIRD = workload("matmul", m=9, n=9, k=9)
 BUDGET = {"trials": 16, "seconds": 60.0, "patience": 9}
 
 
@@ -120,6 +121,20 @@ def test_the_runs_of_a_suite_share_what_is_left(database):
     suite, objective = suite_of(rest)
     assert suite.members == (Member(WORKLOAD, 3.0, "one"), Member(OTHER, 0.5, "two"))
     assert (suite.title, objective) == ("two", Objective.SPEEDUP)
+
+
+def test_a_workload_of_a_suite_that_stopped_alone_has_used_of_its_budget(database):
+    database.begin_run(of_suite("earlier", 1.0, workload=THIRD))
+    told = {**of_suite("one", 3.0).configuration, "seconds": 900.0, "trials": 40}
+    database.begin_run(replace(of_suite("one", 3.0), configuration=told))
+    database.begin_run(replace(of_suite("two", 1.0, workload=OTHER), configuration=told))
+    for run, number in (("earlier", 1), ("one", 2), ("two", 3), ("two", 4)):
+        database.record(replace(attempt(measured(number, 1.0)), run=run))
+    for key, reason in (("earlier", "patience"), ("two", "patience"), ("one", "interrupted")):
+        database.end_run(key, reason)
+    (rest,) = rests(database, "nightly")
+    assert [run.key for run in rest.runs] == ["one"]
+    assert rest.budget.trials == 40 - 3
 
 
 def test_a_suite_that_is_malformed_is_said_in_a_sentence(database):
