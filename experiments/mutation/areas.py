@@ -80,6 +80,7 @@ AREAS = (
             "tests/measure/test_telling.py",
             "tests/measure/test_verdicts.py",
             "tests/spaces/test_sums.py",
+            "tests/spaces/test_dtypes.py",
             "tests/spaces/test_workload.py",
             "tests/spaces/test_expression*.py",
         ),

@@ -267,6 +267,8 @@ REJECTED = [
     ("exp(" * 150 + "x" + ")" * 150, "too deeply nested"),
     ("x" + ".a" * 490, "not part of the language"),
     (MANY, "66 operands; allowed: 64"),
+    ("x + 1if x", "character 6: a number that ends in 'i'"),
+    ("x + \u03c0", "character 5: unexpected character"),
     ("x" + "(x)" * 300, "not part of the language"),
 ]
 

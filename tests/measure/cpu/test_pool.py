@@ -38,6 +38,15 @@ def test_every_worker_runs_once_before_the_launch_returns(threads, workers):
         assert ran == Counter(range(workers))
 
 
+def test_every_worker_gets_the_context():
+    given = []
+    task = TASK(lambda context, worker: given.append(context))
+    runtime = ctypes.cast(load_pool(3), ctypes.POINTER(Runtime)).contents
+    for context in (4096, 8192):
+        runtime.parallel(runtime.pool, 3, task, context)
+    assert given == [4096] * 3 + [8192] * 3
+
+
 def test_workers_run_at_the_same_time():
     """Each waits for the other: one after the other they would never meet."""
     barrier = threading.Barrier(2)
