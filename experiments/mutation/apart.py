@@ -28,6 +28,7 @@ def _outermost(action: Callable[[], int]) -> int:
     user, group = os.getuid(), os.getgid()
     if _libc.unshare(NEW_MOUNTS | NEW_USER | NEW_NUMBERS):
         raise OSError(ctypes.get_errno(), "no namespaces for users")
+    _libc.prctl(END_WITH_PARENT, signal.SIGKILL)
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"0 {user} 1"),

@@ -16,7 +16,7 @@ from experiments.mutation.trial import copied, run_tests
 from experiments.mutation.watching import Survey
 
 PACKAGES = ("spaces", "measure", "costmodel", "scheduler")
-BREATH, TIMES = 10.0, 4  # a test may take so many seconds more than so many times the usual
+BREATH, TIMES = 20.0, 4  # a test may take so many seconds more than so many times the usual
 START = 60.0  # seconds before the first test
 LONGEST = 600.0  # seconds, of one test when nothing is changed
 
@@ -47,9 +47,8 @@ class Usual:
         return sorted(names, key=lambda n: (files[file_of(n)], file_of(n), self.seconds[n]))
 
     def limit(self, test: str) -> float:
-        """Seconds that a test of a changed tree may take, with what its file sets up."""
-        of_file = (s for name, s in self.seconds.items() if file_of(name) == file_of(test))
-        return BREATH + TIMES * max(of_file, default=0.0) if test else START
+        """Seconds that a test of a changed tree may take."""
+        return BREATH + TIMES * self.seconds.get(test, BREATH) if test else START
 
 
 def file_of(test: str) -> str:

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from measure.inputs import FreshInputs
+from measure.inputs import FreshInputs, _axes_flipped_in
 from spaces.allowance import agrees, allowed
 from spaces.operators import workload
 
@@ -54,3 +56,12 @@ def test_rows_columns_and_terms_flip_independently():
         assert 0.2 < flipped.mean() < 0.8
         assert (rows == rows[:, :1]).all(), "a product of signs of rows and of columns"
         assert 0 < rows[:, 0].sum() < len(rows)
+
+
+def test_a_reduction_over_one_operand_alone_keeps_its_signs():
+    """Nothing would take back what they do to the sums."""
+    work = workload("matmul", m=4, n=3, k=8)
+    left, right = work.inputs
+    assert _axes_flipped_in(left, work) == ["m", "k"]
+    assert _axes_flipped_in(right, work) == ["n", "k"]
+    assert _axes_flipped_in(left, replace(work, inputs=(left,))) == ["m"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from measure.inputs import FreshInputs, telling_inputs
-from measure.telling import is_telling, telling
+from measure.telling import Sums, _coarse, is_telling, telling
 from spaces.allowance import agrees, allowed
 from spaces.errors import InputError
 from spaces.operators import workload
@@ -37,7 +37,7 @@ def test_ordinary_workloads_are_drawn_as_ever(epilogue, k):
     assert telling(product(k, epilogue=epilogue)).scale == 1.0
 
 
-@pytest.mark.parametrize("dtype", ["float64", "tfloat32", "float16", "bfloat16", "int8"])
+@pytest.mark.parametrize("dtype", ["float64", "tfloat32", "float16", "bfloat16", "int8", "int32"])
 def test_ordinary_workloads_of_all_dtypes_are_drawn_as_ever(dtype):
     assert telling(product(dtype=dtype, epilogue="relu(x)")).scale == 1.0
     assert telling(product(dtype=dtype)).is_sure(product(dtype=dtype))
@@ -54,6 +54,23 @@ def test_what_hides_usual_sums_is_drawn_from_another_range(epilogue, dtype):
     half = {"A": inputs["A"][:, :128], "B": inputs["B"][:128]}
     wrong = work.reference(half)
     assert not agrees(wrong, low, high).all()
+
+
+def test_what_lacks_half_of_the_terms_is_the_sum_of_the_others():
+    work = product(64, 4, 4)
+    inputs = work.make_inputs(1)
+    found = {m.name: m.sums for m in _coarse(work, Sums.of(work, inputs))}
+    first, second = (
+        work.contract({"A": inputs["A"][:, half], "B": inputs["B"][half]})
+        for half in (slice(0, 32), slice(32, 64))
+    )
+    np.testing.assert_allclose(found["first half left out"], second, rtol=1e-9)
+    np.testing.assert_allclose(found["second half left out"], first, rtol=1e-9)
+
+
+def test_float16_sums_are_drawn_as_large_as_they_have_room_for():
+    work = product(16, dtype="float16", accumulator="float16", epilogue="relu(x - 2000)")
+    assert telling(work).scale == 2.0**14 / 16
 
 
 @pytest.mark.parametrize("epilogue", ["x * 0 + b[n]", "sigmoid(x * 0)", "relu(0 - x * x) + 1"])
