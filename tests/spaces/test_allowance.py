@@ -74,6 +74,23 @@ def test_division_by_what_may_be_zero_gives_anything():
         assert agrees(found, low, high).all()
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "right", "wrong"),
+    [
+        (1.0, 2.0, [1.0, 1.5, 2.0], [0.9, 2.1, np.inf, -np.inf, np.nan]),
+        (1.0, np.inf, [1.0, np.inf], [0.9, -np.inf, np.nan]),
+        (-np.inf, 1.0, [-np.inf, 1.0], [1.1, np.inf, np.nan]),
+        (np.inf, np.inf, [np.inf], [0.0, -np.inf, np.nan]),
+        (-np.inf, np.inf, [0.0, np.inf, -np.inf, np.nan], []),
+        (np.nan, np.nan, [np.nan], [0.0, np.inf, -np.inf]),
+    ],
+)
+def test_values_agree_that_lie_between_the_bounds(low, high, right, wrong):
+    ends = np.float64(low), np.float64(high)
+    assert agrees(np.array(right), *ends).all()
+    assert not agrees(np.array(wrong), *ends).any()
+
+
 def test_overflow_is_infinite_where_it_is_certain_and_may_be_near_the_edge():
     work = workload("matmul", m=1, n=3, k=8, epilogue="exp(x)")
     sums = np.array([[88.722839, 120.0, 50.0]])  # exp of the first is the largest float32
