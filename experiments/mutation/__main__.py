@@ -138,7 +138,11 @@ def try_area(
     waiting = [m for m in mutants if _is_due(results[_name(m)], again)]
     if not waiting:
         return
-    unchanged = usual(area, ROOT, kept)
+    try:
+        unchanged = usual(area, ROOT, kept)
+    except RuntimeError as error:
+        print(f"{area.name} is left out: {error}", flush=True)
+        return
     seconds = sum(unchanged.seconds.values())
     print(f"{area.name}: {len(waiting)} changes, {seconds:.0f} s unchanged", flush=True)
     for mutant in waiting:

@@ -57,7 +57,8 @@ def file_of(test: str) -> str:
 
 
 def usual(area: Area, root: Path, kept: Path) -> Usual:
-    """What the tests of ``area`` do; kept below ``kept`` until a package or a test changes."""
+    """What the tests of ``area`` do; kept below ``kept`` until a package or a test changes.
+    RuntimeError, if one of them fails."""
     tests = area.test_files(root)
     folder = kept / _digest(root, [*PACKAGES, *map(str, tests)])
     if not (folder / "survey.json").exists():
