@@ -19,6 +19,7 @@ import pytest
 from measure.database import Database
 from spaces.operators import workload
 from spaces.target import detect_target
+from tests.caches import warm_cache
 
 COMMAND = "from scheduler.cli import main; main()"
 SHAPE = ("m=64", "n=64", "k=64")
@@ -26,21 +27,12 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SLOW_SIGNALS = [pytest.param(n, marks=pytest.mark.slow) for n in (signal.SIGINT, signal.SIGHUP)]
 
 
-@pytest.fixture(scope="module")
-def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of its own that has all that is built once."""
-    folder = tmp_path_factory.mktemp("cache")
-    environment = os.environ | {"XDG_CACHE_HOME": str(folder)}
-    words = ["tune", "matmul", "m=8", "n=8", "k=8", "--trials", "1", "--db", str(folder / "w.db")]
-    subprocess.run([sys.executable, "-c", COMMAND, *words], env=environment, capture_output=True)
-    return folder
-
-
 @pytest.fixture
-def cache(warm_cache: Path) -> Iterator[Path]:
-    """A cache in which each test leaves no run folder."""
-    yield warm_cache
-    assert not list((warm_cache / "tilewright" / "runs").glob("run-*"))
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache in which a test leaves no run folder."""
+    folder = warm_cache(tmp_path_factory.mktemp("cache"))
+    yield folder
+    assert not list((folder / "tilewright" / "runs").glob("run-*"))
 
 
 def start(cache: Path, *words: str, **options) -> subprocess.Popen[str]:

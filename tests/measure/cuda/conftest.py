@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.measure.cuda import emulated_device
@@ -12,8 +14,9 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tmp_path_factory.mktemp("libraries"))
 
 
-@pytest.fixture
-def libraries(_folder: str, monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(scope="module")
+def libraries(_folder: str) -> Iterator[None]:
     """A folder for what is compiled for the emulated device, which all its processes share."""
-    monkeypatch.setenv(emulated_device.LIBRARIES, _folder)
-    return _folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(emulated_device.LIBRARIES, _folder)
+        yield

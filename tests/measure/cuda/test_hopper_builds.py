@@ -94,15 +94,15 @@ def test_random_schedules_build():
 
 
 def test_exchanges_in_clusters_build():
-    found = drawn(6, 1, {"exchange": "cluster"})
-    assert len(found) >= 12
+    found = drawn(3, 1, {"exchange": "cluster"})
+    assert len(found) >= 6
     assert all("atomic_add" not in candidate.kernel.source for candidate in found)
     check(found)
 
 
 def test_two_blocks_find_registers_on_a_multiprocessor():
-    found = drawn(2, 1, {"residency": 2})
-    assert len(found) >= 8
+    found = drawn(1, 1, {"residency": 2})
+    assert len(found) >= 4
     check(found)
     builder = NvrtcBuilder(HOPPER, jobs=2)
     try:

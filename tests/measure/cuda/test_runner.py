@@ -62,11 +62,23 @@ def candidate(name: str, body: str = BODY, work=WORK, **options) -> Candidate:
 pytestmark = pytest.mark.usefixtures("libraries")
 
 
+@pytest.fixture(scope="module")
+def shared_runner(libraries):
+    """One for several tests, whatever those before have done to it."""
+    runner = CudaRunner(TARGET, OPENER, least_seconds=30)
+    yield runner
+    runner.close()
+
+
 class TestCudaRunner(RunnerContract):
     clock = "device"
 
     def make(self):
         return CudaRunner(TARGET, OPENER, least_seconds=30)
+
+    @pytest.fixture
+    def runner(self, shared_runner):
+        return shared_runner
 
     def make_builder(self):
         return PackingBuilder(NvrtcBuilder(TARGET))
@@ -91,7 +103,10 @@ def measure(candidates, runner=None, final=False):
     builder = PackingBuilder(NvrtcBuilder(TARGET))
     runner = runner or CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
     try:
-        return runner.run(replace(candidates[0].job, final=final), builder.build(candidates))
+        built = builder.build(candidates)
+        runnable = [b for b in built if b.binary is not None]
+        ran = iter(runner.run(replace(candidates[0].job, final=final), runnable))
+        return [b.failure() if b.binary is None else next(ran) for b in built]
     finally:
         runner.close()
         builder.close()
@@ -152,6 +167,7 @@ def test_a_kernel_that_goes_wrong_while_it_is_timed_is_found(final):
 
 
 def test_hangs_and_deaths_cost_one_turn_each_and_leave_no_process():
+    before = _children("measure.cuda.server")
     runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=6)
     hangs, kills = (candidate(n, BODY + f"// {n}\n") for n in ("hangs", "kills"))
     found = measure([candidate("a"), hangs, candidate("b"), kills, candidate("c")], runner)
@@ -160,7 +176,7 @@ def test_hangs_and_deaths_cost_one_turn_each_and_leave_no_process():
     assert [m.status for m in found[1::2]] == [Status.LOST, Status.LOST]
     assert "within 6 s" in found[1].error_text
     assert "SIGSEGV" in found[3].error_text
-    assert not _children("measure.cuda.server")
+    assert _children("measure.cuda.server") == before
 
 
 def _children(word: str) -> list[psutil.Process]:
@@ -169,13 +185,14 @@ def _children(word: str) -> list[psutil.Process]:
 
 
 def test_closing_from_another_thread_ends_a_run():
+    before = _children("measure.cuda.server")
     runner = CudaRunner(TARGET, OPENER, least_seconds=60)
     timer = threading.Timer(2.0, runner.close)
     timer.start()
     with pytest.raises(RuntimeError, match="closed"):
         measure([candidate("hangs", BODY + "// hangs\n")], runner)
     timer.join()
-    assert not _children("measure.cuda.server")
+    assert _children("measure.cuda.server") == before
 
 
 PARENT = f"""

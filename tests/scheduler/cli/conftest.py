@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.caches import warm_cache
 from tests.scheduler.cli.command import FUSED, SMALL, TRIALS, finished
 
 
@@ -13,7 +14,7 @@ from tests.scheduler.cli.command import FUSED, SMALL, TRIALS, finished
 def _cache(tmp_path_factory):
     """A cache of our own, so that nothing left by other runs decides a test."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_CACHE_HOME", str(warm_cache(tmp_path_factory.mktemp("cache"))))
         yield
 
 
