@@ -440,9 +440,12 @@ class DatabaseContract:
     @given(history=histories)
     def test_what_ranks_is_said_by_one_rule(self, database, history):
         target = replace(TARGET, threads=len(database.summaries()) + 1)  # that no other example has
-        for i, (measurement, doubted) in enumerate(history):
-            own = replace(measurement, started_at=float(i))
-            database.record(replace(attempt(own, target=target), doubted=doubted))
+        database.record_all(
+            [
+                replace(attempt(replace(m, started_at=float(i)), target=target), doubted=doubted)
+                for i, (m, doubted) in enumerate(history)
+            ]
+        )
         sound = [measurement for measurement, doubted in history if not doubted]
         expected: dict[Schedule, float] = {}
         for _, m in sorted(standing(sound), key=itemgetter(0)):
