@@ -118,10 +118,12 @@ class Tuning:
     # -- steps -----------------------------------------------------------------------------
 
     def _make_room_to_compare(self) -> None:
-        """Drop what does not run yet if it would leave no time to compare."""
-        if self._time_left > sum(task.reserve for task in self._tasks):
+        """Drop what does not run yet if it would leave no time to compare; not before each task
+        has a result, for any kernel is better than none."""
+        needed = sum(task.reserve for task in self._tasks if task.comparable)
+        if needed < self._time_left or not all(task.board.trials for task in self._open):
             return
-        if any(task.comparable for task in self._tasks):
+        if needed:
             for task in self._tasks:
                 self._executor.cancel(task.job())
             self._end(self._open, Stop.SECONDS)

@@ -14,9 +14,10 @@ import pytest
 from costmodel.interfaces import Example
 from measure.database import Database
 from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from scheduler import suite_tuner
 from scheduler.allocation import Allocation, by_gradient, in_turn
 from scheduler.objective import Objective
-from scheduler.progress import Stop
+from scheduler.progress import Ledger, Stop
 from scheduler.random_search import RandomSearch
 from scheduler.search import Search
 from scheduler.shared_model import SharedModel
@@ -256,6 +257,31 @@ def test_time_is_kept_with_all_comparisons_done(database: Database) -> None:
     for task in result.tasks:
         assert task.best is not None
         assert task.best.round == "final"
+
+
+def test_where_time_is_short_each_gets_a_kernel_before_any_are_compared(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a clock of its own: what each candidate takes is three times what is expected."""
+
+    class Slow(Six):
+        together = 1
+        now = 0.0
+
+        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+            Slow.now += 0.19
+            return super().results(timeout, job)
+
+    class Clock(Ledger):
+        @property
+        def elapsed(self) -> float:
+            return Slow.now
+
+    monkeypatch.setattr(suite_tuner, "Ledger", Clock)
+    result = tuned(database, Slow(), trials=100_000, seconds=6)
+    assert result.stopped is Stop.SECONDS
+    assert result.value is not None
+    assert result.seconds <= 6 + 2
 
 
 def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database) -> None:
