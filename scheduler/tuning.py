@@ -71,7 +71,7 @@ class Tuning:
             while self._submit_more():
                 pass
             if not self._pending():
-                return
+                break
             self._collect(min(POLL, self._time_left))
             if any(task.machine_fails for task in self._tasks):
                 self._end(self._tasks, Stop.MACHINE)
