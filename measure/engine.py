@@ -102,7 +102,7 @@ def usable(engine: Engine) -> Iterator[None]:
     """Turns what a database driver complains about into an :class:`InputError` of one line."""
     try:
         yield
-    except (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError) as error:
+    except (SQLAlchemyError, engine.dialect.loaded_dbapi.Error, UnicodeDecodeError) as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         raise InputError(
             f"database {name(engine)} cannot be used: {spelled_out(reason)}"

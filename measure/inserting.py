@@ -87,8 +87,20 @@ def _insert_piece(connection: Connection, records: Sequence[Record], ids: Mappin
     rows = [to_row(record) | {"pair_id": ids[_pair(record)]} for record in new]
     if rows:
         _count(connection, rows)
-        connection.execute(measurements.insert(), rows)
+        _append(connection, rows)
     return len(rows)
+
+
+def _append(connection: Connection, rows: Sequence[Row]) -> None:
+    """Insert measurements; PostgreSQL takes many far faster as a copy."""
+    if connection.dialect.name != "postgresql":
+        connection.execute(measurements.insert(), rows)
+        return
+    raw: Any = connection.connection.driver_connection
+    copy = f"COPY {measurements.name} ({', '.join(rows[0])}) FROM STDIN"
+    with raw.cursor() as cursor, cursor.copy(copy) as lines:
+        for row in rows:
+            lines.write_row(tuple(row.values()))
 
 
 # -- workloads, targets and pairs of them ----------------------------------------------------
