@@ -174,7 +174,14 @@ def test_the_space_of_a_thousand_cubed_is_large(target):
     assert space_of(w, target).count() >= 10_000
 
 
-@pytest.mark.parametrize("extents", list(itertools.product((1, 2, 5, 40, 4096), repeat=3)))
+SHAPES = list(itertools.product((1, 2, 5, 40, 4096), repeat=3))
+FEW_SHAPES = list(itertools.product((1, 5, 4096), repeat=3))
+
+
+@pytest.mark.parametrize(
+    "extents",
+    [pytest.param(s, marks=() if s in FEW_SHAPES else pytest.mark.slow) for s in SHAPES],
+)
 def test_no_shape_is_left_without_schedules(extents):
     m, n, k = extents
     generator = np.random.default_rng(0)
