@@ -105,9 +105,11 @@ AREAS = (
             "measure/measurement.py",
         ),
         (
+            "tests/measure/test_fields.py",
             "tests/measure/test_plausibility.py",
             "tests/measure/test_read_only.py",
             "tests/measure/test_database.py",
+            "tests/measure/test_postgresql.py",
         ),
         35,
     ),
