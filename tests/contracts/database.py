@@ -546,6 +546,22 @@ class DatabaseContract:
         assert not errors
         assert database.trials(WORKLOAD, TARGET) == 80
 
+    def test_a_schedule_that_several_record_at_once_is_one_trial(self, database):
+        start = threading.Barrier(4)
+
+        def write(thread):
+            for i in range(10):
+                start.wait()
+                self.put(database, measured(i, 1.0 + thread, at=thread))
+
+        threads = [threading.Thread(target=write, args=(t,)) for t in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert database.trials(WORKLOAD, TARGET) == 10
+        assert len(list(database.records())) == 40
+
     def test_two_processes_make_and_fill_one_database(self, location):
         context = multiprocessing.get_context("spawn")
         writers = [context.Process(target=write_many, args=(location, 1000 * i)) for i in range(2)]
