@@ -143,3 +143,13 @@ def test_malformed_layouts_are_refused():
 @pytest.mark.parametrize(("elements", "size"), [(1, 8), (8, 8), (9, 16), (15, 16), (16, 16)])
 def test_a_swizzle_takes_whole_blocks_of_memory_and_no_more(elements, size):
     assert swizzled(row_major(elements), bits=2, base=1, shift=2).size == size
+
+
+@pytest.mark.parametrize("indices", [(), (0,), (0, 0, 0)])
+def test_another_number_of_indices_is_refused_in_words(indices):
+    layout = row_major(2, 3)
+    for call in (layout.offset, layout.emit):
+        with pytest.raises(
+            ValueError, match=rf"rank {len(indices)} does not fit the shape \(2, 3\)"
+        ):
+            call(*indices)
