@@ -132,6 +132,8 @@ def test_an_order_that_is_no_permutation_is_refused(order):
 def test_malformed_layouts_are_refused():
     with pytest.raises(ValueError, match="fit"):
         strided((2, 3), (1,))
+    with pytest.raises(ValueError, match="fit"):
+        strided((2, 3), (3, -1))
     with pytest.raises(ValueError, match="bits"):
         swizzled(row_major(64), bits=3, base=0, shift=2)
     with pytest.raises(ValueError, match="rank 1"):
@@ -153,3 +155,8 @@ def test_another_number_of_indices_is_refused_in_words(indices):
             ValueError, match=rf"rank {len(indices)} does not fit the shape \(2, 3\)"
         ):
             call(*indices)
+
+
+def test_a_stride_of_zero_repeats_what_lies_there():
+    repeated = strided((2, 3), (0, 1))
+    assert [repeated.offset(*point) for point in points(repeated)] == [0, 1, 2, 0, 1, 2]
