@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-
 import pytest
 
-from measure.cuda.emulator import Emulator, verify
+from measure.cuda.emulator import Emulator
 from spaces.cuda.target import cuda_target
 from spaces.cuda.thin import CudaThin
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space
+from tests.measure.cuda.planting import Case, check_found, check_right, planted
 from tests.measure.cuda.test_block_kernels import ORDERS, instructions
 
 FMA = {
@@ -124,42 +122,31 @@ BROKEN = {
 }
 
 
-def planted(name: str) -> tuple:
+def bug(name: str) -> Case:
     kind, pattern, replacement = BUGS[name]
-    work, kernel = BROKEN[kind]
-    source, count = re.subn(pattern, replacement, kernel.source, count=1)
-    assert count == 1, f"{pattern} is not in the kernel"
-    assert source != kernel.source
-    return work, replace(kernel, source=source)
+    return planted(BROKEN[kind], pattern, replacement)
 
 
 @pytest.fixture(scope="module")
 def emulator():
     with Emulator() as running:
-        running.build([kernel for _, kernel in [*CASES.values(), *map(planted, BUGS)]])
+        running.build([kernel for _, kernel in [*CASES.values(), *map(bug, BUGS)]])
         yield running
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
-    work, kernel = CASES[name]
-    result = verify(emulator, work, kernel)
-    assert result.error_kind is None, result.error_text
+    check_right(emulator, CASES[name])
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_kernels_are_right_before_bugs_are_planted(emulator, name):
-    work, kernel = BROKEN[name]
-    result = verify(emulator, work, kernel)
-    assert result.error_kind is None, result.error_text
+    check_right(emulator, BROKEN[name])
 
 
 @pytest.mark.parametrize("name", BUGS)
 def test_every_planted_bug_is_found(emulator, name):
-    work, kernel = planted(name)
-    result = verify(emulator, work, kernel)
-    assert result.error_kind is not None
-    assert "compile" not in result.error_kind.value, result.error_text
+    check_found(emulator, bug(name))
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])

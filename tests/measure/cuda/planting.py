@@ -1,0 +1,34 @@
+"""Kernels with a bug planted into them, and what the emulator has to say of kernels."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from measure.cuda.emulator import Emulator, verify
+from spaces.kernel import Kernel
+from spaces.workload import Workload
+
+Case = tuple[Workload, Kernel]
+
+
+def planted(case: Case, pattern: str, replacement: str) -> Case:
+    """The case with the first match of ``pattern``, which there must be, replaced."""
+    work, kernel = case
+    source, count = re.subn(pattern, replacement, kernel.source, count=1)
+    assert count == 1, f"{pattern} is not in the kernel"
+    assert source != kernel.source
+    return work, replace(kernel, source=source)
+
+
+def check_right(emulator: Emulator, case: Case) -> None:
+    """It agrees with the reference, in any order."""
+    result = verify(emulator, *case)
+    assert result.error_kind is None, result.error_text
+
+
+def check_found(emulator: Emulator, case: Case) -> None:
+    """It runs, and is found wrong."""
+    result = verify(emulator, *case)
+    assert result.error_kind is not None
+    assert "compile" not in result.error_kind.value, result.error_text
