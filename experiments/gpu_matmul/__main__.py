@@ -1,7 +1,7 @@
 """Doctor, verify, tune and compare on the GPU of this machine; see README.md beside this file.
 
     python -m experiments.gpu_matmul [--minutes 10] [--seconds 20] [--trials N]
-        [--only PATTERN] [--gpus N] [--rivals NAME ...] [--known FILE]
+        [--only PATTERN] [--gpus N] [--rivals NAME ...] [--known FILE ...]
         [--out DIR]
 
 Writes ``results.json`` after every case and ``results.svg`` at the end. A further call goes on:
@@ -87,7 +87,8 @@ def main() -> int:
 
     if options.known:
         with Database(out / "tuning.db") as database:
-            database.record_all(list(known_records(options.known, all_cases(), target)))
+            for known in options.known:
+                database.record_all(list(known_records(known, all_cases(), target)))
     bench = Bench(options.seconds, options.trials, out / "tuning.db", tuple(options.rivals))
     for case, row in shared_out(in_time(), gpus, bench):
         before = results["cases"].get(case.name, {})
@@ -173,7 +174,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--gpus", type=int, help="to use, one case each at a time; all of them")
     parser.add_argument("--rivals", nargs="+", choices=RIVALS, default=RIVALS)
-    parser.add_argument("--known", type=Path, help="results.json of an earlier run to begin with")
+    parser.add_argument(
+        "--known", type=Path, nargs="+", help="results.json of earlier runs to begin with"
+    )
     parser.add_argument("--out", type=Path, default=Path("gpu_matmul_results"))
     return parser.parse_args()
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments.gpu_matmul.cases import Case
-from experiments.gpu_matmul.summary import RIVALS
+from experiments.gpu_matmul.summary import READING, RIVALS
 from measure.database import Database
 from measure.executor import LocalExecutor
 from scheduler.cuda_function import CudaFunction
 from scheduler.tuner import tune
 from spaces.registry import space_for
-from spaces.target import detect_target
+from spaces.target import Target, detect_target
 
 
 @dataclass
@@ -49,12 +49,14 @@ class Bench:
         if tuned.best is not None:
             row["schedule"] = tuned.best.schedule.to_json()
             space = space_for(case.workload, target)
-            row |= compare(case, CudaFunction(space, tuned.best.schedule, "tuned"), self.rivals)
+            ours = CudaFunction(space, tuned.best.schedule, "tuned")
+            row |= compare(case, ours, self.rivals, target)
         return row
 
 
-def compare(case: Case, ours: Any, rivals: tuple[str, ...]) -> dict[str, Any]:
-    """Our function's largest error, and its time and that of ``rivals``, taken in turns."""
+def compare(case: Case, ours: Any, rivals: tuple[str, ...], target: Target) -> dict[str, Any]:
+    """Our function's largest error, and its time and that of ``rivals``, taken in turns; with few
+    rows also that of reading the weight."""
     import torch
 
     from experiments.gpu_matmul.contenders import (
@@ -64,6 +66,7 @@ def compare(case: Case, ours: Any, rivals: tuple[str, ...]) -> dict[str, Any]:
         tensors,
         triton_call,
     )
+    from experiments.gpu_matmul.reading import fastest
     from experiments.gpu_matmul.timing import interleave
 
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -82,6 +85,8 @@ def compare(case: Case, ours: Any, rivals: tuple[str, ...]) -> dict[str, Any]:
         except Exception as error:  # a library without this type is no reason to stop
             calls.pop(name, None)
             row.setdefault("unavailable", {})[name] = str(error).splitlines()[0][:200]
+    if case.has_few_rows:
+        calls[READING] = fastest(b, target)
     times = interleave(calls)
     row["median_s"] = {name: statistics.median(t) for name, t in times.items()}
     row["least_s"] = {name: min(t) for name, t in times.items()}

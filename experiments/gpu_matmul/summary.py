@@ -15,6 +15,9 @@ RIVALS = ("cublas", "triton", "compiled")
 FASTEST = "fastest"
 """In a rival's place: the fastest of all there are."""
 
+READING = "reading"
+"""In a rival's place: no product, but the reading of its weight, which none can beat."""
+
 
 def ratio(row: Mapping[str, Any], rival: str) -> float | None:
     """The rival's median time over ours: above 1.0 we are faster."""
@@ -33,7 +36,7 @@ def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             regimes.setdefault(regime, []).append(name)
     summary: dict[str, Any] = {}
     for regime, names in regimes.items():
-        for rival in (*RIVALS, FASTEST):
+        for rival in (*RIVALS, FASTEST, READING):
             known = {n: r for n in names if (r := ratio(cases[n], rival)) is not None}
             if known:
                 summary.setdefault(regime, {})[rival] = {

@@ -15,8 +15,13 @@ import pytest
 from experiments.gpu_matmul.cases import all_cases
 from experiments.gpu_matmul.crew import shared_out
 from experiments.gpu_matmul.known import known_records
+from experiments.gpu_matmul.reading import kernels
 from experiments.gpu_matmul.summary import draw, in_turn, summarise
+from measure.cuda.compilation import compile_cubin
+from measure.cuda.cubin import read_cubin
+from measure.cuda.sass import count
 from measure.database import Database
+from spaces.cuda.intrinsics import device_text
 from spaces.registry import space_for
 from spaces.target import detect_target
 
@@ -148,3 +153,18 @@ def test_a_run_begins_with_the_winners_of_an_earlier_one(tmp_path):
         (found,) = database.records(case.workload, target)
         assert (found.schedule, found.measurement.score) == (schedule, 2e-5)
         assert not list(database.records(other.workload, target))
+
+
+def test_ways_to_read_a_weight_read_all_of_it_in_wide_loads():
+    size = 4096 * 14336 * 2
+    found = {kernel.entry: kernel for kernel in kernels(size)}
+    assert len(found) == 16
+    for kernel in found.values():
+        threads, blocks = kernel.launch.block[0], kernel.launch.grid[0]
+        compiled = compile_cubin(
+            device_text(kernel.text) + kernel.text, "sm_90a", 60.0, lambda: False
+        )
+        assert compiled.cubin is not None, compiled.log
+        loads = count(read_cubin(compiled.cubin, kernel.entry).code)
+        assert blocks * threads * 16 * loads["LDG.128"] == size
+        assert loads["LDG"] == loads["LDG.128"]

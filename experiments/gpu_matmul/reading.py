@@ -1,0 +1,89 @@
+"""How fast a weight can be read at all: the bound of products with few rows. Needs a GPU.
+
+The kernels load each 16 bytes once, do no more with them than keeps the compiler from leaving the
+load out, and store nothing. The fastest of several ways is taken as the bound.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from measure.cuda.compilation import compile_cubin
+from measure.cuda.launching import Arguments, configuration, entry_point, load_kernel
+from spaces.cuda.intrinsics import device_text
+from spaces.kernel import Kernel, Launch
+from spaces.target import Target
+from spaces.workload import Operand
+
+Call = Callable[[], object]
+
+WORDS = 4  # of 32 bits in a vector
+COMPILE_SECONDS = 60.0
+
+
+def kernels(size: int) -> Iterator[Kernel]:
+    """Ways to read ``size`` bytes that divide it: by threads of a block, vectors in flight of a
+    thread, and bytes that a miss fetches into L2."""
+    for threads in (128, 256, 512, 1024):
+        for vectors in (2, 4):
+            for fetch in (0, 128):
+                blocks, rest = divmod(size, threads * vectors * WORDS * 4)
+                if not rest:
+                    yield _kernel(threads, vectors, fetch, blocks)
+
+
+def _kernel(threads: int, vectors: int, fetch: int, blocks: int) -> Kernel:
+    words = vectors * WORDS
+    entry = f"read_{threads}_{vectors}_{fetch}"
+    source = f"""
+extern "C" __global__ void __launch_bounds__({threads}) {entry}(const u32 *from, u32 *out) {{
+  from += ((i64)blockIdx.x * {threads * vectors} + threadIdx.x) * {WORDS};
+  u32 held[{words}], all = 0;
+#pragma unroll
+  for (int i = 0; i < {vectors}; i++)
+    tw::load_stream<{WORDS}, {fetch}>(held + {WORDS} * i, from + {threads * WORDS} * i);
+#pragma unroll
+  for (int i = 0; i < {words}; i++) all = all * 3 + held[i];
+  if (all == 0x9e3779b9u) tw::store_global(out, all);
+}}
+"""
+    read = Operand("from", "int32", ("i",), (blocks * threads * words,), (0,))
+    out = Operand("out", "int32", ("i",), (1,), (0,))
+    return Kernel(
+        "cuda", entry, "", source, (read, out), launch=Launch((blocks, 1, 1), (threads, 1, 1))
+    )
+
+
+def fastest(weight: Any, target: Target) -> Call:
+    """A function that queues the reading of a torch tensor of a size that is a multiple of 4 KiB,
+    in the way that takes the least time."""
+    import torch
+
+    from experiments.gpu_matmul.timing import interleave
+
+    out = torch.zeros(1, dtype=torch.int32, device=weight.device)
+    addresses = {"from": weight.data_ptr(), "out": out.data_ptr()}
+    size = weight.numel() * weight.element_size()
+    calls = {k.entry: _call(k, addresses, target.name, (weight, out)) for k in kernels(size)}
+    times = interleave(calls, rounds=10)
+    return calls[min(calls, key=lambda name: statistics.median(times[name]))]
+
+
+def _call(kernel: Kernel, addresses: dict[str, int], architecture: str, held: Any) -> Call:
+    done = compile_cubin(
+        device_text(kernel.text) + kernel.text, architecture, COMPILE_SECONDS, lambda: False
+    )
+    assert done.cubin is not None, done.log
+    function = load_kernel(done.cubin, kernel, 0)
+    config, arguments = configuration(kernel, 0), Arguments(kernel, addresses)
+    start = entry_point("cuLaunchKernelEx")
+    pointers = [ctypes.c_void_p(int(p)) for p in (config.getPtr(), function)]
+
+    def call(keep: Any = (held, config)) -> None:
+        status = start(pointers[0], pointers[1], ctypes.c_void_p(arguments.address), None)
+        assert status == 0, f"the launch of {kernel.entry} gives {status}"
+
+    return call
