@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from measure.cuda.runner import HEAT_SECONDS
+from measure.cuda.session import RESTFUL
 from spaces.workload import Workload
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
@@ -24,7 +25,8 @@ MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
 @dataclass(frozen=True)
 class Comparison:
     """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel and
-    ``seconds`` for the rest; and ``heat`` seconds before, for all of them."""
+    ``seconds`` for the rest; and ``heat`` seconds before, for all of them, if calls are longer than
+    :data:`measure.cuda.session.RESTFUL`."""
 
     most: int
     calls: int
@@ -52,7 +54,7 @@ SETUP_TERM_SECONDS = 1 / 10e9  # for each product summed up in float64
 CHECK_SECONDS = 12e-9  # for each element of the output: poisoned, written and compared, each thrice
 
 
-CUDA_SETUP_SECONDS = 0.3  # the device makes inputs and reference, most of it whatever their size
+CUDA_SETUP_SECONDS = 0.2  # the device makes inputs and reference, most of it whatever their size
 CUDA_CALLS = 25  # of a candidate's kernel: each timed call of a long one comes after another
 
 
@@ -67,7 +69,7 @@ def expected(workload: Workload, kind: str, call: float) -> Expected:
     return Expected(call, setup, CHECK_SECONDS * workload.output.size)
 
 
-COMPARISONS = {"cpu": Comparison(8, 8, 0.7), "cuda": Comparison(48, 64, 0.1, HEAT_SECONDS)}
+COMPARISONS = {"cpu": Comparison(8, 8, 0.7), "cuda": Comparison(48, 100, 0.03, HEAT_SECONDS)}
 """By kind of target. A GPU at work for long is slower than one that waits for compilers between
 candidates, and not as much with every kernel, so more of them are compared there."""
 
@@ -137,23 +139,23 @@ class Pace:
     def reserve(self, each: float | None, best: float | None) -> float:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
-        finalist, before = self._finalist_seconds(each, best), self._before_final
+        finalist, before = self._finalist_seconds(each, best), self._before_final(best)
         share = max(RESERVE * self.seconds, before + LEAST_FINALISTS * finalist)
         return min(before + self.final.most * finalist, share, MOST_RESERVE * self.seconds)
 
     def comparable(self, left: float, late: float, each: float | None, best: float | None) -> int:
         """How many finalists the time that is left allows: two at least, for they may take less
         than expected; none where these would not even begin ``late`` seconds after it is up."""
-        free = left - self._before_final
+        free = left - self._before_final(best)
         if free <= -late:
             return 0
         wanted = int(free / self._finalist_seconds(each, best))
         return min(self.final.most, max(LEAST_FINALISTS, wanted))
 
-    @property
-    def _before_final(self) -> float:
+    def _before_final(self, best: float | None) -> float:
         """Seconds of a final comparison before any finalist is timed."""
-        return self.expected.setup + self.final.heat
+        heats = (best or self.expected.call) > RESTFUL
+        return self.expected.setup + heats * self.final.heat
 
     def candidate_seconds(self, each: float | None) -> float:
         """For one candidate, by those before or by what is expected of one call."""

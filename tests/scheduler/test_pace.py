@@ -60,6 +60,14 @@ def test_a_short_run_on_a_gpu_reserves_what_a_comparison_of_long_calls_takes() -
     assert pace.comparable(left=1.14, late=1.5, each=0.17, best=2.4e-3) == 2
 
 
+def test_many_short_calls_on_a_gpu_are_compared_in_little_time() -> None:
+    """Of kernels of 40 us an H200 compared five in 0.25 seconds, all in all."""
+    work = workload("matmul m=64 n=10240 k=8192 dtype=bfloat16")
+    pace = Pace(10, expected(work, "cuda", 4e-5), batch=48, final=COMPARISONS["cuda"])
+    assert 1 < pace.reserve(each=0.05, best=4e-5) <= RESERVE * 10
+    assert pace.comparable(elapsed=8.5, each=0.05, best=4e-5) > 24
+
+
 def test_a_busy_machine_needs_more_time_to_compare() -> None:
     quiet, busy = (FAST.reserve(each, best=2e-3) for each in (0.08, 0.8))
     assert quiet < 8
