@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from measure.cuda.runner import HEAT_SECONDS
-from measure.cuda.session import RESTFUL
+from measure.cuda.session import SHORT
 from spaces.workload import Workload
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
@@ -26,7 +26,7 @@ MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
 class Comparison:
     """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel and
     ``seconds`` for the rest; and ``heat`` seconds before, for all of them, if calls are longer than
-    :data:`measure.cuda.session.RESTFUL`."""
+    :data:`measure.cuda.session.SHORT`."""
 
     most: int
     calls: int
@@ -140,7 +140,7 @@ class Pace:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
         finalist, before = self._finalist_seconds(each, best), self._before_final(best)
-        share = max(RESERVE * self.seconds, before + LEAST_FINALISTS * finalist)
+        share = before + max(RESERVE * self.seconds, LEAST_FINALISTS * finalist)
         return min(before + self.final.most * finalist, share, MOST_RESERVE * self.seconds)
 
     def comparable(self, left: float, late: float, each: float | None, best: float | None) -> int:
@@ -154,7 +154,7 @@ class Pace:
 
     def _before_final(self, best: float | None) -> float:
         """Seconds of a final comparison before any finalist is timed."""
-        heats = (best or self.expected.call) > RESTFUL
+        heats = (best or self.expected.call) > SHORT
         return self.expected.setup + heats * self.final.heat
 
     def candidate_seconds(self, each: float | None) -> float:

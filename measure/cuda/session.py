@@ -169,9 +169,9 @@ class Session:
     def _heat(
         self, trials: Sequence[Trial], seconds: float, started: Callable[[int], None]
     ) -> None:
-        """Keep the device at work so long, if the calls are long enough to do so."""
+        """Keep the device at work so long, but for calls that are :data:`SHORT`."""
         for i, trial in enumerate(trials):
-            if seconds and trial.call is not None and trial.judged > RESTFUL:
+            if seconds and trial.call is not None and trial.judged > SHORT:
                 started(i)
                 for _ in range(ceil(seconds / len(trials) / trial.judged)):
                     trial.call()
