@@ -17,7 +17,7 @@ BATCH_SHARE = 0.08  # of the time allowed, that one batch may take
 CALLS = 6  # of a candidate's kernel, until it is verified and timed
 CANDIDATE_SECONDS = 0.06  # for the rest: compiling, mostly
 WINDOW = 7  # times that results came, which tell how long a candidate takes
-RESERVE = 0.15  # share of the time that the final comparison may take at most
+RESERVE = 0.15  # share of the time that timing finalists may take at most
 LEAST_FINALISTS = 2
 MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
 
@@ -52,8 +52,6 @@ class Expected:
 SETUP_SECONDS = 60e-9  # for each element of the output: its sums, their bounds, and their copies
 SETUP_TERM_SECONDS = 1 / 10e9  # for each product summed up in float64
 CHECK_SECONDS = 12e-9  # for each element of the output: poisoned, written and compared, each thrice
-
-
 CUDA_SETUP_SECONDS = 0.2  # the device makes inputs and reference, most of it whatever their size
 CUDA_CALLS = 25  # of a candidate's kernel: each timed call of a long one comes after another
 
