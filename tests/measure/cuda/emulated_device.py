@@ -143,7 +143,7 @@ class EmulatedDevice:
         if "// kills" in call.source:
             os.kill(os.getpid(), signal.SIGSEGV)
         told = re.search(r"// takes (\S+)", call.source)
-        return (float(told[1]) if told else 4e-5) * random.uniform(0.99, 1.01)
+        return (float(told[1]) if told else 1.5e-5) * random.uniform(0.99, 1.01)
 
     def _run(self, kernel: Kernel, addresses: Mapping[str, int]) -> None:
         *inputs, output = kernel.arguments
