@@ -83,10 +83,13 @@ class Executor(Protocol):
     """Where candidates go and results come from, in any order.
 
     Several jobs may share one executor, from several threads: jobs with the same ``id`` are the
-    same one. ``batch`` is how many candidates at a time keep it busy.
+    same one.
     """
 
-    batch: int
+    @property
+    def batch(self) -> int:
+        """How many candidates at a time keep it busy."""
+        ...
 
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
         """Queue candidates of ``job`` for building and running; returns at once."""

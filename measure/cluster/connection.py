@@ -53,7 +53,8 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
     if address is None:
         os.environ[_LOOPBACK] = "0"
         _ensure_token()
-        _init(code, address="local", **_LOCAL, num_cpus=usable_cpus())
+        _share_path(code)
+        _init(address="local", **_LOCAL, num_cpus=usable_cpus())
         import ray
 
         address = str(ray.get_runtime_context().gcs_address)
@@ -64,7 +65,8 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
         os.environ[_LOOPBACK] = "0"
     if not insecure and not found.startswith(CLIENT):
         _check_asks_for_token(found)
-    _init(code, address=found)
+    modules = [*(str(_ROOT / module) for module in MODULES), *code]
+    _init(address=found, runtime_env={"py_modules": modules, "excludes": ["__pycache__"]})
     return found
 
 
@@ -87,16 +89,20 @@ def _set_up(asks_for_token: bool) -> None:
         os.environ["RAY_AUTH_MODE"] = "token"
 
 
-def _init(code: Sequence[str], **options: Any) -> None:
+def _share_path(code: Sequence[str]) -> None:
+    """Let workers of this very machine import what this process does, and ``code``."""
+    folders = [str(Path(file).parent) for file in code]
+    os.environ["PYTHONPATH"] = os.pathsep.join([*folders, os.environ.get("PYTHONPATH", "")])
+
+
+def _init(**options: Any) -> None:
     import ray
 
-    modules = [*(str(_ROOT / module) for module in MODULES), *code]
     try:
         ray.init(
             namespace=NAMESPACE,
             log_to_driver=False,
             logging_level=logging.ERROR,
-            runtime_env={"py_modules": modules, "excludes": ["__pycache__"]},
             **options,
         )
     except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:

@@ -16,6 +16,7 @@ from scheduler.cli.doctor import doctor_command
 from scheduler.cli.model import evaluate_command, train_command
 from scheduler.cli.query import query_command
 from scheduler.cli.sessions import resume_command
+from scheduler.cli.status import status_command
 from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
 from scheduler.cli.tune import tune_command
@@ -75,6 +76,7 @@ app.command("export")(export_command)
 app.command("import")(import_command)
 app.command("list")(list_command)
 app.add_typer(db_app, name="db")
+app.command("status")(status_command)
 app.command("doctor")(doctor_command)
 app.command("bundle")(bundle_command)
 

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Protocol, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, Self
 
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, percent, seconds, times
@@ -18,6 +19,12 @@ from spaces.target import Target
 from spaces.workload import Workload
 
 AnyProgress = Progress | SuiteProgress
+
+
+if TYPE_CHECKING:
+    from measure.cluster.status import DriverStatus
+
+Status = Callable[[], "DriverStatus | None"]
 
 
 class Display(Protocol):
@@ -47,10 +54,12 @@ def display(
     format: Format,
     quiet: bool = False,
     verbose: bool = False,
+    status: Status = lambda: None,
 ) -> Display:
     """The display for standard output as it is: a terminal, a file or a pipe.
 
-    ``quiet`` shows the result only, ``verbose`` a line for each trial.
+    ``quiet`` shows the result only, ``verbose`` a line for each trial; ``status`` says what the
+    workers of a cluster do, if there is one.
     """
     if format is Format.JSON:
         from scheduler.cli.json_lines import JsonLines
@@ -59,7 +68,7 @@ def display(
     if sys.stdout.isatty() and not quiet and not verbose:
         from scheduler.cli.live_table import LiveTable
 
-        return LiveTable(workload, target, session)
+        return LiveTable(workload, target, session, status)
     from scheduler.cli.plain_lines import PlainLines
 
     return PlainLines(workload, target, session, quiet, verbose)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from costmodel.interfaces import CostModel
 from measure.database import Database
 from scheduler.budget import Budget
 from scheduler.cli.options import Format
+from scheduler.cli.place import Place
 from scheduler.cli.suite_display import SuiteDisplay, suite_display
 from scheduler.cli.text import command_line, say
-from scheduler.defaults import local_executor
 from scheduler.interrupt import exit_code
 from scheduler.objective import Objective
 from scheduler.opening import as_model
@@ -21,7 +21,7 @@ from scheduler.progress import Stop
 from scheduler.suite import Suite
 from scheduler.suite_progress import SuiteResult
 from scheduler.suite_tuner import SuiteTuner, check_memory_of, check_suite
-from scheduler.yardstick import SHARE, measure_yardsticks
+from scheduler.yardstick import SHARE, Yardstick, measure_yardsticks
 from spaces.target import Target
 
 
@@ -46,14 +46,18 @@ def carry_out_suite(
     quiet: bool,
     verbose: bool,
     began: float | None = None,
+    where: Place | None = None,
 ) -> int:
-    """Tune a suite on this machine, and show how it goes; the exit code."""
+    """Tune a suite on this machine, or ``where`` that is said, and show how it goes; the exit
+    code."""
     suite, machine, budget = request.suite, request.target, request.budget
     check_suite(suite, machine, request.objective)
-    check_memory_of(suite, machine)
+    where = where or Place((machine,))
+    if where.is_here:
+        check_memory_of(suite, machine)
     prior = None if model is None else as_model(model)
     show = suite_display(suite, machine, request.session, format, quiet, verbose)
-    with _tuner(request, db, show, prior) as tuner:
+    with _tuner(request, where, db, show, prior) as tuner:
         result = tuner.run(budget.trials, budget.seconds, budget.patience, show.progress, began)
         show.result(result)
     words, code = _ending(result, request.session)
@@ -64,14 +68,16 @@ def carry_out_suite(
 
 @contextmanager
 def _tuner(
-    request: SuiteRequest, db: str, show: SuiteDisplay, model: CostModel | None
+    request: SuiteRequest, where: Place, db: str, show: SuiteDisplay, model: CostModel | None
 ) -> Iterator[SuiteTuner]:
-    """A tuner with an executor of this machine and the database; ``show`` has been told what the
-    run is compared with. All are closed at the end."""
+    """A tuner with an executor and the database; ``show`` has been told what the run is compared
+    with. All are closed at the end."""
     suite, machine = request.suite, request.target
-    with closing(local_executor(machine)) as executor, Database(db) as database, show:
+    with where.executor(machine) as executor, Database(db) as database, show:
         workloads = [member.workload for member in suite.members]
-        yardsticks = measure_yardsticks(workloads, machine, SHARE * request.budget.seconds)
+        yardsticks = [Yardstick(workload) for workload in workloads]
+        if where.is_here:
+            yardsticks = measure_yardsticks(workloads, machine, SHARE * request.budget.seconds)
         show.compare_with(yardsticks)
         yield SuiteTuner(
             suite,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,18 +20,27 @@ from scheduler.cli.options import (
     ModelOption,
     Parameters,
     Quiet,
-    TargetName,
     Threads,
     Verbose,
     parse_workload,
 )
+from scheduler.cli.place import (
+    Address,
+    ExecutorName,
+    ExecutorOption,
+    Insecure,
+    Place,
+    TargetNames,
+    place,
+)
+from scheduler.cli.several import on_each
 from scheduler.cli.text import command_line, say
 from scheduler.interrupt import exit_code
 from scheduler.objective import Objective
 from scheduler.suite import Suite, read_suite
 from spaces.checks import positive
 from spaces.errors import InputError, shown
-from spaces.target import Target, detect_target
+from spaces.target import Target
 from spaces.workload import Workload
 
 if TYPE_CHECKING:
@@ -60,7 +69,7 @@ def tune_command(
             help="Of a suite. latency: their weighted sum; speedup: over NumPy, their mean."
         ),
     ] = Objective.LATENCY,
-    target: TargetName = "cpu",
+    target: TargetNames = None,
     threads: Threads = None,
     trials: Annotated[
         int | None,
@@ -79,6 +88,9 @@ def tune_command(
     format: FormatOption = Format.TABLE,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    executor: ExecutorOption = ExecutorName.LOCAL,
+    address: Address = None,
+    insecure_cluster: Insecure = False,
 ) -> None:
     """Search for the fastest schedule, and keep every result in the database.
 
@@ -91,23 +103,31 @@ def tune_command(
     Examples:
       tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])" --seconds 60
       tilewright tune --suite bert-base --seconds 600
+      tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
     began = time.monotonic()
     what = _what(operator, parameters, suite, objective)
-    machine = detect_target(target, threads)
     count = len(what.members) if isinstance(what, Suite) else 1
     trials = TRIALS * count if trials is None else trials
     seconds = SECONDS * count if seconds is None else positive("--seconds", seconds)
     session = secrets.token_hex(4)
-    how = (db, model, format, quiet, verbose, began)
-    if isinstance(what, Suite):
-        from scheduler.cli.suite import SuiteRequest, carry_out_suite
+    names = target or ["cpu"]
+    with place(names, threads, executor, address, insecure_cluster) as where:
+        quiet = quiet or len(where.targets) > 1
+        began = began if where.cluster is None else time.monotonic()  # its start costs no time
+        how = (db, model, format, quiet, verbose, began, where)
 
-        budget = Budget(trials, seconds, patience)
-        wanted = SuiteRequest(what, objective, machine, budget, seed, session)
-        raise typer.Exit(carry_out_suite(wanted, *how))
-    request = Request(what, machine, trials, seconds, patience, seed, session)
-    raise typer.Exit(carry_out(request, *how))
+        def tune(machine: Target) -> int:
+            if isinstance(what, Suite):
+                from scheduler.cli.suite import SuiteRequest, carry_out_suite
+
+                budget = Budget(trials, seconds, patience)
+                wanted = SuiteRequest(what, objective, machine, budget, seed, session)
+                return carry_out_suite(wanted, *how)
+            request = Request(what, machine, trials, seconds, patience, seed, session)
+            return carry_out(request, *how)
+
+        raise typer.Exit(on_each(where.targets, tune))
 
 
 def _what(
@@ -146,19 +166,22 @@ def carry_out(
     quiet: bool,
     verbose: bool,
     began: float | None = None,
+    where: Place | None = None,
 ) -> int:
-    """Tune on this machine, and show how it goes; the exit code."""
+    """Tune on this machine, or ``where`` that is said, and show how it goes; the exit code."""
     from scheduler.cli.progress import display
     from scheduler.limits import check_memory
     from scheduler.opening import as_model
     from spaces.registry import space_for
 
-    check_memory(request.workload, request.target)
+    where = where or Place((request.target,))
+    if where.is_here:
+        check_memory(request.workload, request.target)
     space = space_for(request.workload, request.target)  # says what is wrong before anything begins
     prior = None if model is None else as_model(model)
     session = request.session
-    show = display(request.workload, request.target, session, format, quiet, verbose)
-    with _tuner(request, space, db, show, prior) as tuner:
+    show = display(request.workload, request.target, session, format, quiet, verbose, where.status)
+    with _tuner(request, where, space, db, show, prior) as tuner:
         result = tuner.run(request.trials, request.seconds, request.patience, show.progress, began)
         show.result(result)
     words, code = _ending(result, session)
@@ -169,18 +192,24 @@ def carry_out(
 
 @contextmanager
 def _tuner(
-    request: Request, space: Space, db: str, show: Display, model: CostModel | None
+    request: Request,
+    where: Place,
+    space: Space,
+    db: str,
+    show: Display,
+    model: CostModel | None,
 ) -> Iterator[Tuner]:
-    """A tuner with an executor of this machine and the database; ``show`` has been told what the
-    run is compared with. All are closed at the end."""
+    """A tuner with an executor and the database; ``show`` has been told what the run is compared
+    with. All are closed at the end."""
     from measure.database import Database
-    from scheduler.defaults import local_executor
     from scheduler.tuner import Tuner
-    from scheduler.yardstick import SHARE, measure_yardstick
+    from scheduler.yardstick import SHARE, Yardstick, measure_yardstick
 
     workload, machine = request.workload, request.target
-    with closing(local_executor(machine)) as executor, Database(db) as database, show:
-        yardstick = measure_yardstick(workload, machine, SHARE * request.seconds)
+    with where.executor(machine) as executor, Database(db) as database, show:
+        yardstick = Yardstick(workload)
+        if where.is_here:
+            yardstick = measure_yardstick(workload, machine, SHARE * request.seconds)
         show.compare_with(yardstick)
         yield Tuner(
             workload,

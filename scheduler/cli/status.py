@@ -1,0 +1,90 @@
+"""``tilewright status``."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scheduler.cli.options import Format
+from scheduler.cli.output import clock, console, table
+from scheduler.cli.place import Address, Insecure
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from measure.cluster.status import DriverStatus, JobStatus, WorkerStatus
+
+JOB_COLUMNS = (
+    "driver",
+    "job",
+    "#waiting",
+    "#building",
+    "#running",
+    "#done",
+    "failures",
+    "workload",
+)
+WORKER_COLUMNS = ("worker", "host", "device", "state", "job", "#done", "why")
+
+
+def status_command(
+    address: Address = "auto",
+    insecure_cluster: Insecure = False,
+    format: Annotated[Format, typer.Option(help="table: for people; json: one object.")] = (
+        Format.TABLE
+    ),
+) -> None:
+    """Show what a Ray cluster tunes: jobs, workers, and candidates a second.
+
+    \b
+    Example:
+      tilewright status --address 10.0.0.1:6379
+    """
+    from measure.cluster.inquiry import drivers_at
+
+    drivers = drivers_at(address or "auto", insecure_cluster)
+    if format is Format.JSON:
+        print(json.dumps([asdict(driver) for driver in drivers]))
+        return
+    if not drivers:
+        print("nobody tunes on this cluster")
+        return
+    shown = console()
+    for driver in drivers:
+        print(headline(driver, time.time()))
+    shown.print(jobs_table(drivers))
+    shown.print(workers_table([worker for driver in drivers for worker in driver.workers]))
+
+
+def headline(driver: DriverStatus, now: float) -> str:
+    """One driver, in a line."""
+    since = f"lost: silent for {clock(now - driver.at)}" if driver.is_lost(now) else "running"
+    return f"{driver.driver}  {since}, {driver.rate:.1f} candidates/s"
+
+
+def jobs_table(drivers: Sequence[DriverStatus]) -> Table:
+    """A row for each job."""
+    return table(JOB_COLUMNS, (_job(d, job) for d in drivers for job in d.jobs))
+
+
+def workers_table(workers: Sequence[WorkerStatus]) -> Table:
+    """A row for each worker."""
+    return table(WORKER_COLUMNS, map(_worker, workers))
+
+
+def _job(driver: DriverStatus, job: JobStatus) -> Sequence[str]:
+    failures = ", ".join(f"{count} {kind}" for kind, count in job.failures.items()) or "none"
+    counts = map(str, (job.waiting, job.building, job.running, job.done))
+    return (driver.driver, job.id, *counts, failures, f"{job.workload} on {job.target}")
+
+
+def _worker(worker: WorkerStatus) -> Sequence[str]:
+    return (
+        *(worker.role, worker.host, worker.device, worker.state),
+        *(worker.job, str(worker.done), worker.why),
+    )
