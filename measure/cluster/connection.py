@@ -63,7 +63,7 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
     found = _found(address)
     if _is_of_loopback(*host_and_port(found)):
         os.environ[_LOOPBACK] = "0"
-    if not insecure and not found.startswith(CLIENT):
+    if not insecure:
         _check_asks_for_token(found)
     modules = [*(str(_ROOT / module) for module in MODULES), *code]
     _init(address=found, runtime_env={"py_modules": modules, "excludes": ["__pycache__"]})
@@ -186,7 +186,13 @@ def _ensure_token() -> None:
 
 
 def _check_asks_for_token(address: str) -> None:
-    """:class:`InputError` if the cluster also talks to somebody with a wrong token."""
+    """:class:`InputError` if the cluster also talks to somebody with a wrong token, or if that
+    cannot be told, as through Ray's client server."""
+    if address.startswith(CLIENT):
+        raise InputError(
+            f"whether the cluster at {address} asks for a token cannot be told through {CLIENT}; "
+            "allowed: its HOST:PORT, or --insecure-cluster"
+        )
     done = _answer(address, RAY_AUTH_TOKEN=secrets.token_hex(32))
     if done.returncode == stranger.ANSWERED:
         raise InputError(

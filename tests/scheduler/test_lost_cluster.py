@@ -48,6 +48,13 @@ def test_where_nobody_listens_is_no_cluster():
             RayExecutor(address)
 
 
+def test_a_client_server_that_nothing_can_be_told_of_is_refused_unless_that_is_allowed():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"ray://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match=r"cannot be told.*--insecure-cluster"):
+            RayExecutor(address)
+
+
 def test_a_cluster_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowed():
     with cluster(token=False) as made:
         with pytest.raises(InputError, match=r"asks nobody for a token.*--insecure-cluster"):
