@@ -132,6 +132,7 @@ AREAS = (
             "tests/measure/test_retrying.py",
             "tests/measure/host/test_*.py",
             "tests/measure/test_executor.py",
+            "tests/measure/cpu/test_compilation.py",
             "tests/measure/cpu/test_b*.py",
             "tests/measure/cpu/test_runner.py",
             "tests/measure/cpu/test_faults.py",

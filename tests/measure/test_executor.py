@@ -1,11 +1,12 @@
+import threading
 from dataclasses import replace
 
 import pytest
 
 from measure.executor import LocalExecutor
-from measure.measurement import Measurement
+from measure.measurement import Measurement, Status
 from spaces.errors import InputError
-from tests.contracts.executor import ExecutorContract, submit
+from tests.contracts.executor import ExecutorContract, collect, submit
 from tests.measure.cpu import c_kernels
 from tests.measure.cpu.c_kernels import good, product, target
 
@@ -58,6 +59,35 @@ def test_a_fault_of_the_runner_itself_is_raised_to_the_caller():
     assert executor.pending() == 0
     with pytest.raises(RuntimeError, match="closed"):
         submit(executor, good("b"))
+
+
+class WaitingRunner:
+    """A runner that is at work until it is told to end."""
+
+    def __init__(self) -> None:
+        self.began, self.may_end = threading.Event(), threading.Event()
+
+    def run(self, job, built) -> list[Measurement]:
+        self.began.set()
+        self.may_end.wait()
+        return [Measurement(b.candidate.schedule, Status.OK, 1.0, (1.0,)) for b in built]
+
+    def close(self) -> None:
+        self.may_end.set()
+
+
+def test_what_runs_cannot_be_cancelled():
+    runner = WaitingRunner()
+    executor = LocalExecutor(target(), runner=runner)
+    job = submit(executor, good("a"))
+    runner.began.wait()
+    executor.cancel(job)
+    assert executor.pending(job) == 1
+    runner.may_end.set()
+    [result] = collect(executor, job)
+    assert result.ok
+    assert executor.pending(job) == 0
+    executor.close()
 
 
 def test_a_job_for_another_target_is_refused():
