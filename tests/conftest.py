@@ -11,6 +11,7 @@ import pytest
 def _children_hear_signals() -> None:
     """Also where these tests run under ``nohup`` or in a shell's background: what is ignored stays
     ignored in children, but what is handled is theirs to decide."""
-    for number in (signal.SIGHUP, signal.SIGINT):
+    heard = {signal.SIGHUP: lambda *_: None, signal.SIGINT: signal.default_int_handler}
+    for number, handler in heard.items():
         if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, handler)

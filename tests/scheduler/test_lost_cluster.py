@@ -65,6 +65,7 @@ def test_a_cluster_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowe
             assert len(collect(executor)) == 1
 
 
+@pytest.mark.slow
 def test_a_run_whose_head_is_lost_ends_in_a_line_and_goes_on_where_its_token_is_right(
     monkeypatch, tmp_path
 ):

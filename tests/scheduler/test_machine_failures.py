@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -81,9 +82,13 @@ def test_a_killed_compiler_is_named(tmp_path: Path) -> None:
 
 def servers(process: int) -> list[psutil.Process]:
     """The measuring server, without the processes of its candidates."""
-    children = psutil.Process(process).children(recursive=True)
-    found = [child for child in children if child.name().startswith("server")]
-    return [child for child in found if child.ppid() not in {other.pid for other in found}]
+    found = []
+    for child in psutil.Process(process).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if child.name().startswith("server"):
+                found.append((child, child.ppid()))
+    known = {child.pid for child, _ in found}
+    return [child for child, parent in found if parent not in known]
 
 
 def test_servers_killed_in_a_run_cost_no_trial(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -119,13 +120,14 @@ def test_a_target_that_no_worker_has_is_refused_with_what_there_is(simulated):
 
 
 def test_the_cluster_tells_what_its_drivers_do(address, simulated):
-    submit(simulated, candidate("a"), candidate("b", broken=True))
-    job = candidate("a").job
+    job = replace(candidate("a").job, id="watched")
+    submit(simulated, candidate("a", job), candidate("b", job, broken=True))
     collect(simulated, job)
     deadline = time.monotonic() + 60
     known: list[JobStatus] = []
     while not known and time.monotonic() < deadline:
-        known = [j for driver in drivers_at(address) for j in driver.jobs if j.done >= 2]
+        jobs = [j for driver in drivers_at(address) for j in driver.jobs if j.id == job.id]
+        known = [j for j in jobs if j.done == 2]
     [status] = known
     assert status.failures["compile_error"] == 1
     assert (status.waiting, status.building, status.running) == (0, 0, 0)
