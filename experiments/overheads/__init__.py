@@ -1,0 +1,1 @@
+"""What the tuner and its database take for themselves."""
