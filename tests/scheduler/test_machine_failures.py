@@ -92,17 +92,18 @@ def servers(process: int) -> list[psutil.Process]:
 
 
 def test_servers_killed_in_a_run_cost_no_trial(tmp_path: Path) -> None:
-    path, killed = tmp_path / "p.db", 0
-    process = tune(path, *MIDDLE, "--trials", "24", "--seconds", "300")
-    while killed < 4 and process.poll() is None:
+    path, killed = tmp_path / "p.db", set[int]()
+    process = tune(path, *MIDDLE, "--trials", "64", "--seconds", "300")
+    while len(killed) < 4 and process.poll() is None:
         for server in servers(process.pid):
-            server.send_signal(signal.SIGKILL)
-            killed += 1
-        time.sleep(0.4)
+            if server.pid not in killed:
+                server.send_signal(signal.SIGKILL)
+                killed.add(server.pid)
+        time.sleep(0.1)
     process.communicate(timeout=300)
-    assert killed >= 2
+    assert len(killed) >= 2
     assert process.returncode == 0
     searched = [m for m in measured(path, MIDDLE) if m.round == "search"]
-    assert len(searched) == 24
+    assert len(searched) == 64
     machines = {ErrorKind.CRASH, ErrorKind.DEVICE, ErrorKind.WORKER_LOST}
     assert not machines & {m.error_kind for m in searched}
