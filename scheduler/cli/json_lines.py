@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, Self
 
+from measure.measurement import Measurement
+from scheduler.cli.progress import AnyProgress
 from scheduler.progress import Progress, TuningResult
 from scheduler.yardstick import Yardstick
 from spaces.target import Target
@@ -20,7 +22,7 @@ class JsonLines:
         self._yardstick = Yardstick(workload)
 
     def __enter__(self) -> Self:
-        self._print(
+        print_line(
             event="start",
             workload=self._workload.to_json(),
             target=self._target.to_json(),
@@ -37,17 +39,10 @@ class JsonLines:
 
     def progress(self, progress: Progress) -> None:
         """Print one trial; the start of a phase is none."""
-        latest = progress.latest
-        if latest is None:
+        if progress.latest is None:
             return
-        self._print(
-            event="final" if progress.phase == "final" else "trial",
-            trials=progress.trials,
-            trials_allowed=progress.trials_allowed,
-            elapsed_s=progress.elapsed,
-            status=str(latest.status),
-            error_kind=None if latest.error_kind is None else str(latest.error_kind),
-            latency_s=latest.score,
+        print_line(
+            **trial(progress, progress.latest),
             failures=dict(progress.failures),
             best=self._best(progress.best.score if progress.best else None),
         )
@@ -55,7 +50,7 @@ class JsonLines:
     def result(self, result: TuningResult) -> None:
         """Print what was found."""
         best = result.best
-        self._print(
+        print_line(
             event="result",
             workload=result.workload.to_json(),
             target=result.target.to_json(),
@@ -80,5 +75,21 @@ class JsonLines:
             "over_numpy": self._yardstick.over_numpy(latency),
         }
 
-    def _print(self, **fields: Any) -> None:
-        print(json.dumps(fields), flush=True)
+
+def print_line(**fields: Any) -> None:
+    """Print one event."""
+    print(json.dumps(fields), flush=True)
+
+
+def trial(progress: AnyProgress, latest: Measurement, **which: Any) -> dict[str, Any]:
+    """What is said of the ``latest`` trial, whatever is tuned; ``which`` follows its event."""
+    return {
+        "event": "final" if progress.phase == "final" else "trial",
+        **which,
+        "trials": progress.trials,
+        "trials_allowed": progress.trials_allowed,
+        "elapsed_s": progress.elapsed,
+        "status": str(latest.status),
+        "error_kind": None if latest.error_kind is None else str(latest.error_kind),
+        "latency_s": latest.score,
+    }

@@ -2,69 +2,38 @@
 
 from __future__ import annotations
 
-import time
-from typing import Self
-
 from rich.console import Group
-from rich.live import Live
 from rich.table import Table
 
-from scheduler.cli.output import clock, console, facts
-from scheduler.cli.progress import (
-    Status,
-    failures_of,
-    figures,
-    outcome,
-    phase_of,
-    remaining,
-    trials_of,
-)
+from scheduler.cli.output import facts
+from scheduler.cli.progress import Status, failures_of, figures, outcome, phase_of, trials_of
+from scheduler.cli.redrawn import Redrawn
 from scheduler.cli.status import workers_table
 from scheduler.progress import Progress, TuningResult
 from scheduler.yardstick import Yardstick
 from spaces.target import Target
 from spaces.workload import Workload
 
-REDRAWN_PER_SECOND = 2  # drawing takes time from the kernels that are being timed
 
-
-class LiveTable:
-    """The state of a run, drawn again by a thread of its own, so that its clock never stops."""
+class LiveTable(Redrawn[Progress]):
+    """The state of the run of one workload, and of the workers if it has a cluster."""
 
     def __init__(self, workload: Workload, target: Target, session: str, status: Status) -> None:
+        super().__init__()
         self._workload, self._target, self._session = workload, target, session
         self._status = status
         self._yardstick = Yardstick(workload)
-        self._progress: Progress | None = None
         self._outcome: list[tuple[str, str]] = []
-        self._begun = self._told = time.monotonic()
-        self._live = Live(
-            console=console(),
-            get_renderable=self._shown,
-            refresh_per_second=REDRAWN_PER_SECOND,
-        )
-
-    def __enter__(self) -> Self:
-        self._live.start(refresh=True)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._live.stop()
 
     def compare_with(self, yardstick: Yardstick) -> None:
         """See :class:`scheduler.cli.progress.Display`."""
         self._yardstick = yardstick
 
-    def progress(self, progress: Progress) -> None:
-        """Show where the run stands when the table is drawn next."""
-        self._told = time.monotonic() - progress.elapsed
-        self._progress = progress
-
     def result(self, result: TuningResult) -> None:
         """Show what was found, in the place of where the run stands."""
         self._outcome = outcome(result, self._yardstick, self._session)
 
-    def _shown(self) -> Table | Group:
+    def _drawn(self) -> Table | Group:
         status = None if self._outcome else self._status()
         if status is None:
             return self._table()
@@ -74,11 +43,9 @@ class LiveTable:
         if self._outcome:
             return facts(self._outcome)
         progress = self._progress
-        passed = clock(time.monotonic() - self._begun)
         rows = [("tuning", f"{self._workload} on {self._target.summary}")]
         if progress is None:
-            return facts([*rows, ("phase", phase_of(None)), ("time", passed)])
-        left = remaining(progress, time.monotonic() - self._told)
+            return facts([*rows, ("phase", phase_of(None)), ("time", self._passed())])
         return facts(
             [
                 *rows,
@@ -86,6 +53,6 @@ class LiveTable:
                 ("trials", trials_of(progress)),
                 ("failures", failures_of(progress)),
                 *figures(self._yardstick, progress.best.score if progress.best else None),
-                ("time", f"{passed}, {left}"),
+                ("time", self._passed()),
             ]
         )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, TextIO
 
 from scheduler.cli.text import plain
+
+if TYPE_CHECKING:  # rich takes a tenth of a second to load, which lines need not
+    from rich.console import Console
+    from rich.table import Table
 
 WIDE = 240  # columns where nobody looks: files and pipes get whole lines
 LONG = 200  # rows of a table; rich takes a millisecond for each
@@ -20,12 +19,18 @@ LONG = 200  # rows of a table; rich takes a millisecond for each
 
 def console(stream: TextIO | None = None) -> Console:
     """Standard output as it is now, or another stream."""
+    from rich.console import Console
+
     stream = stream or sys.stdout
     return Console(file=stream, width=None if stream.isatty() else WIDE, highlight=False)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table of plain text; a column whose name begins with # holds numbers."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         numeric = column.startswith("#")
@@ -55,6 +60,9 @@ def aligned(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[s
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
     """Names and values, one pair a line."""
+    from rich.table import Table
+    from rich.text import Text
+
     made = Table(box=None, show_header=False, pad_edge=False)
     made.add_column(style="bold")
     made.add_column(overflow="fold")

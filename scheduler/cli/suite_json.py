@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Self
 
+from scheduler.cli.json_lines import print_line, trial
 from scheduler.suite import Suite
 from scheduler.suite_progress import SuiteProgress, SuiteResult, TaskState
 from scheduler.yardstick import Yardstick
@@ -20,7 +20,7 @@ class SuiteJson:
         self._suite, self._target, self._session = suite, target, session
 
     def __enter__(self) -> Self:
-        self._print(
+        print_line(
             event="start",
             title=self._suite.title,
             target=self._target.to_json(),
@@ -40,25 +40,17 @@ class SuiteJson:
 
     def progress(self, progress: SuiteProgress) -> None:
         """Print one trial; the start of a phase is none."""
-        latest = progress.latest
-        if latest is None:
+        if progress.latest is None:
             return
-        self._print(
-            event="final" if progress.phase == "final" else "trial",
-            task=progress.place,
-            trials=progress.trials,
-            trials_allowed=progress.trials_allowed,
-            elapsed_s=progress.elapsed,
-            status=str(latest.status),
-            error_kind=None if latest.error_kind is None else str(latest.error_kind),
-            latency_s=latest.score,
+        print_line(
+            **trial(progress, progress.latest, task=progress.place),
             best_s=progress.tasks[progress.place].latency,
             value=progress.value,
         )
 
     def result(self, result: SuiteResult) -> None:
         """Print what was found."""
-        self._print(
+        print_line(
             event="result",
             objective=str(result.objective),
             value=result.value,
@@ -73,9 +65,6 @@ class SuiteJson:
             history=result.history,
             tasks=[_task(task) for task in result.tasks],
         )
-
-    def _print(self, **fields: Any) -> None:
-        print(json.dumps(fields), flush=True)
 
 
 def _task(task: TaskState) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""What a terminal shows while candidates are built and run, whatever is tuned."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import Generic, Self, TypeVar
+
+from rich.console import RenderableType
+from rich.live import Live
+
+from scheduler.cli.output import clock, console
+from scheduler.cli.progress import remaining
+from scheduler.progress import Progress
+from scheduler.suite_progress import SuiteProgress
+
+PER_SECOND = 2  # drawing takes time from the kernels that are being timed
+
+Told = TypeVar("Told", Progress, SuiteProgress)
+
+
+class Redrawn(ABC, Generic[Told]):
+    """The state of a run, drawn again by a thread of its own, so that its clock never stops."""
+
+    def __init__(self) -> None:
+        self._progress: Told | None = None
+        self._begun = self._told = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._live = Live(
+            console=console(), get_renderable=self._drawn, refresh_per_second=PER_SECOND
+        )
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
+
+    def progress(self, progress: Told) -> None:
+        """Show where the run stands when it is drawn next."""
+        self._told = time.monotonic() - progress.elapsed
+        self._progress = progress
+
+    @abstractmethod
+    def _drawn(self) -> RenderableType:
+        """The state as it is now."""
+
+    def _passed(self) -> str:
+        """The time since the run began, and what is known to be left of it."""
+        passed = clock(time.monotonic() - self._begun)
+        if self._progress is None:
+            return passed
+        return f"{passed}, {remaining(self._progress, time.monotonic() - self._told)}"
