@@ -93,14 +93,14 @@ class LocalExecutor:
                 self._waiting.append(chunk)
                 self._submitted.put(chunk)
 
-    def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
-        """What has become known since the last call, of one job or of all.
+    def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
+        """What has become known since the last call, of these jobs; of all if none is named.
 
         Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
         or time is up.
         """
         try:
-            return self._outcomes.take(timeout, job)
+            return self._outcomes.take(timeout, *jobs)
         except Exception:
             self.close()
             raise

@@ -95,8 +95,8 @@ class Executor(Protocol):
         """Queue candidates of ``job`` for building and running; returns at once."""
         ...
 
-    def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
-        """What has become known since the last call, of one job or of all.
+    def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
+        """What has become known since the last call, of these jobs; of all if none is named.
 
         Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
         or time is up.

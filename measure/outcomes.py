@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from measure.measurement import Job, Result
 
@@ -50,15 +50,16 @@ class Outcomes:
         """Whether nothing more will become known."""
         return self._fault is not None
 
-    def take(self, timeout: float | None, job: Job | None) -> list[Result]:
-        """The results of one job or of all that became known, each once; waits for one, at most
-        ``timeout`` seconds, if any is pending. Raises what it failed by."""
+    def take(self, timeout: float | None, *jobs: Job) -> list[Result]:
+        """The results of these jobs, or of all if none is named, that became known, each once;
+        waits for one, at most ``timeout`` seconds, if any is pending. Raises what it failed by."""
+        ids = {job.id for job in jobs}
         with self.changed:
-            self.changed.wait_for(lambda: self._has_news(job), timeout)
+            self.changed.wait_for(lambda: self._has_news(ids), timeout)
             if self._fault is not None:
                 raise self._fault
-            taken = [result for result in self._known if _is_of(result, job)]
-            self._known = [result for result in self._known if not _is_of(result, job)]
+            taken = [result for result in self._known if _is_of(result, ids)]
+            self._known = [result for result in self._known if not _is_of(result, ids)]
             self._pending.subtract(result.candidate.job.id for result in taken)
             return taken
 
@@ -77,7 +78,7 @@ class Outcomes:
     def drop(self, job: Job) -> None:
         """Nobody asks for ``job`` any more."""
         with self.changed:
-            self._known = [result for result in self._known if not _is_of(result, job)]
+            self._known = [result for result in self._known if not _is_of(result, {job.id})]
             del self._pending[job.id]
             self._dropped.add(job.id)
             self.changed.notify_all()
@@ -90,10 +91,13 @@ class Outcomes:
             self._known.clear()
             self.changed.notify_all()
 
-    def _has_news(self, job: Job | None) -> bool:
-        known = any(_is_of(result, job) for result in self._known)
-        return known or self._fault is not None or not self.pending(job)
+    def _has_news(self, ids: Set[str]) -> bool:
+        known = any(_is_of(result, ids) for result in self._known)
+        return known or self._fault is not None or not self._any_pending(ids)
+
+    def _any_pending(self, ids: Set[str]) -> bool:
+        return any(self._pending[id] for id in ids or self._pending)
 
 
-def _is_of(result: Result, job: Job | None) -> bool:
-    return job is None or result.candidate.job.id == job.id
+def _is_of(result: Result, ids: Set[str]) -> bool:
+    return not ids or result.candidate.job.id in ids

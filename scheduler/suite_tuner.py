@@ -46,10 +46,9 @@ class SuiteTuner:
     """Tunes the workloads of a suite side by side on one executor and one target.
 
     Each is a :class:`scheduler.task.Task`, so that a killed run goes on where it was; all share a
-    cost model, and the results of ``executor`` are all theirs. ``allocation`` decides which is
-    next. ``yardsticks`` are what each is compared with, ``spaces`` what its schedules are taken
-    from, if not all that there are. ``make_search`` takes the place of the search under the shared
-    model.
+    cost model. Others may use ``executor`` too. ``allocation`` decides which is next.
+    ``yardsticks`` are what each is compared with, ``spaces`` what its schedules are taken from, if
+    not all that there are. ``make_search`` takes the place of the search under the shared model.
     """
 
     def __init__(

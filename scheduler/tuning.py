@@ -24,7 +24,7 @@ class Tuning:
     """Tunes tasks side by side on one executor, and compares the best of each in the end.
 
     They share ``budget``, whose time counts by ``ledger``; its patience is with each of them.
-    Several tasks take all results of the executor. ``stop`` says why the last task stopped.
+    Others may use the executor at the same time. ``stop`` says why the last task stopped.
     """
 
     def __init__(
@@ -160,9 +160,9 @@ class Tuning:
 
     def _collect(self, timeout: float) -> None:
         """Hand new results to their tasks; waited for at most ``timeout`` seconds."""
-        mine = self._tasks[0].job() if len(self._tasks) == 1 else None
         with self._ledger.on("waiting"):
-            results = self._executor.results(max(0.0, timeout), mine)
+            jobs = [task.job() for task in self._tasks]
+            results = self._executor.results(max(0.0, timeout), *jobs)
         found: dict[str, list[Measurement]] = {}
         for result in results:
             found.setdefault(result.candidate.job.id, []).append(result.measurement)

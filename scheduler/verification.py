@@ -140,7 +140,7 @@ def measure(
     try:
         own.submit(job, [Candidate(job, s, space.lower(s)) for s in schedules])
         while own.pending(job):
-            for result in own.results(timeout=1.0, job=job):
+            for result in own.results(1.0, job):
                 found = result.measurement
                 yield Verdict(found.schedule, found.error_kind, found.error_text)
     finally:

@@ -98,7 +98,7 @@ def _timed(
     )
     latencies: dict[Schedule, float] = {}
     while executor.pending(job):
-        measured = [result.measurement for result in executor.results(job=job)]
+        measured = [result.measurement for result in executor.results(None, job)]
         latencies |= {m.schedule: m.score for m in measured if m.ok and m.score is not None}
     return latencies
 

@@ -94,14 +94,14 @@ class RayExecutor:
             self._outcomes.expect(job, len(candidates))
             self._act()
 
-    def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
-        """What has become known since the last call, of one job or of all.
+    def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
+        """What has become known since the last call, of these jobs; of all if none is named.
 
         Waits for at least one result, at most ``timeout`` seconds; empty when nothing is pending
         or time is up. Raises :class:`LostClusterError` once the cluster is.
         """
         try:
-            return self._outcomes.take(timeout, job)
+            return self._outcomes.take(timeout, *jobs)
         except Exception:
             self.close()
             raise
@@ -137,7 +137,7 @@ class RayExecutor:
     def _await_workers(self) -> None:
         with self._outcomes.changed:
             self._outcomes.changed.wait_for(self._has_started, START_SECONDS)
-            self._outcomes.take(0.0, None)  # raises what went wrong
+            self._outcomes.take(0.0)  # raises what went wrong
             if not self._dispatcher.devices():
                 why = "; ".join(self._dispatcher.fleet.reasons()) or "all devices are taken"
                 kinds = ", ".join(self._kinds)

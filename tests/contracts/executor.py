@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -21,7 +22,7 @@ def collect(
     known: list[Result] = []
     deadline = time.monotonic() + patience
     while executor.pending(job) and time.monotonic() < deadline:
-        known += executor.results(1.0, job)
+        known += executor.results(1.0, *([job] if job else []))
     return [result.measurement for result in known]
 
 
@@ -148,6 +149,18 @@ class ExecutorContract(ABC):
             assert len(results) == 12
             assert {r.measurement.schedule for r in results} == wanted[id]
             assert all(r.measurement.ok for r in results)
+
+    def test_results_of_several_jobs_are_asked_for_together_and_no_others_come(self, executor):
+        jobs = [replace(self.good("a").job, id=f"of several {i}") for i in range(3)]
+        for job in jobs:
+            executor.submit(job, [replace(self.good(f"{job.id}_{j}"), job=job) for j in range(4)])
+        known: list[Result] = []
+        while any(executor.pending(job) for job in jobs[:2]):
+            known += executor.results(1.0, *jobs[:2])
+        assert Counter(r.candidate.job.id for r in known) == {jobs[0].id: 4, jobs[1].id: 4}
+        assert executor.pending(jobs[2]) == 4
+        assert executor.results(0.0, *jobs[:2]) == []
+        assert len(collect(executor, jobs[2])) == 4
 
     def test_cancelling_one_job_leaves_the_other(self, executor) -> None:
         one, another = replace(self.good("a").job, id="one"), replace(self.good("a").job, id="two")

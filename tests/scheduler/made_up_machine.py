@@ -37,15 +37,16 @@ class MadeUpMachine:
         self._queue += candidates
         self.most_pending = max(self.most_pending, len(self._queue))
 
-    def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
-        done = [candidate for candidate in self._queue if _is_of(candidate, job)][: self.together]
+    def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
+        done = [candidate for candidate in self._queue if _is_of(candidate, *jobs)]
+        done = done[: self.together]
         taken = set(map(id, done))
         self._queue = [candidate for candidate in self._queue if id(candidate) not in taken]
         time.sleep(self._pause * len(done))
         return [Result(candidate, self._measure(candidate)) for candidate in done]
 
     def pending(self, job: Job | None = None) -> int:
-        return sum(_is_of(candidate, job) for candidate in self._queue)
+        return sum(job is None or _is_of(candidate, job) for candidate in self._queue)
 
     def cancel(self, job: Job) -> None:
         self._queue = [candidate for candidate in self._queue if not _is_of(candidate, job)]
@@ -73,5 +74,5 @@ class MadeUpMachine:
         )
 
 
-def _is_of(candidate: Candidate, job: Job | None) -> bool:
-    return job is None or candidate.job.id == job.id
+def _is_of(candidate: Candidate, *jobs: Job) -> bool:
+    return not jobs or candidate.job.id in {job.id for job in jobs}

@@ -210,13 +210,13 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
 
 def test_how_a_run_ends_is_kept(database: Database) -> None:
     class Broken(MadeUpMachine):
-        def results(self, timeout=None, job=None):  # type: ignore[no-untyped-def]
+        def results(self, timeout=None, *jobs):  # type: ignore[no-untyped-def]
             raise RuntimeError("a fault of the program")
 
     class Interrupted(MadeUpMachine):
-        def results(self, timeout=None, job=None):  # type: ignore[no-untyped-def]
+        def results(self, timeout=None, *jobs):  # type: ignore[no-untyped-def]
             if len(self.submitted) < 2:
-                return super().results(timeout, job)
+                return super().results(timeout, *jobs)
             raise KeyboardInterrupt
 
     with pytest.raises(RuntimeError, match="a fault"):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 
 from costmodel.interfaces import Example
 from measure.database import Database
+from measure.executor import LocalExecutor
 from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 from scheduler import suite_tuner
 from scheduler.allocation import Allocation, by_gradient, in_turn
@@ -29,6 +32,7 @@ from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workload import Workload
+from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
 from tests.scheduler.landscape import MACHINE, hills, hills_latency, knolls
 from tests.scheduler.made_up_machine import MadeUpMachine
 
@@ -167,6 +171,36 @@ class Learning(Six):
         return Measurement(schedule, Status.OK, latency, (latency,), round=name, started_at=1.0)
 
 
+def test_two_suites_on_one_executor_each_get_their_own_results(database: Database) -> None:
+    halves = [(SPACES[:3], "first"), (SPACES[3:], "second")]
+    found: dict[str, SuiteResult] = {}
+    with closing(LocalExecutor(MACHINE, 1, SimulatedBuilder(), SimulatedRunner(0.0))) as executor:
+
+        def tune(spaces: list[Space], session: str) -> None:
+            half = Suite(session, tuple(Member(space.workload) for space in spaces))
+            tuner = SuiteTuner(
+                *(half, MACHINE, database, executor),
+                session=session,
+                spaces=spaces,
+                make_search=blind,
+            )
+            found[session] = tuner.run(trials=96, seconds=60)
+
+        threads = [threading.Thread(target=tune, args=half) for half in halves]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    for spaces, session in halves:
+        result = found[session]
+        assert (result.stopped, result.trials) == (Stop.TRIALS, 96)
+        runs = {run.key: run.workload for run in database.runs(session)}
+        assert set(runs.values()) == {space.workload for space in spaces}
+        kept = [r for space in spaces for r in database.records(space.workload, MACHINE)]
+        assert {r.run: r.workload for r in kept} == runs
+        assert sum(r.measurement.round == "search" for r in kept) == 96
+
+
 def test_the_gradient_needs_fewer_trials_than_equal_shares(tmp_path: Path) -> None:
     histories = []
     for allocation, trials in ((by_gradient, 96), (in_turn, 192)):
@@ -268,9 +302,9 @@ def test_where_time_is_short_each_gets_a_kernel_before_any_are_compared(
         together = 1
         now = 0.0
 
-        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
             Slow.now += 0.19
-            return super().results(timeout, job)
+            return super().results(timeout, *jobs)
 
     class Clock(Ledger):
         @property
@@ -286,7 +320,7 @@ def test_where_time_is_short_each_gets_a_kernel_before_any_are_compared(
 
 def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database) -> None:
     class Hanging(Six):
-        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
             time.sleep(timeout or 0.0)
             return []
 

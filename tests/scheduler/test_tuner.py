@@ -126,11 +126,11 @@ def test_what_has_not_started_gives_way_to_the_final_comparison(database: Databa
     class Stalling(MadeUpMachine):
         """Takes longer and longer, which no pace foresees."""
 
-        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
             if len(self.searched) > 16 and not self.submitted[-1][1]:
                 time.sleep(timeout or 0.0)
                 return []
-            return super().results(timeout, job)
+            return super().results(timeout, *jobs)
 
     result = tuner(hills(), database, Stalling()).run(trials=64, seconds=4)
     assert result.stopped is Stop.SECONDS
@@ -144,13 +144,13 @@ def test_results_that_come_late_are_compared_all_the_same(database: Database, la
     class Late(MadeUpMachine):
         """Gives what it searched in its second batch, or compared, when the time is just up."""
 
-        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
             final = self.submitted[-1][1]
             is_late = final if late == "final" else len(self.submitted) > 1 and not final
             if is_late and time.monotonic() < start + 2.2:
                 time.sleep(timeout or 0.0)
                 return []
-            return super().results(timeout, job)
+            return super().results(timeout, *jobs)
 
         def cancel(self, job: Job) -> None:
             """It all runs."""
@@ -165,7 +165,7 @@ def test_results_that_come_late_are_compared_all_the_same(database: Database, la
 
 def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database) -> None:
     class Hanging(MadeUpMachine):
-        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
             time.sleep(timeout or 0.0)
             return []
 
@@ -188,7 +188,7 @@ def test_what_runs_on_is_left_behind_when_the_time_is_up(database: Database) -> 
     class Hanging(MadeUpMachine):
         dropped: Job | None = None
 
-        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
             time.sleep(timeout or 0.0)
             return []
 
@@ -286,10 +286,10 @@ def test_a_failure_in_the_final_comparison_withdraws_a_schedule(database: Databa
 
 def test_a_keyboard_interrupt_gives_the_best_so_far(database: Database) -> None:
     class Interrupted(MadeUpMachine):
-        def results(self, timeout: float | None = None, job: Job | None = None) -> list[Result]:
+        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
             if len(self.submitted) > 2:
                 raise KeyboardInterrupt
-            return super().results(timeout, job)
+            return super().results(timeout, *jobs)
 
     space = hills()
     result = tuner(space, database, Interrupted()).run(trials=64, seconds=60)
