@@ -18,7 +18,8 @@ What is earlier and later is the order in which attempts became known here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
 
 from measure.measurement import Measurement
 from spaces.schedule import Schedule
@@ -26,6 +27,11 @@ from spaces.schedule import Schedule
 HANDICAP = 1.1
 PASSED_OVER = 2.0
 FINAL = "final"
+REMEMBERED = 1024
+"""Schedules that a run keeps the attempts of: far more than any comparison takes."""
+
+Placed = tuple[int, Measurement]
+"""An attempt, after its place in the order in which they became known."""
 
 
 def rank(measurement: Measurement, passed_over: bool = False) -> float:
@@ -36,20 +42,97 @@ def rank(measurement: Measurement, passed_over: bool = False) -> float:
     return measurement.score * (PASSED_OVER if passed_over else HANDICAP)
 
 
-def standing(attempts: Sequence[Measurement]) -> list[tuple[float, Measurement]]:
-    """Those of ``attempts`` that may win, each after its :func:`rank`, in the given order, which
-    is that in which they became known. What was found false is not among them."""
-    last: dict[tuple[Schedule, str], int] = {}
-    comparison = -1
-    for place, attempt in enumerate(attempts):
-        if not attempt.lost:
-            last[attempt.schedule, attempt.round] = place
-            if attempt.ok and attempt.round == FINAL:
-                comparison = place
-    return [
-        (rank(attempt, passed_over=place < comparison), attempt)
-        for place, attempt in enumerate(attempts)
-        if attempt.ok
-        and place == last[attempt.schedule, attempt.round]
-        and place >= last.get((attempt.schedule, FINAL), place)
-    ]
+class Ranking:
+    """Attempts as they become known, and those of them that may win.
+
+    What one more attempt costs does not depend on how many there are, and neither does what is
+    kept: of more than ``REMEMBERED`` schedules the best, and at most twice as many.
+    """
+
+    def __init__(self, attempts: Iterable[Measurement] = ()) -> None:
+        self._places = 0
+        self._comparison = -1  # the place of the last one's last
+        self._attempts: dict[Schedule, list[Placed]] = {}
+        self._standing: dict[Schedule, list[Placed]] = {}  # those of them that may win
+        self._queue: list[tuple[float, Placed]] = []  # a heap, by ranks that may have grown since
+        for attempt in attempts:
+            self.add(attempt)
+
+    def __len__(self) -> int:
+        """The number of schedules that may win, as far as they are kept."""
+        return len(self._standing)
+
+    @property
+    def best(self) -> Measurement | None:
+        """What ranks first; of equals, what was known first."""
+        while self._queue:
+            before, placed = self._queue[0]
+            attempt = placed[1]
+            if placed not in self._standing.get(attempt.schedule, ()):
+                heappop(self._queue)
+            elif before < (now := self._rank(placed)):
+                heapreplace(self._queue, (now, placed))
+            else:
+                return attempt
+        return None
+
+    @property
+    def standing(self) -> list[tuple[float, Measurement]]:
+        """All that may win, best first, each after its :func:`rank`."""
+        every = ((self._rank(placed), placed) for own in self._standing.values() for placed in own)
+        return [(ranked, attempt) for ranked, (_, attempt) in sorted(every)]
+
+    def add(self, attempt: Measurement) -> None:
+        """One more attempt became known."""
+        if attempt.lost or not (attempt.ok or attempt.schedule in self._attempts):
+            return
+        placed = (self._places, attempt)
+        self._places += 1
+        self._attempts.setdefault(attempt.schedule, []).append(placed)
+        self._settle(attempt.schedule)
+        if attempt.ok:
+            heappush(self._queue, (rank(attempt), placed))
+            if attempt.round == FINAL:
+                self._comparison = placed[0]
+        if len(self._attempts) > 2 * REMEMBERED:
+            self._forget()
+
+    def withdraw(self, attempts: Sequence[Measurement]) -> None:
+        """These were found false: as if they had never been known."""
+        for false in attempts:
+            own = self._attempts.get(false.schedule, [])
+            self._attempts[false.schedule] = [placed for placed in own if placed[1] != false]
+            self._settle(false.schedule)
+        every = [placed for own in self._attempts.values() for placed in own]
+        compared = [place for place, known in every if known.ok and known.round == FINAL]
+        self._comparison = max(compared, default=-1)
+        self._queue_up()
+
+    def _rank(self, placed: Placed) -> float:
+        place, attempt = placed
+        return rank(attempt, passed_over=place < self._comparison)
+
+    def _settle(self, schedule: Schedule) -> None:
+        """Note which attempts of a schedule may win."""
+        self._standing[schedule] = _last(self._attempts[schedule])
+        if not self._standing[schedule]:
+            del self._standing[schedule]
+
+    def _forget(self) -> None:
+        """Keep the best schedules only."""
+        kept = {attempt.schedule for _, attempt in self.standing[:REMEMBERED]}
+        self._attempts = {s: own for s, own in self._attempts.items() if s in kept}
+        self._standing = {s: own for s, own in self._standing.items() if s in kept}
+        self._queue_up()
+
+    def _queue_up(self) -> None:
+        every = (placed for own in self._standing.values() for placed in own)
+        self._queue = [(self._rank(placed), placed) for placed in every]
+        heapify(self._queue)
+
+
+def _last(attempts: Sequence[Placed]) -> list[Placed]:
+    """Those of a schedule's attempts that count, if they were right."""
+    last = {attempt.round: (place, attempt) for place, attempt in attempts}
+    compared = last[FINAL][0] if FINAL in last else -1
+    return [placed for placed in last.values() if placed[0] >= compared and placed[1].ok]

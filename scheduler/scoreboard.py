@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain, zip_longest
-from operator import itemgetter
 
 from measure.measurement import Measurement
-from measure.ranking import FINAL, standing
+from measure.ranking import FINAL, Ranking
 from spaces.schedule import Schedule
 
 APART = 3
@@ -28,15 +27,18 @@ class Scoreboard:
         self.losses: list[Measurement] = []  # in a row, since the machine last did its work
         self.history: list[tuple[int, float, float]] = []
         self.latency_to_beat: float | None = None  # the least that this run has measured itself
-        self._attempts: list[Measurement] = []  # of this run and earlier ones, as they came
-        self._standing: list[tuple[float, Measurement]] | None = None  # None: not up to date
+        self._ranking = Ranking()  # of this run and earlier ones, as they came
         self._last_gain = 0
 
     @property
     def best(self) -> Measurement | None:
         """What ranks first."""
-        _, best = min(self._ranked(), key=itemgetter(0), default=(0.0, None))
-        return best
+        return self._ranking.best
+
+    @property
+    def right(self) -> int:
+        """How many schedules may win; of thousands only the best are counted."""
+        return len(self._ranking)
 
     @property
     def since_gain(self) -> int:
@@ -45,7 +47,8 @@ class Scoreboard:
 
     def resume(self, measurements: list[Measurement]) -> None:
         """What earlier runs measured, did not lose, and nobody doubts, oldest first."""
-        self._keep(*measurements)
+        for measurement in measurements:
+            self._ranking.add(measurement)
         self.resumed = len({measurement.schedule for measurement in measurements})
 
     def add(self, measurement: Measurement, elapsed: float) -> None:
@@ -76,14 +79,13 @@ class Scoreboard:
     def withdraw(self, measurements: Sequence[Measurement]) -> None:
         """Take back what earlier runs measured and this run found false."""
         if measurements:
-            self._attempts = [known for known in self._attempts if known not in measurements]
-            self._standing = None
+            self._ranking.withdraw(measurements)
 
     def leaders(self, count: int) -> list[Schedule]:
         """The schedules of ``count`` fast right kernels to compare: in turn, the next fastest of
         earlier comparisons and of the rest, since latencies of the two do not compare. Those that
         are nearly like a faster one come last: they say little that it does not."""
-        ranked = sorted((measurement for _, measurement in self._ranked()), key=_by_score)
+        ranked = sorted((measurement for _, measurement in self._ranking.standing), key=_by_score)
         compared = [m.schedule for m in ranked if m.round == FINAL]
         known = set(compared)
         others = [m.schedule for m in ranked if m.schedule not in known]
@@ -92,20 +94,10 @@ class Scoreboard:
 
     def _see(self, measurement: Measurement) -> None:
         """Keep what this run has measured itself."""
-        self._keep(measurement)
+        self._ranking.add(measurement)
         if measurement.ok and measurement.score is not None:
             known = [] if self.latency_to_beat is None else [self.latency_to_beat]
             self.latency_to_beat = min([measurement.score, *known])
-
-    def _keep(self, *measurements: Measurement) -> None:
-        self._attempts += measurements
-        self._standing = None
-
-    def _ranked(self) -> list[tuple[float, Measurement]]:
-        """What may win, each after what it ranks by."""
-        if self._standing is None:
-            self._standing = standing(self._attempts)
-        return self._standing
 
 
 def _various(schedules: Sequence[Schedule], count: int) -> list[Schedule]:

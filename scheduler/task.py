@@ -129,7 +129,7 @@ class Task:
     @property
     def comparable(self) -> bool:
         """Whether there is something to compare in the end."""
-        return len(self.board.leaders(LEAST_FINALISTS)) == LEAST_FINALISTS
+        return self.board.right >= LEAST_FINALISTS
 
     def finalists(self, left: float, late: float) -> list[Schedule]:
         """What can be compared in ``left`` seconds, or begun ``late`` seconds after these; empty

@@ -11,7 +11,6 @@ import random
 import threading
 import time
 from dataclasses import replace
-from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 
 from measure.database import Database
 from measure.measurement import ErrorKind, Measurement, Place, Status
-from measure.ranking import standing
+from measure.ranking import Ranking
 from measure.record import Record
 from measure.run import Proposal, Run
 from measure.timing import score_by_clock
@@ -448,7 +447,7 @@ class DatabaseContract:
         )
         sound = [measurement for measurement, doubted in history if not doubted]
         expected: dict[Schedule, float] = {}
-        for _, m in sorted(standing(sound), key=itemgetter(0)):
+        for _, m in Ranking(sound).standing:
             expected.setdefault(m.schedule, m.score)
         found = database.best_few(WORKLOAD, target, 99)
         first = [(r.schedule, r.measurement.score) for r in found if not r.doubted]

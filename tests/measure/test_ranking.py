@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from operator import itemgetter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measure import ranking
 from measure.measurement import Measurement, Status
-from measure.ranking import FINAL, HANDICAP, PASSED_OVER, rank, standing
+from measure.ranking import FINAL, HANDICAP, PASSED_OVER, Ranking, rank
 from tests.contracts.database import histories, measured
 
 attempts = histories.map(lambda history: [measurement for measurement, _ in history])
 
 
 def best(known: list[Measurement]) -> Measurement | None:
-    return min(standing(known), key=itemgetter(0), default=(0.0, None))[1]
+    return Ranking(known).best
+
+
+def standing(known: list[Measurement]) -> list[tuple[float, Measurement]]:
+    return Ranking(known).standing
+
+
+def plainly(known: Sequence[Measurement]) -> list[tuple[float, Measurement]]:
+    """The rule once more, from scratch: what may win, best first."""
+    known = [attempt for attempt in known if not attempt.lost]
+    compared = [i for i, attempt in enumerate(known) if attempt.ok and attempt.round == FINAL]
+    found = []
+    for place, attempt in enumerate(known):
+        later = [m.round for m in known[place + 1 :] if m.schedule == attempt.schedule]
+        if attempt.ok and attempt.round not in later and FINAL not in later:
+            found.append((rank(attempt, place < max(compared, default=-1)), attempt))
+    return sorted(found, key=itemgetter(0))
+
+
+@given(known=attempts, more=attempts, false=st.lists(st.integers(0, 24)))
+def test_a_ranking_that_grows_is_the_plain_one_at_every_step(known, more, false):
+    found = Ranking()
+    for i, attempt in enumerate(known):
+        found.add(attempt)
+        expected = plainly(known[: i + 1])
+        assert found.best == (expected[0][1] if expected else None)
+        assert found.standing == expected
+        assert len(found) == len({attempt.schedule for _, attempt in expected})
+    withdrawn = [known[i] for i in false if i < len(known)]
+    found.withdraw(withdrawn)
+    left = [attempt for attempt in known if attempt not in withdrawn]
+    for i, attempt in enumerate(more):
+        assert found.standing == plainly([*left, *more[:i]])
+        found.add(attempt)
+    expected = plainly([*left, *more])
+    assert found.best == (expected[0][1] if expected else None)
+
+
+@given(scores=st.permutations([1.0 + i / 64 for i in range(40)]), final=st.integers(0, 39))
+def test_of_many_schedules_the_best_are_kept(scores, final):
+    every = [measured(i, s, FINAL if i == final else "search") for i, s in enumerate(scores)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "REMEMBERED", 4)
+        found = Ranking()
+        for i, attempt in enumerate(every):
+            found.add(attempt)
+            expected = plainly(every[: i + 1])
+            assert len(found) <= 8
+            assert found.best == expected[0][1]
+            assert found.standing[:4] == expected[:4]
 
 
 @given(known=attempts)

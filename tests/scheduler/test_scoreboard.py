@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
@@ -11,9 +13,11 @@ from hypothesis import strategies as st
 
 from measure.database import Database
 from measure.measurement import Measurement, Status
+from scheduler.random_search import RandomSearch
 from scheduler.scoreboard import APART, Scoreboard
 from spaces.schedule import Schedule
 from tests.contracts.database import TARGET, WORKLOAD, attempt, histories
+from tests.scheduler.landscape import hills
 
 NAMES = ("a", "b", "c", "d", "e")
 
@@ -100,3 +104,36 @@ def test_earlier_comparisons_take_turns_with_the_rest():
     made.resume([Measurement(s, Status.OK, x, (x,), round="final") for s, x in compared.items()])
     expected = [one for pair in zip(compared, others, strict=True) for one in pair]
     assert made.leaders(6) == expected
+
+
+def calls(action: Callable[[], None]) -> int:
+    """How many functions, of Python or C, ``action`` calls."""
+    counted = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        action()
+    finally:
+        sys.setprofile(before)
+    return counted
+
+
+def test_what_a_candidate_costs_does_not_grow_with_those_before_it():
+    made, search, drawn = Scoreboard(), RandomSearch(hills()), iter(range(10**6))
+
+    def batch() -> None:
+        for proposed in search.ask(16):
+            score = 1.0 + next(drawn) % 997
+            measurement = Measurement(proposed.schedule, Status.OK, score, (score,))
+            made.add(measurement, 0.0)
+            search.tell([(measurement.schedule, score)])
+            assert made.best is not None
+            assert made.right > 0
+
+    costs = [calls(batch) for _ in range(140)]
+    assert sum(costs[70:]) < 1.5 * sum(costs[:70])
