@@ -218,6 +218,8 @@ class Dispatcher:
         group = f"{self._device_of(task)} {measurements[0].clock}"
         drift = self._drift.note(task.worker.id, group, references)
         if drift is not None:
+            why = f"its reference kernel takes {drift:.2f} times as long as its peers' does"
+            self.fleet.remark(task.worker.id, why)
             self._backlog.rest(task.worker.id, now + DRIFT_SECONDS)
             if not task.attempt.moved:
                 self._backlog.put_back(task.number)
@@ -239,6 +241,7 @@ class Dispatcher:
             return []
         if event["do"] == "start" or event["died"]:
             return self._dismiss(event["worker"], why, now)
+        self.fleet.remark(event["worker"], why)
         self._backlog.rest(event["worker"], now + REST_SECONDS)
         return self._backlog.refused(event["task"], why, now)
 

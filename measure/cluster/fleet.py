@@ -126,10 +126,16 @@ class Fleet:
         return member
 
     def credit(self, id: str, count: int) -> None:
-        """A worker has done so many candidates."""
+        """A worker has done so many candidates: whatever was wrong with it is over."""
         member = self.member(id)
         if member is not None:
-            member.done += count
+            member.done, member.why = member.done + count, ""
+
+    def remark(self, id: str, why: str) -> None:
+        """A worker lives, but this is wrong with it."""
+        member = self.member(id)
+        if member is not None:
+            member.why = why
 
     def fail(self, id: str, why: str, now: float) -> None:
         """A node could not be asked, or a worker died or did not begin."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from costmodel.interfaces import Example
 from costmodel.model import XGBoostModel
-from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
@@ -23,26 +22,10 @@ from spaces.space import Population, Space
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template
 from spaces.workload import Workload
+from tests.measure.cluster.simulated import TARGET as MACHINE
 
-LANES, REGISTERS, NEAR, MIDDLE = 16, 32, 32 << 10, 1 << 20
-
-MACHINE = CpuTarget(
-    model="made up",
-    architecture="x86_64",
-    isa="avx512",
-    vector_bytes=4 * LANES,
-    vector_registers=REGISTERS,
-    fma=True,
-    bf16_dot=False,
-    cores=2,
-    threads=1,
-    l1_bytes=NEAR,
-    l2_bytes=MIDDLE,
-    l3_bytes=32 << 20,
-    compiler="gcc",
-    compiler_version="0.0",
-    flags=("-O2",),
-)
+LANES, REGISTERS = MACHINE.vector_bytes // 4, MACHINE.vector_registers
+NEAR, MIDDLE = MACHINE.l1_bytes, MACHINE.l2_bytes
 
 
 class Hills(Template):

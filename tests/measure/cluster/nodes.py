@@ -14,8 +14,11 @@ OPTIONS = {"node_ip_address": "127.0.0.1", "include_dashboard": False}
 
 
 @contextmanager
-def cluster(nodes: int = 1, cpus: int = 2, token: bool = True) -> Iterator[Any]:
-    """A cluster of ``nodes`` that lend ``cpus`` each, the head too; it may ask for a ``token``."""
+def cluster(nodes: int = 1, cpus: int = 2, token: bool = True, **options: Any) -> Iterator[Any]:
+    """A cluster of ``nodes`` that lend ``cpus`` each, the head too; it may ask for a ``token``.
+
+    ``options`` are more of those with which the head is started.
+    """
     before = dict(os.environ)
     os.environ |= {
         "RAY_AUTH_MODE": "token" if token else "disabled",
@@ -27,7 +30,7 @@ def cluster(nodes: int = 1, cpus: int = 2, token: bool = True) -> Iterator[Any]:
 
     Config.initialize("")
     AuthenticationTokenLoader.instance().reset_cache()
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus, **OPTIONS})
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus, **OPTIONS, **options})
     try:
         for _ in range(nodes - 1):
             made.add_node(num_cpus=cpus, **OPTIONS)
@@ -36,3 +39,10 @@ def cluster(nodes: int = 1, cpus: int = 2, token: bool = True) -> Iterator[Any]:
         made.shutdown()
         os.environ.clear()
         os.environ.update(before)
+
+
+def members_on(executor: Any, node: Any) -> list[Any]:
+    """The workers that a driver has, or wants, on a node of :func:`cluster`."""
+    with executor._outcomes.changed:
+        members = list(executor._dispatcher.fleet.members())
+    return [member for member in members if member.plan.node == node.node_id]
