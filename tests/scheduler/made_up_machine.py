@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from types import ModuleType
 
 from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 from spaces.schedule import Schedule
 from tests.scheduler.landscape import hills_latency
+
+
+class Clock:
+    """Stands for :mod:`time` where time passes only while somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += max(seconds, 1e-3)
 
 
 class MadeUpMachine:
@@ -15,19 +29,24 @@ class MadeUpMachine:
     they came.
 
     Long unpacked panels crash. Candidates named in ``lucky`` look ten times faster in the
-    search than they are. ``pause`` is what each candidate takes, in seconds.
+    search than they are. ``pause`` is what each candidate takes, in seconds of ``clock``.
     """
 
     batch = 16
     together = 5
 
-    def __init__(self, pause: float = 0.0, lucky: Sequence[Schedule] = ()) -> None:
+    def __init__(
+        self,
+        pause: float = 0.0,
+        lucky: Sequence[Schedule] = (),
+        clock: Clock | ModuleType | None = None,
+    ) -> None:
         self.submitted: list[tuple[list[Schedule], bool]] = []
         self.jobs: list[Job] = []  # of the batches
         self.best: float | None = None  # that the last batch came with
         self.most_pending = 0
         self._lucky = frozenset(lucky)
-        self._pause = pause
+        self._pause, self._clock = pause, clock or Clock()
         self._queue: list[Candidate] = []
 
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
@@ -42,7 +61,7 @@ class MadeUpMachine:
         done = done[: self.together]
         taken = set(map(id, done))
         self._queue = [candidate for candidate in self._queue if id(candidate) not in taken]
-        time.sleep(self._pause * len(done))
+        self._clock.sleep(self._pause * len(done))
         return [Result(candidate, self._measure(candidate)) for candidate in done]
 
     def pending(self, job: Job | None = None) -> int:

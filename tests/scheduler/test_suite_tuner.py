@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -17,10 +16,9 @@ from costmodel.interfaces import Example
 from measure.database import Database
 from measure.executor import LocalExecutor
 from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
-from scheduler import suite_tuner
 from scheduler.allocation import Allocation, by_gradient, in_turn
 from scheduler.objective import Objective
-from scheduler.progress import Ledger, Stop
+from scheduler.progress import Stop
 from scheduler.random_search import RandomSearch
 from scheduler.search import Search
 from scheduler.shared_model import SharedModel
@@ -34,7 +32,7 @@ from spaces.space import Space
 from spaces.workload import Workload
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
 from tests.scheduler.landscape import MACHINE, hills, hills_latency, knolls
-from tests.scheduler.made_up_machine import MadeUpMachine
+from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 
 SPACES = [hills(size) for size in (256, 320, 384, 448, 512, 576)]
 HEAVY = (0, 3)  # what most of the time goes to
@@ -45,8 +43,10 @@ class Six(MadeUpMachine):
 
     together = 16
 
-    def __init__(self, fails: tuple[int, ...] = (), pause: float = 0.0) -> None:
-        super().__init__(pause)
+    def __init__(
+        self, fails: tuple[int, ...] = (), pause: float = 0.0, clock: Clock | None = None
+    ) -> None:
+        super().__init__(pause, clock=clock)
         self._fails = {SPACES[place].workload for place in fails}
 
     def _measure(self, candidate: Candidate) -> Measurement:
@@ -73,6 +73,14 @@ def suite(weights: tuple[float, ...] = (20.0, 1.0, 1.0, 20.0, 1.0, 1.0)) -> Suit
 def database(tmp_path: Path) -> Iterator[Database]:
     with Database(tmp_path / "tuning.db") as opened:
         yield opened
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time by which the tuner goes."""
+    made = Clock()
+    monkeypatch.setattr("scheduler.progress.time", made)
+    return made
 
 
 def tuned(
@@ -283,10 +291,9 @@ def test_exhausted_spaces_end_the_run(database: Database) -> None:
     assert result.tasks[1].stopped is Stop.TRIALS
 
 
-def test_time_is_kept_with_all_comparisons_done(database: Database) -> None:
-    start = time.monotonic()
-    result = tuned(database, Six(pause=0.004), trials=100_000, seconds=8)
-    assert time.monotonic() - start < 10
+def test_time_is_kept_with_all_comparisons_done(database: Database, clock: Clock) -> None:
+    result = tuned(database, Six(pause=0.04, clock=clock), trials=100_000, seconds=16)
+    assert clock.now < 18
     assert result.stopped is Stop.SECONDS
     for task in result.tasks:
         assert task.best is not None
@@ -294,39 +301,27 @@ def test_time_is_kept_with_all_comparisons_done(database: Database) -> None:
 
 
 def test_where_time_is_short_each_gets_a_kernel_before_any_are_compared(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    database: Database, clock: Clock
 ) -> None:
-    """On a clock of its own: what each candidate takes is three times what is expected."""
+    """What each candidate takes is three times what is expected."""
 
     class Slow(Six):
         together = 1
-        now = 0.0
 
-        def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
-            Slow.now += 0.19
-            return super().results(timeout, *jobs)
-
-    class Clock(Ledger):
-        @property
-        def elapsed(self) -> float:
-            return Slow.now
-
-    monkeypatch.setattr(suite_tuner, "Ledger", Clock)
-    result = tuned(database, Slow(), trials=100_000, seconds=6)
+    result = tuned(database, Slow(pause=0.19, clock=clock), trials=100_000, seconds=6)
     assert result.stopped is Stop.SECONDS
     assert result.value is not None
     assert result.seconds <= 6 + 2
 
 
-def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database) -> None:
+def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database, clock: Clock) -> None:
     class Hanging(Six):
         def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:
-            time.sleep(timeout or 0.0)
+            clock.sleep(timeout or 0.0)
             return []
 
-    start = time.monotonic()
     result = tuned(database, Hanging(), seconds=1)
-    assert time.monotonic() - start < 3
+    assert clock.now < 3
     assert result.stopped is Stop.SECONDS
     assert result.value is None
 
