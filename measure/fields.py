@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from spaces.errors import InputError
@@ -88,15 +88,31 @@ class Fields:
     def description(self, name: str) -> dict[str, Any]:
         """A JSON object whose texts can be printed and whose numbers are of 64 bits."""
         value = self.mapping(name)
-        for part in _parts(value):
-            if not (is_plain(part) if isinstance(part, str) else _fits(part)):
-                self._refuse(name, part, "printable text and numbers of 64 bits in it")
+        self._check_parts(name, value)
         return value
 
     def finish(self) -> None:
         """Refuse fields that nobody took."""
         for name in self._left:
             raise InputError(f"field {name!r} is unknown")
+
+    def _check_parts(self, name: str, value: object) -> None:
+        """Refuse what is not as in :meth:`description`, at whatever depth of a JSON value."""
+        if isinstance(value, str):
+            fits = is_plain(value)
+        elif isinstance(value, Mapping):
+            fits = True
+            for key, inner in value.items():
+                self._check_parts(name, key)
+                self._check_parts(name, inner)
+        elif isinstance(value, Sequence):
+            fits = True
+            for inner in value:
+                self._check_parts(name, inner)
+        else:
+            fits = _fits(value)
+        if not fits:
+            self._refuse(name, value, "printable text and numbers of 64 bits in it")
 
     def _refuse(self, name: str, value: object, allowed: str) -> Any:
         raise InputError(f"{name}={value!r:.80} is not allowed; allowed: {allowed}")
@@ -119,16 +135,3 @@ def _fits(value: object) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
     return not isinstance(value, int) or abs(value) <= LARGEST
-
-
-def _parts(value: object) -> Iterator[object]:
-    """All keys and values inside a JSON value that are no lists or objects themselves."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            yield name
-            yield from _parts(inner)
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _parts(inner)
-    else:
-        yield value

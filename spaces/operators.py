@@ -126,10 +126,12 @@ def _workload(operator: str, parameters: Mapping[str, Any]) -> Workload:
     if operator not in OPERATORS:
         raise InputError(f"unknown operator {shown(operator)}; known: {', '.join(OPERATORS)}")
     integers, texts = _INTEGERS[operator], _TEXTS[operator]
-    unknown = [name for name in parameters if name not in (*integers, *texts)]
+    allowed = (*integers, *texts)
+    unknown = [name for name in parameters if name not in allowed]
     if unknown:
-        allowed = ", ".join((*integers, *texts))
-        raise InputError(f"{operator} has no parameter {shown(unknown[0])}; allowed: {allowed}")
+        raise InputError(
+            f"{operator} has no parameter {shown(unknown[0])}; allowed: {', '.join(allowed)}"
+        )
     missing = [name for name in integers if name not in parameters]
     if missing:
         raise InputError(f"{operator} needs {', '.join(integers)}; missing: {', '.join(missing)}")

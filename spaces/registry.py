@@ -12,10 +12,10 @@ from spaces.workload import Workload
 def templates_for(target: Target) -> tuple[type[Template], ...]:
     """All templates there are for a kind of target."""
     if target.kind == "cpu":
-        from spaces.cpu import TEMPLATES
+        from spaces.cpu.templates import TEMPLATES
 
         return TEMPLATES
-    from spaces.cuda import TEMPLATES as CUDA_TEMPLATES
+    from spaces.cuda.templates import TEMPLATES as CUDA_TEMPLATES
 
     return CUDA_TEMPLATES
 

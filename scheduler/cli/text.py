@@ -21,6 +21,8 @@ def plain(text: str) -> str:
     Whatever a database, a log or a tool said passes through here on its way to a terminal, where
     a control character could change the window's title, its colours or what stands above.
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else _escape(c) for c in text)
 
 

@@ -1,7 +1,1 @@
 """CPU kernels in C: the target, its compiler, and the templates."""
-
-from spaces.cpu.contraction import Contraction
-from spaces.cpu.thin import ThinDots, ThinStream
-from spaces.template import Template
-
-TEMPLATES: tuple[type[Template], ...] = (Contraction, ThinStream, ThinDots)

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import tilewright
+from measure.database import Database
+from tests.contracts.database import attempt, measured
 
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))
@@ -49,6 +51,29 @@ def test_importing_it_loads_no_heavy_library(tmp_path):
     heavy = "{'torch', 'ray', 'cuda', 'xgboost', 'sqlalchemy', 'alembic'}"
     done = python("-c", f"import sys, tilewright; print({heavy} & set(sys.modules))", cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+def test_what_is_imported_is_loaded_when_it_is_asked_for(tmp_path):
+    templates = "('spaces.cpu.contraction', 'spaces.cuda.simt')"
+    program = (
+        "import sys, tilewright; print([t in sys.modules for t in {0}]); "
+        "from tilewright import *; query('matmul m=8 n=8 k=8'); print(tilewright.best.__module__, "
+        "sorted(set(tilewright.__all__) - set(dir(tilewright))), [t in sys.modules for t in {0}])"
+    )
+    done = python("-c", program.format(templates), cwd=tmp_path)
+    assert done.stdout == "[False, False]\nscheduler.best [] [True, False]\n", done.stderr
+
+
+def test_listing_what_is_known_loads_only_what_that_takes(tmp_path):
+    with Database(tmp_path / "tuning.db") as database:
+        database.record(attempt(measured(1, 1.0)))
+    program = (
+        "import sys; from scheduler.cli.app import run; code = run(['list']); print([name for name "
+        "in ('alembic', 'rich', 'scipy', 'xgboost', 'psycopg', 'spaces.cpu.contraction', "
+        "'spaces.cuda.simt', 'measure.executor') if name in sys.modules]); sys.exit(code)"
+    )
+    done = python("-c", program, cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr
 
 
 def test_modules_of_the_user_do_not_hide_ours(clash):

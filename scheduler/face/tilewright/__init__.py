@@ -38,22 +38,22 @@ def _import_packages() -> None:
 
 _import_packages()
 
-from scheduler.best import best  # noqa: E402
-from scheduler.progress import Progress, Stop, TuningResult  # noqa: E402
-from scheduler.query import Answer, Provenance, query  # noqa: E402
-from scheduler.suite import Suite  # noqa: E402
-from scheduler.suite_progress import SuiteProgress, SuiteResult  # noqa: E402
-from scheduler.suite_tuner import tune_suite  # noqa: E402
-from scheduler.tuner import tune  # noqa: E402
-from spaces.errors import InputError  # noqa: E402
-from spaces.operators import workload  # noqa: E402
-from spaces.schedule import Schedule  # noqa: E402
-from spaces.target import Target, detect_target  # noqa: E402
 from spaces.version import VERSION  # noqa: E402
-from spaces.workload import Workload  # noqa: E402
 
 if TYPE_CHECKING:
     from measure.database import Database
+    from scheduler.best import best
+    from scheduler.progress import Progress, Stop, TuningResult
+    from scheduler.query import Answer, Provenance, query
+    from scheduler.suite import Suite
+    from scheduler.suite_progress import SuiteProgress, SuiteResult
+    from scheduler.suite_tuner import tune_suite
+    from scheduler.tuner import tune
+    from spaces.errors import InputError
+    from spaces.operators import workload
+    from spaces.schedule import Schedule
+    from spaces.target import Target, detect_target
+    from spaces.workload import Workload
 
 __all__ = [
     "Answer",
@@ -78,14 +78,38 @@ __all__ = [
     "workload",
 ]
 
-
 __version__ = VERSION
+
+_HOMES = {
+    "Answer": "scheduler.query",
+    "Database": "measure.database",
+    "InputError": "spaces.errors",
+    "Progress": "scheduler.progress",
+    "Provenance": "scheduler.query",
+    "Schedule": "spaces.schedule",
+    "Stop": "scheduler.progress",
+    "Suite": "scheduler.suite",
+    "SuiteProgress": "scheduler.suite_progress",
+    "SuiteResult": "scheduler.suite_progress",
+    "Target": "spaces.target",
+    "TuningResult": "scheduler.progress",
+    "Workload": "spaces.workload",
+    "best": "scheduler.best",
+    "detect_target": "spaces.target",
+    "query": "scheduler.query",
+    "tune": "scheduler.tuner",
+    "tune_suite": "scheduler.suite_tuner",
+    "workload": "spaces.operators",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """``Database``, which takes a while to import, when it is asked for."""
-    if name == "Database":
-        from measure.database import Database
+    """What ``__all__`` names, from the module it lives in: loaded when it is asked for first."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return found
 
-        return Database
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
