@@ -25,22 +25,29 @@ def fork_apart(action: Callable[[], int]) -> int:
 
 def _outermost(action: Callable[[], int]) -> int:
     os.setsid()
+    if _libc.unshare(NEW_MOUNTS | NEW_NUMBERS):  # only a system's root may, by itself
+        _become_root()
+    _libc.prctl(END_WITH_PARENT, signal.SIGKILL)
+    return _code_of(_fork(lambda: _first(action)))
+
+
+def _become_root() -> None:
+    """Root of a namespace of users, which knows no other user: none can be given a file there."""
     user, group = os.getuid(), os.getgid()
     if _libc.unshare(NEW_MOUNTS | NEW_USER | NEW_NUMBERS):
         raise OSError(ctypes.get_errno(), "no namespaces for users")
-    _libc.prctl(END_WITH_PARENT, signal.SIGKILL)
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"0 {user} 1"),
         ("gid_map", f"0 {group} 1"),
     ):
         Path("/proc/self", name).write_text(text)
-    return _code_of(_fork(lambda: _first(action)))
 
 
 def _first(action: Callable[[], int]) -> int:
     """What the first process of a system does: it takes leave of orphans."""
     _libc.prctl(END_WITH_PARENT, signal.SIGKILL)
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
     subprocess.run(["mount", "-t", "proc", "proc", "/proc"], check=True)
     return _code_of(_fork(action))
 

@@ -57,6 +57,7 @@ def copied(root: Path, cache: Path) -> Iterator[Path]:
         check=True,
     )
     with tempfile.TemporaryDirectory(prefix="mutant-", ignore_cleanup_errors=True) as name:
+        os.chmod(name, 0o711)  # servers of tests run as users without rights
         copy = Path(name, "tree")
         for line in listed.stdout.decode().split("\0"):
             if line and (root / line).is_file():

@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 
 from measure.executor import LocalExecutor
-from measure.measurement import Measurement, Status
+from measure.interfaces import Built
+from measure.measurement import Candidate, Measurement, Status
 from spaces.errors import InputError
 from tests.contracts.executor import ExecutorContract, collect, submit
 from tests.measure.cpu import c_kernels
@@ -88,6 +89,36 @@ def test_what_runs_cannot_be_cancelled():
     assert result.ok
     assert executor.pending(job) == 0
     executor.close()
+
+
+class WaitingBuilder:
+    """A builder that is at work until it is closed, and knows what it was asked to build."""
+
+    batch = 16
+
+    def __init__(self) -> None:
+        self.began, self.closed = threading.Event(), threading.Event()
+        self.asked: list[Candidate] = []
+
+    def build(self, candidates):
+        self.asked += candidates
+        self.began.set()
+        self.closed.wait()
+        return [Built(candidate) for candidate in candidates]
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_nothing_more_is_built_once_it_is_closed():
+    builder = WaitingBuilder()
+    executor = LocalExecutor(target(), builder=builder, runner=WaitingRunner())
+    first, second = good("a"), good("b")
+    submit(executor, first)
+    builder.began.wait()
+    submit(executor, second)
+    executor.close()
+    assert builder.asked == [first]
 
 
 def test_a_job_for_another_target_is_refused():

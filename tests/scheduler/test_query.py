@@ -108,6 +108,15 @@ def test_a_measurement_of_another_version_is_only_transferred(database):
     assert (answer.provenance, answer.schedule) == (Provenance.TRANSFERRED, some_schedule(64))
 
 
+def test_what_an_older_version_measured_and_no_space_has_is_passed_over(database):
+    space, other = space_for(square(64), TARGET), space_for(square(128), TARGET)
+    rows = other.sample(np.random.default_rng(0), 512)
+    foreign = next(s for s in map(other.schedule, rows) if s not in space)
+    put(database, 64, foreign, 1e-9, version="contraction.0")
+    answer = query(square(64), TARGET, database)
+    assert (answer.provenance, answer.record) == (Provenance.PREDICTED, None)
+
+
 def test_only_records_of_the_template_whose_version_rose_are_demoted(database, monkeypatch):
     work, target = square(512, dtype="float16"), cuda_target("sm_80")
     space = space_for(work, target)

@@ -113,6 +113,53 @@ def test_what_is_chosen_comes_with_the_prediction_that_chose_it() -> None:
     assert [p.spread for p in asked] == spread.tolist()
 
 
+class Certain(Guess):
+    """A model that learns nothing, says the same of all, and is 0.6 unsure of it."""
+
+    def predict(self, space: Space, population: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.full(len(population), 2.0), np.full(len(population), 0.6)
+
+
+def test_prior_and_model_are_mixed_by_how_much_was_measured() -> None:
+    """As many outcomes as ``caution``: half of each."""
+    space = hills()
+    search = EvolutionarySearch(space, Certain(), Guess(), 0, Evolution(caution=16.0))
+    search.tell([(schedule, outcome(schedule)) for schedule in ask(search, 16)])
+    asked = [p for p in search.ask(16) if p.origin != "random"]
+    prior, spread = Guess().predict(space, space.rows([p.schedule for p in asked]))
+    assert [p.mean for p in asked] == pytest.approx((prior + 2.0) / 2)
+    assert [p.spread for p in asked] == pytest.approx((spread + 0.6) / 2)
+
+
+class Divided(Guess):
+    """A seventh of the score's unit lies between register tiles of eight rows and all others."""
+
+    def predict(self, space: Space, population: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        score = (space.decision_columns(population)["hills.rows"] == 8) / 7
+        return score, np.zeros(len(population))
+
+
+def test_a_gain_weighs_more_than_likeness_once_there_are_results() -> None:
+    space = hills()
+    search = EvolutionarySearch(space, Divided(), Divided(), 0)
+    search.tell([(schedule, 1e-3 / (1 + (schedule["rows"] == 8))) for schedule in ask(search, 16)])
+    asked = [p for p in search.ask(16) if p.origin != "random"]
+    assert {p.schedule["rows"] for p in asked} == {8}
+
+
+def test_a_child_differs_from_its_parents_in_few_decisions() -> None:
+    """All children are of one row with itself."""
+    space = hills()
+    [row] = space.sample(np.random.default_rng(0), 1)
+    starter = space.schedule(row)
+    single = Evolution(immigrants=1, parents=1, children=256, generations=1, random=0.0)
+    search = EvolutionarySearch(space, trees(space), Certain(), 0, single, starters=[starter])
+    children = [p.schedule for p in search.ask(256) if p.origin == "child"]
+    changed = [sum(c[name] != value for name, value in starter.values.items()) for c in children]
+    assert len(children) > 32
+    assert 1.0 <= np.mean(changed) < 3.0
+
+
 def test_a_starter_is_called_one() -> None:
     space = hills()
     rows = space.sample(np.random.default_rng(0), 5000)

@@ -16,6 +16,7 @@ from scheduler.evolutionary import EvolutionarySearch
 from scheduler.progress import Progress, Stop, TuningResult
 from scheduler.random_search import RandomSearch
 from scheduler.search import Search
+from scheduler.task import LOST_IN_A_ROW
 from scheduler.tuner import Tuner
 from spaces.errors import InputError
 from spaces.schedule import Schedule
@@ -395,3 +396,10 @@ def test_a_machine_that_only_fails_ends_the_run_soon(database: Database) -> None
     assert result.best is not None
     assert len(machine.searched) <= 32 + 3 * 16
     assert not any(final for _, final in machine.submitted)
+
+
+def test_it_ends_at_the_sixteenth_loss_in_a_row(database: Database) -> None:
+    machine = Losing(range(10_000))
+    machine.together = 1
+    result = tuner(hills(), database, machine).run(trials=10_000, seconds=60)
+    assert (result.stopped, result.lost) == (Stop.MACHINE, LOST_IN_A_ROW)

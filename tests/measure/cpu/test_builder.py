@@ -59,6 +59,15 @@ def test_a_compile_that_takes_too_long_is_stopped_and_costs_one_record():
     builder.close()
 
 
+def test_a_unit_may_take_longer_the_more_kernels_it_has():
+    """The limit grows as the root of their number."""
+    builder = CBuilder(target(), jobs=1, unit_size=64, time_limit=7.5)
+    built = builder.build([good(f"g{i}") for i in range(64)])
+    assert len({b.binary for b in built}) == 1
+    assert [b.error_kind for b in built] == [None] * 64
+    builder.close()
+
+
 def test_messages_name_the_fault_and_no_temporary_folder():
     builder = CBuilder(target())
     [built] = builder.build([broken()])
