@@ -132,6 +132,7 @@ AREAS = (
             "tests/measure/test_retrying.py",
             "tests/measure/host/test_*.py",
             "tests/measure/test_executor.py",
+            "tests/measure/cpu/test_rounds.py",
             "tests/measure/cpu/test_compilation.py",
             "tests/measure/cpu/test_b*.py",
             "tests/measure/cpu/test_runner.py",
@@ -199,7 +200,11 @@ AREAS = (
             "scheduler/cpu_function.py",
             "scheduler/machine.py",
         ),
-        ("tests/scheduler/test_query.py", "tests/scheduler/test_best*.py"),
+        (
+            "tests/scheduler/test_query.py",
+            "tests/scheduler/test_arrays.py",
+            "tests/scheduler/test_best*.py",
+        ),
         15,
     ),
     Area(

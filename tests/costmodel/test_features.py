@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from costmodel.features import feature_matrix, features, target_features, workload_features
+from costmodel.features import (
+    LONGEST_NAME,
+    feature_matrix,
+    features,
+    is_feature,
+    target_features,
+    workload_features,
+)
 from spaces.space import Space
 from spaces.workload import Axis, Operand, Workload
 from tests.costmodel.toys import TileTemplate, points, product, target, toy_space
@@ -101,3 +108,9 @@ def test_differences_of_workload_and_target_show():
     assert workload_features(product(dtype="bfloat16")) != workload_features(product())
     assert workload_features(product(a="col")) != workload_features(product())
     assert target_features(target(threads=2)) != target_features(target())
+
+
+def test_names_of_features_are_dotted_words_of_some_length():
+    longest = "axis." + "n" * (LONGEST_NAME - 5)
+    assert is_feature(longest)
+    assert not any(map(is_feature, (longest + "n", "axis", "axis.", "axis.n;", "roofline.magic")))

@@ -107,6 +107,14 @@ def test_a_gpu_has_tensor_peaks_for_narrow_types_only():
     assert peaks_for(product(), gpu).main_bandwidth == gpu.bandwidth
 
 
+def test_each_visit_of_a_tile_costs_a_gpu_some_hundred_cycles_of_a_multiprocessor():
+    gpu = cuda_target("sm_90a")
+    cycles = gpu.clock * gpu.multiprocessors / peaks_for(product(), gpu).visits
+    assert 100 <= cycles <= 10_000
+    visits = 1e5 * gpu.multiprocessors
+    assert seconds(machine=gpu, tile_visits=visits) > 1e5 * cycles / gpu.clock
+
+
 def test_calibration_brings_estimates_to_measured_seconds():
     space = toy_space(product(), target())
     known = examples(space, points(space, 200))

@@ -23,6 +23,10 @@ def test_it_ends_as_the_command_does(script, code):
     assert subprocess.run(kept(["sh", "-c", script])).returncode == code
 
 
+def test_a_command_that_does_not_exist_ends_as_in_a_shell():
+    assert subprocess.run(kept(["no such command"])).returncode == 127
+
+
 def test_what_the_command_leaves_behind_ends_with_it():
     script = "setsid sleep 4001 & setsid sh -c 'sleep 4001; true' & sleep 0.3"
     subprocess.run(kept(["sh", "-c", script]))

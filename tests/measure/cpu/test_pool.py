@@ -5,9 +5,11 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from measure.cpu import pool
 from measure.cpu.pool import load_pool
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int)
@@ -189,3 +191,33 @@ def test_idle_threads_use_no_time():
     threading.Event().wait(0.3)
     after = os.times()
     assert after.user + after.system - before.user - before.system < 0.1
+
+
+SHORT_OF_MEMORY = """
+#include <stdlib.h>
+
+static int left;
+
+static void *request(size_t bytes) { return left-- ? calloc(1, bytes) : NULL; }
+
+#define malloc(bytes) request(bytes)
+#define calloc(count, bytes) request((count) * (bytes))
+#include "pool.c"
+
+tw_runtime *create_after(int granted) {
+  left = granted;
+  return tw_runtime_create(2, NULL);
+}
+"""
+
+
+def test_a_pool_is_whole_or_none_where_memory_is_refused_once(tmp_path):
+    source, library = tmp_path / "short.c", tmp_path / "short.so"
+    source.write_text(SHORT_OF_MEMORY)
+    folder = Path(pool.__file__).parent
+    flags = ["-D_GNU_SOURCE", "-pthread", f"-I{folder}"]
+    command = ["gcc", "-shared", "-fPIC", *flags, "-o", library, source]
+    subprocess.run(command, check=True)
+    create = ctypes.CDLL(str(library)).create_after
+    create.restype = ctypes.c_void_p
+    assert [bool(create(granted)) for granted in range(5)] == [False] * 4 + [True]
