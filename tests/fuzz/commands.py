@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import io
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 
 import numpy as np
@@ -27,12 +28,17 @@ WORDS = ("matmul", *(f"{name}={extent}" for name, extent in SHAPE.items()))
 
 
 def command(*arguments: str) -> int:
-    """The exit code of a command, which keeps to one line for what is wrong, without a control
-    character and without a traceback."""
+    """The exit code of a command, whose words are checked."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = run(arguments)
-    printed, remarks = out.getvalue(), err.getvalue()
+    check_streams(arguments, code, out.getvalue(), err.getvalue())
+    return code
+
+
+def check_streams(arguments: Sequence[str], code: int, printed: str, remarks: str) -> None:
+    """A command keeps to one line for what is wrong, without a control character and without a
+    traceback."""
     about = f"{arguments!r:.500} gave {code}, printed {printed!r:.300}, remarked {remarks!r:.600}"
     assert code in (0, 1, 2), about
     assert all(c.isprintable() or c in "\n\t" for c in printed + remarks), about
@@ -40,7 +46,6 @@ def command(*arguments: str) -> int:
     assert all(len(line) < 2000 for line in remarks.splitlines()), about
     if code == 2:
         assert remarks.count("\n") >= 1, about
-    return code
 
 
 def rightly(database: str, shape: Workload | None = None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.children import harms
+from tests.fuzz.children import LIMIT, harms
 from tests.fuzz.commands import WORDS, command
 
 
@@ -57,12 +57,13 @@ def place(ground, tmp_path, monkeypatch):
 
 @pytest.fixture
 def survive(place):
-    """Runs ``count`` actions made by number, and fails with what is to be said against them."""
+    """Runs ``count`` actions made by number, each at most ``limit`` seconds, and fails with what is
+    to be said against them."""
 
-    def run(make_action, count: int) -> None:
+    def run(make_action, count: int, limit: float = LIMIT) -> None:
         said = place / "said"
         said.mkdir()
-        found = harms([make_action(number) for number in range(count)], said)
+        found = harms([make_action(number) for number in range(count)], said, limit)
         shutil.rmtree(said)
         kinds = {text.strip().rpartition("\n")[2]: text for text in reversed(found)}
         one_of_each = "\n".join(kinds.values())

@@ -1,4 +1,5 @@
-"""Command lines of words that fit, nearly fit or were never meant to."""
+"""Command lines of words that fit, nearly fit or were never meant to. What asks a Ray cluster is
+not among them."""
 
 from __future__ import annotations
 
@@ -6,13 +7,19 @@ import os
 import random
 import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.fuzz.commands import WORDS, command
+from tests.fuzz.children import tell
+from tests.fuzz.commands import WORDS, check_streams, command, rightly
 
 ALL = pytest.param(2000, marks=[pytest.mark.slow, pytest.mark.timeout(7200)], id="all")
+TOGETHER = 20  # lines in one process, so that little of its time goes into starting it
+SAMPLE = pytest.param(range(0, 2000, 20), marks=[pytest.mark.slow, pytest.mark.timeout(3600)])
+LIMIT = 1200.0  # seconds of one process, on a machine that is busy with other things
 
 VALUES = (
     *("", " ", "0", "1", "2", "-1", "+3", "07", "1_0", "3.5", "1e3", "nan", "inf", "-inf", "1e400"),
@@ -26,55 +33,58 @@ PATHS = (
     *("notes.txt/x", "null", "full", "zero", "pipe", "none/x", "\udcff", "x" * 300, "readonly.db"),
     *("sqlite:///t.db", "sqlite:///a%00b", "sqlite://", "mysql://h/x", "://", "postgresql://"),
     *("sqlite:///:memory:", "file:t.db?mode=rwc", "http://x", "sqlite+x:///t.db", "a\nb"),
+    *("suite.toml", "bert-base"),
 )
 NAMES = (
-    "m",
-    "n",
-    "k",
-    "dtype",
-    "out",
-    "a",
-    "b",
-    "c",
-    "epilogue",
-    "accumulator",
-    "",
-    "q",
+    *("m", "n", "k", "dtype", "out", "a", "b", "c", "epilogue", "accumulator", "", "q"),
     "operator",
 )
 OPTIONS = {
-    "tune": ("--target", "--threads", "--trials", "--seconds", "--patience", "--db", "--seed"),
-    "query": ("--target", "--threads", "--db", "--source", "--format"),
+    "tune": (
+        *("--target", "--threads", "--trials", "--seconds", "--patience", "--db", "--seed"),
+        *("--suite", "--objective", "--model", "--format", "-v", "--executor", "--address"),
+    ),
+    "resume": ("--db", "--model", "--format", "-v"),
+    "query": ("--target", "--threads", "--db", "--source", "--model", "--format"),
     "verify": ("--target", "--threads", "--schedules", "--seed", "--format"),
     "train": ("--db", "--out"),
     "evaluate": ("--db",),
     "export": ("--db",),
     "import": ("--db",),
-    "list": ("--db",),
+    "list": ("--db", "--sessions"),
+    "db stats": ("--db",),
+    "db vacuum": ("--db",),
+    "db merge": ("--into",),
     "doctor": ("--threads",),
     "bundle": ("--limit-mib", "--python", "--machine", "--wheel"),
 }
 TARGETS = (
-    "cpu",
-    "cuda",
-    "cuda:sm_80",
-    "cuda:sm_90a",
-    "cuda:sm_12",
-    "cuda:",
-    "cpu:0",
-    "tpu",
-    "",
-    "CPU",
+    *("cpu", "cuda", "cuda:sm_80", "cuda:sm_90a", "cuda:sm_12", "cuda:", "cpu:0", "tpu"),
+    *("", "CPU"),
 )
+SUITE = """
+title = "two products"
+
+[[workloads]]
+name = "first"
+operator = "matmul"
+parameters = { m = 24, n = 20, k = 16 }
+
+[[workloads]]
+name = "second"
+operator = "matmul"
+parameters = { m = 16, n = 20, k = 24 }
+weight = 2
+"""
 
 
 def words(rng: random.Random) -> list[str]:
     """A command line. It may do some work, but not for long."""
     name = rng.choice([*OPTIONS, "query", "query", "import", "evaluate", rng.choice(VALUES)])
-    said = [name]
+    said = name.split() or [name]
     if name in ("tune", "query", "verify"):
         said += _request(rng)
-    elif name in ("evaluate", "export", "import", "bundle"):
+    elif name in ("evaluate", "export", "import", "bundle", "resume", "db merge"):
         said += [rng.choice(PATHS) for _ in range(rng.choice([0, 1, 1, 1, 2]))]
     for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
         said += _option(rng, name)
@@ -94,7 +104,7 @@ def _request(rng: random.Random) -> list[str]:
 
 def _option(rng: random.Random, name: str) -> list[str]:
     option = rng.choice([*OPTIONS.get(name, ()), "--help", "--unknown", "-q", "-h", "--version"])
-    if option in ("--db", "--out", "--wheel"):
+    if option in ("--db", "--into", "--model", "--out", "--suite", "--wheel"):
         return [option, rng.choice(PATHS)]
     if option == "--target":
         return [option, rng.choice(TARGETS)]
@@ -115,6 +125,7 @@ def furnish(folder: Path, ground) -> None:
     for file in (ground.database, ground.export, ground.model):
         shutil.copy(file, folder / file.name)
     (folder / "notes.txt").write_text("buy milk\n" * 99)
+    (folder / "suite.toml").write_text(SUITE)
     (folder / "folder").mkdir()
     shutil.copy(ground.database, folder / "readonly.db")
     (folder / "readonly.db").chmod(0o444)
@@ -124,22 +135,47 @@ def furnish(folder: Path, ground) -> None:
             os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, minor))
 
 
-@pytest.mark.parametrize("count", [24, ALL])
+def line(number: int) -> list[str]:
+    """The command line of this number."""
+    return words(random.Random(f"words {number}"))
+
+
+def act_on(number: int, folder: Path, ground) -> None:
+    """Give one command line in a folder of its own. The files of the folder stay of their kind,
+    and if all went well the database there still answers rightly."""
+    said = line(number)
+    tell(f"{number}: {said!r:.500}")
+    folder.mkdir()
+    furnish(folder, ground)
+    kinds = {path.name: stat.S_IFMT(path.stat().st_mode) for path in folder.iterdir()}
+    os.chdir(folder)
+    code = command(*said)
+    for name, kind in kinds.items():
+        assert stat.S_IFMT((folder / name).stat().st_mode) == kind, f"{name} is another"
+    if not code and said[0] in ("tune", "resume", "import", "db"):
+        rightly("t.db")
+    os.chdir(folder.parent)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("count", [40, ALL])
 def test_any_command_line_ends_in_a_result_or_in_one_line(ground, place, survive, count):
-    def act(number):
+    def act(first):
         def run():
-            rng = random.Random(f"words {number}")
-            folder = place / f"{number}"
-            folder.mkdir()
-            furnish(folder, ground)
-            kinds = {path.name: stat.S_IFMT(path.stat().st_mode) for path in folder.iterdir()}
-            os.chdir(folder)
-            command(*words(rng))
-            for name, kind in kinds.items():
-                assert stat.S_IFMT((folder / name).stat().st_mode) == kind, f"{name} is another"
-            os.chdir(place)
-            shutil.rmtree(folder)
+            for number in range(first, min(count, first + TOGETHER)):
+                act_on(number, place / f"{number}", ground)
 
         return run
 
-    survive(act, count)
+    survive(lambda number: act(number * TOGETHER), -(-count // TOGETHER), LIMIT)
+
+
+@pytest.mark.parametrize("numbers", [(0, 700, 1400), SAMPLE])
+def test_a_process_of_its_own_ends_so_too(ground, place, numbers):
+    furnish(place, ground)
+    program = [sys.executable, "-c", "from scheduler.cli import main; main()"]
+    for number in numbers:
+        said = line(number)
+        done = subprocess.run([*program, *said], capture_output=True, timeout=LIMIT)
+        printed, remarks = (text.decode() for text in (done.stdout, done.stderr))
+        check_streams(said, done.returncode, printed, remarks)

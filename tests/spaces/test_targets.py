@@ -10,6 +10,7 @@ from typing import Annotated, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
+from spaces.cpu import machine
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import GENERIC, detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.target import detect_cpu
@@ -174,3 +175,10 @@ def test_the_compiler_is_identified():
 def test_an_unknown_target_says_what_is_allowed():
     with pytest.raises(InputError, match="cuda:sm_90a"):
         detect_target("tpu")
+
+
+@pytest.mark.parametrize("level", [1, 2, 3])
+def test_a_system_that_tells_nothing_of_its_caches_has_common_ones(level, tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "CPU_ROOT", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))  # which has no sysctl
+    assert machine.cache_bytes.__wrapped__(level) == machine.DEFAULT_CACHES[level]

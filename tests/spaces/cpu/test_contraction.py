@@ -243,6 +243,10 @@ def test_packing_and_blocking_show_in_the_quantities():
     assert of(block_depth=1024)["tile_visits"] * 4 == of()["tile_visits"]
     assert of(tile_rows=4)["register_bytes"] > of()["register_bytes"]
     assert of(block_rows=4096)["middle_bytes"] > of(block_rows=256)["middle_bytes"]
+    more = of(block_depth=64)["near_bytes"] - of(block_depth=128)["near_bytes"]
+    assert more == 16 * 2 * 4 * 2048 * 2048  # sixteen times more all sums are read and written
+    assert of()["synchronisations"] == 0
+    assert of(row_workers=2)["synchronisations"] == of(row_workers=4)["synchronisations"] == 1
 
 
 @pytest.mark.parametrize(

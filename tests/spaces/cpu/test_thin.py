@@ -149,3 +149,28 @@ def test_quantities_are_finite_and_complete(b):
     assert (quantities["main_bytes"] >= w.least_bytes).all()
     assert (quantities["imbalance"] >= 0.99).all()
     assert (quantities["register_fraction"] <= 1).all()
+
+
+def quantities_of(dtype: str = "float32", b: str = "col", **changes: int) -> dict[str, float]:
+    """Of some schedule for four rows, with changes."""
+    w = workload("matmul", m=4, n=1000, k=4096, dtype=dtype, b=b)
+    caches = {"l1_bytes": 32 << 10, "l2_bytes": 1 << 20, "l3_bytes": 32 << 20}
+    target = dataclasses.replace(detect_cpu(), threads=1, bf16_dot=True, **caches)
+    template = template_for(w, target)
+    space = Space(w, target, [template])
+    values = space.schedule(space.sample(np.random.default_rng(0), 64)[0]).values | changes
+    columns = {name: np.array([value]) for name, value in values.items()}
+    return {name: float(v[0]) for name, v in template.quantities(columns).items()}
+
+
+def test_what_is_larger_than_a_cache_is_read_again_for_each_tile_of_rows():
+    right = 4 * 1000 * 4096
+    tile = {"tile_rows": 2, "block_depth": 1024}  # 4 KiB of each column
+    assert quantities_of(**tile, tile_columns=4)["near_bytes"] < 1.1 * right
+    assert quantities_of(**tile, tile_columns=12)["near_bytes"] >= 2 * right
+
+
+def test_a_loop_over_pairs_takes_half_the_trips():
+    same = {"b": "row", "block_depth": 256, "unroll": 1}
+    pairs, single = (quantities_of(dtype, **same) for dtype in ("bfloat16", "float32"))
+    assert 2 * pairs["main_loop_trips"] == single["main_loop_trips"]
