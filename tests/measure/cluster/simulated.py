@@ -6,16 +6,21 @@ the worker that runs (or, as ``builder``, builds) it; ``faults`` raises in the w
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import signal
 import time
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 
+from measure.host.directories import cache_directory
 from measure.interfaces import Built
 from measure.measurement import Candidate, ErrorKind, Job, Measurement, Place, Status
 from spaces.cpu.target import CpuTarget
+from spaces.cuda.target import CudaTarget, cuda_target
+from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.schedule import Schedule, Value
@@ -145,3 +150,79 @@ class Quick(Simulated):
     """The same, on which a candidate takes no time."""
 
     seconds = 0.0
+
+
+class Throttled(Simulated):
+    """A host of two caches; on the second one's cores all takes twice as long after a while."""
+
+    well = 64  # candidates
+
+    def domains(self) -> Sequence[tuple[tuple[int, ...], ...]]:
+        """Two cores of each cache."""
+        return (((0,), (1,)), ((2,), (3,)))
+
+    def confine(self, cpus: Sequence[int]) -> None:
+        """Whether this is the second one."""
+        self.tires = 2 in cpus
+
+    def runner(self, target: Target) -> SimulatedRunner:
+        """See above."""
+        return TiringRunner(0.0, self.well) if self.tires else SimulatedRunner(0.0)
+
+
+class TiringRunner(SimulatedRunner):
+    """Takes twice as long after ``well`` candidates."""
+
+    def __init__(self, seconds: float, well: int) -> None:
+        super().__init__(seconds)
+        self._well = well
+
+    def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
+        """One after the other."""
+        tired, self._well = self._well <= 0, self._well - len(built)
+        return [_slowed(m) if tired else m for m in super().run(job, built)]
+
+
+def _slowed(measured: Measurement) -> Measurement:
+    samples, references = measured.samples, measured.reference_samples
+    return replace(
+        measured,
+        score=2 * samples[0],
+        samples=tuple(2 * s for s in samples),
+        reference_samples=tuple(2 * s for s in references),
+    )
+
+
+class Gpus(Simulated):
+    """The outfit of a node with GPUs of the model that its environment names, or none."""
+
+    def device(self, kind: str) -> Target:
+        """The GPU that this process was given."""
+        if kind != "cuda":
+            raise InputError("no CPU here is measured on")
+        assert os.environ["CUDA_VISIBLE_DEVICES"].isdecimal()  # one, and told which
+        return gpu(os.environ["SIMULATED_GPU"])
+
+    def nvrtc(self) -> str:
+        """That of all these GPUs."""
+        return gpu("any").compiler_version
+
+    def runner(self, target: Target) -> SimulatedRunner:
+        """One that has the GPU for itself, or fails."""
+        return GpuRunner(0.005)
+
+
+class GpuRunner(SimulatedRunner):
+    """Fails where somebody else uses its GPU."""
+
+    def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
+        """One after the other."""
+        name = f"{os.environ['SIMULATED_GPU']}-{os.environ['CUDA_VISIBLE_DEVICES']}"
+        with open(cache_directory("gpus") / name, "w") as device:
+            fcntl.flock(device, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return super().run(job, built)
+
+
+def gpu(model: str) -> CudaTarget:
+    """A made-up GPU."""
+    return replace(cuda_target("sm_90a"), model=model, compiler_version="0.0")
