@@ -9,7 +9,7 @@ import os
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -100,6 +100,17 @@ class Results:
         self._known[result["id"]] = result
         self._write()
 
+    def forget_earlier(self, mutants: Sequence[dict[str, Any]]) -> None:
+        """Drop what came of these mutants in earlier texts of their files."""
+        names = {m["id"] for m in mutants}
+        changes = set(map(_change_of, mutants))
+        self._known = {
+            name: result
+            for name, result in self._known.items()
+            if name in names or _change_of(result) not in changes
+        }
+        self._write()
+
     def summary(self) -> str:
         """How many changes of each area were seen, and each survivor without a reason."""
         every = list(self._known.values())
@@ -123,6 +134,11 @@ class Results:
         draft = self._path.with_suffix(".draft")
         draft.write_text(text)
         os.replace(draft, self._path)
+
+
+def _change_of(result: Mapping[str, Any]) -> tuple[str, ...]:
+    """What stays of a mutant where its file changes elsewhere."""
+    return tuple(result[name] for name in ("path", "text", "before", "after"))
 
 
 def _commit() -> str:
@@ -150,6 +166,7 @@ def try_area(
         before = results[result["id"]]
         results.add(result | {"why": before["why"] if before else ""})
         print(f"  {'seen' if result['seen'] else 'UNSEEN'} {_shown(result)}", flush=True)
+    results.forget_earlier(list(map(_described, mutants)))
 
 
 def try_mutant(mutant: Mutant, unchanged: Usual, every: bool) -> dict[str, Any]:
@@ -179,12 +196,16 @@ def _tried(tree: Path, tests: Sequence[str], area: Area, unchanged: Usual) -> Ou
     return run_tests(tree, files, unchanged.limit, [order], area.unsteady)
 
 
+def _described(mutant: Mutant) -> dict[str, Any]:
+    return mutant.described((ROOT / mutant.path).read_bytes())
+
+
 def _is_due(known: dict[str, Any] | None, again: bool) -> bool:
     return known is None or (again and not known["seen"] and not known["why"])
 
 
 def _name(mutant: Mutant) -> str:
-    return mutant.described((ROOT / mutant.path).read_bytes())["id"]
+    return _described(mutant)["id"]
 
 
 def _shown(result: dict[str, Any]) -> str:

@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from experiments.mutation.__main__ import Results
 from experiments.mutation.apart import fork_apart
 from experiments.mutation.areas import AREAS, Area
 from experiments.mutation.c_changes import c_changes
@@ -163,3 +165,16 @@ def test_what_a_fork_apart_starts_ends_with_it() -> None:
     os.waitpid(child, 0)
     assert os.read(said, 1) == b""  # nobody holds the pipe any more
     os.close(said)
+
+
+def test_a_result_of_an_earlier_text_gives_way(tmp_path: Path) -> None:
+    def result(name: str, line: str) -> dict[str, Any]:
+        change = {"path": "a.py", "text": line, "before": "1", "after": "2"}
+        return {"id": name, "area": "a", "seen": False, "why": "", "line": 7} | change
+
+    results = Results(tmp_path / "results.json")
+    for name, line in (("old", "x = 1"), ("new", "x = 1"), ("other", "y = 1")):
+        results.add(result(name, line))
+    results.forget_earlier([result("new", "x = 1")])
+    kept = Results(tmp_path / "results.json")
+    assert [kept[name] is not None for name in ("old", "new", "other")] == [False, True, True]
