@@ -94,6 +94,7 @@ def test_killed_at_two_random_moments_nothing_is_lost_or_repeated(tmp_path: Path
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_killed_at_twenty_random_moments_nothing_is_lost_or_repeated(tmp_path: Path) -> None:
     kill_and_resume(tmp_path / "tuning.db", kills=20, seed=20)
 
