@@ -5,6 +5,10 @@ from __future__ import annotations
 import signal
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")  # the same examples each time, on machines of any speed
 
 
 @pytest.fixture(scope="session", autouse=True)

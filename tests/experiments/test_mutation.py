@@ -152,8 +152,8 @@ def test_what_a_fork_apart_starts_ends_with_it() -> None:
     if not has_namespaces():
         pytest.skip("this system makes no namespaces for users")
     said, saying = os.pipe()
-    script = "ls /proc; echo .; sleep 1000"
-    child = fork_apart(lambda: subprocess.call(script, shell=True, stdout=saying))
+    command = ["sh", "-c", "ls /proc; echo .; sleep 1000"]
+    child = fork_apart(lambda: subprocess.call(command, stdout=saying))
     os.close(saying)
     heard = b""
     while not heard.endswith(b".\n"):

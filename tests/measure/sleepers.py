@@ -14,14 +14,14 @@ def sleepers(seconds: str) -> list[psutil.Process]:
 
 
 def gone(seconds: str) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 100
     while sleepers(seconds) and time.monotonic() < deadline:
         time.sleep(0.05)
     return not sleepers(seconds)
 
 
 def appear(seconds: str, count: int) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 100
     while len(sleepers(seconds)) < count and time.monotonic() < deadline:
         time.sleep(0.05)
     return len(sleepers(seconds)) == count

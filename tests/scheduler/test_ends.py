@@ -57,7 +57,7 @@ def descendants(process: subprocess.Popen[str]) -> list[psutil.Process]:
 
 
 def all_gone(processes: list[psutil.Process]) -> bool:
-    _, alive = psutil.wait_procs(processes, timeout=20)
+    _, alive = psutil.wait_procs(processes, timeout=100)
     return not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE]
 
 

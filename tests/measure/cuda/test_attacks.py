@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import threading
 import time
 
@@ -80,7 +78,7 @@ def killer(runner, generator, seconds):
         time.sleep(generator.uniform(0, seconds))
         process = runner._process
         if process is not None:
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
 
     thread = threading.Thread(target=kill)
     thread.start()

@@ -62,7 +62,7 @@ def test_a_stuck_compiler_ends_with_the_process_that_started_it(tmp_path, number
     process = python(RUN, env=compiler(tmp_path, STUCK.replace("SECONDS", seconds)))
     assert appear(seconds, 2)
     process.send_signal(number)
-    process.wait(20)
+    process.wait(100)
     assert gone(seconds)
 
 
@@ -72,7 +72,7 @@ def test_an_interrupt_ends_a_verification_while_it_compiles(tmp_path):
     process = python(code, env=compiler(tmp_path, STUCK.replace("SECONDS", "4150")))
     assert appear("4150", 2 * (os.cpu_count() or 1))
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
+    assert process.wait(100) == 130
     assert gone("4150")
 
 
@@ -83,15 +83,15 @@ def test_a_kernel_that_hangs_ends_with_the_process_that_started_it():
         running = started(process.pid)
     finally:
         process.kill()
-        process.communicate(timeout=20)
-    _, alive = psutil.wait_procs(running, 20)
+        process.communicate(timeout=100)
+    _, alive = psutil.wait_procs(running, 100)
     assert not alive
 
 
 def started(process: int) -> list[psutil.Process]:
     """The processes that ``process`` has started, once the emulator's is among them."""
     name = emulator_binary().name
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 100
     while time.monotonic() < deadline:
         found = psutil.Process(process).children(recursive=True)
         with suppress(psutil.NoSuchProcess):

@@ -80,7 +80,7 @@ def test_too_little_memory(tmp_path, mebibytes):
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
 
-    arguments = ("tune", *SMALL, "--trials", "12", "--seconds", "20", "--db", "x.db")
+    arguments = ("tune", *SMALL, "--trials", "12", "--seconds", "100", "--db", "x.db")
     code, _, err = outcome(arguments, tmp_path, preexec_fn=limit)
     assert code in (0, 2)
     assert bool(remarks(err)) == (code == 2)
