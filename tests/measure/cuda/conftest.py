@@ -6,7 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from measure.cuda.emulator import toolchain
 from tests.measure.cuda import emulated_device
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _quick_compilation() -> Iterator[None]:
+    """Kernels here are many and their problems small; in other processes, and elsewhere, they are
+    compiled as usual."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toolchain, "OPTIMIZATION", "-O0")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -182,11 +182,12 @@ def test_mma_kernels_copy_16_bytes_at_a_time_into_matrices(target, orders):
     assert found["HMMA"] == 4 * found["LDSM"] // 3 * 2
 
 
-def test_sampled_schedules_compile_without_spills():
+@pytest.mark.parametrize("count", [12, pytest.param(40, marks=pytest.mark.slow)])
+def test_sampled_schedules_compile_without_spills(count):
     """At most one in twenty may surprise the rule on registers."""
     generator = np.random.default_rng(7)
     made: dict[str, list[tuple]] = {"sm_80": [], "sm_90a": []}
-    for i in range(40):
+    for i in range(count):
         target, name = list(made)[i % 2], ("simt", "mma")[i // 2 % 2]
         dtypes = ("float32", "float64") if name == "simt" else ("float16", "int8", "tfloat32")
         size = int(generator.choice([2039, 4096]))
@@ -209,7 +210,7 @@ def test_sampled_schedules_compile_without_spills():
             if b.error_kind
         ]
         builder.close()
-    assert len(refused) <= 2, "\n".join(refused)
+    assert len(refused) <= count // 20, "\n".join(refused)
 
 
 @pytest.mark.parametrize("orders", ORDERS[::2])

@@ -124,7 +124,7 @@ class BlockTemplateContract:
         silent = {rule.name for space in self.spaces() for rule in _rules(space)}
         for space in self.spaces():
             (template,) = space.templates.values()
-            for _ in range(300):
+            for _ in range(100):
                 schedule = Schedule(
                     template.name,
                     tuple((d.name, _choice(generator, d.values)) for d in template.decisions),
