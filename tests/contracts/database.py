@@ -1,6 +1,7 @@
 """What every backend of the tuning database must do.
 
-Inherit from :class:`DatabaseContract` and give ``location``: an empty database's path or URL.
+Inherit from :class:`DatabaseContract` and give two fixtures, paths or URLs: ``location`` of a
+database that has tables and nothing in them, and ``new_location``, where none has been made yet.
 """
 
 from __future__ import annotations
@@ -157,6 +158,10 @@ histories = st.lists(
 class DatabaseContract:
     @pytest.fixture
     def location(self, tmp_path: Path) -> str:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def new_location(self, tmp_path: Path) -> str:
         raise NotImplementedError
 
     @pytest.fixture
@@ -561,15 +566,16 @@ class DatabaseContract:
         assert database.trials(WORKLOAD, TARGET) == 10
         assert len(list(database.records())) == 40
 
-    def test_two_processes_make_and_fill_one_database(self, location):
+    def test_two_processes_make_and_fill_one_database(self, new_location):
         context = multiprocessing.get_context("spawn")
-        writers = [context.Process(target=write_many, args=(location, 1000 * i)) for i in range(2)]
+        shares = [(new_location, 1000 * i) for i in range(2)]
+        writers = [context.Process(target=write_many, args=share) for share in shares]
         for writer in writers:
             writer.start()
         for writer in writers:
             writer.join()
             assert writer.exitcode == 0
-        with Database(location) as database:
+        with Database(new_location) as database:
             assert database.trials(WORKLOAD, TARGET) == 100
             assert len(list(database.records())) == 100
 

@@ -12,10 +12,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 
 import psutil
+from sqlalchemy.engine import make_url
+
+from measure.database import Database
+from measure.schema import metadata
 
 START_SECONDS = 60
 USER = "tilewright"
@@ -74,6 +79,18 @@ class Server:
         for process in (*parent.children(recursive=True), parent):
             process.kill()
         self._running.wait()
+
+    def empty_tables(self) -> str:
+        """The URL of a database, always the same, that has our tables and nothing in them."""
+        tables = ", ".join(table.name for table in metadata.sorted_tables)
+        self.execute(f"TRUNCATE {tables} RESTART IDENTITY", make_url(self._tables).database)
+        return self._tables
+
+    @cached_property
+    def _tables(self) -> str:
+        location = self.new_database()
+        Database(location).close()
+        return location
 
     def new_database(self, encoding: str = "UTF8") -> str:
         """The URL of a new empty database."""

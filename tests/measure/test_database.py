@@ -22,6 +22,7 @@ from measure.schema import HEAD, metadata
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
 from spaces.operators import workload
+from tests import databases
 from tests.contracts.database import (
     TARGET,
     WORKLOAD,
@@ -39,15 +40,20 @@ GOLDEN = Path(__file__).parent / "golden"
 class TestSqlite(DatabaseContract):
     @pytest.fixture
     def location(self, tmp_path):
-        return str(tmp_path / "tuning.db")
+        return str(databases.empty(tmp_path))
+
+    @pytest.fixture
+    def new_location(self, tmp_path):
+        return str(tmp_path / "new.db")
 
 
 @pytest.fixture
 def path(tmp_path):
     """A database of two records."""
-    with Database(tmp_path / "tuning.db") as database:
+    location = databases.empty(tmp_path)
+    with Database(location) as database:
         database.record_all([attempt(measured(1, 1.0)), attempt(failed(2))])
-    return tmp_path / "tuning.db"
+    return location
 
 
 def test_best_known_is_one_indexed_query(path):

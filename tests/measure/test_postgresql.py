@@ -45,6 +45,10 @@ def location(server):
 class TestPostgresql(DatabaseContract):
     @pytest.fixture
     def location(self, server):
+        return server.empty_tables()
+
+    @pytest.fixture
+    def new_location(self, server):
         return server.new_database()
 
 

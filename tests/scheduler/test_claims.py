@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from measure.database import Database
@@ -18,12 +15,6 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from tests.scheduler.landscape import hills, hills_latency
 from tests.scheduler.test_tuner import MadeUpMachine, tuner
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database(tmp_path / "tuning.db") as opened:
-        yield opened
 
 
 def record(space: Space, schedule: Schedule, seconds: float, round: str = "final") -> Record:

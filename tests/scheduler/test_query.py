@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.database import Database
 from measure.measurement import Measurement, Status
 from measure.record import Record
 from scheduler.query import Provenance, query
@@ -25,12 +24,6 @@ from tests.spaces.toy_templates import Blocks
 
 def square(n: int, **parameters):
     return workload("matmul", m=n, n=n, k=n, **parameters)
-
-
-@pytest.fixture
-def database(tmp_path):
-    with Database(tmp_path / "tuning.db") as database:
-        yield database
 
 
 def some_schedule(*sizes: int, seed: int = 0) -> Schedule:

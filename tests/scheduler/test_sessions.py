@@ -23,12 +23,6 @@ THIRD = workload("matmul", m=9, n=9, k=9)
 BUDGET = {"trials": 16, "seconds": 60.0, "patience": 9}
 
 
-@pytest.fixture
-def database(tmp_path):
-    with Database(tmp_path / "tuning.db") as database:
-        yield database
-
-
 def begun(key: str, ago: float, beat: float | None = None, **more) -> Run:
     """A run that began so many seconds ago, and lived until ``beat`` seconds ago."""
     now = time.time()

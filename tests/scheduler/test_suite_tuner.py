@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -67,12 +67,6 @@ def blind(space: Space) -> Search:
 def suite(weights: tuple[float, ...] = (20.0, 1.0, 1.0, 20.0, 1.0, 1.0)) -> Suite:
     members = zip(SPACES, weights, strict=True)
     return Suite("made up", tuple(Member(space.workload, weight) for space, weight in members))
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database(tmp_path / "tuning.db") as opened:
-        yield opened
 
 
 @pytest.fixture

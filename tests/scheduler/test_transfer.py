@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy.stats import spearmanr
 
-from measure.database import Database
 from measure.measurement import Measurement, Status
 from measure.record import Record
 from scheduler.defaults import default_search
@@ -25,12 +23,6 @@ def latency(space, rows) -> np.ndarray:
     """Of a machine on which only traffic costs time."""
     quantities = space.quantities(rows)
     return (quantities["register_bytes"] + quantities["near_bytes"]) / quantities["useful_flops"]
-
-
-@pytest.fixture
-def database(tmp_path):
-    with Database(tmp_path / "tuning.db") as database:
-        yield database
 
 
 def measure(database, n: int, count: int, version: str | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,12 +23,6 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from tests.scheduler.landscape import Guess, hills, hills_latency, knolls, trees
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with Database(tmp_path / "tuning.db") as opened:
-        yield opened
 
 
 @pytest.fixture
