@@ -274,7 +274,7 @@ def test_roles_suffice_for_the_commands(roles, tmp_path, monkeypatch, capsys):
     reader, job = roles
     monkeypatch.chdir(tmp_path)
     shape = ("matmul", "m=24", "n=20", "k=16")
-    assert run(("tune", *shape, "--trials", "10", "--seconds", "60", "-q", "--db", job)) == 0
+    assert run(("tune", *shape, "--trials", "10", "--seconds", "1000", "-q", "--db", job)) == 0
     for words in (
         ("query", *shape),
         ("list",),
