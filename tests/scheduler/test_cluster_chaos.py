@@ -32,13 +32,15 @@ def nodes() -> Iterator:
 
 
 class Chaos:
-    """Kills something after every few trials, as a seed says."""
+    """Kills something after every few trials, as a seed says: workers, or nodes too."""
 
-    def __init__(self, nodes, executor, seed: int) -> None:
+    def __init__(self, nodes, executor, seed: int, whole: bool) -> None:
         self.nodes, self.executor, self.random = nodes, executor, random.Random(seed)
-        harms = [self.kill_workers, self.kill_raylet, self.kill_workers, self.kill_a_worker]
+        harms = [self.kill_workers, self.kill_a_worker, self.kill_workers]
+        if whole:
+            harms.append(self.kill_raylet)
         self.random.shuffle(harms)
-        self.harms = [*harms, self.add_node, self.remove_node]
+        self.harms = [*harms, self.add_node, self.remove_node] if whole else harms
         self.done: list[str] = []
 
     def __call__(self, progress) -> None:
@@ -48,16 +50,18 @@ class Chaos:
             harm()
 
     def pids(self) -> list[int]:
+        """Of the workers that are ready, in random order."""
         with self.executor._outcomes.changed:
-            return [
-                member.pid for member in self.executor._dispatcher.fleet.members() if member.ready
-            ]
+            members = self.executor._dispatcher.fleet.members()
+            found = [member.pid for member in members if member.ready]
+        self.random.shuffle(found)
+        return found
 
     def kill_a_worker(self) -> None:
-        self.kill(self.random.sample(self.pids(), 1))
+        self.kill(self.pids()[:1])
 
     def kill_workers(self) -> None:
-        self.kill(self.random.sample(self.pids(), 2))
+        self.kill(self.pids()[:2])
 
     def kill(self, pids) -> None:
         for pid in pids:
@@ -75,11 +79,11 @@ class Chaos:
         self.nodes.add_node(num_cpus=2, wait=False, **OPTIONS)
 
 
-def tuned(executor, database, seed, on_progress=None):
+def tuned(executor, database, seed, trials, on_progress=None):
     space = hills()
     search = Listed(space, seed)
     tuner = Tuner(space.workload, space.target, database, executor, search, space=space)
-    return tuner.run(TRIALS, 240.0, on_progress=on_progress)
+    return tuner.run(trials, 240.0, on_progress=on_progress)
 
 
 def scores(database) -> dict:
@@ -95,17 +99,28 @@ def scores(database) -> dict:
     return {m.schedule: m.score for m in records}
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
 def test_kills_change_nothing_of_what_is_found(nodes, seed, tmp_path):
+    compare(nodes, seed, TRIALS, True, tmp_path)
+
+
+def test_killed_workers_change_nothing_of_what_is_found(tmp_path):
+    with cluster(cpus=4) as node:
+        compare(node, 0, 4 * STEP, False, tmp_path)
+
+
+def compare(nodes, seed, trials, whole, tmp_path):
+    """A run that is left in peace, and one under :class:`Chaos`, ``whole`` or of workers alone."""
     undisturbed, disturbed = Database(tmp_path / "one.db"), Database(tmp_path / "two.db")
     with closing(LocalExecutor(hills().target, 1, SimulatedBuilder(), SimulatedRunner(0.0))) as one:
-        expected = tuned(one, undisturbed, seed)
+        expected = tuned(one, undisturbed, seed, trials)
     with closing(RayExecutor(nodes.address, outfit=OUTFIT, code=CODE)) as executor:
-        chaos = Chaos(nodes, executor, seed)
-        found = tuned(executor, disturbed, seed, chaos)
+        chaos = Chaos(nodes, executor, seed, whole)
+        found = tuned(executor, disturbed, seed, trials, chaos)
     assert not chaos.harms
-    assert found.trials == TRIALS
+    assert found.trials == trials
     assert found.lost == 0
     assert scores(disturbed) == scores(undisturbed)
-    assert len(scores(disturbed)) == TRIALS
+    assert len(scores(disturbed)) == trials
     assert found.best.schedule == expected.best.schedule
