@@ -54,14 +54,14 @@ def searched(path: Path) -> list[str]:
 
 def test_a_real_run_finds_a_right_kernel(tmp_path: Path) -> None:
     path = tmp_path / "tuning.db"
-    result = tune(WORKLOAD, "cpu", path, trials=8, seconds=60)
+    result = tune(WORKLOAD, "cpu", path, trials=4, seconds=60)
     assert result.stopped is Stop.TRIALS
-    assert result.trials == len(searched(path)) == 8
+    assert result.trials == len(searched(path)) == 4
     assert result.best is not None
     assert result.best.round == "final"
-    again = tune(WORKLOAD, "cpu", path, trials=8, seconds=60)
-    assert (again.trials, again.resumed) == (8, 8)
-    assert len(set(searched(path))) == 16
+    again = tune(WORKLOAD, "cpu", path, trials=4, seconds=60)
+    assert (again.trials, again.resumed) == (4, 4)
+    assert len(set(searched(path))) == 8
 
 
 def kill_and_resume(path: Path, kills: int, seed: int) -> None:

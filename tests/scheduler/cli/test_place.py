@@ -69,9 +69,9 @@ def test_a_failure_of_one_target_ends_the_wait_for_the_others():
 
 def test_a_cluster_of_this_machine_tunes_and_ends(capsys, tmp_path):
     pytest.importorskip("ray", reason="needs the extra ray")
-    options = ["--trials", "8", "--executor", "ray", "--format", "json"]
+    options = ["--trials", "2", "--executor", "ray", "--format", "json"]
     assert run(["tune", *SMALL, "--db", str(tmp_path / "t.db"), *options]) == 0
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert events[-1]["event"] == "result"
-    assert events[-1]["trials"] == 8
+    assert events[-1]["trials"] == 2
     assert run(["status"]) == 2
