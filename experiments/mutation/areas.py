@@ -225,7 +225,11 @@ AREAS = (
     Area(
         "CPU templates",
         ("spaces/cpu/*.py", "spaces/polynomials.py"),
-        ("tests/spaces/cpu/test_*.py", "tests/spaces/test_vector_math.py"),
+        (
+            "tests/spaces/cpu/test_*.py",
+            "tests/spaces/test_vector_math.py",
+            "tests/spaces/test_targets.py",
+        ),
         12,
     ),
     Area(
