@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 AGAIN_SECONDS = 0.05
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -57,21 +57,23 @@ def _ask_again(lost: sys.UnraisableHookArgs) -> None:
 
 class Interrupt:
     """While entered, the first such signal is only noted, and :meth:`check` raises
-    KeyboardInterrupt.
+    KeyboardInterrupt: that of the main thread, which alone hears signals, and of all others.
 
     An exception at any moment can be lost (one raised while a C library calls back into Python
     is dropped), and takes the result along. The second signal does what it always does. Where a
-    signal means something else already, and outside of the main thread, which alone hears it,
-    nothing is changed. Where SIGTERM or SIGHUP would have ended the process, it is left by
-    SystemExit, so that all that is open gets closed on the way.
+    signal means something else already, nothing is changed. Where SIGTERM or SIGHUP would have
+    ended the process, it is left by SystemExit, so that all that is open gets closed on the way.
     """
+
+    _hears: ClassVar[Interrupt | None] = None  # the one that the main thread entered first
 
     def __init__(self) -> None:
         self._asked: int | None = None
         self._before: dict[int, Callable[..., Any] | int | None] = {}
 
     def __enter__(self) -> Interrupt:
-        if threading.current_thread() is threading.main_thread():
+        if threading.current_thread() is threading.main_thread() and Interrupt._hears is None:
+            Interrupt._hears = self
             known = {number: signal.getsignal(number) for number in ENDING}
             usual = (signal.SIG_DFL, signal.default_int_handler, _end)
             self._before = {number: how for number, how in known.items() if how in usual}
@@ -82,6 +84,8 @@ class Interrupt:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if Interrupt._hears is self:
+            Interrupt._hears = None
         for number, how in self._before.items():
             signal.signal(number, how)
         if self._asked is not None and self._before[self._asked] is signal.SIG_DFL:
@@ -89,7 +93,7 @@ class Interrupt:
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if a signal came."""
-        if self._asked is not None:
+        if (Interrupt._hears or self)._asked is not None:
             raise KeyboardInterrupt
 
     def _note(self, number: int, frame: FrameType | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from functools import partial
@@ -66,6 +66,7 @@ class SuiteTuner:
         yardsticks: Sequence[Yardstick] | None = None,
         spaces: Sequence[Space] | None = None,
         make_search: Callable[[Space], Search] | None = None,
+        told: Mapping[str, object] | None = None,
     ) -> None:
         workloads = [member.workload for member in suite.members]
         for workload in workloads:
@@ -76,6 +77,7 @@ class SuiteTuner:
         self._objective, self._allocation = objective, allocation
         self._seed, self._model = seed, model
         self._session, self._command = session or new_job_id(), command
+        self._told = dict(told or {})
         self._yardsticks = yardsticks or [Yardstick(workload) for workload in workloads]
         self._shared = SharedModel(self._spaces)
         self._make_search = make_search or self._sharing_search
@@ -120,7 +122,7 @@ class SuiteTuner:
                 session=self._session,
                 command=self._command,
                 seed=self._seed,
-                configuration=asdict(budget) | self._of_suite(place),
+                configuration=asdict(budget) | self._told | self._of_suite(place),
             ),
             partial(watch.report, place),
         )

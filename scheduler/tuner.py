@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
@@ -42,7 +42,8 @@ class Tuner:
     So a killed run goes on where it was; what the database knows of other shapes is the search's
     prior. A ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays
     open for whoever made it; without one each run has its own on this machine. A ``model`` leads
-    the search until enough is measured.
+    the search until enough is measured. ``told`` is what a run notes of its configuration beside
+    its budget.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Tuner:
         command: str = "",
         yardstick: Yardstick | None = None,
         model: CostModel | None = None,
+        told: Mapping[str, object] | None = None,
     ) -> None:
         self.workload = workload
         self.target = target
@@ -69,6 +71,7 @@ class Tuner:
         self._search, self._model, self._seed = search, model, seed
         self._batch = batch
         self._session, self._command = session, command
+        self._told = dict(told or {})
         self._yardstick = yardstick or Yardstick(workload)
 
     def run(
@@ -114,7 +117,7 @@ class Tuner:
                 session=self._session,
                 command=self._command,
                 seed=self._seed,
-                configuration=asdict(budget),
+                configuration=asdict(budget) | self._told,
             ),
             report,
         )

@@ -10,6 +10,7 @@ from typing import Annotated, cast
 import typer
 
 from scheduler.cli.bundle import bundle_command
+from scheduler.cli.codes import BAD_INPUT
 from scheduler.cli.data import export_command, import_command, list_command
 from scheduler.cli.db import app as db_app
 from scheduler.cli.doctor import doctor_command
@@ -25,7 +26,6 @@ from scheduler.interrupt import Ended, exit_code
 from spaces.errors import InputError
 from spaces.version import VERSION
 
-BAD_INPUT = 2
 NO_THREAD = "can't start new thread"  # what Python says then
 # What Typer raises for a wrong command line; its module depends on the version of Typer.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])

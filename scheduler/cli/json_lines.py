@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Self
 
 from measure.measurement import Measurement
+from scheduler.cli.output import put
 from scheduler.cli.progress import AnyProgress
 from scheduler.progress import Progress, TuningResult
 from scheduler.yardstick import Yardstick
@@ -15,7 +17,7 @@ from spaces.workload import Workload
 
 class JsonLines:
     """``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the
-    end, ``result``. Times are in seconds."""
+    end, ``result``. Each names its ``target``. Times are in seconds."""
 
     def __init__(self, workload: Workload, target: Target, session: str) -> None:
         self._workload, self._target, self._session = workload, target, session
@@ -33,16 +35,16 @@ class JsonLines:
     def __exit__(self, *error: object) -> None:
         pass
 
-    def compare_with(self, yardstick: Yardstick) -> None:
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
         """See :class:`scheduler.cli.progress.Display`."""
-        self._yardstick = yardstick
+        [self._yardstick] = yardsticks
 
     def progress(self, progress: Progress) -> None:
         """Print one trial; the start of a phase is none."""
         if progress.latest is None:
             return
         print_line(
-            **trial(progress, progress.latest),
+            **trial(progress, progress.latest, target=self._target.to_json()),
             failures=dict(progress.failures),
             best=self._best(progress.best.score if progress.best else None),
         )
@@ -78,7 +80,7 @@ class JsonLines:
 
 def print_line(**fields: Any) -> None:
     """Print one event."""
-    print(json.dumps(fields), flush=True)
+    put(json.dumps(fields))
 
 
 def trial(progress: AnyProgress, latest: Measurement, **which: Any) -> dict[str, Any]:

@@ -6,20 +6,21 @@ import threading
 import time
 from collections.abc import Callable
 
-from scheduler.cli.output import clock
+from scheduler.cli.output import clock, put
 from scheduler.cli.text import plain
 
 SILENCE_SECONDS = 30.0  # after which a line says where the run stands
 
 
 class Lines:
-    """Prints lines, none of which is rewritten; nothing if ``quiet``. From :meth:`begin` to
-    :meth:`end` a thread says ``where`` the run stands when all was silent."""
+    """Prints lines, none of which is rewritten; nothing if ``quiet``. Each bears the ``name`` of
+    what it is about, if that has one. From :meth:`begin` to :meth:`end` a thread says ``where`` the
+    run stands when all was silent."""
 
-    def __init__(self, where: Callable[[], str], quiet: bool = False) -> None:
+    def __init__(self, where: Callable[[], str], quiet: bool = False, name: str = "") -> None:
         self._where, self._quiet = where, quiet
+        self._name = f"{name}: " if name else ""
         self._begun = self._said = 0.0
-        self._lock = threading.Lock()
         self._ended = threading.Event()
         self._watch = threading.Thread(target=self._break_silence, daemon=True)
 
@@ -39,9 +40,8 @@ class Lines:
         """Print one line."""
         if self._quiet:
             return
-        with self._lock:
-            self._said = time.monotonic()
-            print(f"{clock(self._said - self._begun)}  {plain(text)}", flush=True)
+        self._said = time.monotonic()
+        put(f"{clock(self._said - self._begun)}  {plain(self._name + text)}")
 
     def _break_silence(self) -> None:
         while not self._ended.wait(max(0.1, self._said + SILENCE_SECONDS - time.monotonic())):

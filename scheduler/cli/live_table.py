@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group
 from rich.table import Table
 
 from scheduler.cli.output import facts
 from scheduler.cli.progress import Status, failures_of, figures, outcome, phase_of, trials_of
 from scheduler.cli.redrawn import Redrawn
-from scheduler.cli.status import workers_table
 from scheduler.progress import Progress, TuningResult
 from scheduler.yardstick import Yardstick
 from spaces.target import Target
@@ -19,29 +20,25 @@ class LiveTable(Redrawn[Progress]):
     """The state of the run of one workload, and of the workers if it has a cluster."""
 
     def __init__(self, workload: Workload, target: Target, session: str, status: Status) -> None:
-        super().__init__()
+        super().__init__(status)
         self._workload, self._target, self._session = workload, target, session
-        self._status = status
         self._yardstick = Yardstick(workload)
         self._outcome: list[tuple[str, str]] = []
 
-    def compare_with(self, yardstick: Yardstick) -> None:
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
         """See :class:`scheduler.cli.progress.Display`."""
-        self._yardstick = yardstick
+        [self._yardstick] = yardsticks
 
     def result(self, result: TuningResult) -> None:
         """Show what was found, in the place of where the run stands."""
         self._outcome = outcome(result, self._yardstick, self._session)
 
     def _drawn(self) -> Table | Group:
-        status = None if self._outcome else self._status()
-        if status is None:
-            return self._table()
-        return Group(self._table(), workers_table(status.workers))
-
-    def _table(self) -> Table:
         if self._outcome:
             return facts(self._outcome)
+        return Group(self._table(), *self._workers())
+
+    def _table(self) -> Table:
         progress = self._progress
         rows = [("tuning", f"{self._workload} on {self._target.summary}")]
         if progress is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
@@ -10,11 +11,26 @@ from typing import TYPE_CHECKING, TextIO
 from scheduler.cli.text import plain
 
 if TYPE_CHECKING:  # rich takes a tenth of a second to load, which lines need not
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
 WIDE = 240  # columns where nobody looks: files and pipes get whole lines
 LONG = 200  # rows of a table; rich takes a millisecond for each
+
+
+_printing = threading.Lock()
+
+
+def put(text: str) -> None:
+    """Print ``text`` and the end of a line in one piece, whoever else prints."""
+    with _printing:
+        print(text, flush=True)
+
+
+def show(made: RenderableType) -> None:
+    """Print a table in one piece, whoever else prints."""
+    with _printing:
+        console().print(made)
 
 
 def console(stream: TextIO | None = None) -> Console:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scheduler.cli.known_clusters import remember
 from spaces.errors import InputError
 from spaces.target import Target, detect_target
 
@@ -57,12 +58,24 @@ Insecure = Annotated[
 class Place:
     """Targets, and who measures on them: a ``cluster``, or this machine if None.
 
-    ``is_here`` says whether it is this machine's hardware in any case.
+    ``address`` is that of a cluster which is not this machine's own.
     """
 
     targets: tuple[Target, ...]
     cluster: RayExecutor | None = None
-    is_here: bool = True
+    address: str | None = None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this machine's hardware in any case."""
+        return self.address is None
+
+    @property
+    def told(self) -> dict[str, object]:
+        """What a session notes of it, see :func:`scheduler.cli.again.place_again`."""
+        if self.cluster is None:
+            return {"executor": str(ExecutorName.LOCAL)}
+        return {"executor": str(ExecutorName.RAY), "address": self.address}
 
     def status(self) -> DriverStatus | None:
         """What the workers of a cluster do; None of this machine."""
@@ -90,17 +103,54 @@ def place(
 ) -> Iterator[Place]:
     """Where to measure on the targets called ``names``; :class:`InputError` if that cannot be."""
     if executor is ExecutorName.LOCAL:
-        yield _this_machine(names, threads, address, insecure)
+        check_local(address, insecure)
+        yield _this_machine(names, threads)
         return
     kinds = tuple(dict.fromkeys(_kind(name) for name in names))
     if threads is not None and "cpu" not in kinds:
         raise InputError(f"threads={threads} is for the target cpu, not {', '.join(names)}")
+    with on_cluster(kinds, threads or 1, address, insecure) as cluster:
+        yield replace(cluster, targets=chosen(names, cluster.targets))
+
+
+@contextmanager
+def on_cluster(
+    kinds: Sequence[str], threads: int, address: str | None, insecure: bool
+) -> Iterator[Place]:
+    """All targets of these kinds that the workers of a cluster have; :class:`InputError` if there
+    is no such cluster, or none of them."""
     from measure.cluster.executor import RayExecutor
     from measure.cluster.plan import Needs
 
-    needs = Needs(kinds, 1 if threads is None else threads)
+    needs = Needs(tuple(kinds), threads)
     with closing(RayExecutor(address, needs, insecure)) as cluster:
-        yield Place(chosen(names, cluster.targets()), cluster, is_here=address is None)
+        if address is not None:
+            remember(cluster.address)
+        named = None if address is None else cluster.address
+        yield Place(tuple(cluster.targets()), cluster, named)
+
+
+def check_offered(wanted: Sequence[Target], offered: Sequence[Target]) -> None:
+    """Raise :class:`InputError` for a target that is not offered."""
+    for target in wanted:
+        if target not in offered:
+            raise _not_offered(target.summary, offered)
+
+
+def check_local(address: str | None, insecure: bool) -> None:
+    """Raise :class:`InputError` for options of clusters."""
+    if address is not None or insecure:
+        option = "--address" if address is not None else "--insecure-cluster"
+        raise InputError(f"{option} is for a cluster; allowed with: --executor ray")
+
+
+def short_names(targets: Sequence[Target]) -> list[str]:
+    """What lines call each of several targets; one by itself needs no name."""
+    if len(set(targets)) < 2:
+        return [""] * len(targets)
+    short = [target.summary.partition(",")[0] for target in targets]
+    alike = len(set(short)) < len(set(targets))
+    return [target.summary for target in targets] if alike else short
 
 
 def chosen(names: Sequence[str], offered: Sequence[Target]) -> tuple[Target, ...]:
@@ -115,18 +165,17 @@ def chosen(names: Sequence[str], offered: Sequence[Target]) -> tuple[Target, ...
             if target.kind == kind and variant in ("", getattr(target, "name", ""))
         ]
         if not matching:
-            there_are = "; ".join(target.summary for target in offered)
-            raise InputError(f"no worker has the target {name}; they have: {there_are}")
+            raise _not_offered(name, offered)
         found |= {target.fingerprint: target for target in matching}
     return tuple(found.values())
 
 
-def _this_machine(
-    names: Sequence[str], threads: int | None, address: str | None, insecure: bool
-) -> Place:
-    if address is not None or insecure:
-        option = "--address" if address is not None else "--insecure-cluster"
-        raise InputError(f"{option} is for a cluster; allowed with: --executor ray")
+def _not_offered(name: str, offered: Sequence[Target]) -> InputError:
+    there_are = "; ".join(target.summary for target in offered)
+    return InputError(f"no worker has the target {name}; they have: {there_are}")
+
+
+def _this_machine(names: Sequence[str], threads: int | None) -> Place:
     if len(names) > 1:
         raise InputError(
             f"{len(names)} targets ({', '.join(names)}), but this machine measures on one at a "

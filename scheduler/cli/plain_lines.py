@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from scheduler.cli.lines import Lines
-from scheduler.cli.output import console, facts, percent, seconds, times
+from scheduler.cli.output import facts, percent, seconds, show, times
 from scheduler.cli.progress import outcome, phase_of, standing
 from scheduler.progress import Progress, TuningResult
 from scheduler.yardstick import Yardstick
@@ -25,6 +26,7 @@ class PlainLines:
         session: str,
         quiet: bool = False,
         verbose: bool = False,
+        name: str = "",
     ) -> None:
         self._workload, self._target, self._session = workload, target, session
         self._verbose = verbose
@@ -32,7 +34,7 @@ class PlainLines:
         self._progress: Progress | None = None
         self._shown: float | None = None
         self._phase = ""
-        self._lines = Lines(self._where, quiet)
+        self._lines = Lines(self._where, quiet, name)
 
     def __enter__(self) -> Self:
         self._lines.begin()
@@ -43,8 +45,9 @@ class PlainLines:
     def __exit__(self, *error: object) -> None:
         self._lines.end()
 
-    def compare_with(self, yardstick: Yardstick) -> None:
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
         """Say what the run is compared with, as far as there is something."""
+        [yardstick] = yardsticks
         self._yardstick = yardstick
         words = []
         if yardstick.peak_gflops is not None:
@@ -71,7 +74,7 @@ class PlainLines:
         """Say what was found."""
         self._lines.end()
         if result.best is not None:
-            console().print(facts(outcome(result, self._yardstick, self._session)))
+            show(facts(outcome(result, self._yardstick, self._session)))
 
     def _gains(self, progress: Progress) -> bool:
         if progress.best is None or progress.best.score is None or progress.phase == "final":

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol, Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, percent, seconds, times
@@ -34,16 +34,16 @@ class Display(Protocol):
 
     def __exit__(self, *error: object) -> None: ...
 
-    def compare_with(self, yardstick: Yardstick) -> None:
-        """Tell what the run is compared with, as soon as that is measured."""
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+        """Tell what each workload is compared with, as soon as that is measured."""
         ...
 
-    def progress(self, progress: Progress) -> None:
-        """Tell where the run stands."""
+    def progress(self, progress: Any) -> None:
+        """Tell where the run stands: a ``Progress``, or a ``SuiteProgress`` of a suite."""
         ...
 
-    def result(self, result: TuningResult) -> None:
-        """Tell what was found."""
+    def result(self, result: Any) -> None:
+        """Tell what was found: a ``TuningResult``, or a ``SuiteResult`` of a suite."""
         ...
 
 
@@ -54,24 +54,26 @@ def display(
     format: Format,
     quiet: bool = False,
     verbose: bool = False,
+    name: str = "",
     status: Status = lambda: None,
 ) -> Display:
     """The display for standard output as it is: a terminal, a file or a pipe.
 
-    ``quiet`` shows the result only, ``verbose`` a line for each trial; ``status`` says what the
-    workers of a cluster do, if there is one.
+    ``quiet`` shows the result only, ``verbose`` a line for each trial. ``name`` stands in each line
+    where several targets are tuned for at once; there is no table for them. ``status`` says what
+    the workers of a cluster do, if there is one.
     """
     if format is Format.JSON:
         from scheduler.cli.json_lines import JsonLines
 
         return JsonLines(workload, target, session)
-    if sys.stdout.isatty() and not quiet and not verbose:
+    if sys.stdout.isatty() and not (quiet or verbose or name):
         from scheduler.cli.live_table import LiveTable
 
         return LiveTable(workload, target, session, status)
     from scheduler.cli.plain_lines import PlainLines
 
-    return PlainLines(workload, target, session, quiet, verbose)
+    return PlainLines(workload, target, session, quiet, verbose, name)
 
 
 def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tuple[str, str]]:
@@ -81,6 +83,7 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
         return []
     return [
         ("workload", str(result.workload)),
+        ("target", result.target.summary),
         ("schedule", str(best.schedule)),
         *figures(yardstick, best.score),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),

@@ -8,9 +8,11 @@ from typing import Generic, Self, TypeVar
 
 from rich.console import RenderableType
 from rich.live import Live
+from rich.table import Table
 
 from scheduler.cli.output import clock, console
-from scheduler.cli.progress import remaining
+from scheduler.cli.progress import Status, remaining
+from scheduler.cli.status import workers_table
 from scheduler.progress import Progress
 from scheduler.suite_progress import SuiteProgress
 
@@ -20,9 +22,11 @@ Told = TypeVar("Told", Progress, SuiteProgress)
 
 
 class Redrawn(ABC, Generic[Told]):
-    """The state of a run, drawn again by a thread of its own, so that its clock never stops."""
+    """The state of a run, drawn again by a thread of its own, so that its clock never stops;
+    ``status`` says what the workers of its cluster do, if it has one."""
 
-    def __init__(self) -> None:
+    def __init__(self, status: Status) -> None:
+        self._status = status
         self._progress: Told | None = None
         self._begun = self._told = time.monotonic()
 
@@ -44,6 +48,11 @@ class Redrawn(ABC, Generic[Told]):
     @abstractmethod
     def _drawn(self) -> RenderableType:
         """The state as it is now."""
+
+    def _workers(self) -> list[Table]:
+        """What the workers of a cluster do."""
+        status = self._status()
+        return [] if status is None else [workers_table(status.workers)]
 
     def _passed(self) -> str:
         """The time since the run began, and what is known to be left of it."""

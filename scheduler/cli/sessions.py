@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scheduler.cli.options import DatabaseName, Format, FormatOption, ModelOption, Quiet, Verbose
-from scheduler.cli.tune import Request, carry_out
+from scheduler.cli.place import ExecutorName, Insecure
 
 if TYPE_CHECKING:
     from measure.database import Database
+    from scheduler.cli.job import Request
     from scheduler.sessions import Rest, Session
 
 
@@ -22,35 +23,50 @@ def resume_command(
     format: FormatOption = Format.TABLE,
     quiet: Quiet = False,
     verbose: Verbose = False,
+    executor: Annotated[
+        ExecutorName | None,
+        typer.Option(help="Where to go on: local, or ray.", show_default="where it ran"),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="A Ray cluster to go on on.", show_default="where it ran"
+        ),
+    ] = None,
+    insecure_cluster: Insecure = False,
 ) -> None:
     """Go on with a job that was interrupted or lost, with what is left of its trials and seconds.
 
-    What it measured is not measured again. A model that led it has to be given again.
+    It goes on where it ran, or on other machines with the same hardware. What it measured is not
+    measured again. A model that led it has to be given again.
 
     \b
-    Example:
+    Examples:
       tilewright resume 5f2c91ab
+      tilewright resume 5f2c91ab --address 10.0.0.2:6379
     """
     from measure.database import Database
+    from scheduler.cli.again import place_again
+    from scheduler.cli.job import Manner, carry_out
     from scheduler.sessions import rests
 
     with Database(db, create=False) as database:
         undone = rests(database, session)
-    how = (db, model, format, quiet, verbose)
-    raise typer.Exit(max([_go_on(rest, session, *how) for rest in undone]))
+    requests = [_request(rest, session) for rest in undone]
+    manner = Manner(db, model, format, quiet, verbose)
+    with place_again(session, undone, executor, address, insecure_cluster) as where:
+        raise typer.Exit(carry_out(requests, manner, where))
 
 
-def _go_on(rest: Rest, session: str, *how: Any) -> int:
-    """Tune what is left of a workload or a suite; the exit code."""
-    from scheduler.sessions import suite_of, target_here
+def _request(rest: Rest, session: str) -> Request:
+    """What is left of a workload or a suite."""
+    from scheduler.cli.job import Request
+    from scheduler.sessions import suite_of
 
-    run, target, left = rest.run, target_here(rest.run), rest.budget
-    if found := suite_of(rest):
-        from scheduler.cli.suite import SuiteRequest, carry_out_suite
-
-        return carry_out_suite(SuiteRequest(*found, target, left, run.seed, session), *how)
-    budget = (left.trials, left.seconds, left.patience)
-    return carry_out(Request(run.workload, target, *budget, run.seed, session), *how)
+    run = rest.run
+    about = (run.target, rest.budget, run.seed, session)
+    suite = suite_of(rest)
+    return Request(run.workload, *about) if suite is None else Request(suite[0], *about, suite[1])
 
 
 def print_sessions(database: Database) -> None:
@@ -58,7 +74,7 @@ def print_sessions(database: Database) -> None:
     from scheduler.cli.output import print_table
     from scheduler.sessions import sessions
 
-    columns = ("session", "workload", "target", "#seed", "started", "#lasted", "state")
+    columns = ("session", "workload", "target", "executor", "#seed", "started", "#lasted", "state")
     now = time.time()
     print_table(columns, [_row(session, now) for session in sessions(database)])
 
@@ -75,5 +91,8 @@ def _row(session: Session, now: float) -> tuple[str, ...]:
         State.ENDED: f"ended: {session.reasons}",
     }
     lasted = clock(session.heartbeat - session.started_at)
-    about = (session.name, f"{first.workload}{more}", first.target.summary, str(first.seed))
+    targets = "; ".join(dict.fromkeys(run.target.summary for run in session.runs))
+    told = first.configuration
+    ran = " ".join(str(told[name]) for name in ("executor", "address") if told.get(name))
+    about = (session.name, f"{first.workload}{more}", targets, ran or "-", str(first.seed))
     return (*about, moment(session.started_at), lasted, words[state])

@@ -1,38 +1,64 @@
-"""Tuning for several targets at once, a thread each."""
+"""Several jobs of one command, one after the other or at once."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from spaces.target import Target
+from scheduler.cli.codes import BAD_INPUT, BY_SIGNAL
+from scheduler.cli.text import say
+from scheduler.interrupt import Interrupt
+from spaces.errors import InputError
 
-LOOK_SECONDS = 0.2  # between two looks whether a thread has ended, or a signal came
+Job = tuple[str, Callable[[], int]]
+"""The name that it goes by, and what it does: it gives an exit code."""
 
 
-def on_each(targets: Sequence[Target], tune: Callable[[Target], int]) -> int:
-    """Tune for all of ``targets`` at the same time; the largest of the exit codes.
+def in_turn(jobs: Sequence[Job]) -> int:
+    """Carry out one job after the other, none after one that a signal ended; the largest of their
+    exit codes."""
+    worst = 0
+    for _, job in jobs:
+        worst = max(worst, job())
+        if worst > BY_SIGNAL:
+            break
+    return worst
 
-    A signal, or an exception of one of them, ends the wait for the others: whoever closes the
-    executor ends these.
+
+def side_by_side(jobs: Sequence[Job]) -> int:
+    """Carry out all jobs at the same time, a thread each, to their end; the largest exit code.
+
+    The first signal is told to all of them by their :class:`Interrupt`, the second ends the wait.
+    One that fails does not end the others: what was wrong is raised when all have ended, and said
+    with its name where others came further.
     """
-    if len(targets) == 1:
-        return tune(targets[0])
+    if len(jobs) == 1:
+        return jobs[0][1]()
     codes: list[int] = []
-    errors: list[BaseException] = []
+    errors: dict[str, Exception] = {}
 
-    def run(target: Target) -> None:
+    def run(name: str, job: Callable[[], int]) -> None:
         try:
-            codes.append(tune(target))
-        except BaseException as error:
-            errors.append(error)
+            codes.append(job())
+        except Exception as error:
+            errors[name] = error
 
-    threads = [threading.Thread(target=run, args=(target,), daemon=True) for target in targets]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads) and not errors:
-        threads[0].join(LOOK_SECONDS)
-        threads.append(threads.pop(0))
-    if errors:
-        raise errors[0]
-    return max(codes)
+    threads = [threading.Thread(target=run, args=job, daemon=True) for job in jobs]
+    with Interrupt():
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return max([*codes, *_failed(errors, len(jobs))])
+
+
+def _failed(errors: Mapping[str, Exception], jobs: int) -> list[int]:
+    """Say what was wrong with some of the ``jobs``; their exit codes. What was wrong with all of
+    them, or is no bad input, is raised."""
+    for error in errors.values():
+        alike = len(errors) == jobs and len(set(map(str, errors.values()))) == 1
+        if alike or not isinstance(error, InputError):
+            raise error
+    for name, error in errors.items():
+        say(f"{name}: {error}")
+    return [BAD_INPUT] * len(errors)

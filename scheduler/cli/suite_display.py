@@ -4,42 +4,19 @@ table of its workloads."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Protocol, Self
 
 from rich.console import Group
 from rich.table import Table
 
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, facts, percent, seconds, table, times
-from scheduler.cli.progress import failures_of
+from scheduler.cli.progress import Display, Status, failures_of
 from scheduler.objective import Objective
 from scheduler.suite import Suite
-from scheduler.suite_progress import SuiteProgress, SuiteResult, SuiteStates, TaskState
-from scheduler.yardstick import Yardstick
+from scheduler.suite_progress import SuiteResult, SuiteStates, TaskState
 from spaces.target import Target
 
 COLUMNS = ("workload", "#weight", "#trials", "#share", "#latency", "#gain", "#NumPy", "state")
-
-
-class SuiteDisplay(Protocol):
-    """Somebody who watches the tuning of a suite. Entered when it begins, left when it ends."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
-        """Tell what the workloads are compared with, as soon as that is measured."""
-        ...
-
-    def progress(self, progress: SuiteProgress) -> None:
-        """Tell where the run stands."""
-        ...
-
-    def result(self, result: SuiteResult) -> None:
-        """Tell what was found."""
-        ...
 
 
 def suite_display(
@@ -49,19 +26,21 @@ def suite_display(
     format: Format,
     quiet: bool = False,
     verbose: bool = False,
-) -> SuiteDisplay:
+    name: str = "",
+    status: Status = lambda: None,
+) -> Display:
     """The display for standard output as it is, see :func:`scheduler.cli.progress.display`."""
     if format is Format.JSON:
         from scheduler.cli.suite_json import SuiteJson
 
         return SuiteJson(suite, target, session)
-    if sys.stdout.isatty() and not quiet and not verbose:
+    if sys.stdout.isatty() and not (quiet or verbose or name):
         from scheduler.cli.suite_table import SuiteTable
 
-        return SuiteTable(suite, target, session)
+        return SuiteTable(suite, target, session, status)
     from scheduler.cli.suite_lines import SuiteLines
 
-    return SuiteLines(suite, target, session, quiet, verbose)
+    return SuiteLines(suite, target, session, quiet, verbose, name)
 
 
 def title_of(suite: Suite, target: Target) -> str:
@@ -88,6 +67,7 @@ def tasks_table(states: SuiteStates) -> Table:
 def outcome(result: SuiteResult, session: str) -> Group:
     """What was found."""
     pairs = [
+        ("target", result.target.summary),
         ("objective", objective_of(result)),
         ("trials", f"{result.trials}, failures: {failures_of(result)}"),
         ("session", session),

@@ -14,7 +14,8 @@ from spaces.target import Target
 
 class SuiteJson:
     """``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the
-    end, ``result``. ``task`` counts the suite's workloads from 0; times are in seconds."""
+    end, ``result``. Each names its ``target``; ``task`` counts the suite's workloads from 0; times
+    are in seconds."""
 
     def __init__(self, suite: Suite, target: Target, session: str) -> None:
         self._suite, self._target, self._session = suite, target, session
@@ -43,7 +44,7 @@ class SuiteJson:
         if progress.latest is None:
             return
         print_line(
-            **trial(progress, progress.latest, task=progress.place),
+            **trial(progress, progress.latest, task=progress.place, target=self._target.to_json()),
             best_s=progress.tasks[progress.place].latency,
             value=progress.value,
         )
@@ -52,6 +53,7 @@ class SuiteJson:
         """Print what was found."""
         print_line(
             event="result",
+            target=self._target.to_json(),
             objective=str(result.objective),
             value=result.value,
             library_value=result.library_value,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from scheduler.cli.lines import Lines
-from scheduler.cli.output import console, seconds
+from scheduler.cli.output import seconds, show
 from scheduler.cli.plain_lines import LEAST_GAIN
 from scheduler.cli.progress import phase_of, standing
 from scheduler.cli.suite_display import objective_of, outcome, title_of
@@ -28,13 +28,14 @@ class SuiteLines:
         session: str,
         quiet: bool = False,
         verbose: bool = False,
+        name: str = "",
     ) -> None:
         self._title, self._session = title_of(suite, target), session
         self._suite, self._verbose = suite, verbose
         self._progress: SuiteProgress | None = None
         self._shown: float | None = None
         self._phase = ""
-        self._lines = Lines(self._where, quiet)
+        self._lines = Lines(self._where, quiet, name)
 
     def __enter__(self) -> Self:
         self._lines.begin()
@@ -67,7 +68,7 @@ class SuiteLines:
     def result(self, result: SuiteResult) -> None:
         """Say what was found."""
         self._lines.end()
-        console().print(outcome(result, self._session))
+        show(outcome(result, self._session))
 
     def _gains(self, progress: SuiteProgress) -> bool:
         value, shown = progress.value, self._shown

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Group
 
 from scheduler.cli.output import facts
-from scheduler.cli.progress import failures_of, phase_of, trials_of
+from scheduler.cli.progress import Status, failures_of, phase_of, trials_of
 from scheduler.cli.redrawn import Redrawn
 from scheduler.cli.suite_display import objective_of, outcome, tasks_table, title_of
 from scheduler.suite import Suite
@@ -19,8 +19,8 @@ from spaces.target import Target
 class SuiteTable(Redrawn[SuiteProgress]):
     """The state of the run of a suite."""
 
-    def __init__(self, suite: Suite, target: Target, session: str) -> None:
-        super().__init__()
+    def __init__(self, suite: Suite, target: Target, session: str, status: Status) -> None:
+        super().__init__(status)
         self._title, self._session = title_of(suite, target), session
         self._result: SuiteResult | None = None
 
@@ -37,11 +37,11 @@ class SuiteTable(Redrawn[SuiteProgress]):
         progress = self._progress
         rows = [("tuning", self._title), ("phase", phase_of(progress))]
         if progress is None:
-            return Group(facts([*rows, ("time", self._passed())]))
+            return Group(facts([*rows, ("time", self._passed())]), *self._workers())
         rows += [
             ("trials", trials_of(progress)),
             ("failures", failures_of(progress)),
             ("objective", objective_of(progress)),
             ("time", self._passed()),
         ]
-        return Group(tasks_table(progress), facts(rows))
+        return Group(tasks_table(progress), facts(rows), *self._workers())

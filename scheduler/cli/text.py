@@ -27,12 +27,13 @@ def plain(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print one line of remarks on standard error, its middle left out where it is very long."""
-    line = plain(" ".join(text.split()))
+    """Print one line of remarks on standard error, without the passwords of URLs, and without the
+    middle of a very long one."""
+    line = plain(without_passwords(" ".join(text.split())))
     if len(line) > LONGEST:
         line = f"{line[: LONGEST - 100]} ... {line[-95:]}"
     try:
-        print(f"tilewright: {line}", file=sys.stderr, flush=True)
+        print(f"tilewright: {line}\n", end="", file=sys.stderr, flush=True)
     except OSError:
         silence(2)
 

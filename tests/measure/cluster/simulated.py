@@ -28,6 +28,7 @@ from spaces.target import Target
 
 OUTFIT = "simulated:Simulated"
 QUICK_OUTFIT = "simulated:Quick"
+MIXED_OUTFIT = "simulated:Mixed"
 TARGET = CpuTarget(
     model="made up",
     architecture="x86_64",
@@ -150,6 +151,18 @@ class Quick(Simulated):
     """The same, on which a candidate takes no time."""
 
     seconds = 0.0
+
+
+class Mixed(Quick):
+    """The same, and where the node has a GPU, that is made up too."""
+
+    def device(self, kind: str) -> Target:
+        """Of either kind."""
+        return gpu("a GPU") if kind == "cuda" else TARGET
+
+    def nvrtc(self) -> str:
+        """The one that such a GPU is built for by."""
+        return gpu("a GPU").compiler_version
 
 
 class Throttled(Simulated):

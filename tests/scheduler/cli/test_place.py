@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import threading
+import time
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from scheduler.cli.app import run
-from scheduler.cli.place import chosen
-from scheduler.cli.several import on_each
+from scheduler.cli.place import chosen, short_names
+from scheduler.cli.several import in_turn, side_by_side
+from scheduler.interrupt import Interrupt
 from spaces.errors import InputError
 from spaces.target import detect_target
 from tests.measure.cluster.simulated import TARGET
@@ -54,17 +60,66 @@ def test_bad_input_is_one_line(options, words, capsys, tmp_path):
     assert not (tmp_path / "t.db").exists()
 
 
-def test_targets_are_tuned_side_by_side_and_the_worst_code_counts():
-    targets = [replace(TARGET, model=str(i)) for i in range(3)]
-    assert on_each(targets, lambda target: int(target.model)) == 2
+def test_jobs_run_side_by_side_and_the_worst_code_counts():
+    together = threading.Barrier(3)
+
+    def job(code):
+        together.wait(60)
+        return code
+
+    assert side_by_side([(str(code), partial(job, code)) for code in (0, 2, 1)]) == 2
 
 
-def test_a_failure_of_one_target_ends_the_wait_for_the_others():
-    def tune(target):
-        raise InputError(target.model)
+def failing(error):
+    raise error
 
-    with pytest.raises(InputError, match="made up"):
-        on_each([TARGET, TARGET], tune)
+
+def test_what_is_wrong_with_one_job_is_said_when_the_others_have_ended(capsys):
+    ended = []
+    jobs = [
+        ("a", lambda: failing(InputError("no worker has it"))),
+        ("b", lambda: ended.append("b") or 0),
+    ]
+    assert side_by_side(jobs) == 2
+    assert ended == ["b"]
+    assert capsys.readouterr().err == "tilewright: a: no worker has it\n"
+
+
+def test_what_is_wrong_with_all_jobs_is_said_once():
+    jobs = [(name, lambda: failing(InputError("the cluster is lost"))) for name in "ab"]
+    with pytest.raises(InputError, match="the cluster is lost"):
+        side_by_side(jobs)
+    with pytest.raises(RuntimeError, match="a fault"):
+        side_by_side([("a", lambda: failing(RuntimeError("a fault"))), ("b", lambda: 0)])
+
+
+def test_a_signal_is_told_to_all_jobs_and_those_after_it_do_not_begin():
+    heard = threading.Barrier(3)
+
+    def job():
+        with Interrupt() as interrupt:
+            heard.wait(60)
+            while True:
+                try:
+                    interrupt.check()
+                except KeyboardInterrupt:
+                    return 130
+                time.sleep(0.01)
+
+    def press():
+        heard.wait(60)
+        os.kill(os.getpid(), signal.SIGINT)
+        return 0
+
+    assert side_by_side([("a", job), ("b", job), ("c", press)]) == 130
+    assert in_turn([("a", lambda: 130), ("b", lambda: failing(AssertionError()))]) == 130
+
+
+def test_targets_have_short_names_that_tell_them_apart():
+    assert short_names([TARGET]) == [""]
+    assert short_names([TARGET, HOPPER]) == ["cpu made up", HOPPER.summary.split(",")[0]]
+    other = replace(TARGET, threads=2)
+    assert short_names([TARGET, other]) == [TARGET.summary, other.summary]
 
 
 def test_a_cluster_of_this_machine_tunes_and_ends(capsys, tmp_path):

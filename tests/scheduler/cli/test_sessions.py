@@ -11,7 +11,11 @@ from contextlib import closing
 import pytest
 
 from measure.database import Database
+from measure.run import Run
 from scheduler.cli.app import run
+from scheduler.cli.known_clusters import remember
+from spaces.operators import workload
+from spaces.target import detect_target
 from tests.scheduler.cli.command import SMALL, ask, one_line, start
 
 BUDGET = ("--trials", "10", "--seconds", "100", "--seed", "7", "--format", "json")
@@ -72,3 +76,54 @@ def test_an_unknown_session(here, capsys):
     Database("tuning.db").close()
     assert run(("resume", "5f2c91ab")) == 2
     assert "there is no session '5f2c91ab'" in one_line(capsys.readouterr().err)
+
+
+def lost_on(executor: object, address: object) -> None:
+    """A database with the session of a driver that is lost, told to measure there."""
+    told = {"trials": 4, "seconds": 100.0, "patience": None}
+    run = Run(
+        "9af0",
+        workload("matmul m=64 n=64 k=64"),
+        detect_target("cpu"),
+        "nightly",
+        configuration=told | {"executor": executor, "address": address},
+    )
+    with Database("tuning.db") as database:
+        database.begin_run(run)
+
+
+@pytest.mark.parametrize(
+    ("executor", "address", "options", "says"),
+    [
+        (
+            "ray",
+            "10.0.0.1:6379",
+            (),
+            "you have never named the cluster at '10.0.0.1:6379'",
+        ),
+        ("ray", "10.0.0.1:6379", ("--executor", "local", "--insecure-cluster"), "is for a cluster"),
+        ("local", None, ("--address", "10.0.0.1:6379"), "--address is for a cluster"),
+        ("slurm", None, (), "executor='slurm' at None is none; allowed: local, ray"),
+        ("ray", ["a"], (), "executor='ray' at ['a'] is none"),
+        (["ray"], None, (), "executor=['ray'] at None is none"),
+    ],
+)
+def test_where_a_session_cannot_go_on(here, capsys, executor, address, options, says):
+    lost_on(executor, address)
+    assert run(("resume", "nightly", *options)) == 2
+    assert says in one_line(capsys.readouterr().err)
+
+
+def test_a_session_whose_cluster_is_gone_says_what_to_pass_and_goes_on_by_that(here, capsys):
+    pytest.importorskip("ray", reason="needs the extra ray")
+    lost_on("ray", "127.0.0.1:1")
+    remember("127.0.0.1:1")
+    assert run(("resume", "nightly")) == 2
+    said = one_line(capsys.readouterr().err)
+    assert "no Ray cluster answers at 127.0.0.1:1: " in said
+    assert "session nightly ran there; allowed instead: --address HOST:PORT of a cluster" in said
+    assert "ray 127.0.0.1:1" in line_of("nightly", capsys)
+    ask(capsys, "resume", "nightly", "--executor", "local")
+    with Database("tuning.db") as database:
+        assert list(database.runs("nightly"))[-1].configuration["executor"] == "local"
+    assert "ended: trials" in line_of("nightly", capsys)

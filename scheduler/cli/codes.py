@@ -1,0 +1,5 @@
+"""Exit codes of commands; 0 is success."""
+
+NO_KERNEL = 1  # was right, or the machine failed
+BAD_INPUT = 2
+BY_SIGNAL = 128  # and the signal's number

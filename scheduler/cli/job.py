@@ -1,0 +1,160 @@
+"""What ``tune`` and ``resume`` do: a workload or a suite is tuned on one target or several, and
+shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from costmodel.interfaces import CostModel
+from measure.database import Database
+from scheduler.budget import Budget
+from scheduler.cli.codes import NO_KERNEL
+from scheduler.cli.options import Format
+from scheduler.cli.place import Place, short_names
+from scheduler.cli.progress import Display, display
+from scheduler.cli.several import in_turn, side_by_side
+from scheduler.cli.suite_display import suite_display
+from scheduler.cli.text import command_line, say
+from scheduler.interrupt import exit_code
+from scheduler.limits import check_memory
+from scheduler.objective import Objective
+from scheduler.opening import as_model
+from scheduler.progress import Stop, TuningResult
+from scheduler.suite import Suite
+from scheduler.suite_progress import SuiteResult, TaskState
+from scheduler.suite_tuner import SuiteTuner, check_suite
+from scheduler.tuner import Tuner
+from scheduler.yardstick import SHARE, Yardstick, measure_yardsticks
+from spaces.registry import space_for
+from spaces.target import Target
+from spaces.workload import Workload
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to tune on one target, how long and in which session; ``objective`` is a suite's."""
+
+    what: Workload | Suite
+    target: Target
+    budget: Budget
+    seed: int
+    session: str
+    objective: Objective = Objective.LATENCY
+
+    @cached_property
+    def workloads(self) -> list[Workload]:
+        """The one, or those of the suite."""
+        if isinstance(self.what, Suite):
+            return [member.workload for member in self.what.members]
+        return [self.what]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How requests are carried out: which database keeps results, which model leads the search,
+    and what is printed of it."""
+
+    db: str
+    model: Path | None
+    format: Format
+    quiet: bool
+    verbose: bool
+
+
+def carry_out(
+    requests: Sequence[Request], manner: Manner, where: Place, began: float | None = None
+) -> int:
+    """Tune as requested, on a cluster all at once, and show how it goes; the largest exit code.
+
+    :class:`InputError` before anything begins, if one of the requests cannot be served.
+    """
+    for request in requests:
+        _check(request, where)
+    names = short_names([request.target for request in requests])
+    jobs = []
+    for request, name in zip(requests, names, strict=True):
+        model = None if manner.model is None else as_model(manner.model)
+        jobs.append((name, partial(_tune, request, manner, where, name, model, began)))
+    return in_turn(jobs) if where.cluster is None else side_by_side(jobs)
+
+
+def _check(request: Request, where: Place) -> None:
+    """Raise :class:`InputError` for what cannot be tuned there."""
+    for workload in request.workloads:
+        if where.is_here:
+            check_memory(workload, request.target)
+        space_for(workload, request.target)
+    if isinstance(request.what, Suite):
+        check_suite(request.what, request.target, request.objective)
+
+
+def _tune(
+    request: Request,
+    manner: Manner,
+    where: Place,
+    name: str,
+    model: CostModel | None,
+    began: float | None,
+) -> int:
+    """Carry out one request, of several if its target has a ``name``; the exit code."""
+    budget, show = request.budget, _display(request, manner, where, name)
+    with _tuner(request, manner.db, where, show, model) as tuner:
+        result = tuner.run(budget.trials, budget.seconds, budget.patience, show.progress, began)
+        show.result(result)
+    words, code = ending(result, request.session)
+    if words:
+        say(f"{name}: {words}" if name else words)
+    return code
+
+
+def _display(request: Request, manner: Manner, where: Place, name: str) -> Display:
+    options = (request.target, request.session, manner.format, manner.quiet, manner.verbose)
+    if isinstance(request.what, Suite):
+        return suite_display(request.what, *options, name, where.status)
+    return display(request.what, *options, name, where.status)
+
+
+@contextmanager
+def _tuner(
+    request: Request, db: str, where: Place, show: Display, model: CostModel | None
+) -> Iterator[Tuner | SuiteTuner]:
+    """A tuner with an executor and the database; ``show`` has been told what the run is compared
+    with. All are closed at the end."""
+    what, target, seconds = request.what, request.target, SHARE * request.budget.seconds
+    with where.executor(target) as executor, Database(db) as database, show:
+        yardsticks = [Yardstick(workload) for workload in request.workloads]
+        if where.is_here:
+            yardsticks = measure_yardsticks(request.workloads, target, seconds)
+        show.compare_with(yardsticks)
+        about = {"session": request.session, "command": command_line(), "told": where.told}
+        options: dict[str, Any] = {"seed": request.seed, "model": model, **about}
+        if isinstance(what, Suite):
+            there = (target, database, executor, request.objective)
+            yield SuiteTuner(what, *there, yardsticks=yardsticks, **options)
+        else:
+            yield Tuner(what, target, database, executor, yardstick=yardsticks[0], **options)
+
+
+def ending(result: TuningResult | SuiteResult, session: str) -> tuple[str, int]:
+    """What there is to say of how a run ended, if anything, and the exit code."""
+    tasks = result.tasks if isinstance(result, SuiteResult) else (result,)
+    missing = [task for task in tasks if task.best is None]
+    none = _none_right(missing, result.failures) if missing else ""
+    if result.stopped is Stop.INTERRUPTED:
+        so_far = "this is the best so far" if len(missing) < len(tasks) else none
+        return f"interrupted; {so_far}; to go on: tilewright resume {session}", exit_code()
+    if result.stopped is Stop.MACHINE or (missing and result.lacking):
+        lost = f"{result.lost} attempts lost"
+        return f"this machine failed, not the kernels: {result.lacking} ({lost})", NO_KERNEL
+    return none, NO_KERNEL if missing else 0
+
+
+def _none_right(missing: Sequence[TaskState | TuningResult], failures: Mapping[str, int]) -> str:
+    counts = ", ".join(f"{count} {kind}" for kind, count in failures.items()) or "none ran"
+    labels = ", ".join(task.member.label for task in missing if isinstance(task, TaskState))
+    return f"no kernel was right{f' for {labels}' if labels else ''} ({counts})"

@@ -1,0 +1,17 @@
+"""The command line on clusters whose hosts are dressed up, as ones with a made-up CPU and GPU.
+
+python -m tests.scheduler.cli.dressed tune ...
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from measure.cluster import executor
+from scheduler.cli import main
+from tests.measure.cluster.nodes import CODE
+from tests.measure.cluster.simulated import MIXED_OUTFIT
+
+if __name__ == "__main__":
+    executor.RayExecutor = partial(executor.RayExecutor, outfit=MIXED_OUTFIT, code=CODE)
+    main()

@@ -1,0 +1,152 @@
+"""``tilewright tune`` for two targets at once, on a cluster of two made-up kinds of devices."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+
+import psutil
+import pytest
+
+pytest.importorskip("ray", reason="needs the extra ray")
+
+from measure.database import Database
+from spaces.target import target_from_json
+from tests.measure.cluster.nodes import cluster
+from tests.measure.cluster.simulated import TARGET, gpu
+from tests.scheduler.cli.command import PATHS
+from tests.scheduler.cli.test_sessions import age, line_of
+
+GPU = gpu("a GPU")
+NAMES = {"cpu made up": TARGET, GPU.summary.split(",")[0]: GPU}
+WORK = ("matmul", "m=512", "n=512", "k=512")
+ENDLESS = ("--trials", "1000000", "--seconds", "3000")
+SUITE = """
+[[workloads]]
+name = "often"
+operator = "matmul"
+parameters = { m = 512, n = 512, k = 512 }
+weight = 10
+
+[[workloads]]
+name = "seldom"
+operator = "matmul"
+parameters = { m = 512, n = 256, k = 512 }
+"""
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with cluster(cpus=4, num_gpus=1) as made:
+        yield made.address
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.scheduler.cli.dressed", *words]
+    environment = os.environ | {"PYTHONPATH": PATHS}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
+def tune(address: str, *words: str) -> subprocess.Popen[str]:
+    where = ("--executor", "ray", "--address", address, "--target", "cpu", "--target", "cuda")
+    return start("tune", *words, *where)
+
+
+def read_until_all_are_measured(process: subprocess.Popen[str], sign: str) -> list[str]:
+    """The lines of output up to one with that ``sign`` of each target."""
+    lines: list[str] = []
+    missing = set(NAMES)
+    while missing:
+        lines.append(process.stdout.readline())
+        assert lines[-1], process.stderr.read()
+        missing -= {name for name in missing if sign in lines[-1] and name in lines[-1]}
+    return lines
+
+
+def test_each_result_is_told_and_kept_under_the_target_it_ran_on(address, here):
+    with tune(address, *WORK, "--trials", "8", "--format", "json") as process:
+        out, err = process.communicate(timeout=500)
+    assert (process.returncode, err) == (0, "")
+    events = [json.loads(line) for line in out.splitlines()]
+    for target, device in ((TARGET, "made up cpu"), (GPU, GPU.model)):
+        told = [e for e in events if target_from_json(e["target"]) == target]
+        assert (told[0]["event"], told[-1]["event"]) == ("start", "result")
+        assert sum(event["event"] == "trial" for event in told) == 8
+        with Database("tuning.db", create=False) as database:
+            kept = [r for r in database.records() if r.target == target]
+            best = database.best(kept[0].workload, target)
+        assert sum(record.measurement.round == "search" for record in kept) == 8
+        assert all(record.measurement.place.device.startswith(device) for record in kept)
+        assert best.measurement.score == told[-1]["best"]["latency_s"]
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
+def test_a_signal_ends_all_targets_with_the_best_of_each(address, here, number):
+    with tune(address, *WORK, *ENDLESS, "-v") as process:
+        lines = read_until_all_are_measured(process, "search 2")
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=500)
+    assert process.returncode == 128 + number, err
+    assert len(err.splitlines()) == 2
+    for name, target in NAMES.items():
+        assert f"tilewright: {name}: interrupted; this is the best so far; to go on: " in err
+        assert f"target             {target.summary}" in out
+    clocked = [line for line in [*lines, *out.splitlines()] if line[:1].isdigit()]
+    assert all(any(f"  {name}: " in line for name in NAMES) for line in clocked)
+    assert not psutil.wait_procs(below, timeout=60)[1]
+    with Database("tuning.db", create=False) as database:
+        reasons = {run.target: run.reason for run in database.runs()}
+    assert reasons == {TARGET: "interrupted", GPU: "interrupted"}
+
+
+def used(runs, tried, target) -> int:
+    """Trials of the suite on one target."""
+    return sum(tried[run.key] for run in runs if run.target == target)
+
+
+def allow(folder, trials: int) -> None:
+    """As if the job had been told to make so many trials."""
+    with closing(sqlite3.connect(folder / "tuning.db")) as connection:
+        change = "UPDATE runs SET configuration = json_set(configuration, '$.trials', ?)"
+        connection.execute(change, (trials,))
+        connection.commit()
+
+
+def test_a_suite_whose_driver_is_killed_is_lost_and_goes_on_where_it_ran(address, here, capsys):
+    (here / "two.toml").write_text(SUITE)
+    with tune(address, "--suite", "two.toml", *ENDLESS, "-v") as process:
+        read_until_all_are_measured(process, "search 2")
+        process.kill()
+    with Database("tuning.db", create=False) as database:
+        before = list(database.runs())
+        tried = {run.key: database.trials_of_run(run.key) for run in before}
+    assert len(before) == 4
+    assert len({run.session for run in before}) == 1
+    for told in (run.configuration for run in before):
+        assert (told["executor"], told["address"]) == ("ray", address)
+    session = before[0].session
+    age(here, 100)
+    line = line_of(session, capsys)
+    assert "lost, last heard of" in line
+    assert f"ray {address}" in line
+    allow(here, 24 + max(used(before, tried, target) for target in (TARGET, GPU)))
+    with start("resume", session, "--format", "json") as process:
+        out, err = process.communicate(timeout=500)
+    assert (process.returncode, err) == (0, "")
+    results = [e for e in map(json.loads, out.splitlines()) if e["event"] == "result"]
+    assert {target_from_json(e["target"]) for e in results} == {TARGET, GPU}
+    assert all(event["resumed"] > 0 for event in results)
+    with Database("tuning.db", create=False) as database:
+        after = [run.configuration for run in database.runs(session)]
+    assert {(told["executor"], told["address"]) for told in after} == {("ray", address)}
+    assert "ended: trials" in line_of(session, capsys)
