@@ -23,8 +23,10 @@ def command_of(language: str, text: str) -> list[str]:
 
 
 def quickly(text: str) -> str:
-    """The same with few trials and schedules."""
-    text = re.sub(r"trials([= ])\d+", r"trials\g<1>8", text)
+    """The same with few schedules and trials: as many as training and a suite need, or next to
+    none."""
+    trials = 8 if re.search("train|suite", text) else 2
+    text = re.sub(r"trials([= ])\d+", rf"trials\g<1>{trials}", text)
     return re.sub(r"--schedules \d+", "--schedules 1", text)
 
 
