@@ -114,7 +114,7 @@ def hanging(name: str = "hanging") -> Candidate:
     return candidate(name, 'for (;;) __asm__ volatile("");')
 
 
-def slow(name: str = "slow", times: int = 500) -> Candidate:
+def slow(name: str = "slow", times: int = 2000) -> Candidate:
     return candidate(
         name,
         lambda product: (

@@ -65,7 +65,19 @@ def memory_of(process: int) -> int:
 
 @pytest.mark.parametrize("shape", ["m=2500 n=3000 k=8", "m=40 n=50 k=200000"])
 def test_the_estimate_is_what_is_used(shape: str) -> None:
-    text = f"matmul {shape}"
+    """Looking at a process now and then may miss the most it uses, but never sees more."""
+    most = 0
+    for _ in range(5):
+        used, buffers = memory_used(f"matmul {shape}")
+        most = max(most, used)
+        estimate = measuring_bytes(workload(f"matmul {shape}"), buffers) - PROGRAM_BYTES
+        if estimate <= 1.3 * most:
+            break
+    assert most / 1.3 <= estimate <= 1.3 * most
+
+
+def memory_used(text: str) -> tuple[int, int]:
+    """The most that measuring was seen to take, and what its candidates' buffers do."""
     command = [sys.executable, "-c", MEASURE, text]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -74,8 +86,7 @@ def test_the_estimate_is_what_is_used(shape: str) -> None:
         while process.poll() is None:
             most = max(most, memory_of(process.pid))
         buffers = int(process.stdout.readline())
-    used, estimate = most - before, measuring_bytes(workload(text), buffers) - PROGRAM_BYTES
-    assert used / 1.3 <= estimate <= 1.3 * used
+    return most - before, buffers
 
 
 def test_what_does_not_fit_is_refused_before_anything_starts() -> None:

@@ -53,7 +53,7 @@ def test_workers_run_at_the_same_time():
     """Each waits for the other: one after the other they would never meet."""
     barrier = threading.Barrier(2)
     met = []
-    launch(2, 2, lambda worker: met.append(barrier.wait(timeout=20)))
+    launch(2, 2, lambda worker: met.append(barrier.wait(timeout=100)))
     assert sorted(met) == [0, 1]
 
 
@@ -95,7 +95,7 @@ def test_a_forked_child_has_threads_of_its_own():
     if child == 0:
         barrier = threading.Barrier(2)
         try:
-            launch(2, 2, lambda worker: barrier.wait(timeout=20))
+            launch(2, 2, lambda worker: barrier.wait(timeout=100))
             os._exit(0 if native_threads() == 2 else 1)
         finally:
             os._exit(2)

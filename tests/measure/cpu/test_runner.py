@@ -170,11 +170,9 @@ def test_the_best_of_the_batch_cuts_the_slow_ones_short():
 
 
 def test_a_hang_ends_at_ten_times_the_best():
-    start = time.monotonic()
-    [hung] = measure([c_kernels.hanging()], best=1e-5)
+    [hung] = measure([c_kernels.hanging()], best=0.06)  # twice that when it is checked
     assert hung.error_kind is ErrorKind.TIMEOUT
-    assert "no end within" in hung.error_text
-    assert time.monotonic() - start < 10
+    assert "no end within 1.2 s" in hung.error_text
 
 
 def test_close_from_another_thread_ends_a_run():
