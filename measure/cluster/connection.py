@@ -6,6 +6,7 @@ cluster does.
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import logging
 import os
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from measure.cluster import stranger
+from measure.cluster.stranger import CLIENT
 from measure.cpu.cores import usable_cpus
 from measure.host.directories import cache_directory
 from spaces.errors import InputError
@@ -35,7 +37,6 @@ _LOCAL = {
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """If that is 0, Ray listens on the loopback interface only, on any system; its option
 ``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer address."""
-CLIENT = "ray://"  # a cluster that is reached through a server of its own
 MODULES = ("spaces", "measure")  # that workers need
 _ROOT = Path(__file__).parents[2]
 _INSTALL = "pip install 'tilewright[ray]'"
@@ -60,6 +61,8 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
         address = str(ray.get_runtime_context().gcs_address)
         _own_cluster().write_text(address)
         return address
+    if address.startswith(CLIENT) and importlib.util.find_spec("grpc") is None:
+        raise InputError(f"an address {CLIENT}... needs grpcio: {_INSTALL}")
     found = _found(address)
     if _is_of_loopback(*host_and_port(found)):
         os.environ[_LOOPBACK] = "0"
@@ -114,8 +117,9 @@ def _reason(error: Exception, address: str) -> str:
     text = " ".join(str(error).split())
     if "Version mismatch" in text:
         return f"the versions of the cluster at {address} differ: {text}"
-    known = ":" in address and not address.startswith(CLIENT)
-    if "token" in text.lower() or (known and _answer(address).returncode == stranger.REFUSED):
+    if "token" in text.lower() or (
+        ":" in address and _answer(address).returncode == stranger.REFUSED
+    ):
         return f"the cluster at {address} refuses the token in {_TOKEN}"
     return f"no Ray cluster answers at {address}: {text:.300}"
 
@@ -186,13 +190,7 @@ def _ensure_token() -> None:
 
 
 def _check_asks_for_token(address: str) -> None:
-    """:class:`InputError` if the cluster also talks to somebody with a wrong token, or if that
-    cannot be told, as through Ray's client server."""
-    if address.startswith(CLIENT):
-        raise InputError(
-            f"whether the cluster at {address} asks for a token cannot be told through {CLIENT}; "
-            "allowed: its HOST:PORT, or --insecure-cluster"
-        )
+    """:class:`InputError` if the cluster also talks to somebody with a wrong token."""
     done = _answer(address, RAY_AUTH_TOKEN=secrets.token_hex(32))
     if done.returncode == stranger.ANSWERED:
         raise InputError(

@@ -27,7 +27,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from measure.cluster.connection import CLIENT, CONNECT_SECONDS, NAMESPACE, connect, host_and_port
+from measure.cluster.connection import CONNECT_SECONDS, NAMESPACE, connect, host_and_port
 from measure.cluster.facts import facts_text
 from measure.cluster.workers import BuildWorker, RunWorker
 from spaces.errors import InputError
@@ -177,26 +177,29 @@ class Watch:
 
         self._ray: Any = ray
         self._say = say
-        self._head = "" if address.startswith(CLIENT) else address
+        self._head = address
         self._known: list[dict[str, Any]] | None = None
         self._silent = 0
         threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        while self._silent < SILENCE:
-            if self._answers():
-                self._look()
-            time.sleep(PULSE_SECONDS)
-        self._say(event="lost", why=f"nobody answers at {self._head}")
+        why = f"nobody answers at {self._head}"
+        try:
+            while self._silent < SILENCE:
+                if self._answers():
+                    self._look()
+                time.sleep(PULSE_SECONDS)
+        except Exception as error:  # of many types, by way and version
+            why = _first_line(error)
+        self._say(event="lost", why=why)
         os._exit(1)  # before Ray does, and without waiting for it
 
     def _answers(self) -> bool:
-        if self._head:
-            try:
-                socket.create_connection(host_and_port(self._head), CONNECT_SECONDS).close()
-            except OSError:
-                self._silent += 1
-                return False
+        try:
+            socket.create_connection(host_and_port(self._head), CONNECT_SECONDS).close()
+        except OSError:
+            self._silent += 1
+            return False
         self._silent = 0
         return True
 

@@ -25,6 +25,7 @@ from spaces.errors import InputError
 from spaces.target import Target
 
 START_SECONDS = 120.0  # for the first workers to begin
+_NONE_BEGAN = f"none began in {START_SECONDS:g} s; others have all devices, or the cluster is busy"
 PUBLISH_SECONDS = 2.0  # between two words of this driver to whoever asks for its status
 
 
@@ -139,7 +140,7 @@ class RayExecutor:
             self._outcomes.changed.wait_for(self._has_started, START_SECONDS)
             self._outcomes.take(0.0)  # raises what went wrong
             if not self._dispatcher.devices():
-                why = "; ".join(self._dispatcher.fleet.reasons()) or "all devices are taken"
+                why = "; ".join(self._dispatcher.fleet.reasons()) or _NONE_BEGAN
                 kinds = ", ".join(self._kinds)
                 raise InputError(f"no worker of the cluster measures on {kinds}: {why}")
 

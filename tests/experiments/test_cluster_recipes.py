@@ -99,8 +99,11 @@ def node(*arguments: str, env: dict[str, str]) -> Iterator[None]:
     ) as process:
         assert process.stdout is not None
         try:
-            said = iter(process.stdout.readline, "")
-            assert any("Ray runtime started" in line for line in said)
+            said = process.stdout.readline()
+            while "Ray runtime started" not in said:
+                more = process.stdout.readline()
+                assert more, said
+                said += more
             yield
         finally:
             process.terminate()

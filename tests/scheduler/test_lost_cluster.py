@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import socket
-from contextlib import closing
+import sys
+import threading
+from contextlib import closing, suppress
 
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
-from measure.cluster.connection import host_and_port
+from measure.cluster.connection import connect, host_and_port
 from measure.cluster.dispatcher import LostClusterError
 from measure.cluster.executor import RayExecutor
 from measure.database import Database
@@ -48,11 +50,26 @@ def test_where_nobody_listens_is_no_cluster():
             RayExecutor(address)
 
 
-def test_a_client_server_that_nothing_can_be_told_of_is_refused_unless_that_is_allowed():
+def test_what_a_client_server_needs_is_told_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(InputError, match=r"needs grpcio: pip install 'tilewright\[ray\]'"):
+        connect("ray://127.0.0.1:10001", insecure=True)
+
+
+def test_what_is_no_client_server_is_told():
+    pytest.importorskip("grpc", reason="needs the extra ray")
     with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=hang_up, args=(server,), daemon=True).start()
         address = f"ray://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(InputError, match=r"cannot be told.*--insecure-cluster"):
+        with pytest.raises(InputError, match=f"no Ray cluster answers at {address}: "):
             RayExecutor(address)
+
+
+def hang_up(server: socket.socket) -> None:
+    """On everybody who calls, until the server is closed."""
+    with suppress(OSError):
+        while True:
+            server.accept()[0].close()
 
 
 def test_a_cluster_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowed():
