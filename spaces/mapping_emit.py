@@ -118,7 +118,7 @@ class _Writer:
         variable = index(loop.name, extent=turns.value or loop.size)
         inner = self.lines(rest, _moved(position, loop, variable), unchecked)
         declaration = f"for ({self.integer} {loop.name} = 0"
-        if any(declaration in line for line in inner):
+        if declaration in "\n".join(inner):
             raise ValueError(f"prefix {self.prefix!r} is taken by an emission inside this one")
         head = [f"{self.pragma} {int(self.unroll)}"] if self.unroll else []
         head.append(f"{declaration}{clip}; {loop.name} < {turns}; {loop.name}++) {{")

@@ -125,7 +125,7 @@ class ContractionCode:
             return row_major(self.blocks.chunk_rows, self.blocks.chunk_columns)
         return row_major(self.blocks.tile_rows, self.blocks.tile_columns)
 
-    @property
+    @cached_property
     def _block_sizes(self) -> list[int]:
         """Floats of a worker's left block, right block and sums, each in whole cache lines."""
         blocks = (self._left_block, self._right_block)

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from spaces.cpu.simd import C_TYPES
 from spaces.cpu.steps import Stream
 from spaces.index import Index
 from spaces.layout import Layout, Strided, column_major, row_major
 from spaces.mapping import repeat, spatial
+
+REMEMBERED = 512  # texts of functions
 
 
 @dataclass(frozen=True)
@@ -35,14 +38,14 @@ class LeftBlock:
     """Of the packed elements."""
     source: Stream
 
-    @property
+    @cached_property
     def panel(self) -> Strided:
         """Where a panel keeps (row, depth)."""
         if self.source.deep:
             return row_major(self.height, self.depth).padded(1, self.lanes)
         return column_major(self.height, self.depth)
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """Where the block keeps (row, depth)."""
         return row_major(self.panels, 1) * self.panel
@@ -50,6 +53,15 @@ class LeftBlock:
     def function(self, name: str) -> list[str]:
         """C function ``name(p, q, rows, depth)``: from p, in the source, to q; it takes terms
         for depth if they are odd."""
+        return _function(
+            f"{name}(const {self.source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
+            f"long rows, long {self.source.extent})",
+            self.source,
+            _body(self),
+        )
+
+    def body(self) -> list[str]:
+        """The lines within the function."""
         if self.source.deep:
             grid = repeat(self.panels * self.height, self.depth // self.lanes)
             tiles = grid * spatial(1, self.lanes)
@@ -73,13 +85,8 @@ class LeftBlock:
                 ),
             ]
 
-        body = deep_row if self.source.deep else panel_column
-        return _function(
-            f"{name}(const {self.source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
-            f"long rows, long {self.source.extent})",
-            self.source,
-            tiles.emit(0, body, extents=("rows", "depth")),
-        )
+        copy = deep_row if self.source.deep else panel_column
+        return tiles.emit(0, copy, extents=("rows", "depth"))
 
     def _copy(self, i: Index, k: Index, count: str) -> str:
         load = self.source.load(f"p + {self.source.layout.emit(i, k)}", count, k)
@@ -98,12 +105,12 @@ class RightBlock:
     """Of the packed elements."""
     source: Stream
 
-    @property
+    @cached_property
     def panel(self) -> Strided:
         """Where a panel keeps (depth, column)."""
         return row_major(self.depth, self.width)
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """Where the block keeps (depth, column)."""
         return row_major(1, self.panels) * self.panel
@@ -111,6 +118,14 @@ class RightBlock:
     def function(self, name: str) -> list[str]:
         """C function ``name(p, q, depth, columns)``: from p, in the source, to q; it takes terms
         for depth if they are odd."""
+        signature = (
+            f"{name}(const {self.source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
+            f"long {self.source.extent}, long columns)"
+        )
+        return _function(signature, self.source, _body(self))
+
+    def body(self) -> list[str]:
+        """The lines within the function."""
         source = self.source
         step = self.lanes if self.source.deep else 1
         tiles = repeat(self.depth // step, self.panels, order=(1, 0)) * spatial(step, self.width)
@@ -129,11 +144,13 @@ class RightBlock:
             pieces = vectors.emit(0, lambda v: copy(k, j, v[0]), extents=("left",), unroll=True)
             return [f"const long left = columns - {j};", *pieces]
 
-        signature = (
-            f"{name}(const {source.c_type} *restrict p, {C_TYPES[self.dtype]} *restrict q, "
-            f"long {source.extent}, long columns)"
-        )
-        return _function(signature, source, tiles.emit(0, row, extents=("depth", "columns")))
+        return tiles.emit(0, row, extents=("depth", "columns"))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _body(block: LeftBlock | RightBlock) -> Sequence[str]:
+    """A search tries the same blocks in many kernels."""
+    return tuple(block.body())
 
 
 def _function(signature: str, source: Stream, body: Sequence[str]) -> list[str]:

@@ -7,8 +7,9 @@ accumulator is a variable with a name of its own: an array of them would live in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from spaces.cpu.simd import C_TYPES
 from spaces.cpu.steps import PAIR, element_bytes, multiply_add
@@ -18,6 +19,8 @@ from spaces.mapping import TaskMapping, repeat, spatial
 
 LINE = 16
 """Floats in a cache line."""
+
+REMEMBERED = 512  # texts of tiles
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class RegisterTile:
     ``next``: a share of what later tiles read first, to be brought from far away into L2.
     """
 
-    name: str
+    name: str = field(compare=False)
     rows: int
     columns: int
     lanes: int
@@ -66,19 +69,26 @@ class RegisterTile:
             f"static __attribute__((noinline)) void {self.name}(",
             f"    const {a} *restrict a, const {b} *restrict b, float *restrict s,",
             f"    long depth, int accumulate{ahead}) {{",
-            *(f"  vf {c} = {{0}};" for c, _, _ in self._tasks()),
-            *(f"  {line}" for line in self._loops()),
-            "  if (accumulate) {",
-            *(f"    {c} += {self._access('load', i, j)};" for c, i, j in self._tasks()),
-            "  }",
-            *(f"  {self._access('store', i, j, c)};" for c, i, j in self._tasks()),
+            *_body(self),
             "}",
         ]
 
-    def _tasks(self) -> Iterator[tuple[str, int, int]]:
+    def body(self) -> list[str]:
+        """The lines within the function."""
+        return [
+            *(f"  vf {c} = {{0}};" for c, _, _ in self._tasks),
+            *(f"  {line}" for line in self._loops()),
+            "  if (accumulate) {",
+            *(f"    {c} += {self._access('load', i, j)};" for c, i, j in self._tasks),
+            "  }",
+            *(f"  {self._access('store', i, j, c)};" for c, i, j in self._tasks),
+        ]
+
+    @cached_property
+    def _tasks(self) -> list[tuple[str, int, int]]:
         """Accumulator, row and first column of each vector of the tile."""
-        for i, j in repeat(self.rows, self.vectors).tasks(0):
-            yield f"c{i}_{j}", i, j * self.lanes
+        tasks = repeat(self.rows, self.vectors).tasks(0)
+        return [(f"c{i}_{j}", i, j * self.lanes) for i, j in tasks]
 
     def _loops(self) -> list[str]:
         """All steps: first single ones, each of which also asks for one line of the sums and of
@@ -211,3 +221,9 @@ class RegisterTile:
         if left < self.lanes:
             return f"tw_{verb}_first_float32({', '.join([*arguments, str(left)])})"
         return f"tw_{verb}_float32({', '.join(arguments)})"
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _body(tile: RegisterTile) -> Sequence[str]:
+    """A search tries the same tiles in many kernels."""
+    return tuple(tile.body())
