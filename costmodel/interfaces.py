@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target
 from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from costmodel.dataset import Group
 
 
 @dataclass(frozen=True)
@@ -46,4 +49,12 @@ class CostModel(Predictor, Protocol):
 
     def save(self, path: Path) -> None:
         """Write the model."""
+        ...
+
+
+class Learner(Predictor, Protocol):
+    """Learns from populations, as a search has them."""
+
+    def fit_groups(self, groups: Sequence[Group]) -> None:
+        """Train from scratch on all of ``groups``."""
         ...

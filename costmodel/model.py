@@ -179,7 +179,7 @@ class XGBoostModel:
         s = self.settings
         rounds, depth = s.grown(len(score))
         data = xgboost.QuantileDMatrix(
-            matrix, label=np.zeros(seen.shape), max_bin=s.bins, nthread=s.threads
+            matrix, label=np.zeros(seen.shape, np.float32), max_bin=s.bins, nthread=s.threads
         )
         labels = self._labels(score)
 

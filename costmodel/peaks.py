@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from spaces.dtypes import dtype
@@ -58,6 +59,7 @@ class MeasuredPeaks:
     main_bandwidth: float | None = None
 
 
+@lru_cache
 def peaks_for(workload: Workload, target: Target, measured: MeasuredPeaks | None = None) -> Peaks:
     """Peaks for the element types of ``workload``, corrected by what was measured."""
     fields = target.to_json()

@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from costmodel.dataset import SpaceFor
-from costmodel.interfaces import CostModel
+from costmodel.interfaces import CostModel, Learner
 from costmodel.library import load_xgboost
 from measure.interfaces import Executor
 from scheduler.machine import roofline
@@ -41,7 +41,7 @@ def default_search(
     return EvolutionarySearch(space, learned, roofline(space.target, only(space)), seed)
 
 
-def learned_model(space: Space) -> CostModel:
+def learned_model(space: Space) -> Learner:
     """A model that learns from what is measured of ``space`` alone."""
     from costmodel.model import XGBoostModel
 

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from costmodel.interfaces import CostModel, Example, Predictor
+from costmodel.dataset import Group
+from costmodel.interfaces import Learner, Predictor
 from scheduler.history import History, distinct
 from scheduler.search import Proposed
 from spaces.schedule import Schedule
-from spaces.space import Population, Space
+from spaces.space import NEAR_ATTEMPTS, Population, Space
 
 JOLTS = 1.5  # mean number of decisions by which a child differs from its parents' mix
+GROWTH = 1.125  # times as many outcomes as the model was trained on, before it is trained anew
 
 
 @dataclass(frozen=True)
 class Evolution:
     """The settings of an :class:`EvolutionarySearch`.
 
-    ``immigrants`` random schedules enter each ask, ``parents`` of the best survive each of
-    ``generations``, with ``children`` each. Of the schedules asked for, the share
-    ``neighbours`` comes from those around the ``leaders`` best measured ones and the share
-    ``random`` is drawn blindly; the model's choice among the evolved fills the rest.
-    ``diversity`` is what likeness to a schedule already chosen costs, in units of the score;
-    ``opening_diversity`` the same as long as nothing is measured. After ``caution`` outcomes the
-    model weighs as much as the prior; what it is unsure of counts as ``optimism`` standard
-    deviations better than it says (an upper confidence bound: Auer, JMLR 3, 2002).
+    ``immigrants`` random schedules enter each ask, drawn anew whenever ``renewal`` more are taken;
+    ``parents`` of the best survive each of ``generations``, with ``children`` each. Of the
+    schedules asked for, the share ``neighbours`` comes from those around the ``leaders`` best
+    measured ones and the share ``random`` is drawn blindly; the model's choice among the evolved
+    fills the rest. ``diversity`` is what likeness to a schedule already chosen costs, in units of
+    the score; ``opening_diversity`` the same as long as nothing is measured. After ``caution``
+    outcomes the model weighs as much as the prior; what it is unsure of counts as ``optimism``
+    standard deviations better than it says (an upper confidence bound: Auer, JMLR 3, 2002).
     """
 
     immigrants: int = 2048
+    renewal: int = 64
     parents: int = 64
     children: int = 128
     generations: int = 3
@@ -56,16 +60,17 @@ class EvolutionarySearch:
     """A population evolved under the predictions of a cost model; a ``scheduler.search.Search``.
 
     Before anything is measured ``prior`` ranks the candidates, so the first batch is already
-    good; then ``model`` is trained from scratch on all outcomes whenever there are new ones, and
-    its predictions are mixed with the prior's, more and more its own as outcomes grow. What is
-    asked depends on nothing but the seed, the schedules taken and the outcomes told. ``starters``
-    are schedules thought to be good, which enter every evolution.
+    good; then ``model`` is trained from scratch on all outcomes whenever they have grown by an
+    eighth, so that all its training takes about nine times as long as the last. Its predictions are
+    mixed with the prior's, more and more its own as outcomes grow. What is asked depends on nothing
+    but the seed, the schedules taken, the outcomes told, and how many of them were told at each
+    ask. ``starters`` are schedules thought to be good, which enter every evolution.
     """
 
     def __init__(
         self,
         space: Space,
-        model: CostModel,
+        model: Learner,
         prior: Predictor,
         seed: int = 0,
         evolution: Evolution | None = None,
@@ -78,8 +83,10 @@ class EvolutionarySearch:
         self._history = History(space, seed)
         self._choices = _choices(space)
         self._starters = space.rows(starters)
-        self._stale = False
+        self._due = 1.0  # so many news, and the model is trained
         self._trust = 0.0
+        self._immigrants = lru_cache(maxsize=1)(self._draw_immigrants)
+        self._neighbours = lru_cache(maxsize=1)(self._draw_neighbours)
 
     def ask(self, count: int) -> list[Proposed]:
         """At most ``count`` new schedules, the most promising first."""
@@ -89,33 +96,52 @@ class EvolutionarySearch:
         leaders = self._history.best(choice.leaders)
         diversity = choice.diversity if len(leaders) else choice.opening_diversity
         blind = _share(choice.random, count, generator)
-        asked: list[_Pool] = []
-        if len(leaders):
-            around = self._rated(self._space.neighbours(leaders, generator), "neighbour")
-            near = min(_share(choice.neighbours, count, generator), count - blind)
-            asked.append(self._choose(around, asked, near, diversity))
-        evolved = self._evolve(generator, leaders)
-        more = count - blind - sum(map(len, asked))
+        known = self._founders(leaders)
+        around = known.origin == ORIGINS.index("neighbour")
+        near = min(_share(choice.neighbours, count, generator), count - blind)
+        asked = [self._choose(known.at(np.flatnonzero(around)), [], near, diversity)]
+        evolved = self._evolve(generator, known.at(np.flatnonzero(~around)).distinct())
+        more = count - blind - len(asked[0])
         asked.append(self._choose(evolved, asked, more, diversity))
         proposed = [proposal for pool in asked for proposal in pool.proposed(self._space)]
         drawn = self._history.take(self._history.sample(generator, count - len(proposed)))
         return proposed + [Proposed(schedule, "random") for schedule in drawn]
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
-        """Outcomes, in any order; the model learns them at the next ask."""
-        self._stale |= self._history.tell(results)
+        """Outcomes, in any order; the model learns them at one of the next asks."""
+        self._history.tell(results)
 
     def _train(self) -> None:
-        told = self._history.told()
-        if self._stale and any(latency is not None for _, latency in told):
-            workload, target = self._space.workload, self._space.target
-            self._model.fit([Example(workload, target, s, latency) for s, latency in told])
-            self._trust = len(told) / (len(told) + self._evolution.caution)
-            self._stale = False
+        if self._history.news < self._due or not len(self._history.best(1)):
+            return
+        group = Group(self._space, *self._history.told())
+        self._model.fit_groups([group])
+        self._trust = len(group.latency) / (len(group.latency) + self._evolution.caution)
+        self._due = max(self._history.news + 1, GROWTH * self._history.news)
 
-    def _rated(self, rows: Population, origin: str) -> _Pool:
+    def _founders(self, leaders: Population) -> _Pool:
+        """What evolution begins with, the leaders and random rows among them, and the leaders'
+        neighbours."""
+        immigrants = self._immigrants(len(self._history) // self._evolution.renewal)
+        rows = [leaders, self._starters, immigrants]
+        if len(leaders):
+            rows.append(self._neighbours(tuple(map(tuple, leaders.tolist()))))
+        return self._rated(rows, ("leader", "starter", "immigrant", "neighbour")[: len(rows)])
+
+    def _draw_immigrants(self, epoch: int) -> Population:
+        generator = np.random.default_rng([self._history.seed, epoch, 1])
+        return self._space.sample(generator, self._evolution.immigrants)
+
+    def _draw_neighbours(self, leaders: tuple[tuple[int, ...], ...]) -> Population:
+        rows = np.array(leaders, dtype=np.int32)
+        generator = np.random.default_rng([self._history.seed, 2, *rows.ravel()])
+        return self._space.neighbours(rows, generator)
+
+    def _rated(self, parts: Sequence[Population], origins: Sequence[str]) -> _Pool:
         """Rows with their predicted quality: the prior's and the model's, weighted by how much
         was measured."""
+        rows = np.concatenate(parts)
+        origin = np.repeat([ORIGINS.index(name) for name in origins], [*map(len, parts)])
         mean, spread = self._prior.predict(self._space, rows)
         score = mean
         if (trust := self._trust) > 0:
@@ -124,21 +150,18 @@ class EvolutionarySearch:
             score = (1.0 - trust) * mean + trust * hoped
             mean = (1.0 - trust) * mean + trust * learnt
             spread = (1.0 - trust) * spread + trust * unsure
-        return _Pool(rows, score, mean, spread, np.full(len(rows), ORIGINS.index(origin)))
+        return _Pool(rows, score, mean, spread, origin)
 
-    def _evolve(self, generator: np.random.Generator, leaders: Population) -> _Pool:
-        """Promising rows: random ones, the starters and the leaders, then generations of their
-        children."""
+    def _evolve(self, generator: np.random.Generator, population: _Pool) -> _Pool:
+        """Promising rows: the founders, and generations of their children."""
         choice = self._evolution
-        immigrants = self._space.sample(generator, choice.immigrants)
-        founders = [(leaders, "leader"), (self._starters, "starter"), (immigrants, "immigrant")]
-        population = _joined([self._rated(rows, origin) for rows, origin in founders])
         for _ in range(choice.generations):
             best = population.best(choice.parents).rows
             first, second = generator.integers(0, len(best), (2, choice.children))
-            children = self._space.crossover(best[first], best[second], generator)
-            children = self._space.complete(self._jolt(children, generator), generator)
-            population = _joined([population, self._rated(children, "child")])
+            wishes = self._space.mixed(best[first], best[second], generator)
+            wishes = self._jolted(wishes, generator)
+            children = self._space.complete(wishes, generator, attempts=NEAR_ATTEMPTS)
+            population = _joined([population, self._rated([children], ["child"])])
         return population
 
     def _choose(self, pool: _Pool, before: Sequence[_Pool], count: int, diversity: float) -> _Pool:
@@ -166,14 +189,14 @@ class EvolutionarySearch:
         share: np.ndarray = ((pool == row) & choices).sum(axis=1) / choices.sum()
         return share * (pool[:, 0] == row[0])
 
-    def _jolt(self, population: Population, generator: np.random.Generator) -> Population:
+    def _jolted(self, wishes: Population, generator: np.random.Generator) -> Population:
         """Wishes for :meth:`Space.complete`: few decisions of each row one step up or down, where
         a step below the first value leaves the choice open."""
-        choices = self._choices[population[:, 0]]
-        hit = generator.random(population.shape) < JOLTS / choices.sum(axis=1, keepdims=True)
+        choices = self._choices[wishes[:, 0]]
+        hit = generator.random(wishes.shape) < JOLTS / choices.sum(axis=1, keepdims=True)
         hit &= choices
         hit[:, 0] = False
-        return np.where(hit, population + generator.choice([-1, 1], population.shape), population)
+        return np.where(hit, wishes + generator.choice([-1, 1], wishes.shape), wishes)
 
 
 @dataclass(frozen=True)
@@ -195,6 +218,10 @@ class _Pool:
         i = np.asarray(places, dtype=int)
         return _Pool(self.rows[i], self.score[i], self.mean[i], self.spread[i], self.origin[i])
 
+    def distinct(self) -> _Pool:
+        """The distinct rows, where they first stand."""
+        return self.at(distinct(self.rows))
+
     def best(self, count: int) -> _Pool:
         """The ``count`` best, best first."""
         return self.at(np.argsort(-self.score, kind="stable")[:count])
@@ -210,14 +237,13 @@ class _Pool:
 
 def _joined(pools: Sequence[_Pool]) -> _Pool:
     """The distinct rows of pools, where they first stand."""
-    joined = _Pool(
+    return _Pool(
         np.concatenate([pool.rows for pool in pools]),
         np.concatenate([pool.score for pool in pools]),
         np.concatenate([pool.mean for pool in pools]),
         np.concatenate([pool.spread for pool in pools]),
         np.concatenate([pool.origin for pool in pools]),
-    )
-    return joined.at(distinct(joined.rows))
+    ).distinct()
 
 
 def _choices(space: Space) -> np.ndarray:

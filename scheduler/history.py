@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -10,79 +11,83 @@ import numpy as np
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 
+LEADERS = 64  # whose order is kept
+PACKED = np.dtype("<u2")
+"""Holds the index of any decision's value."""
+
+UNTOLD = math.nan
+
 
 class History:
     """The memory of a search: which schedules are taken, and what was told of them.
 
     It does not depend on the order of telling. A schedule told more than once keeps its best
-    latency; one that is no point of ``space`` is ignored.
+    latency; one that is no point of ``space`` is ignored. A schedule is kept as its row alone, in
+    about two hundred bytes.
     """
 
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space
         self.seed = seed
-        self._taken: set[bytes] = set()
-        self._told: dict[str, tuple[Schedule, float | None]] = {}
-        self._rows: dict[str, np.ndarray] = {}
+        self.news = 0
+        """How many of the outcomes told said anything new."""
+        self._seconds: dict[bytes, float] = {}  # of what is taken; infinite where it failed
+        self._fastest: list[tuple[float, bytes]] = []  # the first ``LEADERS``
 
     def __len__(self) -> int:
-        return len(self._taken)
+        return len(self._seconds)
 
     def generator(self) -> np.random.Generator:
         """Random numbers that depend on nothing but the seed and how many schedules are taken.
 
         So a search told all that a killed one had asked for goes on as that one would have.
         """
-        return np.random.default_rng([self.seed, len(self._taken)])
+        return np.random.default_rng([self.seed, len(self)])
 
     def take(self, rows: Iterable[np.ndarray]) -> list[Schedule]:
         """The schedules of ``rows``, from now on taken."""
         taken = []
         for row in rows:
-            self._taken.add(_identity(row))
+            self._seconds.setdefault(_identity(row), UNTOLD)
             taken.append(self.space.schedule(row))
         return taken
 
-    def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> bool:
-        """Remember outcomes; whether they say anything new."""
-        news = False
+    def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
+        """Remember outcomes."""
         for schedule, latency in results:
             if schedule not in self.space:
                 continue
-            known, before = (
-                schedule.key in self._told,
-                self._told.get(schedule.key, (None, None))[1],
-            )
-            if known and (latency is None or (before is not None and before <= latency)):
+            identity = _identity(self.space.row(schedule))
+            seconds = math.inf if latency is None else latency
+            if self._seconds.get(identity, UNTOLD) <= seconds:
                 continue
-            row = self.space.row(schedule)
-            self._taken.add(_identity(row))
-            self._rows[schedule.key] = row
-            self._told[schedule.key] = (schedule, latency)
-            news = True
-        return news
+            self._seconds[identity] = seconds
+            self.news += 1
+            if latency is not None:
+                others = [other for other in self._fastest if other[1] != identity]
+                self._fastest = sorted([*others, (latency, identity)])[:LEADERS]
 
-    def told(self) -> list[tuple[Schedule, float | None]]:
-        """All outcomes, sorted by the schedules' keys."""
-        return [self._told[key] for key in sorted(self._told)]
+    def told(self) -> tuple[Population, np.ndarray]:
+        """All outcomes: rows, in an order of their own, and the latency of each, NaN where it
+        failed."""
+        known = sorted((row, s) for row, s in self._seconds.items() if not math.isnan(s))
+        latency = np.array([seconds for _, seconds in known])
+        latency[np.isinf(latency)] = np.nan
+        return self._rows([row for row, _ in known]), latency
 
     def best(self, count: int) -> Population:
-        """The rows of the ``count`` fastest schedules, fastest first."""
-        ranked = sorted(
-            (latency, key) for key, (_, latency) in self._told.items() if latency is not None
-        )
-        rows = [self._rows[key] for _, key in ranked[:count]]
-        return np.stack(rows) if rows else np.zeros((0, self.space.width), dtype=np.int32)
+        """The rows of the ``count`` fastest schedules, ``LEADERS`` at most, fastest first."""
+        return self._rows([row for _, row in self._fastest[:count]])
 
     def fresh(self, population: Population) -> list[int]:
         """Positions of the distinct rows that are not taken, in the order in which they first
         stand."""
         identities = _identities(population)
-        return [i for i in _first(identities) if identities[i] not in self._taken]
+        return [i for i in _first(identities) if identities[i] not in self._seconds]
 
     def free(self, row: np.ndarray) -> bool:
         """Whether the row is not taken."""
-        return _identity(row) not in self._taken
+        return _identity(row) not in self._seconds
 
     def sample(self, generator: np.random.Generator, count: int) -> Population:
         """``count`` random rows that are not taken; fewer only when there are no more.
@@ -99,6 +104,10 @@ class History:
             rows = np.concatenate([rows, more]) if more else rows
         return rows
 
+    def _rows(self, identities: Sequence[bytes]) -> Population:
+        flat = np.frombuffer(b"".join(identities), dtype=PACKED)
+        return flat.reshape(len(identities), self.space.width).astype(np.int32)
+
 
 def distinct(population: Population) -> list[int]:
     """Positions of the distinct rows, in the order in which they first stand."""
@@ -112,9 +121,9 @@ def _first(identities: list[bytes]) -> list[int]:
 
 
 def _identities(population: Population) -> list[bytes]:
-    rows = np.ascontiguousarray(population, dtype=np.int32)
+    rows = np.ascontiguousarray(population, dtype=PACKED)
     return rows.view(f"V{rows.strides[0]}").ravel().tolist()
 
 
 def _identity(row: np.ndarray) -> bytes:
-    return np.ascontiguousarray(row, dtype=np.int32).tobytes()
+    return row.astype(PACKED).tobytes()

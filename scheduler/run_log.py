@@ -67,7 +67,7 @@ class RunLog:
             template_version=self._space.version_of(schedule),
             measurement=measurement,
             run=self._run.key,
-            proposal=self._proposals.get(schedule),
+            proposal=self._proposals.pop(schedule, None),
         )
 
 

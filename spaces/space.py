@@ -3,7 +3,7 @@
 A population is an integer matrix, one row a schedule, one column a decision, each entry the
 index of the decision's value. Column 0 chooses the template; a decision of another template than
 the chosen one is inactive and stays at index 0. Everything that makes schedules (sampling,
-crossover, neighbours) is one operation, :meth:`Space.complete`: fill in decisions one after the
+mixing, neighbours) is one operation, :meth:`Space.complete`: fill in decisions one after the
 other, preferring given values, and never leave the rules. It works on whole populations, so that a
 hundred thousand schedules cost seconds, not hours.
 """
@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 
 import numpy as np
 
 from spaces.errors import InputError
+from spaces.judge import Judge, Values, together
 from spaces.kernel import Kernel
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
@@ -30,8 +30,7 @@ Population = np.ndarray
 
 NO_PREFERENCE = -1
 REMEMBERED = 4096  # schedules whose validity is: each is asked about several times in its life
-TABLE_ENTRIES = 1 << 16  # of a rule's truth table at most
-NEAR_ATTEMPTS = 4  # to repair a neighbour: one that takes more is not near any longer
+NEAR_ATTEMPTS = 4  # to repair what is to be like others: if it takes more, it no longer is
 
 
 class Space:
@@ -57,7 +56,8 @@ class Space:
         self._index = [{v: i for i, v in enumerate(values.tolist())} for values in self._values]
         self._template_names = list(self.templates)
         self._plans: dict[tuple[int, int | None], Sequence[_Step]] = {}
-        self._judges: dict[tuple[str, int, str], _Judge] = {}
+        self._judges: dict[tuple[str, tuple[Rule, ...], str], Judge] = {}
+        self._latest: tuple[bytes, Mapping[str, np.ndarray]] | None = None
         self._reasons = lru_cache(maxsize=REMEMBERED)(self._why_not)
 
     # -- schedules and populations ---------------------------------------------------------
@@ -93,6 +93,9 @@ class Space:
         reason = self._why_not_a_point(schedule)
         if reason:
             raise InputError(reason)
+        return self._row(schedule)
+
+    def _row(self, schedule: Schedule) -> np.ndarray:
         row = np.zeros(self.width, dtype=np.int32)
         row[0] = self._template_names.index(schedule.template)
         for name, value in schedule.decisions:
@@ -112,7 +115,7 @@ class Space:
 
     def _why_not(self, schedule: Schedule) -> str | None:
         reason = self._why_not_a_point(schedule)
-        if reason:
+        if reason or self._keeps_rules(self._row(schedule)):
             return reason
         values = schedule.values
         columns = {name: np.asarray(value) for name, value in values.items()}
@@ -121,7 +124,12 @@ class Space:
             for rule in self.templates[schedule.template].rules
             if not np.all(rule.holds(columns))
         ]
-        return "; ".join(dict.fromkeys(reasons)) or None
+        return "; ".join(dict.fromkeys(reasons))
+
+    def _keeps_rules(self, row: np.ndarray) -> bool:
+        """Whether a row is a schedule of the space, by the tables that sampling uses."""
+        steps = self._steps(int(row[0]), None)
+        return all(self._valid(row[None], step)[0, row[step.column]] for step in steps)
 
     def __contains__(self, schedule: Schedule) -> bool:
         return self.why_not(schedule) is None
@@ -154,8 +162,17 @@ class Space:
         found = self.complete(wishes, generator)
         return self.schedule(found[0]) if len(found) else None
 
-    def quantities(self, population: Population) -> dict[str, np.ndarray]:
-        """Physical quantities (see ``spaces.quantities``) of each schedule, float64 arrays."""
+    def quantities(self, population: Population) -> Mapping[str, np.ndarray]:
+        """Physical quantities (see ``spaces.quantities``) of each schedule, float64 arrays.
+
+        Several models are asked about one population, so the last answer is kept.
+        """
+        rows, latest = population.tobytes(), self._latest
+        if latest is None or latest[0] != rows:
+            latest = self._latest = (rows, self._quantities(population))
+        return latest[1]
+
+    def _quantities(self, population: Population) -> Mapping[str, np.ndarray]:
         result = {name: np.full(len(population), np.nan) for name in QUANTITIES}
         for t, name in enumerate(self._template_names):
             chosen = np.flatnonzero(population[:, 0] == t)
@@ -190,15 +207,14 @@ class Space:
         preferences = np.full((count, self.width), NO_PREFERENCE, dtype=np.int32)
         return self.complete(preferences, generator)
 
-    def crossover(
+    def mixed(
         self, first: Population, second: Population, generator: np.random.Generator
     ) -> Population:
-        """Children that take each decision from one of two parents, as far as rules allow."""
+        """Wishes for :meth:`complete` that take each decision from one of two parents."""
         take = generator.random(first.shape) < 0.5
         take[:, 0] = True  # a child has its first parent's template
         inactive = ~self._active(second)
-        wishes = np.where(take | inactive, self._preferences(first), second)
-        return self.complete(wishes, generator)
+        return np.where(take | inactive, self._preferences(first), second)
 
     def neighbours(self, rows: np.ndarray, generator: np.random.Generator) -> Population:
         """All distinct valid schedules one decision away from one of ``rows`` (a row or a
@@ -341,30 +357,36 @@ class Space:
             if first in own:
                 own.remove(first)
                 own.insert(0, first)
-            known: dict[str, int] = {}
+            known: set[str] = set()
             steps = []
             for column in own:
                 decision = self._names[column][1]
-                known[decision] = column
-                judges = [
-                    self._judge(name, number, decision)
-                    for number, rule in enumerate(self.templates[name].rules)
-                    if decision in rule.reads and known.keys() >= set(rule.reads)
+                known.add(decision)
+                rules = [
+                    rule
+                    for rule in self.templates[name].rules
+                    if decision in rule.reads and known.issuperset(rule.reads)
                 ]
-                steps.append(_Step(column, tuple(judges)))
+                if rules or self._sizes[column] > 1:
+                    steps.append(_Step(column, self._judged(name, rules, decision)))
             self._plans[template, first] = steps
         return self._plans[template, first]
 
-    def _judge(self, template: str, number: int, decision: str) -> _Judge:
-        """The judge of one rule when ``decision`` is the last of those it reads: one for all orders
-        of decisions."""
-        key = (template, number, decision)
-        if key not in self._judges:
-            rule = self.templates[template].rules[number]
-            columns = {name: self._position[template, name] for name in rule.reads}
-            reads = {name: (column, self._values[column]) for name, column in columns.items()}
-            self._judges[key] = _Judge(rule, decision, reads)
-        return self._judges[key]
+    def _judged(self, template: str, rules: Sequence[Rule], decision: str) -> tuple[Judge, ...]:
+        """The judges of rules when ``decision`` is the last of those they read, which are the same
+        ones in all orders of decisions."""
+        values: Values = {
+            name: (column, self._values[column])
+            for (owner, name), column in self._position.items()
+            if owner == template
+        }
+        judges = []
+        for group in map(tuple, together(rules, decision, values)):
+            key = (template, group, decision)
+            if key not in self._judges:
+                self._judges[key] = Judge(group, decision, values)
+            judges.append(self._judges[key])
+        return tuple(judges)
 
     def _fill(
         self, preferences: Population, generator: np.random.Generator, first: int | None
@@ -379,60 +401,22 @@ class Space:
             if not len(chosen):
                 continue
             part, wanted = rows[chosen], preferences[chosen]
+            living = np.ones(len(part), dtype=bool)
             for step in self._steps(t, first):
                 valid = self._valid(part, step)
                 part[:, step.column], found = _pick(valid, wanted[:, step.column], generator)
-                alive[chosen] &= found
-            rows[chosen] = part
+                living &= found
+            rows[chosen], alive[chosen] = part, living
         return rows, alive
 
     def _valid(self, partial: Population, step: _Step) -> np.ndarray:
         """Boolean matrix [rows, values]: which values of the step's column its rules allow."""
-        valid = np.ones((len(partial), self._sizes[step.column]), dtype=bool)
-        for judge in step.judges:
-            valid &= judge.allows(partial)
+        if not step.judges:
+            return np.ones((len(partial), self._sizes[step.column]), dtype=bool)
+        valid = step.judges[0].allows(partial)
+        for judge in step.judges[1:]:
+            valid = valid & judge.allows(partial)
         return valid
-
-
-class _Judge:
-    """Says which values of a decision a rule allows, given the other decisions that it reads.
-
-    A search asks the same questions again and again. So the answers to all of them are put into a
-    table, if it is not too large, once as many were worked out one by one.
-    """
-
-    def __init__(self, rule: Rule, own: str, reads: Mapping[str, tuple[int, np.ndarray]]) -> None:
-        """``own`` is the decision that is made; ``reads`` holds the column and the values of all
-        decisions that the rule reads."""
-        self._rule, self._own = rule, own
-        self._values = {name: values for name, (_, values) in reads.items()}
-        self._others = [name for name in reads if name != own]
-        self._columns = [reads[name][0] for name in self._others]
-        self._sizes = tuple(len(self._values[name]) for name in self._others)
-        self._asked = 0
-        self._table: np.ndarray | None = None
-
-    def allows(self, partial: Population) -> np.ndarray:
-        """Boolean matrix [rows, values], or what broadcasts to it, for rows in which all but the
-        own decision are made."""
-        chosen = [partial[:, column] for column in self._columns]
-        if self._table is not None:
-            return self._table[tuple(chosen)]
-        self._asked += len(partial)
-        combinations, values = prod(self._sizes), len(self._values[self._own])
-        if combinations <= min(self._asked, TABLE_ENTRIES // values):
-            every = np.indices(self._sizes).reshape(len(self._sizes), combinations)
-            whole = np.broadcast_to(self._worked_out(list(every)), (combinations, values))
-            self._table = whole.reshape(*self._sizes, values)
-        return self._worked_out(chosen)
-
-    def _worked_out(self, chosen: Sequence[np.ndarray]) -> np.ndarray:
-        columns = {
-            name: self._values[name][index][:, None]
-            for name, index in zip(self._others, chosen, strict=True)
-        }
-        columns[self._own] = self._values[self._own][None, :]
-        return np.asarray(self._rule.holds(columns), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -440,7 +424,7 @@ class _Step:
     """A decision to make, and the rules that can be judged when it is made."""
 
     column: int
-    judges: tuple[_Judge, ...]
+    judges: tuple[Judge, ...]
 
 
 def _column(decision: Decision) -> np.ndarray:
@@ -459,9 +443,7 @@ def _check_rules(template: Template) -> None:
 
 def _choose(mask: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     """For each row of a boolean matrix, the position of a random true entry (0 if none)."""
-    if mask.shape[1] == 1:
-        return np.zeros(len(mask), dtype=np.intp)
-    return np.argmax(mask * (1 - generator.random(mask.shape, dtype=np.float32)), axis=1)
+    return (mask * (1 - generator.random(mask.shape, dtype=np.float32))).argmax(axis=1)
 
 
 def _pick(
@@ -471,15 +453,18 @@ def _pick(
 
     The second result tells which rows had any.
     """
+    count, values = valid.shape
+    if values == 1:
+        return np.zeros(count, dtype=np.intp), valid[:, 0]
     if (preferred < 0).all():
         return _choose(valid, generator), np.any(valid, axis=1)
-    picked = np.minimum(np.maximum(preferred, 0), valid.shape[1] - 1)
-    found = valid[np.arange(len(valid)), picked]
-    open_ = np.flatnonzero((picked != preferred) | ~found)
+    picked = np.minimum(np.maximum(preferred, 0), values - 1)
+    found = valid[np.arange(count), picked]
+    open_ = ((picked != preferred) | ~found).nonzero()[0]
     if len(open_):
         valid, preferred = valid[open_], preferred[open_]
-        distance = np.abs(np.arange(valid.shape[1])[None, :] - preferred[:, None])
+        distance = np.abs(np.arange(values)[None, :] - preferred[:, None])
         closeness = np.where(preferred[:, None] < 0, 0, -distance) + generator.random(valid.shape)
-        picked[open_] = np.argmax(np.where(valid, closeness, -np.inf), axis=1)
+        picked[open_] = np.where(valid, closeness, -np.inf).argmax(axis=1)
         found[open_] = np.any(valid, axis=1)
     return picked, found

@@ -19,6 +19,7 @@ from measure.cluster.executor import RayExecutor
 from measure.database import Database
 from measure.executor import LocalExecutor
 from measure.interfaces import Executor
+from scheduler.defaults import default_search
 from scheduler.random_search import RandomSearch
 from scheduler.search import Search
 from scheduler.tuner import Tuner
@@ -58,6 +59,7 @@ def main() -> None:
 def _figures(arguments: argparse.Namespace) -> Iterator[tuple[str, Callable[[], Any]]]:
     count = arguments.candidates
     yield "candidates_per_s_without_ray", lambda: _rate(_simulated(), count)
+    yield "evolved_candidates_per_s", lambda: _rate(_simulated(), count, evolved=True)
     yield "dispatcher_candidates_per_s_by_workers", lambda: {n: dispatch_rate(n) for n in MANY}
     yield "ray_candidates_per_s_by_workers", lambda: {n: _ray_rate(HOSTS[n], count) for n in HOSTS}
     yield "sleeping_candidates_per_s_by_workers", lambda: _sleeping()
@@ -81,10 +83,11 @@ def _tuner(executor: Executor, space: Space, search: Search | None = None) -> It
         yield Tuner(space.workload, space.target, database, executor, search=search, space=space)
 
 
-def _rate(executor: Executor, count: int) -> float:
+def _rate(executor: Executor, count: int, evolved: bool = False) -> float:
     """Candidates a second through a tuner, a search and SQLite."""
     space = hills()
-    with _tuner(executor, space, RandomSearch(space)) as tuner:
+    search = default_search(space, 0) if evolved else RandomSearch(space)
+    with _tuner(executor, space, search) as tuner:
         result = tuner.run(count, 3600.0)
     return round(result.trials / result.seconds, 1)
 

@@ -148,6 +148,7 @@ AREAS = (
             "spaces/layout.py",
             "spaces/index.py",
             "spaces/space.py",
+            "spaces/judge.py",
             "spaces/schedule.py",
         ),
         (
@@ -155,6 +156,7 @@ AREAS = (
             "tests/spaces/test_layout*.py",
             "tests/spaces/test_index.py",
             "tests/spaces/test_space*.py",
+            "tests/spaces/test_judge.py",
             "tests/spaces/test_schedule.py",
         ),
         35,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from costmodel.interfaces import Example
+from costmodel.dataset import Group
 from costmodel.model import XGBoostModel
 from spaces.kernel import Kernel
 from spaces.operators import workload
@@ -154,7 +154,7 @@ def trees(space: Space) -> XGBoostModel:
 class Guess:
     """A prior that knows the register tile's part of the truth only, as a roofline does."""
 
-    def fit(self, examples: Sequence[Example]) -> None:
+    def fit_groups(self, groups: Sequence[Group]) -> None:
         """Learns nothing."""
 
     def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
@@ -162,7 +162,3 @@ class Guess:
         q = space.quantities(population)
         score = np.minimum(1.0, 0.5 + 0.17 * q["intensity"]) * 512 / q["flops"]
         return score, np.full(len(population), 0.2)
-
-    def save(self, path: object) -> None:
-        """Not needed here."""
-        raise NotImplementedError

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
+from costmodel.dataset import Group
+from costmodel.model import XGBoostModel
 from scheduler.evolutionary import Evolution, EvolutionarySearch
 from scheduler.exhaustive import ExhaustiveSearch
 from scheduler.random_search import RandomSearch
@@ -158,6 +160,25 @@ def test_a_child_differs_from_its_parents_in_few_decisions() -> None:
     changed = [sum(c[name] != value for name, value in starter.values.items()) for c in children]
     assert len(children) > 32
     assert 1.0 <= np.mean(changed) < 3.0
+
+
+def test_all_training_takes_some_times_the_last() -> None:
+    """The model is not trained anew for every few outcomes of many."""
+    space, rows = hills(), list[int]()
+
+    class Counted(XGBoostModel):
+        def fit_groups(self, groups: Sequence[Group]) -> None:
+            rows.append(sum(len(group.latency) for group in groups))
+            super().fit_groups(groups)
+
+    model = Counted(space_for=lambda workload, target: space)
+    search = EvolutionarySearch(space, model, Guess(), 0, Evolution(immigrants=64, generations=1))
+    told = [space.schedule(row) for row in space.sample(np.random.default_rng(0), 320)]
+    for start in range(0, len(told), 8):
+        search.tell([(schedule, outcome(schedule)) for schedule in told[start : start + 8]])
+        search.ask(1)
+    assert rows[:2] == [8, 16]
+    assert sum(rows) < 10 * rows[-1]
 
 
 def test_a_starter_is_called_one() -> None:

@@ -12,6 +12,12 @@ from spaces.template import Decision, Rule
 from tests.spaces.toy_templates import Blocks, Impossible, Lanes
 
 
+def mate(first, second, seed):
+    """Children of pairs of rows."""
+    random = generator(seed)
+    return SPACE.complete(SPACE.mixed(first, second, random), random)
+
+
 def make_space(*templates):
     return Space("a workload", "a target", [t("a workload", "a target") for t in templates])
 
@@ -79,17 +85,17 @@ def test_samples_are_valid_and_follow_the_seed(seed, count):
 
 @settings(max_examples=30, deadline=None)
 @given(seeds)
-def test_children_of_crossover_are_valid_and_take_after_their_parents(seed):
+def test_children_are_valid_and_take_after_their_parents(seed):
     first, second = SPACE.sample(generator(seed), 40), SPACE.sample(generator(seed + 1), 40)
-    children = SPACE.crossover(first, second, generator(seed + 2))
+    children = mate(first, second, seed + 2)
     assert len(children) == 40
     assert all_valid(SPACE, children)
-    assert np.array_equal(children, SPACE.crossover(first, second, generator(seed + 2)))
+    assert np.array_equal(children, mate(first, second, seed + 2))
 
 
-def test_crossover_of_twins_is_the_twin():
+def test_a_child_of_twins_is_the_twin():
     twins = SPACE.rows(VALID[:30])
-    children = SPACE.crossover(twins, twins, generator(0))
+    children = mate(twins, twins, 0)
     assert np.array_equal(np.unique(children, axis=0), np.unique(twins, axis=0))
 
 

@@ -1,0 +1,81 @@
+"""Says which values of a decision the rules allow, given the decisions made before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from spaces.template import Rule
+
+TABLE_ENTRIES = 1 << 16  # of a truth table at most
+JOINT_ENTRIES = 1 << 12  # of the table of several rules at most
+
+Values = Mapping[str, tuple[int, np.ndarray]]
+"""Decision name to its column in a population and its values."""
+
+
+class Judge:
+    """Says which values of a decision some rules allow, given the other decisions that they read.
+
+    A search asks the same questions again and again. So the answers to all of them are put into a
+    table, if it is not too large, once as many were worked out one by one.
+    """
+
+    def __init__(self, rules: Sequence[Rule], own: str, decisions: Values) -> None:
+        """``own`` is the decision that is made; ``decisions`` holds all that the rules read."""
+        self._rules, self._own = rules, decisions[own][1]
+        self._others = _others(rules, own, decisions)
+        self._known = {name: decisions[name][1] for rule in rules for name in rule.reads}
+        self._known[own] = self._own[None, :]
+        self._columns = np.array([column for column, _ in self._others.values()], dtype=np.intp)
+        sizes = [len(values) for _, values in self._others.values()]
+        self._combinations = prod(sizes)
+        self._steps = np.array([prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.intp)
+        self._sizes = tuple(sizes)
+        self._asked = 0
+        self._table: np.ndarray | None = None
+
+    def allows(self, partial: np.ndarray) -> np.ndarray:
+        """Boolean matrix [rows, values] for rows of a population in which all but the own decision
+        are made."""
+        chosen = partial[:, self._columns]
+        if self._table is not None:
+            return self._table[chosen @ self._steps]
+        self._asked += len(partial)
+        if self._combinations <= min(self._asked, TABLE_ENTRIES // len(self._own)):
+            every = np.indices(self._sizes).reshape(len(self._sizes), self._combinations)
+            self._table = self._worked_out(every.T)
+        return self._worked_out(chosen)
+
+    def _worked_out(self, chosen: np.ndarray) -> np.ndarray:
+        """The answers for rows of indices of the other decisions' values."""
+        columns = dict(self._known)
+        for index, (name, (_, values)) in zip(chosen.T, self._others.items(), strict=True):
+            columns[name] = values[index][:, None]
+        allowed = np.ones((len(chosen), len(self._own)), dtype=bool)
+        for rule in self._rules:
+            allowed &= np.asarray(rule.holds(columns), dtype=bool)
+        return allowed
+
+
+def together(rules: Sequence[Rule], own: str, decisions: Values) -> Iterator[list[Rule]]:
+    """``rules`` in groups that are best judged by one table each: large enough to save questions,
+    small enough to be soon filled."""
+    group: list[Rule] = []
+    for rule in rules:
+        others = _others([*group, rule], own, decisions).values()
+        entries = prod(len(values) for _, values in (*others, decisions[own]))
+        if group and entries > JOINT_ENTRIES:
+            yield group
+            group = []
+        group.append(rule)
+    if group:
+        yield group
+
+
+def _others(rules: Sequence[Rule], own: str, decisions: Values) -> Values:
+    """The decisions that are read beside ``own``, those that have but one value left out."""
+    reads = dict.fromkeys(name for rule in rules for name in rule.reads if name != own)
+    return {name: decisions[name] for name in reads if len(decisions[name][1]) > 1}

@@ -1,0 +1,41 @@
+"""What a run keeps of the candidates that it is done with."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from contextlib import closing
+
+from measure.database import Database
+from measure.executor import LocalExecutor
+from scheduler.progress import Progress
+from scheduler.random_search import RandomSearch
+from scheduler.tuner import Tuner
+from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
+from tests.scheduler.landscape import hills
+
+FIRST, LAST = 200, 700
+
+
+def test_a_candidate_leaves_little_behind(tmp_path, monkeypatch):
+    """Less than its schedule alone takes, once what is kept of the best and the latest is full."""
+    monkeypatch.setattr("spaces.space.REMEMBERED", 16)
+    monkeypatch.setattr("measure.ranking.REMEMBERED", 16)
+    space, occupied = hills(), dict[int, int]()
+
+    def note(progress: Progress) -> None:
+        if progress.trials in (FIRST, LAST):
+            gc.collect()
+            occupied[progress.trials] = tracemalloc.get_traced_memory()[0]
+
+    device = LocalExecutor(space.target, 1, SimulatedBuilder(), SimulatedRunner(0.0))
+    with closing(device), Database(tmp_path / "tuning.db") as database:
+        tuner = Tuner(
+            space.workload, space.target, database, device, RandomSearch(space), space=space
+        )
+        tracemalloc.start()
+        try:
+            tuner.run(LAST, 600.0, on_progress=note)
+        finally:
+            tracemalloc.stop()
+    assert (occupied[LAST] - occupied[FIRST]) / (LAST - FIRST) < 700
