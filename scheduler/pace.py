@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from measure.cuda.runner import HEAT_SECONDS
 from measure.cuda.session import SHORT
+from measure.timing import FINAL, TimingProtocol
 from spaces.workload import Workload
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
@@ -24,14 +25,26 @@ MOST_RESERVE = 0.5  # the same share, where even two finalists take longer
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel and
-    ``seconds`` for the rest; and ``heat`` seconds before, for all of them, if calls are longer than
-    :data:`measure.cuda.session.SHORT`."""
+    """What the final comparison takes: ``most`` schedules, each ``calls`` of its kernel, the
+    samples of a ``protocol`` if there is one, and ``seconds`` for the rest; and ``heat`` seconds
+    before, for all of them, if calls are longer than :data:`measure.cuda.session.SHORT`."""
 
     most: int
     calls: int
     seconds: float
     heat: float = 0.0
+    protocol: TimingProtocol | None = None
+
+    def finalist(self, call: float) -> float:
+        """Seconds for a schedule whose kernel takes ``call`` seconds."""
+        return self.seconds + self.calls * call + self._sampling(call)
+
+    def _sampling(self, call: float) -> float:
+        rounds = self.protocol
+        if rounds is None:
+            return 0.0
+        all_samples = rounds.samples * max(rounds.sample_seconds, call)
+        return max(min(rounds.budget, all_samples), rounds.contender_samples * call)
 
 
 @dataclass(frozen=True)
@@ -67,7 +80,10 @@ def expected(workload: Workload, kind: str, call: float) -> Expected:
     return Expected(call, setup, CHECK_SECONDS * workload.output.size)
 
 
-COMPARISONS = {"cpu": Comparison(8, 8, 0.7), "cuda": Comparison(48, 100, 0.03, HEAT_SECONDS)}
+COMPARISONS = {
+    "cpu": Comparison(8, 3, 0.15, protocol=FINAL),
+    "cuda": Comparison(48, 100, 0.03, HEAT_SECONDS),
+}
 """By kind of target. A GPU at work for long is slower than one that waits for compilers between
 candidates, and not as much with every kernel, so more of them are compared there."""
 
@@ -163,4 +179,4 @@ class Pace:
         call = best or self.expected.call
         usual = replace(self.expected, call=call)
         slowness = max(1.0, each / (usual.candidate + usual.setup / LEAST_BATCH)) if each else 1.0
-        return slowness * (self.final.seconds + self.expected.check + self.final.calls * call)
+        return slowness * (self.expected.check + self.final.finalist(call))

@@ -38,6 +38,23 @@ def test_slow_finalists_are_few_but_two() -> None:
     assert SLOW.comparable(left=0.1, late=LATE, each=1.5, best=0.2) == 2
 
 
+@pytest.mark.parametrize(
+    ("sizes", "call", "each", "seconds", "most"),
+    [
+        ("m=512 n=512 k=512", 2e-3, 0.08, 5, 0.8),
+        ("m=512 n=512 k=512", 2e-3, 0.08, 60, 2.5),
+        ("m=2039 n=2039 k=2039", 0.2, 1.6, 15, 5.0),
+    ],
+)
+def test_a_comparison_gets_what_its_samples_take_and_the_search_the_rest(
+    sizes: str, call: float, each: float, seconds: float, most: float
+) -> None:
+    pace = Pace(seconds, expected(workload(f"matmul {sizes}"), "cpu", call), 16, CPU)
+    reserve = pace.reserve(each, call)
+    assert 2 * 25 * min(call, 0.024) < reserve < most
+    assert pace.comparable(reserve, LATE, each, call) >= 2
+
+
 def test_a_comparison_that_cannot_end_is_not_begun() -> None:
     heavy = Pace(60, Expected(0.1, setup=8.0), batch=16, final=CPU)
     assert heavy.comparable(left=3, late=LATE, each=None, best=0.1) == 0
@@ -142,4 +159,4 @@ def test_what_is_started_is_expected_to_end_before_the_final_comparison(
     if each and more:
         end = elapsed + more * each
         assert end <= allowed
-        assert allowed - end >= min(RESERVE * allowed, 8 * 0.7) - 1e-6
+        assert allowed - end >= min(RESERVE * allowed, 8 * CPU.finalist(call)) - 1e-6

@@ -89,6 +89,23 @@ def test_bad_commands(here, capsys, arguments, says):
     assert [path.name for path in here.iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--db", "postgresql://me:secret@127.0.0.1:1/x"), "Connection refused"),
+        (("--db", "postgresql://me@127.0.0.1:1/x?password=secret"), "Connection refused"),
+        (("--executor", "ray", "--address", "ray://me:secret@127.0.0.1:1"), "no Ray cluster"),
+    ],
+)
+def test_what_refuses_is_said_without_the_password(here, capsys, options, says):
+    pytest.importorskip("psycopg", reason="needs the extra postgres")
+    pytest.importorskip("ray", reason="needs the extra ray")
+    assert run(["tune", *SMALL, "--seconds", "2", *options]) == 2
+    said = one_line(capsys.readouterr().err)
+    assert says in said
+    assert "secret" not in said
+
+
 @pytest.mark.parametrize("command", ["tune", "query"])
 def test_no_compiler(here, capsys, monkeypatch, command):
     monkeypatch.setenv("CC", "/nowhere/gcc")

@@ -109,6 +109,15 @@ def test_a_signal_ends_all_targets_with_the_best_of_each(address, here, number):
     assert reasons == {TARGET: "interrupted", GPU: "interrupted"}
 
 
+def test_a_target_that_no_worker_has_is_refused_with_what_they_have(address, here):
+    where = ("--executor", "ray", "--address", address, "--target", "cuda:sm_80")
+    with start("tune", *WORK, *where) as process:
+        out, err = process.communicate(timeout=500)
+    assert (process.returncode, out) == (2, "")
+    assert err == (f"tilewright: no worker has the target cuda:sm_80; they have: {GPU.summary}\n")
+    assert not (here / "tuning.db").exists()
+
+
 def used(runs, tried, target) -> int:
     """Trials of the suite on one target."""
     return sum(tried[run.key] for run in runs if run.target == target)

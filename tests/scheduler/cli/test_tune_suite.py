@@ -155,6 +155,7 @@ def test_a_shipped_suite_is_named_in_the_help(capsys):
         (("--suite", "none.toml"), "suite 'none.toml': No such file or directory; allowed: a TOML"),
         (("--suite", "notes.txt"), "suite 'notes.txt': it is no TOML"),
         (("--suite", "negative.toml"), "workload 1: weight=-1 is out of range; allowed: finite"),
+        (("--suite", "unknown.toml"), "workload 1: unknown operator 'conv'; known: matmul"),
         (("--suite", "empty.toml"), "it has no workloads; allowed: at least one [[workloads]]"),
         (("--suite", "two.toml", *SMALL), "--suite and the operator 'matmul'; allowed: one of"),
         (("--suite", "two.toml", "--objective", "fun"), "'--objective'"),
@@ -167,6 +168,7 @@ def test_a_shipped_suite_is_named_in_the_help(capsys):
 )
 def test_bad_input(here, capsys, arguments, says):
     files = {"two": SUITE, "negative": SUITE.replace("= 10", "= -1"), "empty": "title = 'none'"}
+    files["unknown"] = SUITE.replace('"matmul"', '"conv"')
     for name, text in files.items():
         (here / f"{name}.toml").write_text(text)
     before = sorted(here.iterdir())
