@@ -11,31 +11,23 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Column, Connection, Row, Select, update
 
+from measure.best_known import best_row, rankings
 from measure.engine import for_writing, name, open_engine, usable
 from measure.fields import prose
 from measure.inserting import beat, insert, insert_runs, pieces
 from measure.jsonl import read_lines, write_lines
+from measure.nearest import best_of_nearest
 from measure.plausibility import Sieve
-from measure.queries import (
-    TRIALS_OF_RUN,
-    best_of_nearest,
-    best_row,
-    rankings,
-    records_query,
-    runs_query,
-    summaries_query,
-    trials,
-)
+from measure.queries import TRIALS_OF_RUN, records_query, runs_query, summaries_query, trials
 from measure.ranking import rank
 from measure.record import Record
-from measure.rows import as_read, from_row, run_from_row
+from measure.rows import as_read, from_row, own_from_row, run_from_row
 from measure.run import Run
 from measure.schema import measurements, runs
 from measure.summary import Summary, summary_from_row
@@ -104,7 +96,7 @@ class Database:
         if not records:
             return 0
         now = time.time()
-        read = [as_read(replace(record, recorded_at=now)) for record in records]
+        read = [as_read(record, now) for record in records]
         with self._transaction(writes=True) as connection:
             new = insert(connection, read)
             beat(connection, {record.run for record in records if record.run}, now)
@@ -171,7 +163,7 @@ class Database:
         """
         with self._transaction() as connection:
             row = best_row(connection, workload, target, versions)
-        found = list(self._readable([row] if row else [], "record", _record))
+        found = list(self._readable([row] if row else [], "record", _record_of(workload, target)))
         if row and not found:  # it is malformed
             found = self.best_few(workload, target, 1, versions)
         return found[0] if found else None
@@ -186,7 +178,8 @@ class Database:
         """The records of at most ``count`` best schedules, best first, each schedule once."""
         found: dict[str, Record] = {}
         with self._transaction() as connection:
-            for record in self._ranked(rankings(connection, workload, target, versions, count)):
+            both = rankings(connection, workload, target, versions, count)
+            for record in self._ranked(both, _record_of(workload, target)):
                 found.setdefault(record.schedule.key, record)
                 if len(found) == count:
                     break
@@ -259,11 +252,15 @@ class Database:
         with usable(self._engine), engine.begin() as connection:
             yield connection
 
-    def _ranked(self, rankings: tuple[Iterator[Row[Any]], Iterator[Row[Any]]]) -> Iterator[Record]:
+    def _ranked(
+        self,
+        rankings: tuple[Iterator[Row[Any]], Iterator[Row[Any]]],
+        decode: Callable[[Row[Any]], Record],
+    ) -> Iterator[Record]:
         """The records of both rankings, best first."""
 
         def placed(rows: Iterator[Row[Any]], passed_over: bool) -> Iterator[tuple[Any, ...]]:
-            for record in self._readable(rows, "record", _record):
+            for record in self._readable(rows, "record", decode):
                 if record.measurement.ok:
                     yield record.doubted, rank(record.measurement, passed_over), record.id, record
 
@@ -297,6 +294,10 @@ class Database:
 
 def _record(row: Row[Any]) -> Record:
     return from_row(row._asdict())
+
+
+def _record_of(workload: Workload, target: Target) -> Callable[[Row[Any]], Record]:
+    return lambda row: own_from_row(row._asdict(), workload, target)
 
 
 def _run(row: Row[Any]) -> Run:

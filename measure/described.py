@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from measure.fields import Fields
-from spaces.canonical import canonical_json
 from spaces.operators import workload_from_json
-from spaces.target import Target, target_from_json
-from spaces.workload import Workload
+from spaces.target import target_from_json
+
+Thing = TypeVar("Thing")
 
 
-def described_workload(fields: Fields) -> Workload:
-    """The workload in the field ``workload``; :class:`InputError` if malformed."""
-    return _workload(canonical_json(fields.mapping("workload")))
+class _Reader(Generic[Thing]):
+    """Reads descriptions of one kind, and remembers at most ``most`` of them."""
+
+    def __init__(self, name: str, read: Callable[[Mapping[str, Any]], Thing], most: int) -> None:
+        self._name, self._read, self._most = name, read, most
+        self._known: dict[str, Thing] = {}
+
+    def __call__(self, fields: Fields) -> Thing:
+        data = fields.take(self._name)
+        text = repr(data)  # tells 1, 1.0 and True apart, and takes a fraction of JSON's time
+        found = self._known.get(text)
+        if found is None:
+            found = self._read(Fields({self._name: data}).description(self._name))
+            if len(self._known) >= self._most:
+                self._known.clear()
+            self._known[text] = found
+        return found
 
 
-def described_target(fields: Fields) -> Target:
-    """The target in the field ``target``; :class:`InputError` if malformed."""
-    return _target(canonical_json(fields.mapping("target")))
+described_workload = _Reader("workload", workload_from_json, 1024)
+"""The workload in the field ``workload``; :class:`InputError` if malformed."""
 
-
-@lru_cache(maxsize=1024)
-def _workload(text: str) -> Workload:
-    return workload_from_json(_checked("workload", text))
-
-
-@lru_cache(maxsize=64)
-def _target(text: str) -> Target:
-    return target_from_json(_checked("target", text))
-
-
-def _checked(name: str, text: str) -> dict[str, Any]:
-    return Fields({name: json.loads(text)}).description(name)
+described_target = _Reader("target", target_from_json, 64)
+"""The target in the field ``target``; :class:`InputError` if malformed."""

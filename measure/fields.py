@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from spaces.errors import InputError
@@ -12,6 +12,8 @@ from spaces.text import is_plain, spelled_out
 
 MOST_PROSE = 20_000
 """Characters that are kept of an error's text."""
+
+_LISTS = (list, tuple)
 
 
 class Fields:
@@ -27,9 +29,10 @@ class Fields:
 
     def take(self, name: str) -> Any:
         """The value of ``name``, whatever it is."""
-        if name not in self._left:
-            raise InputError(f"field {name!r} is missing")
-        return self._left.pop(name)
+        try:
+            return self._left.pop(name)
+        except KeyError:
+            raise InputError(f"field {name!r} is missing") from None
 
     def text(self, name: str) -> str:
         """A string that can be printed, of a reasonable length."""
@@ -76,7 +79,7 @@ class Fields:
     def numbers(self, name: str) -> tuple[float, ...]:
         """A list of finite numbers."""
         value = self.take(name)
-        if isinstance(value, list | tuple) and all(map(_finite, value)):
+        if isinstance(value, _LISTS) and all(map(_finite, value)):
             return tuple(map(float, value))
         return self._refuse(name, value, "a list of numbers")
 
@@ -105,7 +108,7 @@ class Fields:
             for key, inner in value.items():
                 self._check_parts(name, key)
                 self._check_parts(name, inner)
-        elif isinstance(value, Sequence):
+        elif isinstance(value, _LISTS):
             fits = True
             for inner in value:
                 self._check_parts(name, inner)

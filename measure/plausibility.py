@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from measure.measurement import Measurement, Status
 from measure.record import Record
 from measure.run import Run
 from measure.timing import score_by_clock
+from spaces.target import Target
+from spaces.workload import Workload
 
 
 def why_implausible(record: Record) -> str | None:
@@ -25,9 +28,14 @@ def why_implausible(record: Record) -> str | None:
         return "scores without samples"
     if measurement.score is None or not _is_statistic(measurement, measurement.score):
         return "scores that are not the statistic of their samples"
-    if measurement.score < record.target.least_seconds(record.workload):
+    if measurement.score < _least_seconds(record.target, record.workload):
         return "scores that their hardware cannot reach"
     return None
+
+
+@lru_cache(maxsize=1024)
+def _least_seconds(target: Target, workload: Workload) -> float:
+    return target.least_seconds(workload)
 
 
 def _is_statistic(measurement: Measurement, score: float) -> bool:

@@ -86,16 +86,16 @@ class Record:
         }
 
 
-def record_from_json(data: object, id: int | None = None) -> Record:
+def record_from_json(data: object) -> Record:
     """The record that :meth:`Record.to_json` described; :class:`InputError` if malformed."""
     fields = Fields(data)
-    return _record(described_workload(fields), described_target(fields), fields, id)
+    return _record(described_workload(fields), described_target(fields), fields)
 
 
-def record_of(workload: Workload, target: Target, own: object) -> Record:
+def record_of(workload: Workload, target: Target, own: object, id: int | None = None) -> Record:
     """The record of a workload and target that :meth:`Record.own_json` described;
     :class:`InputError` if malformed."""
-    return _record(workload, target, Fields(own))
+    return _record(workload, target, Fields(own), id)
 
 
 def _record(workload: Workload, target: Target, fields: Fields, id: int | None = None) -> Record:

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from measure.described import described_target, described_workload
 from measure.fields import Fields, prose
 from measure.jsonl import parse_json
 from measure.ranking import rank
-from measure.record import Record, record_from_json, record_of
+from measure.record import Record, record_of
 from measure.run import Run, run_from_json
 from spaces.canonical import canonical_json
 from spaces.errors import InputError
@@ -30,6 +31,7 @@ PROPOSAL = {
     "mean": "predicted_mean",
     "spread": "predicted_spread",
 }
+_OTHER_KEYS = "its keys are not those of its contents"
 _NO_PROPOSAL = dict.fromkeys(PROPOSAL)
 COLUMNS = (*PLAIN, *JSON, *PLACE, *PROPOSAL.values())
 """The columns of a record's own, and so not those of its workload, target and ranking."""
@@ -43,12 +45,15 @@ RUN_COLUMNS = (*_RUN_PLAIN, *_RUN_JSON)
 """The columns of a run's own."""
 
 
-def as_read(record: Record) -> Record:
-    """``record`` as it comes back from a database, whatever kinds of float or mapping it held.
+def as_read(record: Record, recorded_at: float) -> Record:
+    """``record`` as it comes back from a database that keeps it at this Unix time, whatever kinds
+    of float or mapping it held.
 
     Raises :class:`InputError` for one that could not be read back.
     """
-    return record_of(record.workload, record.target, _as_read(record.own_json(), "info"))
+    own = record.own_json()
+    own |= {"info": _as_read(own["info"], "info"), "recorded_at": recorded_at}
+    return record_of(record.workload, record.target, own)
 
 
 def to_row(record: Record) -> dict[str, Any]:
@@ -65,18 +70,23 @@ def to_row(record: Record) -> dict[str, Any]:
 
 def from_row(row: Mapping[str, Any]) -> Record:
     """The record of a row joined with its workload and target; :class:`InputError` if malformed."""
-    try:
-        data = {column: row[column] for column in PLAIN}
-        data |= {column: parse_json(row[column]) for column in (*JSON, "workload", "target")}
-        data["place"] = {column: row[column] for column in PLACE}
-        proposal = {name: row[column] for name, column in PROPOSAL.items()}
-        data["proposal"] = None if proposal["origin"] is None else proposal
-        record = record_from_json(data, id=row["id"])
-    except TypeError as error:
-        raise InputError(f"a column has a value of the wrong type: {error}") from None
-    found = (record.workload.key, record.target.fingerprint, _digest(record.schedule.key))
-    if found != (row["workload_key"], row["fingerprint"], row["schedule_digest"]):
-        raise InputError("its keys are not those of its contents")
+    described = Fields({name: _parsed(row, name) for name in ("workload", "target")})
+    workload, target = described_workload(described), described_target(described)
+    if (workload.key, target.fingerprint) != (row["workload_key"], row["fingerprint"]):
+        raise InputError(_OTHER_KEYS)
+    return own_from_row(row, workload, target)
+
+
+def own_from_row(row: Mapping[str, Any], workload: Workload, target: Target) -> Record:
+    """The record of a row that is of this workload and target; :class:`InputError` if malformed."""
+    data = {column: row[column] for column in PLAIN}
+    data |= {column: _parsed(row, column) for column in JSON}
+    data["place"] = {column: row[column] for column in PLACE}
+    proposal = {name: row[column] for name, column in PROPOSAL.items()}
+    data["proposal"] = None if proposal["origin"] is None else proposal
+    record = record_of(workload, target, data, id=row["id"])
+    if _digest(record.schedule.key) != row["schedule_digest"]:
+        raise InputError(_OTHER_KEYS)
     return record
 
 
@@ -106,10 +116,14 @@ def run_to_row(run: Run) -> dict[str, Any]:
 
 def run_from_row(row: Mapping[str, Any]) -> Run:
     """The run of a row joined with its workload and target; :class:`InputError` if malformed."""
+    data = {column: row[column] for column in _RUN_PLAIN}
+    data |= {column: _parsed(row, column) for column in (*_RUN_JSON, "workload", "target")}
+    return run_from_json(data)
+
+
+def _parsed(row: Mapping[str, Any], column: str) -> Any:
     try:
-        data = {column: row[column] for column in _RUN_PLAIN}
-        data |= {column: parse_json(row[column]) for column in (*_RUN_JSON, "workload", "target")}
-        return run_from_json(data)
+        return parse_json(row[column])
     except TypeError as error:
         raise InputError(f"a column has a value of the wrong type: {error}") from None
 

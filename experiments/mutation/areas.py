@@ -99,6 +99,8 @@ AREAS = (
             "measure/described.py",
             "measure/earlier.py",
             "measure/engine.py",
+            "measure/best_known.py",
+            "measure/nearest.py",
             "measure/queries.py",
             "measure/run.py",
             "measure/plausibility.py",

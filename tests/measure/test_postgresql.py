@@ -15,8 +15,8 @@ from alembic.config import Config
 from sqlalchemy import MetaData, Table, create_engine, make_url, text
 
 import measure
+from measure.best_known import RANKINGS
 from measure.database import Database
-from measure.queries import RANKINGS
 from measure.schema import HEAD, VERSION_TABLE, metadata
 from scheduler.best import best
 from scheduler.cli.app import run
