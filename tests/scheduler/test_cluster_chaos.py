@@ -7,6 +7,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 
 import pytest
@@ -79,16 +80,16 @@ class Chaos:
         self.nodes.add_node(num_cpus=2, wait=False, **OPTIONS)
 
 
-def tuned(executor, database, seed, trials, on_progress=None):
-    space = hills()
+def tuned(executor, database, seed, trials, on_progress=None, size=512):
+    space = hills(size)
     search = Listed(space, seed)
     tuner = Tuner(space.workload, space.target, database, executor, search, space=space)
     return tuner.run(trials, 240.0, on_progress=on_progress)
 
 
-def scores(database) -> dict:
+def scores(database, size=512) -> dict:
     """Of each schedule what the search saw; each has one record."""
-    space = hills()
+    space = hills(size)
     records = [
         record.measurement
         for record in database.records(space.workload, space.target)
@@ -124,3 +125,32 @@ def compare(nodes, seed, trials, whole, tmp_path):
     assert scores(disturbed) == scores(undisturbed)
     assert len(scores(disturbed)) == trials
     assert found.best.schedule == expected.best.schedule
+
+
+@pytest.mark.slow
+def test_jobs_share_what_is_left_of_the_workers_fairly(nodes, tmp_path):
+    """Neither falls far behind, whatever is killed, and each candidate of both ends once."""
+    database, sizes = Database(tmp_path / "t.db"), (256, 512)
+    trials = dict.fromkeys(sizes, 0)
+    least: list[int] = []  # trials of the one behind whenever one ended
+
+    with closing(RayExecutor(nodes.address, outfit=OUTFIT, code=CODE)) as executor:
+        chaos = Chaos(nodes, executor, 4, True)
+
+        def tune(size: int) -> None:
+            def note(progress) -> None:
+                trials[size] = progress.trials
+                if size == sizes[0]:
+                    chaos(progress)
+
+            found = tuned(executor, database, 4, TRIALS, note, size)
+            least.append(min(trials.values()))
+            assert (found.trials, found.lost) == (TRIALS, 0)
+
+        with ThreadPoolExecutor() as threads:
+            other = threads.submit(tune, sizes[1])
+            tune(sizes[0])  # here: only the main thread may start nodes
+            other.result()
+    assert not chaos.harms
+    assert all(len(scores(database, size)) == TRIALS for size in sizes)
+    assert least[0] >= TRIALS // 2
