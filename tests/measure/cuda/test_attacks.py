@@ -85,7 +85,10 @@ def killer(runner, generator, seconds):
     return thread
 
 
-@pytest.mark.parametrize("moments", [2, pytest.param(20, marks=pytest.mark.slow)])
+TWENTY = pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])
+
+
+@pytest.mark.parametrize("moments", [2, TWENTY])
 def test_a_server_killed_at_random_moments_costs_no_record(runner, moments):
     batch, builder = built(candidate("a"), candidate("wrong", WRONG), candidate("b"))
     generator = random.Random(moments)
