@@ -15,7 +15,7 @@ from experiments.database.filling import attempts, fill, shape
 from measure.database import Database
 from measure.jsonl import write_lines
 from measure.record import Record
-from tests.contracts.database import TARGET
+from tests.contracts.made_up import TARGET
 
 ASKED = 1000
 BATCHES = 200

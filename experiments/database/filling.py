@@ -22,7 +22,7 @@ from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.workload import Workload
-from tests.contracts.database import TARGET
+from tests.contracts.made_up import TARGET
 
 ATTEMPTS = 1000
 """Attempts of each shape: of 25 two failed, and the best eight were compared in the end."""

@@ -23,10 +23,10 @@ from spaces.canonical import canonical_json
 from spaces.errors import InputError
 from spaces.operators import workload
 from tests import databases
-from tests.contracts.database import (
+from tests.contracts.database import DatabaseContract
+from tests.contracts.made_up import (
     TARGET,
     WORKLOAD,
-    DatabaseContract,
     a_run,
     attempt,
     failed,

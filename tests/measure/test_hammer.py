@@ -15,7 +15,14 @@ import pytest
 from measure.database import Database
 from measure.record import Record
 from spaces.operators import workload
-from tests.contracts.database import TARGET, WORKLOAD, attempt, failed, measured, schedule
+from tests.contracts.made_up import (
+    TARGET,
+    WORKLOAD,
+    attempt,
+    failed,
+    measured,
+    schedule,
+)
 from tests.measure import postgresql
 
 BATCH = 64

@@ -6,7 +6,13 @@ from measure.measurement import Status
 from measure.plausibility import why_implausible
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
-from tests.contracts.database import TARGET, attempt, failed, lost, measured
+from tests.contracts.made_up import (
+    TARGET,
+    attempt,
+    failed,
+    lost,
+    measured,
+)
 
 HALF = workload("matmul", m=4096, n=4096, k=4096, dtype="float16")
 ROW = workload("matmul", m=1, n=4096, k=14336, dtype="bfloat16")

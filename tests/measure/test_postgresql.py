@@ -22,10 +22,10 @@ from scheduler.best import best
 from scheduler.cli.app import run
 from spaces.errors import InputError
 from spaces.operators import workload
-from tests.contracts.database import (
+from tests.contracts.database import DatabaseContract
+from tests.contracts.made_up import (
     TARGET,
     WORKLOAD,
-    DatabaseContract,
     a_run,
     attempt,
     lost,

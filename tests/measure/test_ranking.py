@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from measure import ranking
 from measure.measurement import Measurement, Status
 from measure.ranking import FINAL, HANDICAP, PASSED_OVER, Ranking, rank
-from tests.contracts.database import histories, measured
+from tests.contracts.made_up import histories, measured
 
 attempts = histories.map(lambda history: [measurement for measurement, _ in history])
 

@@ -18,7 +18,7 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.contracts.database import TARGET
+from tests.contracts.made_up import TARGET
 from tests.spaces.toy_templates import Blocks
 
 

@@ -16,7 +16,12 @@ from measure.measurement import Measurement, Status
 from scheduler.random_search import RandomSearch
 from scheduler.scoreboard import APART, Scoreboard
 from spaces.schedule import Schedule
-from tests.contracts.database import TARGET, WORKLOAD, attempt, histories
+from tests.contracts.made_up import (
+    TARGET,
+    WORKLOAD,
+    attempt,
+    histories,
+)
 from tests.scheduler.landscape import hills
 
 NAMES = ("a", "b", "c", "d", "e")

@@ -16,7 +16,14 @@ from scheduler.suite import Member
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.target import detect_target
-from tests.contracts.database import TARGET, WORKLOAD, a_run, attempt, lost, measured
+from tests.contracts.made_up import (
+    TARGET,
+    WORKLOAD,
+    a_run,
+    attempt,
+    lost,
+    measured,
+)
 
 OTHER = workload("matmul", m=8, n=8, k=8)
 THIRD = workload("matmul", m=9, n=9, k=9)

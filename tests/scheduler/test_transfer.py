@@ -11,7 +11,7 @@ from scheduler.defaults import default_search
 from scheduler.transfer import neighbours, transfer
 from spaces.operators import workload
 from spaces.registry import space_for
-from tests.contracts.database import TARGET
+from tests.contracts.made_up import TARGET
 from tests.contracts.search import ask
 
 
