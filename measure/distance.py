@@ -39,6 +39,7 @@ def sizes_apart(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> 
     An axis that only one of two has is as long as 1 in the other.
     """
     names = sorted(set(one).union(*others))
-    sizes = [[shape.get(name, 1) for name in names] for shape in (one, *others)]
-    logarithms = np.log2(np.array(sizes, dtype=np.float64).reshape(len(sizes), len(names)))
-    return np.linalg.norm(logarithms[1:] - logarithms[0], axis=1)
+    shapes = (one, *others)
+    sizes = [[shape.get(name, 1) for shape in shapes] for name in names]
+    logarithms = np.log2(np.array(sizes, dtype=np.float64).reshape(len(names), len(shapes)))
+    return np.linalg.norm(logarithms[:, 1:] - logarithms[:, :1], axis=0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -81,14 +82,15 @@ def _sizes(texts: Sequence[str]) -> list[dict[str, int]]:
     found = parse_json(f"[{','.join(texts)}]")
     if len(found) != len(texts):
         raise InputError("a workload's columns are malformed: several objects in one")
-    for sizes in found:
-        if not isinstance(sizes, dict) or not all(map(_is_extent, sizes.values())):
-            raise InputError(f"a workload's columns are malformed: {sizes!r:.80} are no extents")
+    if set(map(type, found)) != {dict} or not _are_extents(chain(*map(dict.values, found))):
+        raise InputError(f"a workload's columns are malformed: {found!r:.80} are no extents")
     return found
 
 
-def _is_extent(size: object) -> bool:
-    return type(size) is int and 0 < size <= MAX_EXTENT
+def _are_extents(values: Iterable[Any]) -> bool:
+    sizes = list(values)
+    kinds = set(map(type, sizes))  # numbers alone can be compared
+    return not sizes or (kinds == {int} and min(sizes) > 0 and max(sizes) <= MAX_EXTENT)
 
 
 _PAIR: BindParameter[Any] = bindparam("pair")

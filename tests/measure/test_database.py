@@ -412,6 +412,14 @@ def test_a_malformed_row_is_passed_over_and_told_of(path, column, value, says):
     )
 
 
+@pytest.mark.parametrize("sizes", ["[]", "1", '{"m":0}', '{"m":true}', '{"m":2.0}', '{"m":[]}'])
+def test_malformed_extents_are_said_in_a_sentence(path, sizes):
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE workloads SET extents = ?", (sizes,))
+    with Database(path) as database, pytest.raises(InputError, match="are no extents"):
+        database.nearest(workload("matmul", m=1, n=2, k=3), TARGET)
+
+
 @pytest.mark.parametrize(
     ("table", "says"), [("workloads", "not a workload"), ("targets", "unknown kind of target")]
 )
