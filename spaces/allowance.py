@@ -35,7 +35,8 @@ def error_of_sums(workload: Workload, scale: float = 1.0) -> tuple[float, float]
     Tensor cores truncate, always towards zero, once for 16 products or more often: where a sum has
     grown, up to a unit of it each time (28,672 products on an H200 went up to 2.1 K units astray).
     Sums of float8 products are kept with 14 bits, truncated, on some tensor cores (DeepSeek-AI,
-    DeepSeek-V3 Technical Report, 2024, section 3.3.2): half a unit of 2**-13 for each term.
+    DeepSeek-V3 Technical Report, 2024, section 3.3.2): half a unit of 2**-13 for each term. From
+    16,384 terms on that is as much as one product, so one that is left out is not seen there.
     Integer sums are exact, and rounded only for an epilogue or an output of floating point; their
     products are up to 64.
     """

@@ -34,14 +34,16 @@ def check(epilogue: str, k: int, dtype: str, seeds: range) -> None:
 
 
 def _excused(epilogue, mistake, k, dtype, result, low, high) -> bool:
-    """Rounded twice alike; near a pole or the largest number; where one in hundreds is not cut."""
+    """Rounded twice alike; near a pole or the largest number; where one in hundreds is not cut;
+    where the sums of tensor cores lose as much as a term."""
     if "largest" in mistake:
         most = np.argmax(np.where(np.isfinite(result), np.abs(result), -1))
         with np.errstate(invalid="ignore"):
             width = high.flat[most] - low.flat[most]
         return not width < 0.04 * np.abs(result.flat[most])
     cut = epilogue == "min(max(x, 0), 6)" and dtype == "int8" and k >= 4096
-    return (epilogue, mistake) in HIDDEN or (cut and "term" in mistake)
+    lost = dtype == "float8_e4m3fn" and k >= 16384
+    return (epilogue, mistake) in HIDDEN or ((cut or lost) and "term" in mistake)
 
 
 @pytest.mark.parametrize("epilogue", EPILOGUES)
