@@ -175,13 +175,14 @@ static double seconds_of(int i) {
   return p.wall ? wall_seconds() : cpu_seconds_of(contestants[i].process);
 }
 
-/* Whether the times of an answer are what was seen since `began`; else the contestant is out. */
+/* Whether the times of an answer are what was seen since `began`; else the contestant is out. It
+   lies, or a busy host has taken the processor from it while it did not look at its clock. */
 static int is_honest(int i, double claimed, double untimed, double began) {
   double seen = seconds_of(i) - began;
   if (is_believable(p.wall, claimed, untimed, seen)) return 1;
   char text[128];
   snprintf(text, sizeof text, "its process told of %.3g s of calls in %.3g s", claimed, seen);
-  report_error(i, "crash", text);
+  report_loss(i, "crash", text);
   stop(i);
   return 0;
 }

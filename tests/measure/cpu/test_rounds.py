@@ -15,6 +15,7 @@ from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured
 
 BURN = """
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
 static double now(void) {
@@ -66,6 +67,15 @@ def test_work_that_the_clock_does_not_see_is_not_believed() -> None:
     assert (found.status, found.error_kind) == (Status.ERROR, ErrorKind.CRASH)
     assert found.error_text.startswith("its process told of ")
     assert found.samples == ()
+
+
+def test_time_that_was_lost_once_costs_no_candidate(tmp_path) -> None:
+    """As where a busy host takes the processor away."""
+    once = f'call > 2 && open("{tmp_path}/once", O_CREAT | O_EXCL, 0600) >= 0'
+    elsewhere = f"if ({once}) pthread_create(&t, NULL, burn, &more), pthread_join(t, NULL);"
+    [found] = measured([burning("0", then=f"double more = 2; pthread_t t; {elsewhere}")])
+    assert found.ok, found.error_text
+    assert (tmp_path / "once").exists()
 
 
 def sampled(times: str, monkeypatch: pytest.MonkeyPatch) -> Measurement:

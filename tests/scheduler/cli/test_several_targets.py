@@ -131,6 +131,7 @@ def allow(folder, trials: int) -> None:
         connection.commit()
 
 
+@pytest.mark.slow  # as test_sessions.py does without a cluster
 def test_a_suite_whose_driver_is_killed_is_lost_and_goes_on_where_it_ran(address, here, capsys):
     (here / "two.toml").write_text(SUITE)
     with tune(address, "--suite", "two.toml", *ENDLESS, "-v") as process:

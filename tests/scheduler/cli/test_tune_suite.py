@@ -124,7 +124,8 @@ def test_interrupted_it_ends_with_the_best_so_far_of_all(folder):
 def test_a_suite_that_was_cut_short_is_resumed_with_what_is_left(here, capsys):
     (here / "two.toml").write_text(SUITE)
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    command = ("tune", "--suite", "two.toml", *BUDGET, "--format", "json")
+    longer = ("--trials", "40", "--seconds", "1000", "--db", "tuning.db")
+    command = ("tune", "--suite", "two.toml", *longer, "--format", "json")
     with start(*command, cwd=here, **pipes) as process:
         session = json.loads(process.stdout.readline())["session"]
         process.stdout.readline()
@@ -139,7 +140,7 @@ def test_a_suite_that_was_cut_short_is_resumed_with_what_is_left(here, capsys):
     assert result["stopped"] == "trials"
     with Database("tuning.db") as database:
         kept = list(database.runs(session))
-        assert sum(database.trials_of_run(found.key) for found in kept) == 8
+        assert sum(database.trials_of_run(found.key) for found in kept) == 40
     assert [found.workload for found in kept] == WORKLOADS * 2
     assert run(("resume", session, "--db", "tuning.db")) == 2
     assert "has come to its end (trials)" in one_line(capsys.readouterr().err)
