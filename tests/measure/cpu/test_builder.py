@@ -1,3 +1,4 @@
+import os
 import threading
 from dataclasses import replace
 
@@ -6,13 +7,15 @@ from measure.measurement import ErrorKind
 from tests.contracts.builder import BuilderContract
 from tests.measure.cpu.c_kernels import PRELUDE, broken, candidate, good, target
 
-# Takes gcc minutes: a tree of macros that expands to 10^8 additions.
-ENDLESS = "\n".join(
-    [
-        "#define e0(x) x+x+x+x+x+x+x+x+x+x",
-        *(f"#define e{i}(x) e{i - 1}(e{i - 1}(x))" for i in range(1, 4)),
-    ]
-)
+
+def endless(folder):
+    """A candidate whose compilation waits for ever: nobody writes the pipe that it includes.
+
+    It takes neither time of a core nor memory, so that nothing but the clock can end it.
+    """
+    pipe = folder / "pipe.h"
+    os.mkfifo(pipe)
+    return candidate("endless", "", outside=f'#include "{pipe}"')
 
 
 class TestCBuilder(BuilderContract):
@@ -48,10 +51,9 @@ def test_two_kernels_of_one_entry_are_kept_apart():
     builder.close()
 
 
-def test_a_compile_that_takes_too_long_is_stopped_and_costs_one_record():
+def test_a_compile_that_takes_too_long_is_stopped_and_costs_one_record(tmp_path):
     builder = CBuilder(target(), time_limit=3.0)
-    endless = candidate("endless", "volatile long x = e3(1L);", outside=ENDLESS)
-    built = builder.build([good("a"), endless, good("b")])
+    built = builder.build([good("a"), endless(tmp_path), good("b")])
     assert [b.error_kind for b in built] == [None, ErrorKind.COMPILE_TIMEOUT, None]
     builder.close()
 
@@ -82,9 +84,8 @@ def test_flags_of_the_target_reach_the_compiler():
     builder.close()
 
 
-def test_close_from_another_thread_ends_a_build():
+def test_close_from_another_thread_ends_a_build(tmp_path):
     builder = CBuilder(target(), time_limit=1000.0)
-    endless = candidate("endless", "volatile long x = e3(1L);", outside=ENDLESS)
     threading.Timer(0.5, builder.close).start()
-    [built] = builder.build([endless])
+    [built] = builder.build([endless(tmp_path)])
     assert built.binary is None
