@@ -47,7 +47,10 @@ class Compilations:
     def run(
         self, command: Sequence[str | os.PathLike[str]], directory: Path, limit: float
     ) -> Compilation:
-        """Run ``command`` in ``directory`` for at most ``limit`` seconds of wall time."""
+        """Run ``command`` in ``directory`` for at most ``limit`` seconds of wall time.
+
+        Its temporary files are in ``directory``, too: one that is killed leaves them.
+        """
         if self._supervised:
             with suppress(InputError):  # a cache that runs no programs costs this, but no answer
                 command = kept(command, MEMORY_BYTES, int(limit) + 1)
@@ -58,6 +61,7 @@ class Compilations:
             process = subprocess.Popen(
                 command,
                 cwd=directory,
+                env={**os.environ, "TMPDIR": str(directory)},
                 stdin=subprocess.DEVNULL,
                 stdout=messages,
                 stderr=messages,

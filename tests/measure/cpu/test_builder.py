@@ -51,11 +51,15 @@ def test_two_kernels_of_one_entry_are_kept_apart():
     builder.close()
 
 
-def test_a_compile_that_takes_too_long_is_stopped_and_costs_one_record(tmp_path):
+def test_a_compile_that_takes_too_long_is_stopped_and_costs_one_record(tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     builder = CBuilder(target(), time_limit=3.0)
     built = builder.build([good("a"), endless(tmp_path), good("b")])
     assert [b.error_kind for b in built] == [None, ErrorKind.COMPILE_TIMEOUT, None]
     builder.close()
+    assert not list(temporary.iterdir())
 
 
 def test_a_unit_may_take_longer_the_more_kernels_it_has():
