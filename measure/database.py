@@ -27,6 +27,7 @@ from measure.plausibility import Sieve
 from measure.queries import TRIALS_OF_RUN, records_query, runs_query, summaries_query, trials
 from measure.ranking import rank
 from measure.record import Record
+from measure.related import best_of_related
 from measure.rows import as_read, from_row, own_from_row, run_from_row
 from measure.run import Run
 from measure.schema import measurements, runs
@@ -192,6 +193,18 @@ class Database:
         """
         with self._transaction() as connection:
             rows = best_of_nearest(connection, workload, target, count)
+        return list(self._readable(rows, "record", _record))
+
+    def related(
+        self, workload: Workload, target: Target, versions: Collection[str], count: int = 8
+    ) -> list[Record]:
+        """The best record of each of the ``count`` nearest other shapes, operators and devices.
+
+        Their targets are of the same kind, and they have right schedules of these ``versions`` of
+        templates; see ``measure.related`` for what is near.
+        """
+        with self._transaction() as connection:
+            rows = best_of_related(connection, workload, target, versions, count)
         return list(self._readable(rows, "record", _record))
 
     def records(

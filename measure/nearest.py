@@ -24,7 +24,11 @@ def best_of_nearest(
     connection: Connection, workload: Workload, target: Target, count: int
 ) -> list[Row[Any]]:
     """The best record of each of the ``count`` nearest other workloads, nearest first."""
-    ids = _nearest_pairs(connection, workload, target, count)
+    return best_of_pairs(connection, _nearest_pairs(connection, workload, target, count))
+
+
+def best_of_pairs(connection: Connection, ids: Iterable[int]) -> list[Row[Any]]:
+    """The best record of each of these rows of ``pairs`` that has one, in their order."""
     rows = (connection.execute(BEST_OF_PAIR, {"pair": id}).first() for id in ids)
     return [row for row in rows if row is not None]
 
@@ -56,28 +60,29 @@ def _nearest(
     families: dict[str, list[tuple[int, str]]], workload: Workload, count: int
 ) -> list[int]:
     """The ids nearest to ``workload``; sizes are compared only as far down as is needed."""
-    words, sizes = _object(family(workload)), _object(extents(workload))
+    words, sizes = as_object(family(workload)), as_object(extents(workload))
     by_words: dict[int, list[tuple[int, str]]] = {}
     for text, members in families.items():
-        by_words.setdefault(words_apart(words, _object(text)), []).extend(members)
+        by_words.setdefault(words_apart(words, as_object(text)), []).extend(members)
     found: list[int] = []
     for apart in sorted(by_words):
         if len(found) >= count:
             break
         ids, texts = zip(*sorted(by_words[apart]), strict=True)
-        order = np.argsort(sizes_apart(sizes, _sizes(texts)), kind="stable")
+        order = np.argsort(sizes_apart(sizes, as_sizes(texts)), kind="stable")
         found += [ids[i] for i in order]
     return found[:count]
 
 
-def _object(text: str) -> dict[str, Any]:
+def as_object(text: str) -> dict[str, Any]:
+    """The JSON object that a column of ``workloads`` holds; :class:`InputError` if it is none."""
     value = parse_json(text)
     if not isinstance(value, dict):
         raise InputError(f"a workload's columns are malformed: {text!r:.80} is no JSON object")
     return value
 
 
-def _sizes(texts: Sequence[str]) -> list[dict[str, int]]:
+def as_sizes(texts: Sequence[str]) -> list[dict[str, int]]:
     """The extents that texts hold; thousands are read at once."""
     found = parse_json(f"[{','.join(texts)}]")
     if len(found) != len(texts):

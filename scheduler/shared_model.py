@@ -13,7 +13,7 @@ from scheduler.defaults import learned_model
 from scheduler.evolutionary import WARM, EvolutionarySearch
 from scheduler.machine import roofline
 from scheduler.search import Proposed, Search
-from scheduler.transfer import neighbours
+from scheduler.transfer import relatives
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
@@ -92,8 +92,9 @@ def sharing_search(
     model: Predictor | None = None,
 ) -> Search:
     """Evolution under a model of the space's own results; until there are many, under ``model``
-    if one is given, or the shared one. It begins with what is good for the nearest workloads."""
-    near = neighbours(space, database)
+    if one is given, or the shared one. It begins with what is good for the nearest workloads and
+    devices."""
+    near = relatives(space, database)
     shared.learn(near.examples)
     evolution = WARM if model or shared.trained else None
     search = EvolutionarySearch(

@@ -101,6 +101,7 @@ AREAS = (
             "measure/engine.py",
             "measure/best_known.py",
             "measure/nearest.py",
+            "measure/related.py",
             "measure/queries.py",
             "measure/run.py",
             "measure/plausibility.py",

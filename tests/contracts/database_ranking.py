@@ -9,6 +9,7 @@ from hypothesis import given
 from measure.measurement import ErrorKind, Status
 from measure.ranking import Ranking
 from measure.record import Record
+from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from tests.contracts.made_up import (
@@ -188,6 +189,28 @@ class RankingContract(DatabaseTests):
         assert [record.schedule["mc"] for record in found] == [1, 2]
         found = database.nearest(shape_of(32, dtype="float16", accumulator="float16"), TARGET)
         assert [record.schedule["mc"] for record in found] == [2, 1]
+
+    def test_related_shapes_devices_and_kinds_of_the_same_templates(self, database):
+        near, far = replace(TARGET, cores=8), replace(TARGET, cores=64)
+        cuda = cuda_target("sm_80")
+        plain = workload("matmul", m=64, n=96, k=128)
+        self.put(database, measured(1, 1.0))  # the very workload and target
+        self.put(database, measured(2, 1.0), target=near)
+        self.put(database, measured(3, 1.0), target=far)
+        self.put(database, measured(4, 1.0), workload=shape_of(256))
+        self.put(database, measured(5, 1.0), workload=shape_of(256), target=far)
+        self.put(database, measured(6, 1.0), workload=plain)
+        self.put(database, measured(7, 1.0), target=cuda)
+        self.put(database, failed(8), workload=shape_of(65))
+        other = Record(shape_of(66), TARGET, "thin.1", measured(9, 1.0))
+        database.record(other)
+        found = database.related(WORKLOAD, TARGET, ["contraction.1"])
+        assert [record.schedule["mc"] for record in found] == [2, 3, 6, 4, 5]
+        found = database.related(WORKLOAD, TARGET, ["contraction.1"], 2)
+        assert [record.schedule["mc"] for record in found] == [2, 3]
+        (thin,) = database.related(WORKLOAD, TARGET, ["thin.1"])
+        assert thin.schedule["mc"] == 9
+        assert database.related(WORKLOAD, TARGET, []) == []
 
     def test_summaries(self, database):
         self.put(database, measured(1, 2.0), measured(1, 1.5, "final"), failed(2))
