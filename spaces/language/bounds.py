@@ -1,0 +1,103 @@
+"""Within which bounds indices stay, by interval arithmetic on their normal form.
+
+A condition narrows the axis that it names alone, and is subtracted from an index if it names
+several: where ``i - j >= 0`` holds, ``i - j + 2`` is at least 2 (Moore, Interval Analysis, 1966).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from spaces.language.affine import Affine, affine, differences
+from spaces.language.tree import AxisValue, Binary, Expression, Read
+
+Range = tuple[int, int]
+"""The least and the greatest value, both included."""
+
+
+@dataclass
+class Bounds:
+    """The ranges of axes and of the arrays whose entries are indices, where conditions hold.
+
+    ``positive`` are the conditions as differences that are not negative.
+    """
+
+    axes: dict[str, Range]
+    entries: Mapping[str, Range]
+    positive: Sequence[Affine] = ()
+
+    @staticmethod
+    def under(
+        conditions: Sequence[Expression],
+        extents: Mapping[str, int],
+        entries: Mapping[str, Range],
+    ) -> Bounds:
+        """The bounds where all conditions hold."""
+        axes = {name: (0, extent - 1) for name, extent in extents.items()}
+        positive = [d for condition in conditions for d in differences(condition)]
+        bounds = Bounds(axes, entries, positive)
+        for difference in positive:
+            bounds._narrow(difference)
+        return bounds
+
+    def of(self, index: Expression) -> Range:
+        """The range of an index."""
+        return self._range(affine(index))
+
+    @property
+    def empty(self) -> bool:
+        """Whether the conditions, two at a time, can be seen to hold nowhere."""
+        pairs = [a + b for a in self.positive for b in self.positive]
+        return any(low > high for low, high in self.axes.values()) or any(
+            self._plain(difference)[1] < 0 for difference in (*self.positive, *pairs)
+        )
+
+    def _range(self, index: Affine) -> Range:
+        low, high = self._plain(index)
+        for difference in self.positive:
+            low = max(low, self._plain(index - difference)[0])
+            high = min(high, self._plain(index + difference)[1])
+        return low, high
+
+    def _plain(self, index: Affine) -> Range:
+        low = high = index.constant
+        for atom, coefficient in index.terms:
+            ends = [coefficient * end for end in self._atom(atom)]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def _atom(self, atom: Expression) -> Range:
+        match atom:
+            case AxisValue(name):
+                return self.axes[name]
+            case Read(name, _, outside):
+                low, high = self.entries[name]
+                return (low, high) if outside is None else _with(low, high, outside)
+            case Binary(operator, inner, by):
+                return _divided(operator, self.of(inner), affine(by).constant)
+        raise TypeError(f"{atom} is no atom of an index")
+
+    def _narrow(self, difference: Affine) -> None:
+        """By a condition on one axis alone: ``coefficient * axis + constant >= 0``."""
+        match difference.terms:
+            case [(AxisValue(name), coefficient)]:
+                low, high = self.axes[name]
+                if coefficient > 0:
+                    low = max(low, -(difference.constant // coefficient))
+                else:
+                    high = min(high, difference.constant // -coefficient)
+                self.axes[name] = low, high
+
+
+def _with(low: int, high: int, outside: float) -> Range:
+    return min(low, int(outside)), max(high, int(outside))
+
+
+def _divided(operator: str, inner: Range, divisor: int) -> Range:
+    quotients = inner[0] // divisor, inner[1] // divisor
+    if operator == "//":
+        return quotients
+    if quotients[0] == quotients[1]:
+        return inner[0] % divisor, inner[1] % divisor
+    return 0, divisor - 1

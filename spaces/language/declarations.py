@@ -1,0 +1,151 @@
+"""Declarations of arrays: ``x: bfloat16[n, 64](order=(1, 0), leading=96)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NoReturn
+
+from spaces.dtypes import dtype
+from spaces.errors import InputError, shown
+from spaces.language.expression_reader import ExpressionReader, Names, parts
+from spaces.language.program import Entries
+from spaces.language.source import Statement
+from spaces.language.tree import AxisValue, Binary, Expression, Negation, Number
+
+MAX_DIMENSION = 2**31
+MAX_SIZE = 2**48
+"""Elements of an array."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a statement says of an array; None of what it leaves open."""
+
+    statement: Statement
+    name: str
+    dtype: str
+    shape: tuple[int, ...] | None = None
+    order: tuple[int, ...] | None = None
+    leading: int | None = None
+    drawn: Entries | None = None
+
+
+def declaration(statement: Statement, node: ast.AnnAssign, names: Names) -> Declaration:
+    """The declaration that a statement spells."""
+    if not isinstance(node.target, ast.Name) or node.value is not None:
+        statement.fail(f"malformed declaration; allowed: {EXAMPLE}")
+    reader = _Reader(statement, names)
+    described, properties = node.annotation, {}
+    if isinstance(described, ast.Call):
+        properties = reader.properties(described)
+        described = described.func
+    name, kind = node.target.id, reader.element(described)
+    if isinstance(described, ast.Subscript):
+        properties["shape"] = reader.shape(described)
+    declared = Declaration(statement, name, kind, **properties)
+    _check_entries(declared)
+    return declared
+
+
+EXAMPLE = "x: float32[n, 64](order=(1, 0), leading=96), or t: int32[n](index < 8)"
+
+
+@dataclass(frozen=True)
+class _Reader:
+    statement: Statement
+    names: Names
+
+    def element(self, node: ast.expr) -> str:
+        """The dtype, which stands alone or before the shape."""
+        name = node.value if isinstance(node, ast.Subscript) else node
+        if not isinstance(name, ast.Name):
+            self.statement.fail(f"malformed declaration; allowed: {EXAMPLE}", node.col_offset)
+        try:
+            return dtype(name.id).name
+        except InputError as error:
+            self.statement.fail(str(error), node.col_offset)
+
+    def shape(self, node: ast.Subscript) -> tuple[int, ...]:
+        """Whole numbers, or axes for their extents, or sums and products of them."""
+        shape = tuple(self._extent(part) for part in parts(node.slice))
+        if prod(shape) > MAX_SIZE:
+            self.statement.fail(f"{prod(shape)} elements; allowed: up to 2**48", node.col_offset)
+        return shape
+
+    def properties(self, node: ast.Call) -> dict[str, Any]:
+        """``order``, ``leading`` and ``drawn`` as far as they are given."""
+        found: dict[str, Any] = {}
+        if len(node.args) > 1:
+            self._fail(node.args[1], "values are drawn in one way")
+        for argument in node.args:
+            found["drawn"] = self._drawn(argument)
+        known: Mapping[str | None, Callable[[ast.expr], object]]
+        known = {"order": self._order, "leading": self._extent}
+        for keyword in node.keywords:
+            if keyword.arg not in known:
+                self._fail(node, f"unknown property {keyword.arg!r}; known: order, leading")
+            found[str(keyword.arg)] = known[keyword.arg](keyword.value)
+        return found
+
+    def _drawn(self, node: ast.expr) -> Entries:
+        match node:
+            case ast.Compare(
+                left=ast.Name(id="index" | "sorted" as kind), ops=[ast.Lt()], comparators=[below]
+            ):
+                return Entries(self._extent(below), kind == "sorted")
+        self._fail(node, "unknown way to draw values; allowed: index < N, sorted < N")
+
+    def _order(self, node: ast.expr) -> tuple[int, ...]:
+        match node:
+            case ast.Tuple(elts=elements):
+                values = [e.value for e in elements if isinstance(e, ast.Constant)]
+                order = tuple(value for value in values if type(value) is int)
+                if len(order) == len(elements):
+                    return order
+        self._fail(node, "the order is no tuple of dimensions; allowed: such as order=(1, 0)")
+
+    def _extent(self, node: ast.expr) -> int:
+        extent = self._value(node, ExpressionReader(self.statement, self.names).index(node))
+        if not 1 <= extent <= MAX_DIMENSION:
+            self._fail(node, f"{shown(extent)} is out of range; allowed: 1 to {MAX_DIMENSION}")
+        return extent
+
+    def _value(self, node: ast.expr, expression: Expression) -> int:
+        match expression:
+            case Number(value):
+                return int(value)
+            case AxisValue(name):
+                return self.names.axes[name]
+            case Negation(inner):
+                return -self._value(node, inner)
+            case Binary(operator, left, right):
+                return _OPERATIONS[operator](self._value(node, left), self._value(node, right))
+        self._fail(node, f"{expression} is no extent; allowed: whole numbers and axes")
+
+    def _fail(self, node: ast.expr, problem: str) -> NoReturn:
+        self.statement.fail(problem, node.col_offset)
+
+
+_OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+}
+
+
+def _check_entries(declared: Declaration) -> None:
+    """Indices need a dtype of whole numbers with room for them."""
+    if declared.drawn is None:
+        return
+    element = dtype(declared.dtype)
+    room = 2 ** (8 * element.bytes - 1)
+    if not element.is_integer or declared.drawn.below > room:
+        declared.statement.fail(
+            f"indices below {declared.drawn.below} in {declared.dtype}; "
+            "allowed: an integer dtype that holds them, such as int32"
+        )

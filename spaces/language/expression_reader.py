@@ -1,0 +1,239 @@
+"""Expressions, read from Python's syntax tree one whitelisted kind of node at a time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+import numpy as np
+
+from spaces.errors import InputError, shown
+from spaces.language.affine import affine
+from spaces.language.functions import FUNCTIONS, REDUCERS
+from spaces.language.reductions import SUGAR
+from spaces.language.source import Statement
+from spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Read,
+    Reduction,
+    Select,
+)
+
+MAX_DEPTH = 64
+MAX_NUMBER = float(np.finfo(np.float32).max)
+
+_OPERATORS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}
+_COMPARISONS: Mapping[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+
+
+@dataclass
+class Names:
+    """What the names of a program stand for while its statements are read one after another.
+
+    ``ranks`` are the dimensions of each array known so far, by declaration, definition or use.
+    ``defined`` are the stages that exist, ``lines`` all stages with the line that defines each;
+    ``indices`` the arrays whose entries may be indices.
+    """
+
+    axes: Mapping[str, int]
+    lines: Mapping[str, int]
+    ranks: dict[str, int] = field(default_factory=dict)
+    defined: set[str] = field(default_factory=set)
+    indices: set[str] = field(default_factory=set)
+
+    def problem(self, name: str, rank: int) -> str | None:
+        """Why the array ``name`` cannot be read here with so many indices."""
+        if name in self.axes:
+            return f"{name!r} is an axis; an operand needs another name"
+        if name in self.lines and name not in self.defined:
+            return f"stage {name!r} is read before it exists; line {self.lines[name]} defines it"
+        known = self.ranks.setdefault(name, rank)
+        if known != rank:
+            return f"{name!r} is read with {rank} indices; it has {known} dimensions"
+        return None
+
+
+class ExpressionReader:
+    """Turns Python's trees of one statement into ours."""
+
+    def __init__(self, statement: Statement, names: Names) -> None:
+        self._statement = statement
+        self._names = names
+
+    def read(self, node: ast.expr, depth: int = 1) -> Expression:
+        """Our node for Python's, which stands ``depth`` levels deep."""
+        if depth > MAX_DEPTH:
+            self._fail(node, f"too deeply nested; allowed: {MAX_DEPTH} levels")
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return self._number(node, value)
+            case ast.Name(id=name):
+                return AxisValue(name) if name in self._names.axes else self._read(node, name, [])
+            case ast.Subscript(value=ast.Name(id=name), slice=index):
+                return self._read(node, name, [self.index(i, depth + 1) for i in parts(index)])
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return Negation(self.read(inner, depth + 1))
+            case ast.BinOp(op=operator) if type(operator) in _OPERATORS:
+                left, right = self.read(node.left, depth + 1), self.read(node.right, depth + 1)
+                return Binary(_OPERATORS[type(operator)], left, right)
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+                return self._call(node, name, arguments, depth)
+            case ast.Call(func=ast.Subscript(), args=[body], keywords=[]):
+                return self._reduction(node.func, body, depth)
+            case ast.Compare():
+                self._fail(node, "a comparison is the condition of select or where, nothing else")
+        self._fail(
+            node,
+            f"{self._source(node)} is not part of the language; allowed: numbers, axes, name[...], "
+            "+ - * / // %, function(...), select(c, a, b), inside(name[...], value), "
+            "reducer[axes](...)",
+        )
+
+    def conditions(self, node: ast.expr, depth: int = 1) -> list[Comparison]:
+        """Comparisons that hold together: ``a < b <= c`` and those that ``and`` joins."""
+        match node:
+            case ast.BoolOp(op=ast.And(), values=values):
+                return [c for value in values for c in self.conditions(value, depth + 1)]
+            case ast.Compare(ops=operators) if all(type(o) in _COMPARISONS for o in operators):
+                sides = [self.read(side, depth + 1) for side in (node.left, *node.comparators)]
+                pairs = zip(operators, sides, sides[1:], strict=False)
+                return [Comparison(_COMPARISONS[type(o)], left, right) for o, left, right in pairs]
+        allowed = "< <= > >= == != between expressions, and 'and'"
+        self._fail(node, f"{self._source(node)} is no condition; allowed: {allowed}")
+
+    def refuse_reductions(self, node: ast.expr, found: Expression) -> None:
+        """Refuse a condition or an index that reduces."""
+        if any(isinstance(inner, Reduction) for inner in found.walk()):
+            self._fail(node, f"{self._source(node)} reduces; allowed: a stage of its own")
+
+    def index(self, node: ast.expr, depth: int = 1) -> Expression:
+        """An index of an array: affine in axes and entries of integer arrays."""
+        found = self.read(node, depth)
+        self.refuse_reductions(node, found)
+        for read in found.reads:
+            if read.name not in self._names.indices:
+                self._fail(
+                    node,
+                    f"index {read.name!r} is unknown; allowed: axes ("
+                    f"{', '.join(self._names.axes)}), and operands declared with index < N",
+                )
+        try:
+            affine(found)
+        except InputError as error:
+            self._fail(node, str(error))
+        return found
+
+    def _number(self, node: ast.expr, value: float) -> Number:
+        if value > MAX_NUMBER:
+            self._fail(node, f"a number is out of range; allowed: 0 to {MAX_NUMBER:g}")
+        return Number(float(value))
+
+    def _read(self, node: ast.expr, name: str, indices: Sequence[Expression]) -> Read:
+        if problem := self._names.problem(name, len(indices)):
+            self._fail(node, problem)
+        return Read(name, tuple(indices))
+
+    def _call(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Expression:
+        special = {"select": (3, self._select), "inside": (2, self._inside)}
+        if name == "size":
+            return self._size(node, arguments)
+        if name not in FUNCTIONS and name not in special:
+            known = ", ".join([*FUNCTIONS, *special, "size"])
+            self._fail(node, f"unknown function {name!r}; known: {known}")
+        arity = special[name][0] if name in special else FUNCTIONS[name].arity
+        if len(arguments) != arity:
+            self._fail(node, f"{name} with {len(arguments)} arguments; allowed: {arity}")
+        if name in special:
+            return special[name][1](arguments, depth)
+        return Call(name, tuple(self.read(argument, depth + 1) for argument in arguments))
+
+    def _select(self, arguments: list[ast.expr], depth: int) -> Expression:
+        condition, *values = arguments
+        then, otherwise = (self.read(value, depth + 1) for value in values)
+        chosen = then
+        for comparison in reversed(self.conditions(condition, depth + 1)):
+            chosen = Select(comparison, chosen, otherwise)
+        return chosen
+
+    def _inside(self, arguments: list[ast.expr], depth: int) -> Expression:
+        read = self.read(arguments[0], depth + 1)
+        if not isinstance(read, Read) or not read.indices or read.outside is not None:
+            self._fail(arguments[0], "inside(...) is for one entry; allowed: inside(x[...], value)")
+        return Read(read.name, read.indices, self._outside(arguments[1]))
+
+    def _outside(self, node: ast.expr) -> float:
+        match node:
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return -self._outside(inner)
+            case ast.Name(id="inf"):
+                return float("inf")
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                return self._number(node, value).value
+        self._fail(node, f"{self._source(node)} is no value outside; allowed: a number, inf, -inf")
+
+    def _size(self, node: ast.expr, arguments: list[ast.expr]) -> Expression:
+        size = 1
+        for axis in self._axes(arguments):
+            size *= self._names.axes[axis]
+        return self._number(node, size)
+
+    def _reduction(self, head: ast.expr, body: ast.expr, depth: int) -> Expression:
+        match head:
+            case ast.Subscript(value=ast.Name(id=name), slice=over):
+                if name not in REDUCERS and name not in SUGAR:
+                    known = ", ".join([*REDUCERS, *SUGAR])
+                    self._fail(head, f"unknown reducer {name!r}; known: {known}")
+                return Reduction(name, self._axes(parts(over)), self.read(body, depth + 1))
+        self._fail(head, f"{self._source(head)} is no reducer; allowed: reducer[axes](...)")
+
+    def _axes(self, nodes: Sequence[ast.expr]) -> tuple[str, ...]:
+        return axis_names(self._statement, nodes, self._names.axes)
+
+    def _source(self, node: ast.expr) -> str:
+        return shown(self._statement.text[node.col_offset : node.end_col_offset])
+
+    def _fail(self, node: ast.expr, problem: str) -> NoReturn:
+        self._statement.fail(problem, node.col_offset)
+
+
+def parts(index: ast.expr) -> list[ast.expr]:
+    """What stands between brackets, divided by commas."""
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def axis_names(
+    statement: Statement, nodes: Sequence[ast.expr], known: Mapping[str, int]
+) -> tuple[str, ...]:
+    """Names of different axes, each of which has an extent."""
+    found: list[str] = []
+    for node in nodes:
+        text = statement.text[node.col_offset : node.end_col_offset]
+        if not isinstance(node, ast.Name) or node.id not in known:
+            allowed = ", ".join(known) or "none has an extent"
+            statement.fail(f"{shown(text)} is no axis; allowed: {allowed}", node.col_offset)
+        if node.id in found:
+            statement.fail(f"axis {node.id!r} is repeated; allowed: once", node.col_offset)
+        found.append(node.id)
+    return tuple(found)

@@ -1,0 +1,141 @@
+"""What a program's text leaves open of its arrays: dtypes, shapes and orders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from spaces.dtypes import dtype as element_type
+from spaces.errors import InputError, shown
+from spaces.language.bounds import Bounds, Range
+from spaces.language.declarations import Declaration
+from spaces.language.functions import REDUCERS
+from spaces.language.kinds import is_whole
+from spaces.language.program import Operand, Output, Program, Stage
+from spaces.language.tree import Comparison, Expression, Read
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Makes the operands and outputs of a program that has been read so far."""
+
+    extents: Mapping[str, int]
+    stages: Sequence[Stage]
+    conditions: Sequence[Comparison]
+    declared: Mapping[str, Declaration]
+    named: Sequence[str]
+    dtype: str
+
+    def operands(self) -> tuple[Operand, ...]:
+        """Those that are declared, and then the others as they first appear."""
+        stages = {stage.name for stage in self.stages}
+        names = dict.fromkeys(name for name in self.declared if name not in stages)
+        names |= dict.fromkeys(read.name for read in self._reads if read.name not in stages)
+        return tuple(self._operand(name) for name in names)
+
+    def outputs(self) -> tuple[Output, ...]:
+        """In the order in which they are named."""
+        by_name = {stage.name: stage for stage in self.stages}
+        for name, declared in self.declared.items():
+            if name in by_name and name not in self.named:
+                declared.statement.fail(f"stage {name!r} is no output; allowed: a cast within it")
+        return tuple(self._output(by_name[name]) for name in self.named)
+
+    @cached_property
+    def _reads(self) -> list[Read]:
+        trees: list[Expression] = [*(stage.body for stage in self.stages), *self.conditions]
+        return [read for tree in trees for read in tree.reads]
+
+    def _operand(self, name: str) -> Operand:
+        known = self.declared.get(name)
+        dtype = known.dtype if known else element_type(self.dtype).name
+        shape = known.shape if known and known.shape is not None else self._shape(name)
+        drawn = known.drawn if known else None
+        return Operand(name, dtype, shape, *_layout(known, shape), drawn=drawn)
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """As far as the reads of an operand go."""
+        reads = [r for r in self._reads if r.name == name and r.outside is None]
+        if not reads:
+            raise InputError(f"the shape of {name!r} is open; allowed: such as {name}: float32[8]")
+        if len({len(read.indices) for read in reads}) > 1:
+            raise InputError(f"{name!r} is read with different numbers of indices")
+        bounds = Bounds.under((), self.extents, self._entries)
+        ends = [[bounds.of(index)[1] for index in read.indices] for read in reads]
+        return tuple(max(1, max(column) + 1) for column in zip(*ends, strict=True))
+
+    @cached_property
+    def _entries(self) -> dict[str, Range]:
+        declared = self.declared.items()
+        entries = {name: (0, d.drawn.below - 1) for name, d in declared if d.drawn}
+        return entries | dict(places(self.stages, self.extents))
+
+    def _output(self, stage: Stage) -> Output:
+        known = self.declared.get(stage.name)
+        shape = tuple(self.extents[axis] for axis in stage.axes)
+        dtype = known.dtype if known else self._result(stage)
+        if dtype == "tfloat32":
+            raise InputError(
+                f"output {stage.name!r} in tfloat32, a dtype of operands only; allowed: float32"
+            )
+        if known and known.shape not in (None, shape):
+            known.statement.fail(f"{stage.name!r} is declared as {known.shape}; its axes: {shape}")
+        return Output(stage.name, dtype, shape, *_layout(known, shape))
+
+    def _result(self, stage: Stage) -> str:
+        """The dtype of an output that none is declared for."""
+        if stage.name in self._whole:
+            return "int32"
+        default = element_type(self.dtype)
+        if default.is_integer:
+            return "float32"
+        narrow = default.bytes == 1 or default.name == "tfloat32"
+        return default.accumulator if narrow else default.name
+
+    @cached_property
+    def _whole(self) -> set[str]:
+        whole = {operand.name for operand in self.operands() if operand.element.is_integer}
+        return whole | whole_stages(self.stages, whole)
+
+
+def whole_stages(stages: Sequence[Stage], operands: set[str]) -> set[str]:
+    """The stages of whole numbers, if those of ``operands`` are."""
+    whole = set(operands)
+    for stage in stages:
+        place = stage.reducer is not None and REDUCERS[stage.reducer].argument
+        if place or is_whole(stage.body, whole):
+            whole.add(stage.name)
+    return whole
+
+
+def places(stages: Sequence[Stage], extents: Mapping[str, int]) -> Iterator[tuple[str, Range]]:
+    """The ranges of stages that give places along the axes they reduce over."""
+    for stage in stages:
+        if stage.reducer and REDUCERS[stage.reducer].argument:
+            yield stage.name, (0, prod(extents[axis] for axis in stage.over) - 1)
+
+
+def entry_ranges(program: Program) -> dict[str, Range]:
+    """The ranges of all arrays whose entries may be indices."""
+    operands = {o.name: (0, o.drawn.below - 1) for o in program.operands if o.drawn}
+    return operands | dict(places(program.stages, program.extent))
+
+
+def _layout(
+    known: Declaration | None, shape: tuple[int, ...]
+) -> tuple[tuple[int, ...], int | None]:
+    """Order and leading dimension, checked against the shape."""
+    order = known.order if known else None
+    leading = known.leading if known else None
+    if known and order is not None and sorted(order) != list(range(len(shape))):
+        dimensions = f"each of 0 to {len(shape) - 1} once"
+        known.statement.fail(
+            f"order={shown(order)} is none of {len(shape)} dimensions; allowed: {dimensions}"
+        )
+    order = order if order is not None else tuple(range(len(shape)))
+    if known and leading is not None and (len(shape) < 2 or leading < shape[order[-1]]):
+        least = f"at least {shape[order[-1]]}" if len(shape) > 1 else "two dimensions or more"
+        known.statement.fail(f"leading={leading} is too small; allowed: {least}")
+    return order, leading

@@ -1,0 +1,30 @@
+"""Which values of a program are whole numbers: they are computed and compared exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read, Select
+
+_KEEPING = frozenset({"abs", "floor", "max", "min", "relu"})
+"""Functions that give whole numbers of whole numbers."""
+
+
+def is_whole(expression: Expression, whole: Set[str]) -> bool:
+    """Whether an expression gives whole numbers if the arrays ``whole`` hold them."""
+    match expression:
+        case Number(value):
+            return value.is_integer()
+        case AxisValue():
+            return True
+        case Read(name, _, outside):
+            return name in whole and (outside is None or outside.is_integer())
+        case Negation(inner):
+            return is_whole(inner, whole)
+        case Binary("/", _, _):
+            return False
+        case Binary(_, left, right) | Select(_, left, right):
+            return is_whole(left, whole) and is_whole(right, whole)
+        case Call(function, arguments):
+            return function in _KEEPING and all(is_whole(a, whole) for a in arguments)
+    return False

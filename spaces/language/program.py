@@ -1,0 +1,140 @@
+"""A program: what an operator computes, as stages over axes of fixed extents.
+
+Each stage is one array, ``name[axes] = reducer[over](body)``, or a map without a reducer. A program
+is plain frozen data. :func:`spaces.language.program` makes one from text and has checked it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from spaces.dtypes import DType, dtype
+from spaces.language.tree import Comparison, Expression
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Values of an operand that are indices: whole numbers from 0 to ``below`` less 1.
+
+    ``sorted`` ones never fall from one entry to the next.
+    """
+
+    below: int
+    sorted: bool = False
+
+
+@dataclass(frozen=True)
+class Array:
+    """One array in memory.
+
+    ``shape`` gives the extent of each dimension, and ``order`` lists the dimensions from the
+    slowest in memory to the fastest. ``leading`` is the distance in elements between neighbours
+    along the dimension that is the second fastest, if the array is a slice of a larger one.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+    leading: int | None = None
+
+    @property
+    def element(self) -> DType:
+        """The element type."""
+        return dtype(self.dtype)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all elements; the gaps of a slice are not counted."""
+        return self.size * self.element.bytes
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """Distance in elements between neighbours along each dimension."""
+        strides, step = [0] * len(self.shape), 1
+        for place, dimension in enumerate(reversed(self.order)):
+            strides[dimension] = step
+            step *= self.leading if place == 0 and self.leading else self.shape[dimension]
+        return tuple(strides)
+
+
+@dataclass(frozen=True)
+class Operand(Array):
+    """An array that the program reads; ``drawn`` says how values for it are drawn.
+
+    None stands for values of any size: uniform in [-1, 1), or whole numbers from -8 to 7.
+    """
+
+    drawn: Entries | None = None
+
+
+@dataclass(frozen=True)
+class Output(Array):
+    """An array that the program writes: the stage of the same name, in a dtype and an order."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """``name[axes] = reducer[over](body)``; a map has no reducer, and nothing to reduce over."""
+
+    name: str
+    axes: tuple[str, ...]
+    reducer: str | None
+    over: tuple[str, ...]
+    body: Expression
+
+    def __str__(self) -> str:
+        from spaces.language.text import stage_text
+
+        return stage_text(self)
+
+
+@dataclass(frozen=True)
+class Program:
+    """Stages in an order in which each reads operands and earlier stages only.
+
+    ``extents`` pairs each axis with its extent. A condition bounds every reduction over an axis
+    that it names: elements at which it does not hold are not reduced.
+    """
+
+    extents: tuple[tuple[str, int], ...]
+    operands: tuple[Operand, ...]
+    stages: tuple[Stage, ...]
+    conditions: tuple[Comparison, ...]
+    outputs: tuple[Output, ...]
+
+    @cached_property
+    def extent(self) -> Mapping[str, int]:
+        """Axis name to extent."""
+        return dict(self.extents)
+
+    @cached_property
+    def operand(self) -> Mapping[str, Operand]:
+        """Operands by name."""
+        return {operand.name: operand for operand in self.operands}
+
+    @cached_property
+    def stage(self) -> Mapping[str, Stage]:
+        """Stages by name."""
+        return {stage.name: stage for stage in self.stages}
+
+    def shape(self, axes: tuple[str, ...]) -> tuple[int, ...]:
+        """The extents of some axes."""
+        return tuple(self.extent[axis] for axis in axes)
+
+    def bounding(self, stage: Stage) -> tuple[Comparison, ...]:
+        """The conditions that bound a stage: each names an axis that it reduces over."""
+        return tuple(c for c in self.conditions if not c.axes.isdisjoint(stage.over))
+
+    def __str__(self) -> str:
+        from spaces.language.text import program_text
+
+        return program_text(self)

@@ -1,0 +1,270 @@
+"""The tree of an expression: its nodes, and the one way to give them a meaning.
+
+A node is frozen and hashable; equal trees are equal. What a tree means (numbers, intervals, text,
+code) is a :class:`Meaning`, which says what each kind of node becomes of what its children became.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+
+class Meaning(Protocol[T]):
+    """What each kind of node stands for: arrays, intervals, text, or anything that combines."""
+
+    def number(self, value: float) -> T:
+        """Of a constant, never negative."""
+        ...
+
+    def axis(self, name: str) -> T:
+        """Of an axis as a value: 0, 1, 2, ..."""
+        ...
+
+    def read(self, name: str, indices: Sequence[T], outside: float | None) -> T:
+        """Of an entry of an operand or stage; ``outside`` is the value beyond its borders."""
+        ...
+
+    def negation(self, inner: T) -> T:
+        """Of unary minus."""
+        ...
+
+    def binary(self, operator: str, left: T, right: T) -> T:
+        """Of one of ``+ - * / // %``."""
+        ...
+
+    def comparison(self, operator: str, left: T, right: T) -> T:
+        """Of one of ``< <= > >= == !=``."""
+        ...
+
+    def select(self, condition: T, then: T, otherwise: T) -> T:
+        """Of ``then`` where the condition holds, and ``otherwise`` elsewhere."""
+        ...
+
+    def call(self, function: str, arguments: Sequence[T]) -> T:
+        """Of a function of :data:`spaces.language.functions.FUNCTIONS`."""
+        ...
+
+
+class Expression(ABC):
+    """A node of the tree."""
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The nodes directly below, from left to right; an entry's indices are among them."""
+        return ()
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same node above other children."""
+        return self
+
+    def walk(self) -> Iterator[Expression]:
+        """This node and all below it, from left to right."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def axes(self) -> frozenset[str]:
+        """Names of the axes whose values occur, those that a reduction binds included."""
+        return frozenset(node.name for node in self.walk() if isinstance(node, AxisValue))
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """All reads, those within indices included, from left to right."""
+        return tuple(node for node in self.walk() if isinstance(node, Read))
+
+    @abstractmethod
+    def fold(self, meaning: Meaning[T]) -> T:
+        """What the tree stands for, if ``meaning`` says so of each kind of node."""
+
+    def __str__(self) -> str:
+        from spaces.language.text import expression_text
+
+        return expression_text(self)
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A finite constant, never negative. A whole one among integers is an integer."""
+
+    value: float
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The constant's meaning."""
+        return meaning.number(self.value)
+
+
+@dataclass(frozen=True)
+class AxisValue(Expression):
+    """The value of an axis, from 0 to its extent less 1."""
+
+    name: str
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The axis' meaning."""
+        return meaning.axis(self.name)
+
+
+@dataclass(frozen=True)
+class Read(Expression):
+    """An entry of an operand or of an earlier stage, which has one index for each dimension.
+
+    ``outside`` is the value of an entry beyond the borders; None if no index leaves them.
+    """
+
+    name: str
+    indices: tuple[Expression, ...]
+    outside: float | None = None
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The indices."""
+        return self.indices
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same array read elsewhere."""
+        return Read(self.name, children, self.outside)
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of the entry at what its indices mean."""
+        return meaning.read(self.name, [i.fold(meaning) for i in self.indices], self.outside)
+
+
+@dataclass(frozen=True)
+class Negation(Expression):
+    """Unary minus."""
+
+    inner: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """What is negated."""
+        return (self.inner,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """Minus something else."""
+        return Negation(*children)
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of minus what is inside."""
+        return meaning.negation(self.inner.fold(meaning))
+
+
+@dataclass(frozen=True)
+class Binary(Expression):
+    """``left operator right``; the operator is one of ``+ - * / // %``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """Both sides."""
+        return (self.left, self.right)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same operator between others."""
+        return Binary(self.operator, *children)
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of both sides, combined."""
+        return meaning.binary(self.operator, self.left.fold(meaning), self.right.fold(meaning))
+
+
+@dataclass(frozen=True)
+class Comparison(Expression):
+    """``left operator right``, of ``< <= > >= == !=``: the condition of a selection or program."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """Both sides."""
+        return (self.left, self.right)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same comparison of others."""
+        return Comparison(self.operator, *children)
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of both sides, compared."""
+        return meaning.comparison(self.operator, self.left.fold(meaning), self.right.fold(meaning))
+
+
+@dataclass(frozen=True)
+class Select(Expression):
+    """``then`` where the condition, a comparison, holds; ``otherwise`` elsewhere."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The condition and the two values."""
+        return (self.condition, self.then, self.otherwise)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """Another selection."""
+        return Select(*children)
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of the selection of what its parts mean."""
+        return meaning.select(*(child.fold(meaning) for child in self.children))
+
+
+@dataclass(frozen=True)
+class Call(Expression):
+    """A function of :data:`spaces.language.functions.FUNCTIONS`, of as many arguments as it takes.
+
+    A cast is the call of a dtype: ``float16(x)``.
+    """
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The arguments."""
+        return self.arguments
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same function of others."""
+        return Call(self.function, children)
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """The meaning of the function of what its arguments mean."""
+        return meaning.call(self.function, [child.fold(meaning) for child in self.arguments])
+
+
+@dataclass(frozen=True)
+class Reduction(Expression):
+    """``reducer[axes](body)`` inside an expression, as it is read.
+
+    :mod:`spaces.language.reductions` turns every one into a stage, so a program holds none.
+    """
+
+    reducer: str
+    over: tuple[str, ...]
+    body: Expression
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """What is reduced."""
+        return (self.body,)
+
+    def with_children(self, children: tuple[Expression, ...]) -> Expression:
+        """The same reduction of something else."""
+        return Reduction(self.reducer, self.over, *children)
+
+    def fold(self, meaning: Meaning[T]) -> T:
+        """None: a reduction has a meaning only as a stage."""
+        raise TypeError(f"{self.reducer} over {', '.join(self.over)} is not a stage yet")

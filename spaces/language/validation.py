@@ -1,0 +1,112 @@
+"""What a program must keep to beyond its grammar: every axis bound, every read inside."""
+
+from __future__ import annotations
+
+from math import prod
+
+from spaces.errors import InputError
+from spaces.language.bounds import Bounds
+from spaces.language.expression_reader import MAX_DEPTH
+from spaces.language.inference import entry_ranges
+from spaces.language.program import Program, Stage
+from spaces.language.text import entry_text
+from spaces.language.tree import Expression, Read
+
+MAX_OPERANDS = 64
+MAX_POINTS = 2**62
+"""Elements that a stage is computed from."""
+
+
+def check(program: Program) -> None:
+    """Raise :class:`InputError` for the first fault of a program."""
+    if len(program.operands) > MAX_OPERANDS:
+        raise InputError(f"{len(program.operands)} operands; allowed: {MAX_OPERANDS}")
+    _check_use(program)
+    for stage in program.stages:
+        _check_axes(program, stage)
+        _check_size(program, stage)
+        _check_reads(program, stage)
+    _check_conditions(program)
+
+
+def _check_use(program: Program) -> None:
+    """Nothing is there in vain."""
+    read = {read.name for stage in program.stages for read in stage.body.reads}
+    read |= {read.name for condition in program.conditions for read in condition.reads}
+    for operand in program.operands:
+        if operand.name not in read:
+            raise InputError(f"operand {operand.name!r} is declared, and never read")
+    outputs = {output.name for output in program.outputs}
+    for stage in program.stages:
+        if stage.name not in read | outputs:
+            names = ", ".join(outputs)
+            raise InputError(f"stage {stage.name!r} is never read, and no output; outputs: {names}")
+    used = {axis for stage in program.stages for axis in (*stage.axes, *stage.over)}
+    for axis in program.extent:
+        if axis not in used:
+            raise InputError(f"axis {axis!r} has an extent, and no stage uses it")
+
+
+def _check_axes(program: Program, stage: Stage) -> None:
+    known = {*stage.axes, *stage.over}
+    for axis in sorted(stage.body.axes - known):
+        raise InputError(
+            f"axis {axis!r} of {entry_text(stage.name, stage.axes)} is neither kept nor reduced; "
+            f"kept: {', '.join(stage.axes) or 'none'}; reduced: {', '.join(stage.over) or 'none'}"
+        )
+    for condition in program.bounding(stage):
+        for axis in sorted(condition.axes - known):
+            raise InputError(
+                f"'where {condition}' bounds {entry_text(stage.name, stage.axes)}, which has no "
+                f"axis {axis!r}; kept: {', '.join(stage.axes) or 'none'}"
+            )
+
+
+def _check_size(program: Program, stage: Stage) -> None:
+    points = prod(program.shape((*stage.axes, *stage.over)))
+    if points > MAX_POINTS:
+        raise InputError(f"stage {stage.name!r} has {points} elements to compute; allowed: 2**62")
+    if _depth(stage.body) > MAX_DEPTH:
+        raise InputError(f"stage {stage.name!r} is too deeply nested; allowed: {MAX_DEPTH} levels")
+
+
+def _depth(expression: Expression) -> int:
+    return 1 + max((_depth(child) for child in expression.children), default=0)
+
+
+def _check_reads(program: Program, stage: Stage) -> None:
+    bounds = Bounds.under(program.bounding(stage), program.extent, entry_ranges(program))
+    for read in stage.body.reads:
+        if read.outside is None:
+            _check_read(program, stage, read, bounds)
+
+
+def _check_read(program: Program, stage: Stage, read: Read, bounds: Bounds) -> None:
+    operand = program.operand.get(read.name)
+    shape = operand.shape if operand else program.shape(program.stage[read.name].axes)
+    for dimension, (index, extent) in enumerate(zip(read.indices, shape, strict=True)):
+        low, high = bounds.of(index)
+        if low < 0 or high >= extent:
+            axes = ", ".join(
+                f"{a} from {bounds.axes[a][0]} to {bounds.axes[a][1]}" for a in sorted(index.axes)
+            )
+            raise InputError(
+                f"{read} in stage {stage.name!r}: index '{index}' of dimension {dimension} runs "
+                f"from {low} to {high}{f' ({axes})' if axes else ''}; allowed: 0 to {extent - 1}, "
+                f"or inside({read}, value)"
+            )
+
+
+def _check_conditions(program: Program) -> None:
+    bounds = Bounds.under(program.conditions, program.extent, entry_ranges(program))
+    if bounds.empty:
+        written = " and ".join(map(str, program.conditions))
+        raise InputError(f"'where {written}' leaves no element for any row")
+    for condition in program.conditions:
+        if not any(condition in program.bounding(stage) for stage in program.stages):
+            raise InputError(f"'where {condition}' bounds no reduction: none is over its axes")
+        for read in condition.reads:
+            if read.name in program.stage:
+                raise InputError(
+                    f"'where {condition}' reads stage {read.name!r}; allowed: operands"
+                )
