@@ -1,93 +1,188 @@
-"""How good a model is on workloads it has not learned from.
+"""How good a model is on workloads, operators or devices that it has not learned from.
 
-A model's file says what it was trained on. A workload of the database that it has not seen is
-predicted as it is (``held out``). For one that it has seen, its own predictions would be
-flattering, so a new model with the same settings is trained on all other workloads
-(``left out``); where there is no other, on four fifths of the workload's own schedules at a time
-(``folds``), which says how well it fills in a space it knows, not how well it transfers.
+``costmodel.splits`` says who predicts what. Figures are means: of the groups of a part, then of the
+parts, whose number the intervals are made from. What the schedules cannot support is left out, in
+words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
-from costmodel.dataset import Group, SpaceFor, group_examples
-from costmodel.interfaces import Example
-from costmodel.metrics import pairwise_accuracy, recall, top
+from costmodel.analytic import AnalyticModel
+from costmodel.bootstrap import LEAST_GROUPS, interval
+from costmodel.dataset import Group, SpaceFor
+from costmodel.metrics import METRICS, Metric, Ranking, pairwise_accuracy
 from costmodel.model import XGBoostModel
+from costmodel.parts import Split
+from costmodel.splits import HeldOut, held_out
 from spaces.registry import space_for
 
-FOLDS = 5
+CHANCE = 0.5  # pairwise accuracy of guesses
+
+
+@dataclass(frozen=True)
+class Part:
+    """Ranking quality on one part of the data, over so many groups (of a workload and a target
+    each) and ``rows`` schedules. ``figures`` are by the names of ``costmodel.metrics.METRICS``."""
+
+    name: str
+    protocol: str
+    groups: int
+    rows: int
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The mean of ``parts`` parts, and where that of all such parts lies with a probability of
+    95 %; None where that cannot be said."""
+
+    mean: float
+    interval: tuple[float, float] | None
+    parts: int
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Ranking quality on one workload and target. ``protocol`` is ``held out``, ``left out`` or
-    ``folds``; the others are the metrics of ``costmodel.metrics`` over ``rows`` schedules."""
+    """Ranking quality on all parts of a split.
 
-    workload: str
-    target: str
-    protocol: str
-    rows: int
-    pairwise: float
-    top1: float
-    top5: float
-    recall1: float
+    ``roofline`` is the pairwise accuracy of the model that needs no data, ``gain`` what the
+    evaluated one has above it. ``left_out`` says what could not be said, ``verdict`` whether the
+    model is of use: a sentence each.
+    """
+
+    split: Split
+    parts: list[Part]
+    figures: Mapping[str, Figure]
+    roofline: Figure
+    gain: Figure
+    left_out: list[str]
+    verdict: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The evaluation as a JSON object."""
+        return asdict(self) | {"meaning": {m.name: m.meaning for m in METRICS}}
 
 
 def evaluate(
-    model: XGBoostModel, examples: Sequence[Example], space_for: SpaceFor = space_for
-) -> list[Evaluation]:
-    """One evaluation for each workload and target of ``examples`` with two schedules or more of
-    which one ran, in the order of their names."""
-    groups, _ = group_examples(examples, space_for)
-    results = []
-    for group in groups:
-        if len(group.latency) < 2 or not group.score.any():
-            continue
-        others = [other for other in groups if other is not group]
-        if group.name not in model.trained_on:
-            protocol, predicted = "held out", _predict(model, group)
-        elif others:
-            protocol, predicted = "left out", _predict(_retrained(model, others, space_for), group)
-        else:
-            protocol, predicted = "folds", _by_folds(model, group, space_for)
-        results.append(_evaluation(group, protocol, predicted))
-    return results
+    model: XGBoostModel,
+    groups: Sequence[Group],
+    split: Split = Split.WORKLOAD,
+    space_for: SpaceFor = space_for,
+) -> Evaluation | None:
+    """How ``model`` ranks each part of ``groups`` that it has not learned from; None where no two
+    schedules of a group differ in their scores.
 
-
-def _evaluation(group: Group, protocol: str, predicted: np.ndarray) -> Evaluation:
-    workload, target = group.name
-    score = group.score
+    Raises :class:`InputError` where a split by operator or device has but one part.
+    """
+    ranked = [group for group in groups if len(np.unique(group.score)) > 1]
+    if not ranked:
+        return None
+    known = AnalyticModel(space_for=space_for)
+    held = held_out(model, ranked, split, space_for)
+    roofline = {part.part: _roofline_accuracy(known, part.groups) for part in held}
+    parts = [_part(each) for each in held]
+    accuracies = {part.name: part.figures["pairwise"] for part in parts}
+    figures = {
+        metric.name: _figure(
+            part.figures[metric.name] for part in parts if metric.name in part.figures
+        )
+        for metric in METRICS
+        if any(metric.name in part.figures for part in parts)
+    }
+    by_roofline = _figure(roofline.values())
+    gain = _figure(accuracies[name] - roofline[name] for name in accuracies)
     return Evaluation(
-        workload=workload,
-        target=target,
-        protocol=protocol,
-        rows=len(score),
-        pairwise=pairwise_accuracy(predicted, score),
-        top1=top(predicted, score, 1),
-        top5=top(predicted, score, 5),
-        recall1=recall(predicted, score, 0.01),
+        split,
+        parts,
+        figures,
+        by_roofline,
+        gain,
+        _left_out(held, split),
+        _verdict(figures["pairwise"], by_roofline, gain, split),
     )
 
 
-def _predict(model: XGBoostModel, group: Group) -> np.ndarray:
-    return model.predict(group.space, group.population)[0]
+def _part(held: HeldOut) -> Part:
+    figures = {}
+    for metric in METRICS:
+        values = [metric.of(ranking) for ranking in held.rankings if _supports(ranking, metric)]
+        known = [value for value in values if not np.isnan(value)]
+        if known:
+            figures[metric.name] = float(np.mean(known))
+    rows = sum(len(ranking.score) for ranking in held.rankings)
+    return Part(held.part, held.protocol, len(held.groups), rows, figures)
 
 
-def _retrained(model: XGBoostModel, groups: Sequence[Group], space_for: SpaceFor) -> XGBoostModel:
-    other = XGBoostModel(model.settings, space_for)
-    other.fit_groups(groups)
-    return other
+def _supports(ranking: Ranking, metric: Metric) -> bool:
+    return len(ranking.score) >= metric.least_rows
 
 
-def _by_folds(model: XGBoostModel, group: Group, space_for: SpaceFor) -> np.ndarray:
-    fold = np.random.default_rng(model.settings.seed).permutation(len(group.latency)) % FOLDS
-    predicted = np.empty(len(fold))
-    for i in range(FOLDS):
-        known, asked = group.subset(fold != i), group.subset(fold == i)
-        predicted[fold == i] = _predict(_retrained(model, [known], space_for), asked)
-    return predicted
+def _roofline_accuracy(model: AnalyticModel, groups: Sequence[Group]) -> float:
+    return float(
+        np.mean(
+            [pairwise_accuracy(model.predict(g.space, g.population)[0], g.score) for g in groups]
+        )
+    )
+
+
+def _figure(values: Iterable[float]) -> Figure:
+    known = np.array(list(values))
+    return Figure(float(known.mean()), interval(known), len(known))
+
+
+def _left_out(held: Sequence[HeldOut], split: Split) -> list[str]:
+    rows = [len(ranking.score) for part in held for ranking in part.rankings]
+    said = []
+    for metric in METRICS:
+        short = sum(count < metric.least_rows for count in rows)
+        if short:
+            whole = "left out" if short == len(rows) else f"of {len(rows) - short} of {len(rows)}"
+            said.append(
+                f"{metric.name} is {whole}: it takes {metric.least_rows} schedules of a workload "
+                "on a target"
+            )
+    if len(held) < LEAST_GROUPS:
+        said.append(
+            f"intervals are left out: they take {LEAST_GROUPS} {split}s, these are {len(held)}"
+        )
+    if any(part.protocol == "folds" for part in held):
+        said.append(
+            "what a model knows of other workloads is left out: the one there is was predicted by "
+            "what other schedules of its own teach"
+        )
+    return said
+
+
+def _verdict(pairwise: Figure, roofline: Figure, gain: Figure, split: Split) -> str:
+    """Whether the model is of use, in a sentence."""
+    found = (
+        f"on {split}s that it has not seen it orders {_percent(pairwise.mean)} of pairs rightly, "
+        f"and the roofline, which needs no data, {_percent(roofline.mean)}"
+    )
+    if pairwise.interval is None or gain.interval is None:
+        return f"Not known to be of use: {found}; too few {split}s to tell that from luck."
+    low, high = gain.interval
+    if pairwise.interval[0] <= CHANCE:
+        return f"Not of use: {found}; guesses may do as well."
+    if low > 0:
+        return f"Of use: {found}; the difference is no luck (95 % interval {_points(low, high)})."
+    if high < 0:
+        return f"Not of use: {found}, which is better (95 % interval {_points(low, high)})."
+    return (
+        f"Not shown to be of use: {found}; the difference may be luck "
+        f"(95 % interval {_points(low, high)})."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _points(low: float, high: float) -> str:
+    return f"{100 * low:+.1f} to {100 * high:+.1f} points"

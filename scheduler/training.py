@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from costmodel.dataset import group_examples
 from costmodel.evaluation import Evaluation
 from costmodel.evaluation import evaluate as evaluate_model
 from costmodel.interfaces import Example
 from costmodel.model import LEAST_ROWS, XGBoostModel
+from costmodel.parts import Split, device_of
 from spaces.errors import InputError
 from spaces.files import check_place
 from spaces.registry import space_for
@@ -19,6 +24,28 @@ from spaces.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a model was trained on, and how well its like rank workloads they were not.
+
+    ``schedules`` counts each once, ``failures`` those that failed; ``skipped`` are in their spaces
+    no more. ``quality`` is None where nothing could be held out.
+    """
+
+    schedules: int
+    failures: int
+    skipped: int
+    workloads: int
+    operators: list[str]
+    devices: list[str]
+    quality: Evaluation | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as a JSON object."""
+        quality = None if self.quality is None else self.quality.to_json()
+        return asdict(self) | {"quality": quality}
 
 
 def examples(database: Database) -> list[Example]:
@@ -42,30 +69,41 @@ def examples(database: Database) -> list[Example]:
     ]
 
 
-def train(database: Database, path: Path) -> XGBoostModel:
-    """Train a model on all of ``database`` and write it to ``path``.
+def train(database: Database, path: Path) -> Training:
+    """Train a model on all of ``database`` and write it to ``path``; what it learned from.
 
     Raises :class:`InputError` where there is too little to learn from, or ``path`` cannot be
     written.
     """
     check_place(path, "a model")
-    known = examples(database)
+    groups, skipped = group_examples(examples(database), space_for)
     model = XGBoostModel()
-    model.fit(known)
+    model.fit_groups(groups)
     if not model.trained_on:
-        distinct = len({(e.workload.key, e.target.fingerprint, e.schedule.key) for e in known})
-        raise InputError(f"{distinct} measured schedules; training needs at least {LEAST_ROWS}")
+        known = sum(len(group.latency) for group in groups)
+        raise InputError(f"{known} measured schedules; training needs at least {LEAST_ROWS}")
     model.save(path)
-    return model
+    return Training(
+        schedules=sum(len(group.latency) for group in groups),
+        failures=sum(int(np.isnan(group.latency).sum()) for group in groups),
+        skipped=skipped,
+        workloads=len({group.space.workload for group in groups}),
+        operators=sorted({group.space.workload.operator for group in groups}),
+        devices=sorted({device_of(group.space.target) for group in groups}),
+        quality=evaluate_model(model, groups),
+    )
 
 
-def evaluate(path: Path, database: Database) -> list[Evaluation]:
-    """How well the model at ``path`` ranks what ``database`` measured.
+def evaluate(path: Path, database: Database, split: Split = Split.WORKLOAD) -> Evaluation:
+    """How well the model at ``path`` ranks what ``database`` measured, see
+    ``costmodel.evaluation``.
 
-    Raises :class:`InputError` if ``path`` is not a model of ours, or nothing can be ranked.
+    Raises :class:`InputError` if ``path`` is not a model of ours, nothing can be ranked, or a
+    split by operator or device has but one part.
     """
     model = XGBoostModel.load(path)
-    results = evaluate_model(model, examples(database))
-    if not results:
+    groups, _ = group_examples(examples(database), space_for)
+    found = evaluate_model(model, groups, split)
+    if found is None:
         raise InputError("no workload of the database has two measured schedules to rank")
-    return results
+    return found

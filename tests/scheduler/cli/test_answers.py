@@ -132,14 +132,24 @@ def test_databases_are_merged_measured_and_vacuumed(tuned, tmp_path, capsys):
     assert ask(capsys, "list", "--db", other) == ask(capsys, "list", "--db", path)
 
 
-def test_train_and_evaluate(tuned, tmp_path, capsys):
-    model = tmp_path / "model.json"
-    assert f"{2 * TRIALS} schedules of 2 workloads" in ask(
-        capsys, "train", "--db", str(tuned[0]), "--out", str(model)
-    )
-    text = ask(capsys, "evaluate", str(model), "--db", str(tuned[0]))
-    for word in ("pairwise", "top-1", "top-5", "recall@1%", "left out", "m=64", "m=96"):
+def test_train_reports_what_it_learned_from_and_evaluate_how_well(tuned, tmp_path, capsys):
+    model, db = str(tmp_path / "model.json"), str(tuned[0])
+    text = ask(capsys, "train", "--db", db, "--out", model)
+    assert f"{2 * TRIALS} schedules of 2 workloads, 0 failed, 1 operator, 1 device" in text
+    assert "Not known to be of use" in text
+    report = json.loads(ask(capsys, "train", "--db", db, "--out", model, "--format", "json"))
+    assert (report["schedules"], report["operators"]) == (2 * TRIALS, ["matmul"])
+    text = ask(capsys, "evaluate", model, "--db", db)
+    for word in ("pairwise", "top-1", "left out", "m=64", "m=96", "top-5 is left out: it takes 10"):
         assert word in text
+    found = json.loads(ask(capsys, "evaluate", model, "--db", db, "--format", "json"))
+    assert found["figures"] == report["quality"]["figures"]
+    assert [part["rows"] for part in found["parts"]] == [TRIALS, TRIALS]
+    for split, all_of in (("device", "cpu "), ("operator", "matmul")):
+        assert run(("evaluate", model, "--db", db, "--split", split)) == 2
+        said = one_line(capsys.readouterr().err)
+        assert f"a split by {split} needs schedules of two {split}s or more; " in said
+        assert f"of '{all_of}" in said
 
 
 def test_what_is_malformed_in_a_database_is_passed_over_in_one_line(tuned, here, capsys):
