@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -32,10 +33,15 @@ class Judge:
         self._columns = np.array([column for column, _ in self._others.values()], dtype=np.intp)
         sizes = [len(values) for _, values in self._others.values()]
         self._combinations = prod(sizes)
-        self._steps = np.array([prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.intp)
         self._sizes = tuple(sizes)
         self._asked = 0
         self._table: np.ndarray | None = None
+
+    @cached_property
+    def _steps(self) -> np.ndarray:
+        """How far apart the values of each decision lie in the table, if there can be one."""
+        sizes = self._sizes
+        return np.array([prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.intp)
 
     def allows(self, partial: np.ndarray) -> np.ndarray:
         """Boolean matrix [rows, values] for rows of a population in which all but the own decision

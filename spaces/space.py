@@ -163,7 +163,8 @@ class Space:
         return self.schedule(found[0]) if len(found) else None
 
     def quantities(self, population: Population) -> Mapping[str, np.ndarray]:
-        """Physical quantities (see ``spaces.quantities``) of each schedule, float64 arrays.
+        """Physical quantities (see ``spaces.quantities``) of each schedule, and those that a
+        template has beside them, float64 arrays.
 
         Several models are asked about one population, so the last answer is kept.
         """
@@ -180,6 +181,8 @@ class Space:
                 continue
             columns = self._columns(name, population[chosen])
             for quantity, values in self.templates[name].quantities(columns).items():
+                if quantity not in result:  # one of the template's own
+                    result[quantity] = np.full(len(population), np.nan)
                 result[quantity][chosen] = values
         return result
 

@@ -16,6 +16,7 @@ from scheduler.cli.db import app as db_app
 from scheduler.cli.doctor import doctor_command
 from scheduler.cli.model import evaluate_command, train_command
 from scheduler.cli.query import query_command
+from scheduler.cli.replay import replay_command
 from scheduler.cli.sessions import resume_command
 from scheduler.cli.status import status_command
 from scheduler.cli.streams import flush, silence
@@ -72,6 +73,7 @@ app.command("query")(query_command)
 app.command("verify")(verify_command)
 app.command("train")(train_command)
 app.command("evaluate")(evaluate_command)
+app.command("replay")(replay_command)
 app.command("export")(export_command)
 app.command("import")(import_command)
 app.command("list")(list_command)

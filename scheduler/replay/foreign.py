@@ -1,0 +1,112 @@
+"""Spaces of kernels that are not ours, as they stand in files of other tuners."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler.replay.parameters import parameter_quantities
+from scheduler.replay.recording import Outcome, Recording, recording
+from spaces.errors import InputError
+from spaces.kernel import Kernel
+from spaces.schedule import LARGEST, Schedule, Value
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Axis, Operand, Workload
+
+
+@dataclass(frozen=True)
+class ForeignTarget(Target):
+    """A device of which nothing but its name is known."""
+
+    kind: ClassVar[str] = "recorded"
+    device: str
+
+    @property
+    def summary(self) -> str:
+        """The name."""
+        return self.device
+
+
+class ForeignTemplate(Template):
+    """A kernel of which nothing but its parameters are known."""
+
+    name: ClassVar[str] = "recorded"
+    rules = ()
+
+    def __init__(self, workload: Workload, target: Target, decisions: tuple[Decision, ...]) -> None:
+        super().__init__(workload, target)
+        self.decisions = decisions
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Refuses nothing."""
+        return None
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """What follows from the parameters alone."""
+        return parameter_quantities({d.name: d.values for d in self.decisions}, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """Not possible."""
+        raise NotImplementedError("a recorded kernel cannot be made, only looked up")
+
+
+def foreign_recording(
+    name: str,
+    kernel: str,
+    device: str,
+    configurations: Sequence[Mapping[str, Any]],
+    outcomes: Sequence[Outcome],
+) -> Recording:
+    """The recording of a kernel's ``configurations``: parameter to value, the same parameters in
+    each. Parameters with a single value are no decisions. :class:`InputError` if none ran."""
+    if not configurations:
+        raise InputError(f"{name} holds no configuration")
+    decisions, columns = [], []
+    for parameter in configurations[0]:
+        values = _as_values([configuration[parameter] for configuration in configurations])
+        domain = tuple(sorted(set(values), key=_order))
+        if len(domain) > 1:
+            decisions.append(Decision(parameter, domain))
+            columns.append(values)
+    names = [decision.name for decision in decisions]
+    points = zip(*columns, strict=True) if columns else [()] * len(configurations)
+    schedules = [
+        Schedule(ForeignTemplate.name, tuple(zip(names, point, strict=True))) for point in points
+    ]
+    template = ForeignTemplate(_workload(kernel), ForeignTarget(device), tuple(decisions))
+    return recording(name, [template], dict(zip(schedules, outcomes, strict=True)))
+
+
+def _as_values(values: Sequence[Any]) -> Sequence[Value]:
+    """Values of one type that schedules can have: as they are, or else as text."""
+    kinds = {type(value) for value in values}
+    if kinds in ({bool}, {str}) or (kinds == {int} and max(map(abs, values)) <= LARGEST):
+        return values
+    return [str(value) for value in values]
+
+
+def _order(value: Value) -> tuple[float, str]:
+    """Numbers, also those that stand as text, by size, and other text after them."""
+    try:
+        return float(value), ""
+    except (ValueError, OverflowError):
+        return np.inf, str(value)
+
+
+def _workload(kernel: str) -> Workload:
+    """Stands for what the kernel computes, of which nothing but its name is known."""
+    return Workload(
+        operator=kernel,
+        parameters=(),
+        axes=(Axis("i", 1),),
+        inputs=(),
+        epilogue=None,
+        epilogue_inputs=(),
+        output=Operand("out", "float32", ("i",), (1,), (0,)),
+        accumulator="float32",
+    )

@@ -1,0 +1,71 @@
+"""Work shared out among processes: order, errors, deaths."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from scheduler.replay.forked import shared_out
+from spaces.errors import InputError
+from tests.scheduler.cli.command import PATHS
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5, 50])
+def test_results_come_in_order_from_other_processes(jobs):
+    done = list(shared_out(lambda item: (item, os.getpid()), range(20), jobs))
+    assert [item for item, _ in done] == list(range(20))
+    assert len({process for _, process in done}) == min(jobs, 20)
+    assert (os.getpid() in {process for _, process in done}) == (jobs == 1)
+
+
+def test_what_work_raises_is_raised_here():
+    def work(item):
+        if item == 3:
+            raise InputError("three is bad")
+        return item
+
+    made = shared_out(work, range(5), 2)
+    assert [next(made) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(InputError, match="three is bad"):
+        next(made)
+
+
+def test_a_killed_process_is_told_of():
+    with pytest.raises(ChildProcessError, match="killed"):
+        list(shared_out(lambda item: os.kill(os.getpid(), signal.SIGKILL), range(4), 2))
+
+
+def test_processes_end_when_nobody_wants_more():
+    made = shared_out(lambda item: os.getpid(), range(10**6), 2)
+    processes = {next(made), next(made)}
+    made.close()
+    for process in processes:
+        with pytest.raises(ProcessLookupError):
+            os.kill(process, 0)
+
+
+ENDLESS = """
+import os, time
+from scheduler.replay.forked import shared_out
+def work(item):
+    if item >= 2:
+        time.sleep(3600)
+    return os.getpid()
+made = shared_out(work, range(4), 2)
+print(next(made), next(made), flush=True)
+next(made)
+"""
+
+
+def test_processes_end_with_a_parent_that_is_killed():
+    """They hold the other end of its output, which ends when the last of them does."""
+    command = [sys.executable, "-c", ENDLESS]
+    environment = os.environ | {"PYTHONPATH": PATHS}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as parent:
+        assert len(parent.stdout.readline().split()) == 2
+        parent.kill()
+        assert parent.stdout.read() == b""
