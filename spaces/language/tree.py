@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -64,16 +65,18 @@ class Expression(ABC):
 
     def walk(self) -> Iterator[Expression]:
         """This node and all below it, from left to right."""
-        yield self
-        for child in self.children:
-            yield from child.walk()
+        waiting: list[Expression] = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(node.children)
 
-    @property
+    @cached_property
     def axes(self) -> frozenset[str]:
         """Names of the axes whose values occur, those that a reduction binds included."""
         return frozenset(node.name for node in self.walk() if isinstance(node, AxisValue))
 
-    @property
+    @cached_property
     def reads(self) -> tuple[Read, ...]:
         """All reads, those within indices included, from left to right."""
         return tuple(node for node in self.walk() if isinstance(node, Read))

@@ -1,0 +1,235 @@
+"""What a program computes, exactly: in float64, and in int64 what is made of whole numbers alone.
+
+Each stage is evaluated by broadcasting over its axes, a sum of products factor by factor. This is
+the reference that kernels are held to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import prod
+
+import numpy as np
+
+from spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
+from spaces.language.program import Program, Stage
+from spaces.language.tree import Binary, Expression
+
+CHUNK = 1 << 21
+"""Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
+    """The outputs by name, of float64 or int64; what an integer output cannot hold is clipped to
+    its range, as kernels do. ``inputs`` are arrays by operand, see :mod:`spaces.language.inputs`.
+    """
+    values = evaluate_stages(program, inputs)
+    results = {}
+    for output in program.outputs:
+        value = values[output.name]
+        if output.element.is_integer:
+            limits = np.iinfo(output.element.numpy)
+            value = np.clip(value, limits.min, limits.max)
+        results[output.name] = value
+    return results
+
+
+def evaluate_stages(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
+    """All stages by name, of float64 or int64, and the operands in the same."""
+    values = {o.name: _wide(np.asarray(inputs[o.name])) for o in program.operands}
+    with np.errstate(all="ignore"):
+        for stage in program.stages:
+            values[stage.name] = _evaluated(program, stage, values)
+    return values
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.int64 if array.dtype.kind in "iu" else np.float64)
+
+
+def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
+    """The stage in pieces along its longest axis, put together."""
+    shape = program.shape(stage.axes)
+    if not shape:
+        return np.asarray(_piece(program, stage, values, {}))
+    longest = shape.index(max(shape))
+    points = prod(program.shape((*stage.axes, *stage.over)))
+    step = max(1, CHUNK * shape[longest] // points)
+    pieces = [
+        _piece(
+            program,
+            stage,
+            values,
+            {stage.axes[longest]: slice(start, min(start + step, shape[longest]))},
+        )
+        for start in range(0, shape[longest], step)
+    ]
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=longest)
+
+
+def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, slice]) -> np.ndarray:
+    grid = _grid(program, (*stage.axes, *stage.over), part)
+    conditions = program.bounding(stage)
+    meaning = _Exact(values, grid, part, bounded=bool(conditions))
+    factors = list(_factors(stage.body)) if stage.reducer == "sum" else []
+    holding = [condition.fold(meaning) for condition in conditions]
+    mask = reduce(np.logical_and, holding) if holding else None
+    if len(factors) > 1 and mask is None:
+        return _sum_of_products([factor.fold(meaning) for factor in factors], grid, len(stage.axes))
+    shape = np.broadcast_shapes(*(axis.shape for axis in grid.values()))
+    body = np.broadcast_to(stage.body.fold(meaning), shape)
+    if stage.reducer is None:
+        return body
+    return _reduced(REDUCERS[stage.reducer], body, mask, len(stage.axes))
+
+
+def _grid(
+    program: Program, axes: Sequence[str], part: Mapping[str, slice]
+) -> dict[str, np.ndarray]:
+    """The values of each axis along a dimension of its own."""
+    return {
+        axis: np.arange(program.extent[axis])[part.get(axis, slice(None))].reshape(
+            [-1 if other == axis else 1 for other in axes]
+        )
+        for axis in axes
+    }
+
+
+def _factors(node: Expression) -> Iterator[Expression]:
+    match node:
+        case Binary("*", left, right):
+            yield from _factors(left)
+            yield from _factors(right)
+        case _:
+            yield node
+
+
+def _sum_of_products(
+    factors: Sequence[np.ndarray], grid: Mapping[str, np.ndarray], kept: int
+) -> np.ndarray:
+    """Sums over the dimensions from ``kept`` on of products of arrays that broadcast."""
+    extents = [axis.size for axis in grid.values()]
+    arguments: list[object] = []
+    found = set()
+    for factor in factors:
+        array = factor.reshape([1] * (len(extents) - factor.ndim) + list(factor.shape))
+        places = [place for place, extent in enumerate(array.shape) if extent > 1]
+        found.update(places)
+        arguments += [array.reshape([array.shape[place] for place in places]), places]
+    result = [place for place in range(kept) if place in found]
+    sums = np.einsum(*arguments, result, optimize=True)  # type: ignore[call-overload]
+    repeated = prod(extents[place] for place in range(kept, len(extents)) if place not in found)
+    shape = [extents[place] if place in found else 1 for place in range(kept)]
+    return np.broadcast_to((sums * repeated).reshape(shape), extents[:kept])
+
+
+def _reduced(reducer: Reducer, body: np.ndarray, mask: np.ndarray | None, kept: int) -> np.ndarray:
+    """Over the dimensions from ``kept`` on, where the mask holds."""
+    shape = (*body.shape[:kept], -1)
+    if mask is not None:
+        body = np.where(mask, body, _identity(reducer, body.dtype))
+    flat = body.reshape(shape)
+    result = reducer.combine.reduce(flat, axis=-1)  # type: ignore[attr-defined]
+    if not reducer.argument:
+        return result
+    hits = (flat == result[..., None]) | (flat != flat)
+    if mask is not None:
+        hits &= np.broadcast_to(mask, body.shape).reshape(shape)
+    return np.argmax(hits, axis=-1)
+
+
+def _identity(reducer: Reducer, kind: np.dtype) -> float:
+    if kind.kind == "i" and not np.isfinite(reducer.identity):
+        limits = np.iinfo(kind)
+        return limits.min if reducer.identity < 0 else limits.max
+    return kind.type(reducer.identity)
+
+
+@dataclass(frozen=True)
+class _Exact:
+    """The meaning (:class:`spaces.language.tree.Meaning`) of a tree as arrays that broadcast.
+
+    ``part`` says which values of an axis the grid has, if not all. Where reads are ``bounded`` by
+    conditions, those that leave their array are of elements that do not count.
+    """
+
+    values: Arrays
+    grid: Mapping[str, np.ndarray]
+    part: Mapping[str, slice]
+    bounded: bool
+
+    def number(self, value: float) -> np.ndarray:
+        whole = value.is_integer() and value < 2.0**53
+        return np.asarray(int(value) if whole else value)
+
+    def axis(self, name: str) -> np.ndarray:
+        return self.grid[name]
+
+    def read(self, name: str, indices: Sequence[np.ndarray], outside: float | None) -> np.ndarray:
+        array = self.values[name]
+        axes = [self._axis(index) for index in indices]
+        if None not in axes and len(set(axes)) == len(axes) and outside is None:
+            return self._plain(array, [axis for axis in axes if axis is not None])
+        if outside is None and not self.bounded:
+            return array[tuple(indices)]
+        extents = list(zip(indices, array.shape, strict=True))
+        entries = array[tuple(np.clip(i, 0, extent - 1) for i, extent in extents)]
+        if outside is None:
+            return entries
+        within = [(index >= 0) & (index < extent) for index, extent in extents]
+        inside = reduce(np.logical_and, within)
+        return np.where(inside, entries, self._constant(outside, array))
+
+    def negation(self, inner: np.ndarray) -> np.ndarray:
+        return np.negative(inner)
+
+    def binary(self, operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.asarray(_OPERATIONS[operator](left, right))
+
+    def comparison(self, operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        return np.asarray(_COMPARISONS[operator](left, right))
+
+    def select(self, condition: np.ndarray, then: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+        return np.where(condition, then, otherwise)
+
+    def call(self, function: str, arguments: Sequence[np.ndarray]) -> np.ndarray:
+        return np.asarray(FUNCTIONS[function].reference(*arguments))
+
+    def _axis(self, index: np.ndarray) -> str | None:
+        return next((name for name, values in self.grid.items() if values is index), None)
+
+    def _plain(self, array: np.ndarray, axes: Sequence[str]) -> np.ndarray:
+        """The array as a view whose dimensions are those of the grid."""
+        names = list(self.grid)
+        extents = [self.grid[axis].size for axis in axes]
+        whole = [self.part.get(a, slice(0, e)) for a, e in zip(axes, extents, strict=True)]
+        places = sorted(range(len(axes)), key=lambda place: names.index(axes[place]))
+        shape = [self.grid[name].size if name in axes else 1 for name in names]
+        return array[tuple(whole)].transpose(places).reshape(shape)
+
+    @staticmethod
+    def _constant(value: float, array: np.ndarray) -> float:
+        whole = array.dtype.kind == "i" and value.is_integer()
+        return int(value) if whole else value
+
+
+_OPERATIONS: Mapping[str, Callable[..., np.ndarray]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+}
+_COMPARISONS: Mapping[str, Callable[..., np.ndarray]] = {
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}

@@ -1,0 +1,69 @@
+"""Arrays for the operands of a program: drawn at random, or a user's, which are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from spaces.errors import InputError
+from spaces.language.program import Array, Operand, Program
+
+
+def draw(program: Program, seed: int) -> dict[str, np.ndarray]:
+    """The same inputs for the same seed, in each operand's dtype, shape and memory order."""
+    generator = np.random.default_rng(seed)
+    return {o.name: arranged(o, _drawn(generator, o)) for o in program.operands}
+
+
+def arranged(array: Array, values: np.ndarray) -> np.ndarray:
+    """``values`` in the array's dtype, memory order and leading dimension."""
+    ordered = array.element.cast(values.transpose(array.order))
+    if array.leading is not None:
+        whole = np.zeros((*ordered.shape[:-1], array.leading), ordered.dtype)
+        whole[..., : ordered.shape[-1]] = ordered
+        ordered = whole[..., : ordered.shape[-1]]
+    return ordered.transpose(np.argsort(array.order))
+
+
+def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:
+    """Raise :class:`InputError` unless there is an array of the right shape for each operand, whose
+    entries are indices within their limits, and sorted, where the program says so."""
+    unknown = [name for name in inputs if name not in program.operand]
+    if unknown:
+        known = ", ".join(program.operand)
+        raise InputError(f"the program has no operand {unknown[0]!r}; operands: {known}")
+    for operand in program.operands:
+        if operand.name not in inputs:
+            raise InputError(f"no array for the operand {operand.name!r}")
+        _check(operand, np.asarray(inputs[operand.name]))
+
+
+def _check(operand: Operand, array: np.ndarray) -> None:
+    if array.shape != operand.shape:
+        raise InputError(f"{operand.name} has the shape {array.shape}; allowed: {operand.shape}")
+    if operand.drawn is None:
+        return
+    if array.dtype.kind not in "iu":
+        raise InputError(f"{operand.name} holds {array.dtype}; allowed: {operand.dtype}")
+    low, high = int(array.min()), int(array.max())
+    if low < 0 or high >= operand.drawn.below:
+        allowed = f"0 to {operand.drawn.below - 1}"
+        found = low if low < 0 else high
+        raise InputError(f"{operand.name} holds the index {found}; allowed: {allowed}")
+    falls = np.flatnonzero(np.diff(array.reshape(-1).astype(np.int64)) < 0)
+    if operand.drawn.sorted and falls.size:
+        raise InputError(
+            f"{operand.name} is not sorted: it falls after entry {falls[0]}; "
+            "allowed: entries that never fall"
+        )
+
+
+def _drawn(generator: np.random.Generator, operand: Operand) -> np.ndarray:
+    if operand.drawn:
+        entries = generator.integers(0, operand.drawn.below, operand.size)
+        ordered = np.sort(entries) if operand.drawn.sorted else entries
+        return ordered.reshape(operand.shape)
+    if operand.element.is_integer:
+        return generator.integers(-8, 8, operand.shape)
+    return generator.random(operand.shape) * 2 - 1

@@ -1,0 +1,145 @@
+"""What programs compute, against element by element and against NumPy."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+from spaces.errors import InputError
+from spaces.language import evaluation, program
+from spaces.language.inputs import check_inputs, draw
+from tests.spaces.language import direct
+from tests.spaces.language.strategies import programs
+
+
+def held_to_direct(text: str, extents: dict[str, int]) -> None:
+    try:
+        made = program(text, **extents)
+    except InputError as error:
+        assume(not re.search("leaves no element|bounds|no stage uses", str(error)))
+        raise
+    inputs = draw(made, 1)
+    found = evaluation.evaluate_stages(made, inputs)
+    with np.errstate(all="ignore"):
+        exact = direct.compute(made, inputs)
+    for stage in made.stages:
+        shape = made.shape(stage.axes)
+        expected = np.array(list(exact[stage.name].values())).reshape(shape)
+        assert found[stage.name].shape == shape
+        np.testing.assert_allclose(found[stage.name], expected, 1e-9, 1e-12, err_msg=str(made))
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs())
+def test_random_programs(drawn) -> None:
+    held_to_direct(*drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=3000, deadline=None)
+@given(programs())
+def test_many_random_programs(drawn) -> None:
+    held_to_direct(*drawn)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _in_small_pieces():
+    """Every stage of more than a few elements is evaluated in pieces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluation, "CHUNK", 50)
+        yield
+
+
+def result(text: str, inputs: dict[str, object], **extents: int) -> np.ndarray:
+    made = program(text, **extents)
+    arrays = {name: np.asarray(array) for name, array in inputs.items()}
+    check_inputs(made, arrays)
+    return evaluation.evaluate(made, arrays)[made.outputs[0].name]
+
+
+def test_a_sum_of_products_with_gathers_and_repeated_axes() -> None:
+    generator = np.random.default_rng(0)
+    a, b = generator.random((5, 7)), generator.random((3, 7, 4))
+    expert, scale = np.array([0, 0, 2, 2, 2, 1]), generator.random(7)
+    row = np.array([4, 3, 2, 1, 0, 0])
+    text = (
+        "e: int32[t](index < 3); row: int32[t](index < 5)\n"
+        "y[t, n, z] = sum[k, o](a[row[t], k] * (b[e[t], k, n] - s[k]) * s[k])"
+    )
+    inputs = {"e": expert, "row": row, "a": a, "b": b, "s": scale}
+    found = result(text, inputs, t=6, n=4, k=7, z=2, o=3)
+    expected = 3 * np.einsum("tk,tkn->tn", a[row], (b[expert] - scale[:, None]) * scale[:, None])
+    np.testing.assert_allclose(found, np.stack([expected, expected], axis=2), 1e-12)
+
+
+def test_what_a_condition_leaves_out_is_not_reduced_however_large_it_is() -> None:
+    x = np.array([[1.0, np.nan, np.inf], [2.0, 3.0, np.nan], [4.0, 5.0, 6.0]])
+    text = "where j < i\ny[i] = {}[j](x[i, j])"
+    found = {name: result(text.format(name), {"x": x}, i=3, j=3) for name in ("sum", "max", "prod")}
+    np.testing.assert_array_equal(found["sum"], [0, 2, 9])
+    np.testing.assert_array_equal(found["max"], [-np.inf, 2, 5])
+    np.testing.assert_array_equal(found["prod"], [1, 2, 20])
+
+
+def test_the_lowest_of_equals_is_the_argument_and_among_what_holds() -> None:
+    x = np.array([[3, 1, 3, 1], [0, 0, 0, 0], [7, -1, 7, 9]])
+    assert result("y[i] = argmax[j](x[i, j])", {"x": x}, i=3, j=4).tolist() == [0, 0, 3]
+    assert result("y[i] = argmin[j](x[i, j])", {"x": x}, i=3, j=4).tolist() == [1, 0, 1]
+    assert result("y = argmax[i, j](x[i, j])", {"x": x}, i=3, j=4) == 11
+    assert result("y = argmax[j, i](x[i, j])", {"x": x}, i=3, j=4) == 11
+    assert result("y = argmin[j, i](x[i, j])", {"x": x}, i=3, j=4) == 5
+    bounded = result("where j >= 1; y[i] = argmax[j](x[i, j] - x[i, j])", {"x": x}, i=3, j=4)
+    assert bounded.tolist() == [1, 1, 1]
+
+
+def test_whole_numbers_are_exact_and_clipped_to_their_output() -> None:
+    large = np.array([2**31 - 1] * 2, dtype=np.int32)
+    text = "x: int32[2]\ny = sum[i](x[i] * x[i])"
+    assert result(f"{text} % 1000", {"x": large}, i=2) == 2 * (2**31 - 1) ** 2 % 1000
+    assert result(text, {"x": large}, i=2) == 2**31 - 1
+    assert result("y = -sum[i](x[i])", {"x": large}, i=2).dtype == np.int64
+
+
+def test_casts_round_as_their_dtype_does() -> None:
+    x = np.array([1 / 3, 1e6, 6e4])
+    found = result("y[i] = float16(x[i])", {"x": x}, i=3)
+    np.testing.assert_array_equal(found, x.astype(np.float16).astype(np.float64))
+
+
+def test_inputs_are_drawn_as_their_operands_say() -> None:
+    made = program(
+        "e: int32[r](sorted < 3); l: int8[r](index < 6); x: bfloat16[8, 6](order=(1, 0), leading=9)"
+        "\ny[r] = sum[k](x[l[r], e[r]] + k)",
+        r=50,
+        k=2,
+    )
+    inputs = draw(made, 3)
+    check_inputs(made, inputs)
+    assert (np.diff(inputs["e"]) >= 0).all()
+    assert set(inputs["e"]) == {0, 1, 2}
+    assert set(inputs["l"]) == set(range(6))
+    assert inputs["x"].dtype == made.operand["x"].element.numpy
+    assert inputs["x"].strides == tuple(2 * step for step in made.operand["x"].strides) == (2, 18)
+    again = draw(made, 3)
+    assert all(np.array_equal(again[name], array) for name, array in inputs.items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"e": [0, 2, 1]}, "e is not sorted: it falls after entry 1; allowed: entries that never"),
+        ({"e": [0, 1, 3]}, "e holds the index 3; allowed: 0 to 2"),
+        ({"e": [-1, 1, 2]}, "e holds the index -1; allowed: 0 to 2"),
+        ({"e": [0.0, 1.0, 2.0]}, "e holds float64; allowed: int32"),
+        ({"x": [1.0, 2.0]}, r"x has the shape \(2,\); allowed: \(3,\)"),
+        ({"z": [1.0]}, "the program has no operand 'z'; operands: e, x"),
+        ({"x": None}, "no array for the operand 'x'"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(changes, message: str) -> None:
+    made = program("e: int32[r](sorted < 3); y[r] = x[e[r]]", r=3)
+    given = {"e": [0, 1, 2], "x": [1.0, 2.0, 3.0]} | changes
+    arrays = {name: np.array(array) for name, array in given.items() if array is not None}
+    with pytest.raises(InputError, match=message):
+        check_inputs(made, arrays)
