@@ -15,10 +15,13 @@ from costmodel.interfaces import Example
 from costmodel.metrics import pairwise_accuracy, recall, top
 from costmodel.model import XGBoostModel
 from experiments.replay.objectives import OBJECTIVES
-from experiments.replay.recording import read_recording
-from experiments.replay.simulated import SimulatedDevice
+from scheduler.defaults import only
 from scheduler.evolutionary import Evolution, EvolutionarySearch
 from scheduler.random_search import RandomSearch
+from scheduler.replay.formats import read_recordings
+from scheduler.replay.recording import Recording
+from scheduler.replay.run import replay
+from scheduler.replay.scores import Replays
 from scheduler.search import Search
 
 HERE = Path(__file__).parent
@@ -46,11 +49,11 @@ def main() -> None:
         parser.error(f"no recorded spaces in {arguments.data}")
     searches, models = [], []
     for path in paths:
-        device = SimulatedDevice(read_recording(path))
-        for result in search_all(device, arguments.strategies.split(","), arguments.seeds):
+        [recording] = read_recordings(path, print)
+        for result in search_all(recording, arguments.strategies.split(","), arguments.seeds):
             searches.append(result)
             print(json.dumps(result), flush=True)
-        for result in () if arguments.no_models else predict_all(device, arguments.seeds):
+        for result in () if arguments.no_models else predict_all(recording, arguments.seeds):
             models.append(result)
             print(json.dumps(result), flush=True)
     report = {
@@ -75,66 +78,46 @@ def main() -> None:
 
 
 def search_all(
-    device: SimulatedDevice, strategies: Sequence[str], seeds: int
+    recording: Recording, strategies: Sequence[str], seeds: int
 ) -> Iterator[dict[str, Any]]:
     """Regret of each strategy after ``TRIALS`` trials, mean over seeds."""
     for strategy in strategies:
-        curves = np.array([replay(device, make_search(strategy, device, s)) for s in range(seeds)])
-        regret = curves / device.recording.best - 1.0
-        result: dict[str, Any] = {"space": device.recording.name, "strategy": strategy}
+        searches = [make_search(strategy, recording, seed) for seed in range(seeds)]
+        runs = [replay(recording, search, TRIALS[-1], BATCH) for search in searches]
+        regret = Replays(recording, runs, TRIALS[-1]).best / recording.optimum - 1.0
+        result: dict[str, Any] = {"space": recording.name, "strategy": strategy}
         for trials in TRIALS:
             result[f"regret_{trials}"] = round(float(regret[:, trials - 1].mean()), 4)
             result[f"worst_{trials}"] = round(float(regret[:, trials - 1].max()), 4)
         yield result
 
 
-def make_search(strategy: str, device: SimulatedDevice, seed: int) -> Search:
+def make_search(strategy: str, recording: Recording, seed: int) -> Search:
     """The product's own search, over a recorded space."""
+    space = recording.space
     if strategy == "random":
-        return RandomSearch(device.space, seed)
-    model = OBJECTIVES.get(strategy, XGBoostModel)(space_for=device.space_for)
-    prior = AnalyticModel(space_for=device.space_for)
-    return EvolutionarySearch(device.space, model, prior, seed, SETTINGS.get(strategy))
+        return RandomSearch(space, seed)
+    model = OBJECTIVES.get(strategy, XGBoostModel)(space_for=only(space))
+    prior = AnalyticModel(space_for=only(space))
+    return EvolutionarySearch(space, model, prior, seed, SETTINGS.get(strategy))
 
 
-def replay(device: SimulatedDevice, search: Search) -> list[float]:
-    """Best seconds so far after each trial; infinite until one ran."""
-    curve: list[float] = []
-    best = float("inf")
-    while len(curve) < TRIALS[-1]:
-        asked = [proposed.schedule for proposed in search.ask(BATCH)]
-        results = [(schedule, device.run(schedule)) for schedule in asked]
-        if not results:  # the whole space is known
-            curve += [best] * (TRIALS[-1] - len(curve))
-        search.tell(results)
-        for _, seconds in results:
-            best = best if seconds is None else min(best, seconds)
-            curve.append(best)
-    return curve
-
-
-def predict_all(device: SimulatedDevice, seeds: int) -> Iterator[dict[str, Any]]:
+def predict_all(recording: Recording, seeds: int) -> Iterator[dict[str, Any]]:
     """How well models that saw a few random schedules rank all others, mean over seeds."""
-    space = device.space
-    population = np.concatenate(list(space.blocks()))
-    schedules = [space.schedule(row) for row in population]
-    seconds = [device.run(schedule) for schedule in schedules]
-    score = np.array([0.0 if s is None else device.recording.best / s for s in seconds])
+    space, schedules = recording.space, list(recording.outcomes)
+    population, score = space.rows(schedules), recording.optimum / recording.seconds
     for rows in TRAINED_ON:
         for name, kind in OBJECTIVES.items():
             found = []
             for seed in range(seeds):
                 order = np.random.default_rng(seed).permutation(len(population))
-                model = kind(space_for=device.space_for)
-                known = order[:rows]
-                model.fit(
-                    [Example(space.workload, space.target, schedules[i], seconds[i]) for i in known]
-                )
-                rest = order[rows:]
+                model, known, rest = kind(space_for=only(space)), order[:rows], order[rows:]
+                told = [(schedules[i], recording.outcomes[schedules[i]].seconds) for i in known]
+                model.fit([Example(space.workload, space.target, *each) for each in told])
                 truth = score[rest] / score[rest].max()
                 found.append(quality(model.predict(space, population[rest])[0], truth))
             mean = {key: round(float(np.mean([f[key] for f in found])), 4) for key in found[0]}
-            yield {"space": device.recording.name, "objective": name, "rows": rows, **mean}
+            yield {"space": recording.name, "objective": name, "rows": rows, **mean}
 
 
 def quality(predicted: np.ndarray, score: np.ndarray) -> dict[str, float]:
