@@ -1,0 +1,102 @@
+"""The chain of dependent reductions over the same axes, fused into as few passes as can be derived.
+
+A reduction is of the earliest pass that it can be of: that of the results it reads if it has a
+correction for them (:mod:`spaces.derivation.corrections`), else the next one, where they are final.
+A chain without corrections still runs, one pass a reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from spaces.derivation.chain_reduction import ChainReduction
+from spaces.derivation.corrections import Derivation
+from spaces.derivation.inlining import inlined
+from spaces.derivation.separation import UnderivableError
+from spaces.language.program import Program, Stage
+from spaces.language.tree import AxisValue, Expression, Read
+
+
+@dataclass(frozen=True)
+class Chain:
+    """All reductions of a program over the axes ``over``, by the passes over them.
+
+    Each pass is the reductions in an order in which each reads states before it. ``refusals`` pairs
+    a reduction with the sentence that says why it could not be of an earlier pass.
+    """
+
+    over: tuple[str, ...]
+    passes: tuple[tuple[ChainReduction, ...], ...]
+    refusals: tuple[tuple[str, str], ...]
+
+
+def chains(program: Program) -> tuple[Chain, ...]:
+    """The chains of a program: one for each set of axes that some stage reduces over."""
+    axes = {frozenset(stage.over): stage.over for stage in program.stages if stage.reducer}
+    return tuple(chain(program, over) for over in axes.values())
+
+
+def chain(program: Program, over: tuple[str, ...]) -> Chain:
+    """The chain over the axes ``over``, which some stage reduces over."""
+    members = {s.name: s for s in program.stages if s.reducer and set(s.over) == set(over)}
+    needs = _needs(program, members)
+    passes: list[Derivation] = []
+    number: dict[str, int] = {}
+    refusals: list[tuple[str, str]] = []
+    for stage in members.values():
+        earliest = max((number[name] for name in needs[stage.name] - {stage.name}), default=0)
+        try:
+            _derive(program, stage, needs, _pass(passes, earliest, over))
+        except UnderivableError as refusal:
+            refusals.append((stage.name, str(refusal)))
+            earliest += 1
+            _derive(program, stage, needs, _pass(passes, earliest, over))
+        number[stage.name] = earliest
+    return Chain(over, tuple(tuple(p.found.values()) for p in passes), tuple(refusals))
+
+
+def _needs(program: Program, members: Mapping[str, Stage]) -> Mapping[str, frozenset[str]]:
+    """The members that each stage is or reads, by way of other stages too."""
+    needs: dict[str, frozenset[str]] = {}
+    for stage in program.stages:
+        read = (needs.get(read.name, frozenset()) for read in stage.body.reads)
+        own = {stage.name} & set(members)
+        needs[stage.name] = frozenset(own).union(*read)
+    return needs
+
+
+def _pass(passes: list[Derivation], number: int, over: tuple[str, ...]) -> Derivation:
+    if number == len(passes):
+        passes.append(Derivation(frozenset(over)))
+    return passes[number]
+
+
+def _derive(
+    program: Program, stage: Stage, needs: Mapping[str, frozenset[str]], this: Derivation
+) -> None:
+    def unfinished(name: str) -> bool:
+        return not needs.get(name, frozenset()).isdisjoint(this.found)
+
+    body = inlined(program, stage.body, lambda map_: unfinished(map_.name))
+    before = dict(this.found)
+    try:
+        summand = _of_states(body, this.found, unfinished)
+        this.derive(stage.name, str(stage.reducer), stage.axes, summand)
+    except UnderivableError:
+        this.found.clear()
+        this.found.update(before)
+        raise
+
+
+def _of_states(
+    node: Expression, found: Mapping[str, ChainReduction], unfinished: Callable[[str], bool]
+) -> Expression:
+    """Reads of results of this pass, in terms of its states."""
+    if isinstance(node, Read) and unfinished(node.name):
+        if node.name not in found:
+            raise UnderivableError(f"{node} itself sums up or selects what is not final yet")
+        if node.indices != tuple(AxisValue(axis) for axis in found[node.name].axes):
+            raise UnderivableError(f"{node} is the result of another row")
+        return found[node.name].result
+    return node.with_children(tuple(_of_states(c, found, unfinished) for c in node.children))

@@ -1,0 +1,116 @@
+"""Corrections of a reduction whose summand reads results that are not final yet.
+
+To compute dependent reductions of one row in one pass, a later one starts from results ``r`` of
+what has been seen so far, and is corrected when they become ``r'``. A correction H exists if
+
+    f(x, r') = H[r -> r'](f(x, r))   and   H(a (+) b) = H(a) (+) H(b)
+
+so H is an endomorphism of the reducer (+): of ``sum`` the linear maps, of ``max`` and ``min`` the
+shifts and the positive scales. Then
+
+    merge(A, B):  r = rA (+) rB,  t = H[rA -> r](tA) (+) H[rB -> r](tB)
+
+is associative, and one derivation serves the next tile of a loop (B is the tile), the lanes of a
+vector, warps, the blocks of a cluster and the parts of a row that is divided.
+
+How H is found, with the summand separated into what is of the row and what is of the element
+(:mod:`spaces.derivation.separation`):
+
+- a factor of the row without exponentials leaves the sum and multiplies the final state;
+- a factor ``exp(u(r))`` stays, for the sake of range, and H multiplies by ``exp(u(r') - u(r))``;
+- a polynomial of a result has a finite Taylor series about it (:mod:`spaces.derivation.taylor`);
+- of ``max`` and ``min``, a term of the row leaves the reduction, and so does a positive factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from spaces.derivation.algebra import ONE, ZERO, plus, times
+from spaces.derivation.chain_reduction import ChainReduction, Scaling, state
+from spaces.derivation.separation import Separation, Term, UnderivableError, element
+from spaces.derivation.taylor import about_result
+from spaces.language.functions import REDUCERS
+from spaces.language.tree import AxisValue, Binary, Call, Expression, Number, Read
+
+
+@dataclass
+class Derivation:
+    """Derives the reductions of one pass, one after the other, from their summands.
+
+    ``over`` are the axes that the pass runs along. ``found`` has the reductions so far by name, and
+    grows by those that only corrections need, such as a count.
+    """
+
+    over: frozenset[str]
+    found: dict[str, ChainReduction] = field(default_factory=dict)
+
+    def varies(self, f: Expression) -> bool:
+        """Whether ``f`` differs from element to element of a row."""
+        return any(isinstance(n, AxisValue) and n.name in self.over for n in f.walk())
+
+    def depends(self, f: Expression) -> bool:
+        """Whether ``f`` reads states of this pass."""
+        return any(isinstance(n, Read) and n.name in self.found for n in f.walk())
+
+    def derive(self, name: str, reducer: str, axes: tuple[str, ...], summand: Expression) -> None:
+        """Add a reduction; :class:`UnderivableError` says why it cannot be of this pass."""
+        own = ChainReduction(name, reducer, axes, summand, None, state(name, axes))
+        if not self.depends(summand):
+            self.found[name] = own
+            return
+        terms = Separation(self.varies, self.depends).terms(summand)
+        if reducer == "prod":
+            raise UnderivableError("a prod of terms that read results has no known correction")
+        self.found[name] = self._sum(own, terms) if reducer == "sum" else _extreme(self, own, terms)
+
+    def _sum(self, own: ChainReduction, terms: Sequence[Term]) -> ChainReduction:
+        groups = {(t.function, t.u, t.q) for t in terms} or {(None, ZERO, ONE)}
+        if len(groups) == 1:
+            function, u, q = groups.pop()
+            correction = None if function is None or u == ZERO else Scaling(function, u)
+            total = _total(map(element, terms))
+            return replace(own, element=total, correction=correction, result=times(own.state, q))
+        if any(t.function for t in terms):
+            raise UnderivableError(
+                f"{own.element} has {len(groups)} terms with different corrections"
+            )
+        return about_result(self, own)
+
+
+def _extreme(derivation: Derivation, own: ChainReduction, terms: Sequence[Term]) -> ChainReduction:
+    """Of ``max``, ``min`` and their arguments: shifts and positive scales of all elements."""
+    rest = [t for t in terms if derivation.varies(t.c)]
+    shifts = [t for t in terms if not derivation.varies(t.c)]
+    scales = {t.q for t in rest} or {ONE}
+    if len(scales) > 1 or any(t.function for t in terms) or not positive(*scales):
+        raise UnderivableError(
+            f"a {own.reducer} of {own.element} is corrected by shifts and positive factors, "
+            "and this has neither"
+        )
+    total = _total(element(t) for t in rest)
+    result: Expression = own.state
+    if not REDUCERS[own.reducer].argument:
+        shift = _total(times(element(t), t.q) for t in shifts)
+        result = plus(times(own.state, scales.pop()), shift)
+    return replace(own, element=total, result=result)
+
+
+def _total(values: Iterable[Expression]) -> Expression:
+    result: Expression = ZERO
+    for value in values:
+        result = plus(result, value)
+    return result
+
+
+def positive(f: Expression) -> bool:
+    """Whether ``f`` is seen to be above 0, or 0 only by underflow."""
+    match f:
+        case Number(value):
+            return value > 0
+        case Call("exp" | "exp2" | "sigmoid" | "sqrt" | "rsqrt"):
+            return True
+        case Binary("*" | "/" | "+", left, right):
+            return positive(left) and positive(right)
+    return False

@@ -1,0 +1,41 @@
+"""Maps computed where they are read, so that a product sees what its factors are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from spaces.language.program import Program, Stage
+from spaces.language.tree import AxisValue, Expression, Read
+
+MAX_NODES = 500
+"""Nodes of a body beyond which a map stays an array of its own: maps may double it each time."""
+
+
+def inlined(program: Program, body: Expression, wanted: Callable[[Stage], bool]) -> Expression:
+    """``body`` with reads of ``wanted`` maps replaced by what the maps compute, maps of maps too.
+
+    A read that may leave its map keeps it: beyond the borders there is nothing to compute.
+    """
+    maps = {s.name: s for s in program.stages if s.reducer is None and wanted(s)}
+    room = MAX_NODES
+
+    def visit(node: Expression) -> Expression:
+        nonlocal room
+        if isinstance(node, Read) and node.outside is None and node.name in maps:
+            stage = maps[node.name]
+            size = sum(1 for _ in stage.body.walk())
+            if size <= room:
+                room -= size
+                return visit(
+                    _replaced(stage.body, dict(zip(stage.axes, node.indices, strict=True)))
+                )
+        return node.with_children(tuple(map(visit, node.children)))
+
+    return visit(body)
+
+
+def _replaced(node: Expression, axes: Mapping[str, Expression]) -> Expression:
+    """The tree with other expressions in the place of axes."""
+    if isinstance(node, AxisValue):
+        return axes[node.name]
+    return node.with_children(tuple(_replaced(child, axes) for child in node.children))

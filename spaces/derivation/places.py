@@ -1,0 +1,111 @@
+"""Where a read finds its element: an offset of the row plus one of the depth, bounds likewise.
+
+All index arithmetic of an array collapses into one :class:`~spaces.derivation.forms.Form`, the
+distance in elements from the array's start, and one more for each dimension that an index may
+leave. If no term depends on parts of two roles, tables of offsets by row and by depth (or a
+constant step) say where everything is: a convolution is read like a matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.derivation.forms import Form, axes_of, span
+from spaces.derivation.roles import Contraction
+from spaces.derivation.splitting import Indexing, Part
+from spaces.language.program import Program
+from spaces.language.tree import Expression, Read
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An element exists where ``0 <= index < extent``."""
+
+    index: Form
+    extent: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """The element that a read takes, in elements from the array's start.
+
+    ``bounds`` are those that some index leaves, which has the value ``outside`` there.
+    """
+
+    name: str
+    offset: Form
+    bounds: tuple[Bound, ...]
+    outside: float | None
+
+    def step(self, parts: Sequence[Part]) -> int | None:
+        """Elements from one point of ``parts`` to the next, the last part the fastest; 0 if they
+        make no difference, None if it is not the same everywhere (they are gathered)."""
+        names = [part.name for part in parts if part.extent > 1]
+        terms = dict(self.offset.part(names).terms)
+        if not set(terms) <= set(names):
+            return None
+        step, expected = 0, None
+        for part in reversed([part for part in parts if part.extent > 1]):
+            coefficient = terms.get(part.name, 0)
+            if expected is not None and coefficient != expected:
+                return None
+            step = coefficient if expected is None else step
+            expected = coefficient * part.extent
+        return step
+
+
+def place(program: Program, indexing: Indexing, read: Read) -> Place:
+    """The place of a read of an operand, or of a stage, dense and in the order of its axes."""
+    forms = [indexing.form(index) for index in read.indices]
+    shape, strides = _memory(program, read.name)
+    offset = Form()
+    for form, stride in zip(forms, strides, strict=True):
+        offset = offset + form * stride
+    bounds = tuple(
+        Bound(form, extent)
+        for form, extent in zip(forms, shape, strict=True)
+        if read.outside is not None and not _within(form, extent, indexing)
+    )
+    return Place(read.name, offset, bounds, read.outside)
+
+
+def places(program: Program, found: Contraction, factor: Expression) -> tuple[Place, ...]:
+    """The places of all reads of a factor of a contraction, from left to right."""
+    return tuple(place(program, found.indexing, read) for read in value_reads(factor))
+
+
+def why_not_separable(place: Place, found: Contraction) -> str | None:
+    """The term that depends on the depth and on other parts at once, in words; None if all terms
+    keep them apart."""
+    depth = frozenset(found.role("depth"))
+    for form in (place.offset, *(bound.index for bound in place.bounds)):
+        for atom, _ in form.terms:
+            axes = frozenset(axes_of(atom))
+            if not axes.isdisjoint(depth) and not axes <= depth:
+                return f"{place.name} is read at {atom}, which mixes {' and '.join(sorted(axes))}"
+    return None
+
+
+def value_reads(expression: Expression) -> tuple[Read, ...]:
+    """The reads whose values count, not those of index tables within an index."""
+    if isinstance(expression, Read):
+        return (expression,)
+    return tuple(read for child in expression.children for read in value_reads(child))
+
+
+def _memory(program: Program, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides, in elements."""
+    if name in program.operand:
+        operand = program.operand[name]
+        return operand.shape, operand.strides
+    shape = program.shape(program.stage[name].axes)
+    strides = [1]
+    for extent in reversed(shape[1:]):
+        strides.append(strides[-1] * extent)
+    return shape, tuple(reversed(strides[: len(shape)]))
+
+
+def _within(form: Form, extent: int, indexing: Indexing) -> bool:
+    known = span(form, indexing.limits)
+    return known is not None and known[0] >= 0 and known[1] < extent

@@ -1,0 +1,87 @@
+"""The values of expressions at some points of a program's axes, as arrays of NumPy."""
+
+from __future__ import annotations
+
+import operator as operators
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.language.functions import FUNCTIONS
+from spaces.language.tree import Expression
+
+_OPERATIONS = {
+    "+": operators.add,
+    "-": operators.sub,
+    "*": operators.mul,
+    "/": operators.truediv,
+    "//": operators.floordiv,
+    "%": operators.mod,
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
+    "==": operators.eq,
+    "!=": operators.ne,
+}
+
+
+@dataclass(frozen=True)
+class Points:
+    """The meaning (:class:`spaces.language.tree.Meaning`) of an expression at the points ``axes``,
+    in the floating-point dtype of ``arrays``.
+
+    ``axes`` has an array of integers for each axis, which broadcast against each other. A read
+    beyond its array's borders gives ``outside``, and some element where a condition keeps the
+    result from being used.
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    axes: Mapping[str, np.ndarray]
+
+    def value(self, expression: Expression) -> np.ndarray:
+        """The values, of the shape that the axes in use broadcast to."""
+        with np.errstate(all="ignore"):
+            return np.asarray(expression.fold(self))
+
+    def number(self, value: float) -> Any:
+        """A number of Python takes the dtype of what it meets."""
+        return int(value) if value.is_integer() else value
+
+    def axis(self, name: str) -> Any:
+        """The axis' integers."""
+        return self.axes[name]
+
+    def read(self, name: str, indices: Sequence[Any], outside: float | None) -> Any:
+        """The elements, or ``outside``."""
+        array = self.arrays[name]
+        if not indices:
+            return array
+        nearest = [np.clip(i, 0, n - 1) for i, n in zip(indices, array.shape, strict=True)]
+        found = array[tuple(np.broadcast_arrays(*nearest))]
+        if outside is None:
+            return found
+        within = np.logical_and.reduce(np.broadcast_arrays(*map(np.equal, indices, nearest)))
+        return np.where(within, found, array.dtype.type(outside))
+
+    def negation(self, inner: Any) -> Any:
+        """Element by element."""
+        return -inner
+
+    def binary(self, operator: str, left: Any, right: Any) -> Any:
+        """Element by element."""
+        return _OPERATIONS[operator](left, right)
+
+    def comparison(self, operator: str, left: Any, right: Any) -> Any:
+        """Element by element."""
+        return _OPERATIONS[operator](left, right)
+
+    def select(self, condition: Any, then: Any, otherwise: Any) -> Any:
+        """``numpy.where``."""
+        return np.where(condition, then, otherwise)
+
+    def call(self, function: str, arguments: Sequence[Any]) -> Any:
+        """The function's reference."""
+        return FUNCTIONS[function].reference(*arguments)

@@ -1,0 +1,37 @@
+"""What is computed where an operand of a contraction is loaded: casts, scales, normalisations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.derivation.places import Place, places, why_not_separable
+from spaces.derivation.roles import Contraction
+from spaces.language.program import Program
+from spaces.language.tree import Expression, Read
+
+
+@dataclass(frozen=True)
+class Load:
+    """One factor of a contraction: its ``value`` for each row (or column) and depth, and where the
+    arrays have what it needs. ``obstacle`` says in words what keeps places from adding up."""
+
+    value: Expression
+    places: tuple[Place, ...]
+    obstacle: str | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the factor is an array as it is: nothing is computed and nothing lies outside."""
+        return isinstance(self.value, Read) and not self.places[0].bounds
+
+
+def loads(program: Program, found: Contraction) -> tuple[Load, Load]:
+    """How the left and the right factor are loaded."""
+    left, right = (_load(program, found, factor) for factor in (found.left, found.right))
+    return left, right
+
+
+def _load(program: Program, found: Contraction, factor: Expression) -> Load:
+    all_places = places(program, found, factor)
+    obstacles = (why_not_separable(place, found) for place in all_places)
+    return Load(factor, all_places, next(filter(None, obstacles), None))

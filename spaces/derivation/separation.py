@@ -1,0 +1,143 @@
+"""A summand as terms that keep apart what is the same along a row and what differs in each element.
+
+A later reduction of a row reads results of earlier ones, which are the same for all elements. Where
+its summand can be written as ``sum_i number_i exp(u_i) q_i exp(v_i) c_i`` with u and q of the row,
+and v and c of the element, what changes with the results can be taken out of the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from spaces.derivation.algebra import ONE, ZERO, minus, number, over, plus, times
+from spaces.language.tree import Binary, Call, Expression, Negation, Number, Select
+
+EXPONENTIALS = ("exp", "exp2")
+
+
+class UnderivableError(Exception):
+    """Why a reduction has no correction, in words."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """``number * f(u) * q * f(v) * c``, where f is ``exp``, ``exp2`` or missing."""
+
+    number: float = 1.0
+    function: str | None = None
+    u: Expression = ZERO
+    q: Expression = ONE
+    v: Expression = ZERO
+    c: Expression = ONE
+
+    def times(self, other: Term) -> Term:
+        """The product."""
+        return Term(
+            self.number * other.number,
+            self._function(other),
+            plus(self.u, other.u),
+            times(self.q, other.q),
+            plus(self.v, other.v),
+            times(self.c, other.c),
+        )
+
+    def over(self, other: Term) -> Term:
+        """The quotient."""
+        return Term(
+            self.number / other.number,
+            self._function(other),
+            minus(self.u, other.u),
+            over(self.q, other.q),
+            minus(self.v, other.v),
+            over(self.c, other.c),
+        )
+
+    def _function(self, other: Term) -> str | None:
+        if self.function and other.function and self.function != other.function:
+            raise UnderivableError("it multiplies an exp by an exp2")
+        return self.function or other.function
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Takes expressions apart. ``varies`` says whether one differs from element to element,
+    ``depends`` whether it reads a result that is not final yet."""
+
+    varies: Callable[[Expression], bool]
+    depends: Callable[[Expression], bool]
+
+    def terms(self, f: Expression) -> list[Term]:
+        """The terms of ``f``; :class:`UnderivableError` if results and elements stay mixed."""
+        if isinstance(f, Number):
+            return [Term(number=f.value)] if f.value else []
+        if not self.depends(f):
+            return [Term(c=f) if self.varies(f) else Term(q=f)]
+        match f:
+            case Negation(inner):
+                return [_scaled(t, -1.0) for t in self.terms(inner)]
+            case Binary("*", left, right):
+                rights = self.terms(right)
+                return [a.times(b) for a in self.terms(left) for b in rights]
+            case Binary("/", left, right) if len(below := self.terms(right)) == 1:
+                return [a.over(below[0]) for a in self.terms(left)]
+            case Call(function, (inner,)) if function in EXPONENTIALS:
+                return [self._exponential(function, inner)]
+        if not self.varies(f):
+            return [Term(q=f)]
+        match f:
+            case Binary("+", left, right):
+                return self.terms(left) + self.terms(right)
+            case Binary("-", left, right):
+                return self.terms(left) + [_scaled(t, -1.0) for t in self.terms(right)]
+            case Select(condition, then, otherwise) if not self.depends(condition):
+                chosen = [_where(condition, t, first=True) for t in self.terms(then)]
+                return chosen + [_where(condition, t, first=False) for t in self.terms(otherwise)]
+        raise UnderivableError(
+            f"{f} mixes results and elements, and no correction is known for that"
+        )
+
+    def _exponential(self, function: str, exponent: Expression) -> Term:
+        """The exponent must be a plain sum of results and of elements."""
+        u, v = ZERO, ZERO
+        for t in self.terms(exponent):
+            if t.function:
+                raise UnderivableError(f"{function}({exponent}) has an exponential in its exponent")
+            if t.c == ONE and self.depends(t.q):
+                u = _plus(u, t.number, t.q)
+            elif not self.depends(t.q):
+                v = _plus(v, t.number, times(t.q, t.c))
+            else:
+                raise UnderivableError(
+                    f"the exponent of {function}({exponent}) multiplies a result by an element"
+                )
+        return Term(function=function, u=u, v=v)
+
+
+def _plus(total: Expression, factor: float, further: Expression) -> Expression:
+    if factor < 0:
+        return minus(total, times(number(-factor), further))
+    return plus(total, times(number(factor), further))
+
+
+def _scaled(term: Term, factor: float) -> Term:
+    return replace(term, number=term.number * factor)
+
+
+def _where(condition: Expression, term: Term, *, first: bool) -> Term:
+    """The term where the condition holds (or does not), and 0 elsewhere."""
+
+    def chosen(value: Expression) -> Expression:
+        return Select(condition, value, ZERO) if first else Select(condition, ZERO, value)
+
+    v = term.v if term.v == ZERO else chosen(term.v)
+    return replace(term, v=v, c=chosen(term.c))
+
+
+def element(term: Term) -> Expression:
+    """What is summed up of a term while its results are not final: all but ``q``."""
+    exponent = plus(term.v, term.u)
+    factor = times(number(term.number), term.c)
+    if term.function is None or exponent == ZERO:
+        return factor
+    return times(Call(term.function, (exponent,)), factor)

@@ -1,0 +1,165 @@
+"""Axes as parts: an axis that an index reads through a quotient, or a sorted table, splits.
+
+Where one array is read at ``h`` and another at ``h // 4``, neighbours along ``h`` share an entry of
+the second: ``h`` is four times a part ``h//4`` that both arrays have, plus a part ``h%4`` of the
+first one alone. So query heads of a group, output channels of a convolution's group, and, through
+a sorted table, rows of an expert each find their place. Each index is then a form
+(:mod:`spaces.derivation.forms`) of parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from spaces.derivation.forms import Entry, Form, Quotient, divided, remainder, variable
+from spaces.integers import ceil_div
+from spaces.language.affine import affine
+from spaces.language.inference import entry_ranges
+from spaces.language.program import Program
+from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
+
+
+@dataclass(frozen=True)
+class Part:
+    """A whole axis, or what remains of one that splits. Its values are in ``range(extent)``."""
+
+    name: str
+    axis: str
+    extent: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """One axis in parts, from the slowest to the fastest, and the axis as a form of them.
+
+    ``table`` is the sorted operand it is read through, if there is one. An ``uneven`` axis does not
+    fill the box of its parts: a last group is smaller, or groups are as large as a table says.
+    """
+
+    parts: tuple[Part, ...]
+    form: Form
+    table: str | None = None
+    uneven: bool = False
+
+
+@dataclass(frozen=True)
+class Indexing:
+    """What indices of a program mean in terms of parts.
+
+    ``splits`` has every axis; ``limits`` the extent of every part, and of integer operands the
+    number that their entries are below.
+    """
+
+    splits: Mapping[str, Split]
+    limits: Mapping[str, int]
+
+    def form(self, index: Expression) -> Form:
+        """An index as a form of parts."""
+        normal = affine(index)
+        result = Form((), normal.constant)
+        for atom, coefficient in normal.terms:
+            result = result + self._atom(atom) * coefficient
+        return result
+
+    def parts(self, axis: str) -> tuple[Part, ...]:
+        """The parts of an axis."""
+        return self.splits[axis].parts
+
+    def reads(self, expression: Expression) -> frozenset[str]:
+        """The parts that an expression's value may depend on."""
+        if isinstance(expression, AxisValue):
+            return self.splits[expression.name].form.axes
+        if isinstance(expression, Binary) and expression.operator in ("//", "%"):
+            return self.form(expression).axes
+        indices = expression.indices if isinstance(expression, Read) else ()
+        if indices:
+            return frozenset().union(*(self.form(index).axes for index in indices))
+        return frozenset().union(*map(self.reads, expression.children))
+
+    def _atom(self, atom: Expression) -> Form:
+        match atom:
+            case AxisValue(name):
+                return self.splits[name].form
+            case Read(name, (AxisValue(axis),)) if self.splits[axis].table == name:
+                return variable(self.splits[axis].parts[0].name)
+            case Read(name, indices):
+                return variable(Entry(name, tuple(map(self.form, indices))))
+            case Binary("//", left, Number(divisor)):
+                return divided(self.form(left), int(divisor), self.limits)
+            case Binary("%", left, Number(divisor)):
+                return remainder(self.form(left), int(divisor), self.limits)
+        raise TypeError(f"{atom} is no atom of an index")
+
+
+def indexing(program: Program, body: Expression) -> Indexing:
+    """The parts that the axes of ``program`` split in where ``body`` is computed."""
+    tables = {name: high + 1 for name, (_, high) in entry_ranges(program).items()}
+    whole = {a: Split((Part(a, a, n),), variable(a)) for a, n in program.extents}
+    plain = Indexing(whole, {**program.extent, **tables})
+    splits, limits = dict(whole), dict(tables)
+    forms = [plain.form(index) for read in body.reads for index in read.indices]
+    for axis, extent in program.extents:
+        if found := _by_table(program, axis, extent, forms):
+            splits[axis] = found
+        elif divisors := _nested(_divisors(axis, forms)):
+            splits[axis] = _by_quotients(axis, extent, divisors)
+    limits |= {part.name: part.extent for split in splits.values() for part in split.parts}
+    return Indexing(splits, limits)
+
+
+def _by_table(program: Program, axis: str, extent: int, forms: Iterable[Form]) -> Split | None:
+    """Rows of one entry of a sorted table are neighbours: they begin where its entry begins."""
+    at = (variable(axis),)
+    for atom in {atom for form in forms for atom, _ in form.terms}:
+        table = program.operand.get(atom.table) if isinstance(atom, Entry) else None
+        drawn = table and table.drawn
+        if isinstance(atom, Entry) and drawn and drawn.sorted and atom.indices == at:
+            outer = Part(str(atom), axis, drawn.below)
+            inner = Part(f"{axis} of {outer.name}", axis, extent)
+            start = Entry(f"start.{atom.table}", (variable(outer.name),))
+            form = variable(start) + variable(inner.name)
+            return Split((outer, inner), form, table=atom.table, uneven=True)
+    return None
+
+
+def _divisors(axis: str, forms: Iterable[Form]) -> set[int]:
+    """The numbers that ``axis`` alone is divided by, wherever that is within an index."""
+    return {
+        quotient.divisor
+        for form in forms
+        for quotient in _quotients(form)
+        if quotient.dividend == variable(axis)
+    }
+
+
+def _quotients(form: Form) -> Iterator[Quotient]:
+    for atom, _ in form.terms:
+        if isinstance(atom, Quotient):
+            yield atom
+            yield from _quotients(atom.dividend)
+        elif isinstance(atom, Entry):
+            for inner in atom.indices:
+                yield from _quotients(inner)
+
+
+def _nested(divisors: set[int]) -> list[int]:
+    """Those that each divide the next, from the smallest on."""
+    chosen: list[int] = []
+    for divisor in sorted(divisors):
+        if not chosen or divisor % chosen[-1] == 0:
+            chosen.append(divisor)
+    return chosen
+
+
+def _by_quotients(axis: str, extent: int, divisors: list[int]) -> Split:
+    """``axis`` is the sum of ``d_i * part_i``, the fastest part with ``d = 1``."""
+    steps = [1, *divisors]
+    parts = [Part(f"{axis}//{steps[-1]}", axis, ceil_div(extent, steps[-1]))]
+    for step, above in zip(reversed(steps[:-1]), reversed(steps[1:]), strict=True):
+        name = f"{axis}//{step}%{above // step}" if step > 1 else f"{axis}%{above}"
+        parts.append(Part(name, axis, above // step))
+    form = Form()
+    for part, step in zip(parts, reversed(steps), strict=True):
+        form = form + variable(part.name) * step
+    return Split(tuple(parts), form, uneven=extent % steps[-1] != 0)
