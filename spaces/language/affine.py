@@ -7,7 +7,7 @@ does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from spaces.errors import InputError, shown
@@ -65,9 +65,14 @@ def affine(index: Expression) -> Affine:
     )
 
 
-def differences(condition: Expression) -> Iterator[Affine]:
-    """What is not negative where a comparison holds; nothing for one that is no index's."""
+def differences(condition: Expression, whole: Container[str] = ()) -> Iterator[Affine]:
+    """What is not negative where a comparison of indices holds; nothing for another condition.
+
+    Entries of the arrays ``whole`` are indices.
+    """
     if not isinstance(condition, Comparison):
+        return
+    if any(read.name not in whole for read in condition.reads):
         return
     try:
         left, right = affine(condition.left), affine(condition.right)

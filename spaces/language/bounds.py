@@ -35,7 +35,7 @@ class Bounds:
     ) -> Bounds:
         """The bounds where all conditions hold."""
         axes = {name: (0, extent - 1) for name, extent in extents.items()}
-        positive = [d for condition in conditions for d in differences(condition)]
+        positive = [d for condition in conditions for d in differences(condition, entries)]
         bounds = Bounds(axes, entries, positive)
         for difference in positive:
             bounds._narrow(difference)

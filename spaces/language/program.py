@@ -6,6 +6,7 @@ is plain frozen data. :func:`spaces.language.program` makes one from text and ha
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -133,6 +134,13 @@ class Program:
     def bounding(self, stage: Stage) -> tuple[Comparison, ...]:
         """The conditions that bound a stage: each names an axis that it reduces over."""
         return tuple(c for c in self.conditions if not c.axes.isdisjoint(stage.over))
+
+    @cached_property
+    def digest(self) -> str:
+        """The identity: equal for programs that differ in names and writing alone."""
+        from spaces.language.canonical import description
+
+        return hashlib.sha256(description(self).encode()).hexdigest()[:16]
 
     def __str__(self) -> str:
         from spaces.language.text import program_text

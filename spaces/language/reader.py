@@ -12,6 +12,7 @@ A program has a line for each stage, ``name[axes] = expression``, and lines that
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from spaces.errors import InputError, shown
@@ -193,9 +194,10 @@ def _extents(heads: Sequence[Statement], given: Mapping[str, int | str]) -> dict
 def _extent(name: str, value: object) -> int:
     if not NAME.fullmatch(name) or name in RESERVED:
         raise InputError(f"{shown(name)} is no name of an axis; allowed: a=1, b=2")
-    text = str(value) if type(value) is int or isinstance(value, str) else ""
-    if not text.isascii() or not text.isdigit() or len(text) > 12:
-        raise InputError(f"{name}={shown(value)} is no extent; allowed: 1 to {MAX_EXTENT}")
-    if not 1 <= int(text) <= MAX_EXTENT:
-        raise InputError(f"{name}={text} is out of range; allowed: 1 to {MAX_EXTENT}")
-    return int(text)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}", value):
+        value = int(value)
+    if type(value) is not int:
+        raise InputError(f"{name}={shown(value)} is no whole number; allowed: 1 to {MAX_EXTENT}")
+    if not 1 <= value <= MAX_EXTENT:
+        raise InputError(f"{name}={shown(value)} is out of range; allowed: 1 to {MAX_EXTENT}")
+    return value

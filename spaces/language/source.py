@@ -58,7 +58,7 @@ class Statement:
             found = ast.parse(text).body
         except SyntaxError as error:
             position = max((error.offset or 1) - 1 + offset, 0)
-            self.fail(f"malformed ({error.msg})", min(position, len(self.text)))
+            self.fail(f"malformed ({error.msg.split(';')[0]})", min(position, len(self.text)))
         except (RecursionError, MemoryError, ValueError):
             self.fail("too deeply nested, or a number too long")
         if len(found) != 1:

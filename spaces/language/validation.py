@@ -21,12 +21,12 @@ def check(program: Program) -> None:
     """Raise :class:`InputError` for the first fault of a program."""
     if len(program.operands) > MAX_OPERANDS:
         raise InputError(f"{len(program.operands)} operands; allowed: {MAX_OPERANDS}")
-    _check_use(program)
+    _check_conditions(program)
     for stage in program.stages:
         _check_axes(program, stage)
         _check_size(program, stage)
         _check_reads(program, stage)
-    _check_conditions(program)
+    _check_use(program)
 
 
 def _check_use(program: Program) -> None:

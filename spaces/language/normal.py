@@ -1,0 +1,160 @@
+"""Expressions in a normal form: what is equal by the rules of algebra has equal forms.
+
+Sums and products lose their grouping, differences become sums and quotients products, constants are
+folded (to 12 digits), and functions are spelt out where others suffice: ``gelu`` in ``erf``,
+``silu`` and ``sigmoid`` in ``exp``, ``relu`` in ``max``. Rounding in a narrow type may differ
+between expressions of one form; what is computed does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import pi, prod, sqrt
+
+from spaces.language.affine import Affine, differences
+from spaces.language.functions import FUNCTIONS
+from spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Read,
+    Select,
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A node: its label, what is below, and whether the order of that matters.
+
+    ``name`` is that of an axis (label ``axis``) or array (label ``read``), which has a value
+    ``outside`` or none; ``value`` is that of a constant, whose label has fewer digits.
+    """
+
+    label: str
+    children: tuple[Form, ...] = ()
+    ordered: bool = True
+    name: str = ""
+    outside: float | None = None
+    value: float | None = None
+
+
+def normal(expression: Expression) -> Form:
+    """The normal form."""
+    match expression:
+        case Number(value):
+            return _number(value)
+        case AxisValue(name):
+            return Form("axis", name=name)
+        case Read(name, indices, outside):
+            return Form("read", tuple(map(normal, indices)), name=name, outside=outside)
+        case Negation(inner):
+            return _product([_number(-1.0), normal(inner)])
+        case Binary(operator, left, right):
+            return _binary(operator, normal(left), normal(right))
+        case Comparison():
+            return _comparison(expression)
+        case Select():
+            return Form("select", tuple(map(normal, expression.children)))
+        case Call(function, arguments):
+            return _call(function, [normal(argument) for argument in arguments])
+    raise TypeError(f"{expression} has no normal form")
+
+
+def _number(value: float) -> Form:
+    return Form(f"{value:.12g}", value=value)
+
+
+def _constant(form: Form) -> bool:
+    return form.value is not None
+
+
+def _binary(operator: str, left: Form, right: Form) -> Form:
+    match operator:
+        case "+":
+            return _sum([left, right])
+        case "-":
+            return _sum([left, _product([_number(-1.0), right])])
+        case "*":
+            return _product([left, right])
+        case "/":
+            return _product([left, _inverse(right)])
+    return Form(operator, (left, right))
+
+
+def _sum(terms: Sequence[Form]) -> Form:
+    flat = [inner for term in terms for inner in (term.children if term.label == "+" else (term,))]
+    constant = sum(term.value or 0.0 for term in flat if _constant(term))
+    others = [term for term in flat if not _constant(term)]
+    kept = [*others, _number(constant)] if constant or not others else others
+    return kept[0] if len(kept) == 1 else Form("+", tuple(kept), ordered=False)
+
+
+def _product(factors: Sequence[Form]) -> Form:
+    flat = [inner for f in factors for inner in (f.children if f.label == "*" else (f,))]
+    constant = prod(factor.value or 0.0 for factor in flat if _constant(factor))
+    others = [factor for factor in flat if not _constant(factor)]
+    if constant == -1.0 and len(others) == 1 and others[0].label == "+":
+        return _sum([_product([_number(-1.0), term]) for term in others[0].children])
+    kept = [*others, _number(constant)] if constant != 1.0 or not others else others
+    return kept[0] if len(kept) == 1 else Form("*", tuple(kept), ordered=False)
+
+
+def _inverse(form: Form) -> Form:
+    if _constant(form) and form.value:
+        return _number(1.0 / form.value)
+    if form.label == "*":
+        return _product([_inverse(factor) for factor in form.children])
+    return form.children[0] if form.label == "1/" else Form("1/", (form,))
+
+
+def _comparison(comparison: Comparison) -> Form:
+    """Of indices, a difference that is not negative; else one of ``< <= == !=``."""
+    if comparison.operator not in ("==", "!="):
+        for difference in differences(comparison):
+            return Form("0 <=", (_affine(difference),))
+    left, right = normal(comparison.left), normal(comparison.right)
+    match comparison.operator:
+        case ">" | ">=":
+            return Form(comparison.operator.replace(">", "<"), (right, left))
+        case "<" | "<=":
+            return Form(comparison.operator, (left, right))
+    return Form(comparison.operator, (left, right), ordered=False)
+
+
+def _affine(index: Affine) -> Form:
+    terms = [_product([_number(float(c)), normal(atom)]) for atom, c in index.terms]
+    return _sum([*terms, _number(float(index.constant))])
+
+
+def _call(function: str, arguments: Sequence[Form]) -> Form:
+    if all(map(_constant, arguments)):
+        values = [argument.value for argument in arguments]
+        return _number(float(FUNCTIONS[function].reference(*values)))
+    match function, arguments:
+        case "gelu", [x]:
+            return _product([_number(0.5), x, _one_plus("erf", _scaled(x, sqrt(0.5)))])
+        case "gelu_tanh", [x]:
+            inner = _sum([x, _product([_number(0.044715), x, x, x])])
+            return _product([_number(0.5), x, _one_plus("tanh", _scaled(inner, sqrt(2.0 / pi)))])
+        case "silu", [x]:
+            return _product([x, _call("sigmoid", [x])])
+        case "sigmoid", [x]:
+            return _inverse(_one_plus("exp", _scaled(x, -1.0)))
+        case "relu", [x]:
+            return Form("max", (x, _number(0.0)), ordered=False)
+        case "rsqrt", [x]:
+            return _inverse(_call("sqrt", [x]))
+    return Form(function, tuple(arguments), ordered=function not in ("max", "min"))
+
+
+def _scaled(x: Form, factor: float) -> Form:
+    return _product([_number(factor), x])
+
+
+def _one_plus(function: str, x: Form) -> Form:
+    return _sum([_number(1.0), _call(function, [x])])

@@ -1,0 +1,195 @@
+"""Programs without a meaning are refused in one line that says what is allowed."""
+
+import random
+from contextlib import suppress
+
+import pytest
+
+from spaces.errors import InputError
+from spaces.language import program
+
+EXTENTS = {"i": 4, "j": 5, "k": 6}
+
+BAD = {
+    # names
+    "y[i] = foo(x[i])": "line 1, character 8 of .*: unknown function 'foo'; known: exp, ",
+    "y[i] = median[j](x[i, j])": "unknown reducer 'median'; known: sum, prod, max, min, argmax",
+    "y[i, z] = x[i]": "character 6 of .*: 'z' is no axis; allowed: i$",
+    "y[i] = sum[z](x[i])": "'z' is no axis; allowed: i$",
+    "y[i, i] = x[i]": "axis 'i' is repeated; allowed: once",
+    "y[i] = x[z]": "index 'z' is unknown; allowed: axes .i., and operands declared with index",
+    "y[i] = x[t[i]]": "index 't' is unknown",
+    "i[j] = x[j]": "'i' is an axis; an array needs another name",
+    "y[i] = i[j]": "'i' is an axis; an operand needs another name",
+    "y[i] = x[i] + x[i, j]": "'x' is read with 2 indices; it has 1 dimensions",
+    "where[i] = x[i]": "bad name 'where'",
+    # indices
+    "x: float32[4]; y[i] = x[i + 1]": "x.i . 1. in stage 'y': index 'i . 1' of dimension 0 runs "
+    "from 1 to 4 .i from 0 to 3.; allowed: 0 to 3, or inside.x.i . 1., value.",
+    "x: float32[9]; y[i] = x[2 * i - 1]": "runs from -1 to 5 .*; allowed: 0 to 8",
+    "s[j] = x[j]; y[i] = s[2 * i]": "runs from 0 to 6 .*; allowed: 0 to 4",
+    "t: int32[4](index < 9); x: float32[8]; y[i] = x[t[i]]": "runs from 0 to 8",
+    "y[i] = x[i * j]": "multiplies axes; allowed: an axis times a whole number",
+    "y[i] = x[i // j]": "an index is divided by j; allowed: whole numbers from 1 on",
+    "y[i] = x[i // 0]": "an index is divided by 0",
+    "y[i] = x[i * 0.5]": "index 0.5 is no whole number",
+    "y[i] = x[exp(i)]": "exp.i. is no index; allowed: whole numbers, axes, entries",
+    "y[i] = x[sum[j](j)]": "reduces; allowed: a stage of its own",
+    "y[i] = inside(x[i - 1], 0)": "the shape of 'x' is open; allowed: such as x: float32",
+    "y[i] = inside(2, 0)": "inside.* is for one entry",
+    "y[i] = inside(x[i], j)": "'j' is no value outside; allowed: a number, inf, -inf",
+    # axes
+    "y[i] = x[i, j]": "axis 'j' of y.i. is neither kept nor reduced; kept: i; reduced: none",
+    "y[i] = sum[j](x[i, k])": "axis 'k' of .* neither kept nor reduced; kept: i; reduced: j",
+    # stages
+    "y[i] = z[i]; z[i] = x[i]": "stage 'z' is read before it exists; line 1 defines it",
+    "y[i] = y[i] + 1": "stage 'y' is read before it exists",
+    "a[i] = b[i]\nb[i] = a[i]": "stage 'b' is read before it exists; line 2 defines it",
+    "y[i] = x[i]; y[i] = 2": "stage 'y' is defined twice; line 1 defines it",
+    "y[i] = x[i]; z[i] = 2": "stage 'y' is never read, and no output; outputs: z",
+    "": "the program has no stage",
+    # conditions
+    "where j < 0; y[i] = sum[j](x[i, j])": "'where j < 0' leaves no element for any row",
+    "where j < i and i <= j; y[i] = sum[j](x[i, j])": "leaves no element for any row",
+    "where i < 2; y[i] = sum[j](x[i, j])": "'where i < 2' bounds no reduction",
+    "where j <= k; y[i] = sum[j](x[i, j])": "bounds y.i., which has no axis 'k'; kept: i",
+    "where x[j]; y[i] = sum[j](x[j])": "no condition; allowed: < <= > >= == !=",
+    "where j < 1 or j > 3; y[i] = sum[j](x[j])": "no condition; allowed: .*, and 'and'",
+    "y[i] = (i < 2) * x[i]": "a comparison is the condition of select or where, nothing else",
+    # declarations
+    "x: float31[4]; y[i] = x[i]": "unknown dtype 'float31'; known: float64",
+    "x: float32[0]; y[i] = x[i]": "0 is out of range; allowed: 1 to 2147483648",
+    "x: float32[4, 5](order=(0, 0)); y[i] = x[i, i]": "order=.0, 0. is none of 2 dimensions",
+    "x: float32[4, 5](leading=4); y[i] = x[i, i]": "leading=4 is too small; allowed: at least 5",
+    "x: float32[4](leading=8); y[i] = x[i]": "leading=8 is too small; allowed: two dimensions",
+    "x: float32[4](index < 4); y[i] = x[i]": "indices below 4 in float32; allowed: an integer",
+    "t: int8[4](index < 300); y[i] = x[t[i]]": "indices below 300 in int8",
+    "t: int32[4](random < 3); y[i] = t[i]": "unknown way to draw values; allowed: index < N",
+    "t: int32[4](size=3); y[i] = t[i]": "unknown property 'size'; known: order, leading",
+    "x: float32[4]; y[i] = i": "operand 'x' is declared, and never read",
+    "x: float32[4]; x: float16[4]; y[i] = x[i]": "'x' is declared twice; allowed: once",
+    "y: float32[5]; y[i] = x[i]": "'y' is declared as .5,.; its axes: .4,.",
+    "y: float32[4, 5]; y[i] = x[i]": "'y' has 1 axes here, and 2 where it is declared",
+    "y: tfloat32; y[i] = x[i]": "output 'y' in tfloat32, a dtype of operands only",
+    "z: float16; z[i] = x[i]; y[i] = z[i]": "stage 'z' is no output; allowed: a cast within it",
+    # outputs
+    "y[i] = x[i]; -> z": "'z' is no stage; allowed: y",
+    "y[i] = x[i]; -> y, y": "output 'y' is named twice: outputs overlap",
+    "y[i] = x[i]; -> y; -> y": "outputs are named twice",
+    "y[i] = x[i]; -> y + 1": "'y . 1' is no stage; allowed: y",
+    # grammar
+    "y[i] = x[i].shape": "'x.i..shape' is not part of the language; allowed: numbers, axes",
+    "y[i] = lambda: 1": "'lambda: 1' is not part of the language",
+    "y[i] = exp(x=i)": "is not part of the language",
+    "y[i] = exp(*x)": "is not part of the language",
+    "y[i] = exp(1, 2)": "exp with 2 arguments; allowed: 1",
+    "y[i] = x[i:j]": "is not part of the language",
+    "y[i] = True": "'True' is not part of the language",
+    "y[i] = 'text'": "unexpected character \"'\"",
+    "y[i] = 1if": "a number that ends in 'i' is not part of the language",
+    "y[i] = x[i] ** 2": "is not part of the language",
+    "y[i] = __import__(1)": "unknown function '__import__'",
+    "y[i] += 1": "not part of the language; allowed: name.axes. = expression",
+    "import os": "not part of the language",
+    "y[i] = (x[i]": "a bracket is never closed",
+    "y[i] = x[i])": "malformed",
+    "y[i] = 1e39": "a number is out of range; allowed: 0 to 3.40282e.38",
+    "y[i] = 1e400": "a number is out of range",
+    f"y[i] = {'9' * 5000}": "malformed .Exceeds the limit",
+    f"y[i] = {'-' * 70}x[i]": "too deeply nested; allowed: 64 levels",
+    f"y[i] = {'(' * 300}i{')' * 300}": "malformed .too many nested parentheses",
+    f"y[i] = {'softmax[i](' * 40}x[i]{')' * 40}": "stages; allowed: 64|too deeply nested",
+    f"y[i] = {'+'.join(['x[i]'] * 2000)}": "the program has .* characters; allowed: 8000",
+    "y[i] = x[i]\n" * 300: "the program has 300 statements; allowed: 200",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD, ids=lambda text: text[:60])
+def test_a_program_without_a_meaning(text: str) -> None:
+    used = {name: extent for name, extent in EXTENTS.items() if name in text}
+    with pytest.raises(InputError, match=BAD[text]) as raised:
+        program(text, **used or {"i": 4})
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 600
+
+
+@pytest.mark.parametrize(
+    ("extents", "message"),
+    [
+        ({"i": 0}, "i=0 is out of range; allowed: 1 to 16777216"),
+        ({"i": 2**24 + 1}, "i=16777217 is out of range"),
+        ({"i": -3}, "i=-3 is out of range; allowed: 1 to 16777216"),
+        ({"i": 2.0}, "i=2.0 is no whole number"),
+        ({"i": True}, "i=True is no whole number"),
+        ({"i": "4k"}, "i='4k' is no whole number"),
+        ({"i": 10**5000}, "i=a int that cannot be shown is out of range"),
+        ({"i": 4, "z": 3}, "axis 'z' has an extent, and no stage uses it"),
+        ({}, "'i' is no axis; allowed: none has an extent"),
+        ({"i": 4, "a b": 3}, "'a b' is no name of an axis"),
+        ({f"a{n}": 2 for n in range(17)}, "17 axes; allowed: 16"),
+    ],
+)
+def test_extents_out_of_range(extents, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        program("y[i] = x[i]", **extents)
+
+
+def test_an_extent_given_twice() -> None:
+    with pytest.raises(InputError, match="axis 'i' is given twice, in the text and beside it"):
+        program("axes i=4\ny[i] = x[i]", i=4)
+    with pytest.raises(InputError, match="axis 'i' is given twice"):
+        program("axes i=4, i=4\ny[i] = x[i]")
+
+
+def test_a_dtype_that_does_not_exist() -> None:
+    with pytest.raises(InputError, match="unknown dtype 'float31'; known: float64"):
+        program("y[i] = x[i]", dtype="float31", i=4)
+
+
+@pytest.mark.parametrize("given", [None, 3, b"y = 1", ["y = 1"]])
+def test_what_is_no_text(given) -> None:
+    with pytest.raises(InputError, match=r"a program of type .* was given; allowed: text"):
+        program(given)
+
+
+PIECES = (
+    "y[i] = ", "z = ", "sum[j](", "softmax[i](", "argmax[i, j](", "x[i]", "x[i, j]", "x[t[i]]",
+    "inside(", "select(", "size(i)", "where ", "axes k=3", "-> ", "x: float32[4]", "t: int32[i](",
+    "sorted < 4", "order=(1, 0)", "leading=9", "index < 3", "and", "or", "if", "not", "lambda",
+    "(", ")", "[", "]", ",", ";", "\n", "#", ":", "=", "==", "!=", "<", "<=", "+", "-", "*", "**",
+    "/", "//", "%", ".", "0", "1", "2", "1e9", "1e400", "inf", "i", "j", "t", "y", "mean", "exp(",
+    "\t", "\\", "'", '"', "{", "}", "\x00", "é", "\ud800", "@", "!", "0x1f", "1j", "_", "None", "x",
+)  # fmt: skip
+
+
+def scrambled(chance: random.Random) -> str:
+    """Pieces of the language in any order, or a whole program with some of it changed."""
+    if chance.random() < 0.5:
+        return "".join(chance.choices(PIECES, k=chance.randint(1, 25)))
+    text = chance.choice([text for text in BAD if len(text) < 200 and text])
+    for _ in range(chance.randint(1, 4)):
+        start = chance.randrange(len(text) + 1)
+        end = min(len(text), start + chance.randint(0, 4))
+        text = text[:start] + chance.choice([*PIECES, text[start:end] * 2, ""]) + text[end:]
+    return text
+
+
+def read_scrambled(seed: int, count: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(count):
+        text = scrambled(chance)
+        extents = {axis: chance.choice([1, 2, 4, 7]) for axis in "ijk" if axis in text}
+        with suppress(InputError):
+            made = program(text, **extents)
+            assert program(str(made)) == made, text
+            assert len(made.digest) == 16, text
+
+
+def test_scrambled_programs_meet_no_other_exception() -> None:
+    read_scrambled(1, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_many_scrambled_programs_meet_no_other_exception(seed: int) -> None:
+    read_scrambled(seed, 5000)
