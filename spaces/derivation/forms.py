@@ -82,7 +82,8 @@ class Form:
         return Form(tuple(term for term in self.terms if not wanted.isdisjoint(axes_of(term[0]))))
 
     def at(self, axes: Mapping[str, np.ndarray], tables: Mapping[str, np.ndarray]) -> np.ndarray:
-        """The values at points: arrays of int64 for every axis, that broadcast."""
+        """The values at points: arrays of int64 for every axis, that broadcast. Parts of an uneven
+        axis may be beyond its end, where a table gives its nearest entry."""
         result = np.asarray(self.constant, np.int64)
         for atom, coefficient in self.terms:
             result = result + coefficient * _value(atom, axes, tables)
@@ -179,4 +180,7 @@ def _value(
         return axes[atom]
     if isinstance(atom, Quotient):
         return atom.dividend.at(axes, tables) // atom.divisor
-    return tables[atom.table][tuple(form.at(axes, tables) for form in atom.indices)]
+    table = tables[atom.table]
+    indices = [form.at(axes, tables) for form in atom.indices]
+    nearest = [np.clip(i, 0, n - 1) for i, n in zip(indices, table.shape, strict=True)]
+    return table[tuple(nearest)].astype(np.int64)
