@@ -97,6 +97,11 @@ class XGBoostModel:
         """Rows by (workload key, target fingerprint) of the last fit; empty before it."""
         return self._trained.rows if self._trained else {}
 
+    @property
+    def trained(self) -> Trained | None:
+        """What the last fit left; None where there was too little to learn from."""
+        return self._trained
+
     def fit(self, examples: Sequence[Example]) -> None:
         """Train from scratch on all of ``examples``."""
         groups, self.skipped = group_examples(examples, self._space_for, self._place)

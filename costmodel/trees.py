@@ -22,6 +22,7 @@ MOST_TREES = 1 << 14
 MOST_NODES = 1 << 14  # of one tree
 MOST_OUTPUTS = 256
 LEAF = -1
+UNREACHED = 1e-6  # weight of a leaf that no row reaches
 LARGEST = float(np.finfo(np.float32).max)
 _ROOT_PARENT = 2**31 - 1
 _VERSION = [2, 1, 0]
@@ -68,6 +69,32 @@ def booster_of(data: object, features: int, threads: int) -> xgboost.Booster:
     booster = xgboost.Booster({"nthread": threads})
     booster.load_model(bytearray(json.dumps(_learner(trees, outputs, base, features)).encode()))
     return booster
+
+
+def weighted_by(booster: xgboost.Booster, matrix: np.ndarray, threads: int) -> xgboost.Booster:
+    """The same trees, each node weighted by how many rows of ``matrix`` reach it.
+
+    Contributions (``pred_contribs``) are then relative to the mean prediction of these rows.
+    """
+    xgboost = load_xgboost()
+    data = xgboost.DMatrix(matrix, nthread=threads)
+    leaves = booster.predict(data, pred_leaf=True).reshape(len(matrix), -1).astype(np.int64)
+    outputs, base, trees = _checked(plain_trees(booster), matrix.shape[1])
+    for tree, reached in zip(trees, leaves.T, strict=True):
+        tree["weight"] = _weights(tree, reached)
+    weighted = xgboost.Booster({"nthread": threads})
+    learner = _learner(trees, outputs, base, matrix.shape[1])
+    weighted.load_model(bytearray(json.dumps(learner).encode()))
+    return weighted
+
+
+def _weights(tree: Mapping[str, np.ndarray], reached: np.ndarray) -> np.ndarray:
+    """Of each node of a tree, from the leaves that rows reach; none is 0, for shares are taken."""
+    left, right = tree["left"], tree["right"]
+    weight = np.bincount(reached, minlength=len(left)) + np.where(left == LEAF, UNREACHED, 0.0)
+    for node in np.flatnonzero(left != LEAF)[::-1]:  # children come after their parents
+        weight[node] = weight[left[node]] + weight[right[node]]
+    return weight
 
 
 # -- reading ---------------------------------------------------------------------------------
@@ -172,7 +199,7 @@ def _regression_tree(tree: dict[str, np.ndarray], number: int, features: int) ->
         "default_left": tree["missing_left"].tolist(),
         "base_weights": [0.0] * size,
         "loss_changes": [0.0] * size,
-        "sum_hessian": [0.0] * size,
+        "sum_hessian": tree.get("weight", np.zeros(size)).tolist(),
         "categories": [],
         "categories_nodes": [],
         "categories_segments": [],

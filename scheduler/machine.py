@@ -18,10 +18,11 @@ def roofline(target: Target, space_for: SpaceFor = space_for) -> AnalyticModel:
     Nothing is measured for it, so that an answer never takes seconds: ``tilewright tune`` and
     ``doctor`` do that.
     """
-    return AnalyticModel(_measured(target), space_for)
+    return AnalyticModel(measured_peaks(target), space_for)
 
 
-def _measured(target: Target) -> MeasuredPeaks | None:
+def measured_peaks(target: Target) -> MeasuredPeaks | None:
+    """What this machine was seen to reach, if it is ``target`` and was measured before."""
     if not isinstance(target, CpuTarget):
         return None
     from measure.cpu.peak import known_peaks

@@ -48,8 +48,10 @@ class Training:
         return asdict(self) | {"quality": quality}
 
 
-def examples(database: Database) -> list[Example]:
-    """Every measurement that today's spaces can still make, to learn from.
+def examples(
+    database: Database, workload: Workload | None = None, target: Target | None = None
+) -> list[Example]:
+    """Every measurement that today's spaces can still make, of one workload or target or of all.
 
     Those that the machine lost or a later run doubts say nothing.
     """
@@ -63,7 +65,7 @@ def examples(database: Database) -> list[Example]:
 
     return [
         Example(record.workload, record.target, record.schedule, record.measurement.score)
-        for record in database.records()
+        for record in database.records(workload, target)
         if record.template_version in versions(record.workload, record.target)
         and not (record.measurement.lost or record.doubted)
     ]

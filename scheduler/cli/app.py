@@ -14,6 +14,7 @@ from scheduler.cli.codes import BAD_INPUT
 from scheduler.cli.data import export_command, import_command, list_command
 from scheduler.cli.db import app as db_app
 from scheduler.cli.doctor import doctor_command
+from scheduler.cli.explain import explain_command
 from scheduler.cli.model import evaluate_command, train_command
 from scheduler.cli.query import query_command
 from scheduler.cli.replay import replay_command
@@ -74,6 +75,7 @@ app.command("verify")(verify_command)
 app.command("train")(train_command)
 app.command("evaluate")(evaluate_command)
 app.command("replay")(replay_command)
+app.command("explain")(explain_command)
 app.command("export")(export_command)
 app.command("import")(import_command)
 app.command("list")(list_command)

@@ -49,6 +49,7 @@ OPTIONS = {
     "verify": ("--target", "--threads", "--schedules", "--seed", "--format"),
     "train": ("--db", "--out", "--format"),
     "evaluate": ("--db", "--split", "--format"),
+    "explain": ("--db", "--workload", "--plot", "--target", "--threads", "--format"),
     "export": ("--db",),
     "import": ("--db",),
     "list": ("--db", "--sessions"),
@@ -82,9 +83,9 @@ def words(rng: random.Random) -> list[str]:
     """A command line. It may do some work, but not for long."""
     name = rng.choice([*OPTIONS, "query", "query", "import", "evaluate", rng.choice(VALUES)])
     said = name.split() or [name]
-    if name in ("tune", "query", "verify"):
+    if name in ("tune", "query", "verify") or (name == "explain" and rng.random() < 0.5):
         said += _request(rng)
-    elif name in ("evaluate", "export", "import", "bundle", "resume", "db merge"):
+    elif name in ("evaluate", "explain", "export", "import", "bundle", "resume", "db merge"):
         said += [rng.choice(PATHS) for _ in range(rng.choice([0, 1, 1, 1, 2]))]
     for _ in range(rng.choice([0, 0, 1, 1, 2, 3])):
         said += _option(rng, name)
@@ -104,7 +105,7 @@ def _request(rng: random.Random) -> list[str]:
 
 def _option(rng: random.Random, name: str) -> list[str]:
     option = rng.choice([*OPTIONS.get(name, ()), "--help", "--unknown", "-q", "-h", "--version"])
-    if option in ("--db", "--into", "--model", "--out", "--suite", "--wheel"):
+    if option in ("--db", "--into", "--model", "--out", "--suite", "--wheel", "--plot"):
         return [option, rng.choice(PATHS)]
     if option == "--target":
         return [option, rng.choice(TARGETS)]

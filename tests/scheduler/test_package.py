@@ -48,7 +48,7 @@ def test_everything_named_is_there():
 
 
 def test_importing_it_loads_no_heavy_library(tmp_path):
-    heavy = "{'torch', 'ray', 'cuda', 'xgboost', 'sqlalchemy', 'alembic'}"
+    heavy = "{'torch', 'ray', 'cuda', 'xgboost', 'sqlalchemy', 'alembic', 'pandas', 'matplotlib'}"
     done = python("-c", f"import sys, tilewright; print({heavy} & set(sys.modules))", cwd=tmp_path)
     assert (done.stdout, done.stderr) == ("set()\n", "")
 

@@ -24,6 +24,23 @@ def start(*arguments: str, **options) -> subprocess.Popen[str]:
     return subprocess.Popen([*COMMAND, *arguments], env=environment, text=True, **options)
 
 
+def without(libraries: set[str], *arguments: str, cwd: Path) -> tuple[int, str, str]:
+    """What :func:`finished` gives of a process in which none of ``libraries`` can be imported."""
+    program = (
+        "import sys\n"
+        "class Blocker:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] in {sorted(libraries)}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}')\n"
+        "sys.meta_path.insert(0, Blocker())\n"
+        "from scheduler.cli import main; main()\n"
+    )
+    environment = os.environ | {"PYTHONPATH": PATHS}
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
+    return done.returncode, done.stdout, done.stderr
+
+
 def finished(*arguments: str, cwd: Path) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of a whole process."""
     with start(*arguments, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

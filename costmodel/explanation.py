@@ -1,0 +1,77 @@
+"""Which features the predictions of a trained model come from.
+
+The answer is SHAP values (Lundberg et al., "From local explanations to global understanding with
+explainable AI for trees", Nature Machine Intelligence 2, 2020), as XGBoost computes them: how much
+each feature moves the predicted score of a schedule away from the mean prediction over all
+schedules that are explained. So a feature that is the same for all of them moves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from costmodel.features import feature_matrix
+from costmodel.library import load_xgboost
+from costmodel.model import XGBoostModel
+from costmodel.trees import weighted_by
+from spaces.errors import InputError
+from spaces.space import Population, Space
+
+CLEAR = 0.5  # correlation from which on a feature is said to help or to harm
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Contributions of features to predicted scores.
+
+    ``values`` [schedules, names] are the features (NaN where a space has none), ``contributions``
+    of the same shape are in units of the score. ``base`` is the mean prediction: it and a
+    schedule's contributions add up to what the trees predict of it.
+    """
+
+    names: list[str]
+    values: np.ndarray
+    contributions: np.ndarray
+    base: float
+
+    @cached_property
+    def importance(self) -> np.ndarray:
+        """Mean absolute contribution of each feature."""
+        return np.abs(self.contributions).mean(axis=0)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The features' positions, the most important first."""
+        return np.argsort(-self.importance, kind="stable")
+
+    def direction(self, feature: int) -> float:
+        """Correlation between a feature's values and what they contribute, -1 to 1; 0 if either
+        does not vary."""
+        known = np.isfinite(self.values[:, feature])
+        value, effect = self.values[known, feature], self.contributions[known, feature]
+        if len(value) < 2 or np.ptp(value) == 0 or np.ptp(effect) == 0:
+            return 0.0
+        return float(np.corrcoef(value, effect)[0, 1])
+
+
+def explain(model: XGBoostModel, parts: Sequence[tuple[Space, Population]]) -> Explanation:
+    """What the predictions for all schedules of ``parts`` come from.
+
+    :class:`InputError` if the model has no trees, or there is no schedule.
+    """
+    trained = model.trained
+    if trained is None:
+        raise InputError("the model has learned nothing, so that there is nothing to explain")
+    if not sum(len(population) for _, population in parts):
+        raise InputError("there is no schedule to explain the model on")
+    names = trained.names
+    matrix = np.concatenate([feature_matrix(space, rows, names) for space, rows in parts])
+    trees = weighted_by(trained.booster, matrix, model.settings.threads)
+    data = load_xgboost().DMatrix(matrix, nthread=model.settings.threads)
+    found = trees.predict(data, pred_contribs=True, strict_shape=True)
+    mean = found.mean(axis=1, dtype=np.float64)  # of the ensemble's members
+    return Explanation(names, matrix, mean[:, :-1], float(mean[0, -1]))

@@ -1,0 +1,93 @@
+"""Which decisions separate the fast schedules of a workload from the slow ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from costmodel.dataset import Group
+from spaces.schedule import Schedule, Value
+
+FASTEST = 0.1
+
+
+@dataclass(frozen=True)
+class Separation:
+    """One decision of one template, over its ``rows`` schedules that ran.
+
+    ``explained`` is the share of the variance of log latency that lies between the decision's
+    values and not within them, without what chance alone would give. Of the fastest tenth,
+    ``share_of_fastest`` chose ``value``; of all, ``share_of_all``. The median of schedules that
+    chose otherwise takes ``slowdown`` times as long as that of those that chose it.
+    """
+
+    decision: str
+    rows: int
+    explained: float
+    value: Value
+    share_of_fastest: float
+    share_of_all: float
+    slowdown: float
+
+
+def separations(group: Group) -> list[Separation]:
+    """Those of every decision that was made in more than one way, the most telling first.
+
+    ``template`` is a decision as well, over all schedules. They are of what was measured: a search
+    tries decisions together that looked promising together, so that one may separate because of
+    another.
+    """
+    ran = np.flatnonzero(np.isfinite(group.latency))
+    schedules = [group.space.schedule(row) for row in group.population[ran]]
+    latency = group.latency[ran]
+    found = [_separation("template", [s.template for s in schedules], latency)]
+    for template in dict.fromkeys(s.template for s in schedules):
+        own = np.array([s.template == template for s in schedules])
+        found += _of_template([s for s in schedules if s.template == template], latency[own])
+    return sorted((each for each in found if each), key=lambda each: -each.explained)
+
+
+def _of_template(schedules: Sequence[Schedule], latency: np.ndarray) -> list[Separation | None]:
+    first = schedules[0]
+    return [
+        _separation(f"{first.template}.{name}", [s[name] for s in schedules], latency)
+        for name, _ in first.decisions
+    ]
+
+
+def _separation(decision: str, chosen: Sequence[Value], latency: np.ndarray) -> Separation | None:
+    """None where there is nothing to tell apart."""
+    names = list(dict.fromkeys(chosen))
+    value = np.array([names.index(each) for each in chosen])
+    explained = epsilon_squared(value, np.log(latency))
+    if explained is None:
+        return None
+    fastest = np.argsort(latency, kind="stable")[: max(1, round(FASTEST * len(latency)))]
+    common = int(np.bincount(value[fastest]).argmax())
+    has = value == common
+    return Separation(
+        decision=decision,
+        rows=len(latency),
+        explained=explained,
+        value=names[common],
+        share_of_fastest=float(has[fastest].mean()),
+        share_of_all=float(has.mean()),
+        slowdown=float(np.median(latency[~has]) / np.median(latency[has])),
+    )
+
+
+def epsilon_squared(group: np.ndarray, y: np.ndarray) -> float | None:
+    """Share of the variance of ``y`` between groups of equal whole numbers, corrected for chance
+    (Kelley, "An unbiased correlation ratio measure", PNAS 21(9), 1935), at least 0; None with
+    fewer than two groups, without a row to spare, or where ``y`` does not vary."""
+    counts = np.bincount(group)
+    kinds = np.count_nonzero(counts)
+    total = float(((y - y.mean()) ** 2).sum())
+    if kinds < 2 or len(y) <= kinds or total <= 0:
+        return None
+    means = np.bincount(group, weights=y) / np.maximum(counts, 1)
+    within = float(((y - means[group]) ** 2).sum())
+    noise = within / (len(y) - kinds)
+    return max(0.0, (total - within - (kinds - 1) * noise) / total)

@@ -1,0 +1,220 @@
+"""``tilewright explain``."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scheduler.cli.options import Format, TargetName, Threads, parse_workload
+from spaces.errors import InputError, shown
+from spaces.operators import workload as workload_of
+from spaces.target import detect_target
+
+if TYPE_CHECKING:
+    from scheduler.explaining import ModelExplained, WorkloadExplained
+    from spaces.target import Target
+    from spaces.workload import Workload
+
+SHOWN = 20  # features
+
+
+def explain_command(
+    what: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL | OPERATOR NAME=VALUE...",
+            help="A model that tilewright train wrote, or a workload of the database.",
+        ),
+    ],
+    db: Annotated[
+        str | None,
+        typer.Option("--db", help="The tuning database.", show_default="tuning.db of a workload"),
+    ] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="Explain a model for this workload alone.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw what a model looks at: a file .svg or .png.")
+    ] = None,
+    target: TargetName = "cpu",
+    threads: Threads = None,
+    format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.TABLE,
+) -> None:
+    """Say what a model looks at, or what was learned about a workload.
+
+    Of a model: how much each feature moves its predictions (SHAP values), over the schedules of a
+    database (--db), or over random ones of the workloads that it was trained on.
+
+    Of a workload: which decisions separate fast schedules from slow ones, which rules reject how
+    many, and how far the best is from the roof of each level of the hardware.
+
+    \b
+    Examples:
+      tilewright explain model.json --plot model.svg
+      tilewright explain matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
+    """
+    if len(what) == 1 and " " not in what[0].strip():
+        asked = None if workload is None else workload_of(workload)
+        _explain_model(Path(what[0]), db, asked, plot, detect_target(target, threads), format)
+    elif plot is not None or workload is not None:
+        option = "--plot" if plot is not None else "--workload"
+        raise InputError(f"{option} is for a model, not for {shown(' '.join(what))}")
+    else:
+        operator, *words = what
+        asked = parse_workload(operator, words)
+        _explain_workload(asked, detect_target(target, threads), db or "tuning.db", format)
+
+
+def _explain_model(
+    path: Path,
+    db: str | None,
+    workload: Workload | None,
+    plot: Path | None,
+    target: Target,
+    format: Format,
+) -> None:
+    from scheduler.explaining import explain_model
+    from scheduler.opening import opened
+
+    if plot is not None:
+        from scheduler.explanation_plot import check_plot
+
+        check_plot(plot)
+    with opened(db, create=False) if db is not None else nullcontext() as database:
+        found = explain_model(path, target, database, workload)
+    if format is Format.JSON:
+        print(json.dumps({"model": str(path), **found.to_json()}))
+    else:
+        _print_model(path, found)
+    if plot is not None:
+        from scheduler.explanation_plot import plot_explanation
+
+        plot_explanation(found.explanation, plot, _title(path, found))
+
+
+def _explain_workload(workload: Workload, target: Target, db: str, format: Format) -> None:
+    from measure.database import Database
+    from scheduler.explaining import explain_workload
+
+    with Database(db, create=False) as database:
+        found = explain_workload(database, workload, target)
+    if format is Format.JSON:
+        print(json.dumps(found.to_json()))
+    else:
+        _print_workload(found)
+
+
+def _title(path: Path, found: ModelExplained) -> str:
+    count = len(found.workloads)
+    of = found.workloads[0] if count == 1 else f"{count} workloads"
+    return f"{path.name}: {found.schedules} {found.source}, of {of}"
+
+
+def _print_model(path: Path, found: ModelExplained) -> None:
+    from scheduler.cli.output import percent, print_table
+    from scheduler.cli.text import plain
+    from scheduler.explaining import in_words
+
+    said = found.to_json()
+    print(plain(_title(path, found)))
+    print(f"mean predicted score (best latency over latency): {said['mean_prediction']:.3f}")
+    rows = [
+        (
+            each["feature"],
+            f"{each['mean_absolute_contribution']:.4f}",
+            percent(each["share"]),
+            in_words(each["direction"]),
+            each["unit"],
+            each["meaning"],
+        )
+        for each in said["features"][:SHOWN]
+        if each["mean_absolute_contribution"] > 0
+    ]
+    print_table(("feature", "#moves score by", "#share", "goes with", "unit", "what it is"), rows)
+    print("A feature moves the score by its mean absolute SHAP value, from the mean prediction.")
+
+
+def _print_workload(found: WorkloadExplained) -> None:
+    from scheduler.cli.output import seconds
+    from scheduler.cli.text import plain
+
+    print(plain(f"{found.workload} on {found.target.summary}"))
+    kinds = ", ".join(f"{kind} {count}" for kind, count in found.failures.items())
+    print(f"{found.ran} schedules ran, {found.failed} failed{f' ({kinds})' if kinds else ''}")
+    _print_decisions(found)
+    _print_rules(found)
+    print(f"\nThe best takes {seconds(found.latency)}: {plain(str(found.schedule))}")
+    _print_levels(found)
+
+
+def _print_decisions(found: WorkloadExplained) -> None:
+    from scheduler.cli.output import percent, print_table, times
+
+    print("\nWhat separates fast schedules from slow ones:")
+    columns = (
+        *("decision", "#explains", "fastest tenth chose", "#of it", "#of all"),
+        *("#others take", "#schedules"),
+    )
+    rows = [
+        (
+            each.decision,
+            percent(each.explained),
+            str(each.value),
+            percent(each.share_of_fastest),
+            percent(each.share_of_all),
+            times(each.slowdown),
+            str(each.rows),
+        )
+        for each in found.decisions
+    ]
+    print_table(columns, rows)
+    print(
+        "A decision explains that share of the variance of log latency. A search tries together\n"
+        "what looked promising together: one decision may stand for another."
+    )
+
+
+def _print_rules(found: WorkloadExplained) -> None:
+    from scheduler.cli.output import percent, print_table
+
+    print("\nWhat the rules reject of raw points, each decision drawn at random:")
+    rows = []
+    for template in found.rules:
+        valid = percent(template.valid / template.drawn)
+        rows.append((template.template, "(all rules kept)", valid, "-", "-"))
+        rows += [
+            (
+                template.template,
+                each.rule,
+                percent(each.rejected / template.drawn),
+                percent(each.alone / template.drawn),
+                each.example,
+            )
+            for each in template.rules
+        ]
+    print_table(("template", "rule", "#points", "#by it alone", "for example"), rows)
+
+
+def _print_levels(found: WorkloadExplained) -> None:
+    from scheduler.cli.output import percent, print_table, seconds
+
+    rows = [
+        (
+            level.name,
+            f"{level.amount:.4g} {level.unit}",
+            f"{level.rate:.4g} {level.unit}/s",
+            seconds(level.seconds),
+            percent(level.share),
+        )
+        for level in found.levels
+    ]
+    print_table(("level", "#work", "#peak", "#least time", "#of its latency"), rows)
+    if found.levels:
+        nearest = max(found.levels, key=lambda level: level.share)
+        print(f"The nearest roof is that of {nearest.name}: {percent(nearest.share)}.")
+    if not found.peaks_measured:
+        print("Peaks are nominal: this machine's own are not known here (see tilewright doctor).")

@@ -1,0 +1,213 @@
+"""What a person may ask of a trained model, and of what was measured of a workload."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from costmodel.dataset import Group, group_examples
+from costmodel.explanation import CLEAR, Explanation, explain
+from costmodel.feature_names import describe
+from costmodel.levels import Level, levels
+from costmodel.model import XGBoostModel
+from costmodel.separation import Separation, separations
+from scheduler.machine import measured_peaks
+from scheduler.training import examples
+from spaces.errors import InputError
+from spaces.operators import workload as workload_of
+from spaces.registry import space_for
+from spaces.rejection import Rejections, rejections
+from spaces.schedule import Schedule
+from spaces.space import Population, Space
+from spaces.target import Target
+from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+MOST_ROWS = 512  # schedules that a model is explained on: each costs milliseconds
+
+
+@dataclass(frozen=True)
+class ModelExplained:
+    """Which features matter to a model, over schedules that ``source`` names."""
+
+    source: str
+    schedules: int
+    workloads: list[str]
+    explanation: Explanation
+
+    def to_json(self) -> dict[str, Any]:
+        """The explanation as a JSON object, the most important feature first."""
+        found = self.explanation
+        total = found.importance.sum() or 1.0
+        return {
+            "source": self.source,
+            "schedules": self.schedules,
+            "workloads": self.workloads,
+            "mean_prediction": found.base,
+            "features": [
+                {
+                    "feature": found.names[i],
+                    "mean_absolute_contribution": float(found.importance[i]),
+                    "share": float(found.importance[i] / total),
+                    "direction": found.direction(i),
+                    **asdict(describe(found.names[i])),
+                }
+                for i in map(int, found.order)
+            ],
+        }
+
+
+@dataclass(frozen=True)
+class WorkloadExplained:
+    """What was measured of a workload on a target says about its space.
+
+    ``ran`` and ``failed`` count schedules, ``failures`` attempts by kind of error. ``levels`` are
+    of the best schedule, which takes ``latency`` seconds; ``peaks_measured`` tells whether they are
+    compared with what the machine was seen to do, or with nominal rates.
+    """
+
+    workload: Workload
+    target: Target
+    ran: int
+    failed: int
+    failures: dict[str, int]
+    decisions: list[Separation]
+    rules: list[Rejections]
+    schedule: Schedule
+    latency: float
+    levels: list[Level]
+    peaks_measured: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """The explanation as a JSON object."""
+        return {
+            "workload": self.workload.to_json(),
+            "target": self.target.to_json(),
+            "ran": self.ran,
+            "failed": self.failed,
+            "failures": self.failures,
+            "decisions": [asdict(each) for each in self.decisions],
+            "rules": [asdict(each) for each in self.rules],
+            "best": {"schedule": self.schedule.to_json(), "latency_s": self.latency},
+            "levels": [asdict(each) for each in self.levels],
+            "peaks_measured": self.peaks_measured,
+        }
+
+
+def explain_model(
+    path: Path,
+    target: Target,
+    database: Database | None = None,
+    workload: Workload | None = None,
+) -> ModelExplained:
+    """Which features matter to the model at ``path``, for a workload or for all.
+
+    That is over at most ``MOST_ROWS`` schedules: those that ``database`` has measured, or, without
+    one, random ones on ``target``, of the workloads that the model was trained on. Raises
+    :class:`InputError` where there are none.
+    """
+    model = XGBoostModel.load(path)
+    if database is not None:
+        parts, source = _measured(database, workload), "measured schedules"
+    else:
+        asked = [workload] if workload else _trained_on(model)
+        parts, source = _sampled(asked, target), f"random schedules on {target.summary}"
+    found = explain(model, parts)
+    return ModelExplained(
+        source, len(found.values), sorted({space.workload.key for space, _ in parts}), found
+    )
+
+
+def explain_workload(database: Database, workload: Workload, target: Target) -> WorkloadExplained:
+    """What ``database`` knows of a workload on a target, and the rules of its space.
+
+    Raises :class:`InputError` where no schedule of it ran.
+    """
+    space = space_for(workload, target)
+    groups, _ = group_examples(examples(database, workload, target), lambda *_: space)
+    best = next(
+        (r for r in database.best_few(workload, target, 8, space.versions) if r.schedule in space),
+        None,
+    )
+    if not groups or best is None or best.measurement.score is None:
+        raise InputError(
+            f"the database has no schedule of {workload} that ran on {target.summary}; "
+            "tilewright list prints what it has"
+        )
+    [group] = groups
+    peaks = measured_peaks(target)
+    failed = int(np.isnan(group.latency).sum())
+    return WorkloadExplained(
+        workload=workload,
+        target=target,
+        ran=len(group.latency) - failed,
+        failed=failed,
+        failures=_failures(database, workload, target),
+        decisions=separations(group),
+        rules=rejections(space),
+        schedule=best.schedule,
+        latency=best.measurement.score,
+        levels=levels(space, best.schedule, best.measurement.score, peaks),
+        peaks_measured=peaks is not None,
+    )
+
+
+def in_words(direction: float) -> str:
+    """What a larger value of a feature goes with, from :meth:`Explanation.direction`."""
+    if abs(direction) < CLEAR:
+        return "both ways"
+    return "larger is faster" if direction > 0 else "larger is slower"
+
+
+def _failures(database: Database, workload: Workload, target: Target) -> dict[str, int]:
+    kinds = Counter(
+        str(record.measurement.error_kind)
+        for record in database.records(workload, target)
+        if record.measurement.error_kind is not None and not record.measurement.lost
+    )
+    return dict(kinds.most_common())
+
+
+def _trained_on(model: XGBoostModel) -> list[Workload]:
+    found = []
+    for key in dict.fromkeys(key for key, _ in model.trained_on):
+        try:
+            found.append(workload_of(key))
+        except InputError:  # of another version, or of nobody's
+            continue
+    return found
+
+
+def _measured(database: Database, workload: Workload | None) -> list[tuple[Space, Population]]:
+    groups, _ = group_examples(examples(database, workload), space_for)
+    if not groups:
+        what = "schedule" if workload is None else f"schedule of {workload}"
+        raise InputError(f"the database has no {what} to explain the model on")
+    return [(group.space, _drawn(group, len(groups))) for group in groups]
+
+
+def _drawn(group: Group, groups: int) -> Population:
+    """A fair share of the rows that may be explained."""
+    most = max(1, MOST_ROWS // groups)
+    order = np.random.default_rng(0).permutation(len(group.population))
+    return group.population[np.sort(order[:most])]
+
+
+def _sampled(workloads: Sequence[Workload], target: Target) -> list[tuple[Space, Population]]:
+    generator = np.random.default_rng(0)
+    spaces = []
+    for workload in workloads:
+        try:
+            spaces.append(space_for(workload, target))
+        except InputError:
+            if len(workloads) == 1:
+                raise
+    most = max(1, MOST_ROWS // max(1, len(spaces)))
+    return [(space, space.sample(generator, most)) for space in spaces]

@@ -1,0 +1,71 @@
+"""How many raw points of a space each of its rules rejects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.space import Space
+from spaces.template import Template
+
+DRAWS = 10_000  # raw points of each template
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Of ``drawn`` raw points, how many a rule ``rejected``, and how many no other rule did
+    (``alone``); ``example`` says why it refused one of them."""
+
+    rule: str
+    rejected: int
+    alone: int
+    example: str
+
+
+@dataclass(frozen=True)
+class Rejections:
+    """Of ``drawn`` raw points of a template, ``valid`` ones keep all rules. A raw point has each
+    decision at random, all values alike often."""
+
+    template: str
+    drawn: int
+    valid: int
+    rules: list[Rejection]
+
+
+def rejections(space: Space, drawn: int = DRAWS, seed: int = 0) -> list[Rejections]:
+    """What the rules of each template reject, those that reject most first."""
+    generator = np.random.default_rng(seed)
+    return [_of(template, drawn, generator) for template in space.templates.values()]
+
+
+def _of(template: Template, drawn: int, generator: np.random.Generator) -> Rejections:
+    columns = {
+        decision.name: np.array(decision.values)[
+            generator.integers(len(decision.values), size=drawn)
+        ]
+        for decision in template.decisions
+    }
+    refused: dict[str, np.ndarray] = {}
+    examples: dict[str, str] = {}
+    for rule in template.rules:
+        with np.errstate(all="ignore"):  # a rule may ask of a point what only others make sense of
+            broken = ~np.broadcast_to(np.asarray(rule.holds(columns), dtype=bool), (drawn,))
+        refused[rule.name] = refused.get(rule.name, False) | broken
+        if broken.any() and rule.name not in examples:
+            examples[rule.name] = rule.explain(_point(columns, int(broken.argmax())))
+    times = np.sum([*refused.values(), np.zeros(drawn, bool)], axis=0)
+    rules = [
+        Rejection(name, int(broken.sum()), int((broken & (times == 1)).sum()), examples[name])
+        for name, broken in refused.items()
+        if broken.any()
+    ]
+    rules.sort(key=lambda each: -each.rejected)
+    return Rejections(template.name, drawn, int((times == 0).sum()), rules)
+
+
+def _point(columns: Mapping[str, np.ndarray], row: int) -> dict[str, Any]:
+    return {name: values[row].item() for name, values in columns.items()}
