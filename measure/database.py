@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from measure.engine import for_writing, name, open_engine, usable
 from measure.fields import prose
 from measure.inserting import beat, insert, insert_runs, pieces
 from measure.jsonl import read_lines, write_lines
-from measure.nearest import best_of_nearest
+from measure.nearest import BEST_OF_PAIR, nearest_pairs
 from measure.plausibility import Sieve
 from measure.queries import TRIALS_OF_RUN, records_query, runs_query, summaries_query, trials
 from measure.ranking import rank
@@ -186,14 +186,15 @@ class Database:
                     break
         return list(found.values())
 
-    def nearest(self, workload: Workload, target: Target, count: int = 8) -> list[Record]:
-        """The best record of each of the ``count`` nearest other workloads, nearest first.
+    def nearest(self, workload: Workload, target: Target, count: int = 8) -> Iterator[Record]:
+        """The best record of each of the ``count`` nearest other workloads, nearest first, each
+        read when it is asked for.
 
         Those are of the same operator and target; see ``measure.distance`` for what is near.
         """
         with self._transaction() as connection:
-            rows = best_of_nearest(connection, workload, target, count)
-        return list(self._readable(rows, "record", _record))
+            ids = nearest_pairs(connection, workload, target)
+        return islice(self._readable(self._best_of(ids), "record", _record), count)
 
     def related(
         self, workload: Workload, target: Target, versions: Collection[str], count: int = 8
@@ -280,6 +281,14 @@ class Database:
         in_full, passed_over = rankings
         merged = heapq.merge(placed(in_full, False), placed(passed_over, True))
         return (record for *_, record in merged)
+
+    def _best_of(self, pairs: Iterable[int]) -> Iterator[Row[Any]]:
+        """The best record of each of these rows of ``pairs`` that has one which is not doubted."""
+        for pair in pairs:
+            with self._transaction() as connection:
+                row = connection.execute(BEST_OF_PAIR, {"pair": pair}).first()
+            if row is not None and not row.doubted:
+                yield row
 
     def _pages(self, query: Select[Any], id: Column[int]) -> Iterator[Row[Any]]:
         """The rows of a query in the order of their ``id``; no transaction stays open between."""

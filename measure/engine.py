@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -142,14 +144,20 @@ def _url(location: str | Path) -> URL:
 
 
 _LOCK = 0x74696C65  # any number, the same in every version: one process migrates at a time
+_POOL = {"max_overflow": -1}  # whoever waits for a database holds up nobody else
 _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
 
 
+@lru_cache(maxsize=16)
 def _engine(url: URL, mode: str = "") -> Engine:
-    """``mode`` holds the parameters of SQLite's file URI."""
+    """``mode`` holds the parameters of SQLite's file URI.
+
+    Whoever opens a database again gets its engine again, without connections, which knows the
+    statements that it has compiled.
+    """
     if url.get_backend_name() == "postgresql":
         return _postgresql(url)
-    options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}}
+    options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}, **_POOL}
     if mode:
         uri = f"file:{quote(str(url.database))}?{mode}"
         options = {"creator": lambda: sqlite3.connect(uri, uri=True, check_same_thread=False)}
@@ -159,9 +167,12 @@ def _engine(url: URL, mode: str = "") -> Engine:
     return engine
 
 
+os.register_at_fork(after_in_child=_engine.cache_clear)  # a child must not use our connections
+
+
 def _postgresql(url: URL) -> Engine:
     try:
-        engine = create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS})
+        engine = create_engine(url, connect_args={"connect_timeout": CONNECT_SECONDS}, **_POOL)
     except ImportError:
         raise InputError(
             "a PostgreSQL database needs psycopg: pip install 'tilewright[postgres]'"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from spaces.errors import InputError
@@ -91,7 +92,7 @@ class Fields:
     def description(self, name: str) -> dict[str, Any]:
         """A JSON object whose texts can be printed and whose numbers are of 64 bits."""
         value = self.mapping(name)
-        self._check_parts(name, value)
+        self._check_parts(name, (value,))
         return value
 
     def finish(self) -> None:
@@ -99,23 +100,20 @@ class Fields:
         for name in self._left:
             raise InputError(f"field {name!r} is unknown")
 
-    def _check_parts(self, name: str, value: object) -> None:
-        """Refuse what is not as in :meth:`description`, at whatever depth of a JSON value."""
-        if isinstance(value, str):
-            fits = is_plain(value)
-        elif isinstance(value, Mapping):
+    def _check_parts(self, name: str, parts: Iterable[object]) -> None:
+        """Refuse JSON values that are not as in :meth:`description`, at whatever depth."""
+        for part in parts:
             fits = True
-            for key, inner in value.items():
-                self._check_parts(name, key)
-                self._check_parts(name, inner)
-        elif isinstance(value, _LISTS):
-            fits = True
-            for inner in value:
-                self._check_parts(name, inner)
-        else:
-            fits = _fits(value)
-        if not fits:
-            self._refuse(name, value, "printable text and numbers of 64 bits in it")
+            if isinstance(part, str):
+                fits = is_plain(part)
+            elif isinstance(part, (int, float)):
+                fits = _fits(part)
+            elif isinstance(part, _LISTS):
+                self._check_parts(name, part)
+            elif isinstance(part, Mapping):
+                self._check_parts(name, chain(part, part.values()))
+            if not fits:
+                self._refuse(name, part, "printable text and numbers of 64 bits in it")
 
     def _refuse(self, name: str, value: object, allowed: str) -> Any:
         raise InputError(f"{name}={value!r:.80} is not allowed; allowed: {allowed}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from sqlalchemy import BindParameter, Connection, Row, bindparam, exists, select
+from sqlalchemy import BindParameter, Connection, Row, bindparam, select
 
-from measure.best_known import RIGHT, best_of, last_comparison
+from measure.best_known import best_of, last_comparison
 from measure.distance import extents, family, sizes_apart, words_apart
 from measure.jsonl import parse_json
 from measure.queries import records_query
@@ -20,25 +20,14 @@ from spaces.target import Target
 from spaces.workload import Workload
 
 
-def best_of_nearest(
-    connection: Connection, workload: Workload, target: Target, count: int
-) -> list[Row[Any]]:
-    """The best record of each of the ``count`` nearest other workloads, nearest first."""
-    return best_of_pairs(connection, _nearest_pairs(connection, workload, target, count))
-
-
 def best_of_pairs(connection: Connection, ids: Iterable[int]) -> list[Row[Any]]:
     """The best record of each of these rows of ``pairs`` that has one, in their order."""
     rows = (connection.execute(BEST_OF_PAIR, {"pair": id}).first() for id in ids)
     return [row for row in rows if row is not None]
 
 
-def _nearest_pairs(
-    connection: Connection, workload: Workload, target: Target, count: int
-) -> list[int]:
-    """The rows of ``pairs`` of the ``count`` nearest other workloads that something is known of,
-    nearest first."""
-    measured = exists().where(measurements.c.pair_id == pairs.c.id, *RIGHT).correlate(pairs)
+def nearest_pairs(connection: Connection, workload: Workload, target: Target) -> Iterator[int]:
+    """The rows of ``pairs`` of other workloads that were tried on a target, nearest first."""
     query = (
         select(pairs.c.id, workloads.c.family, workloads.c.extents)
         .join(workloads, pairs.c.workload_id == workloads.c.id)
@@ -47,31 +36,25 @@ def _nearest_pairs(
             targets.c.fingerprint == target.fingerprint,
             workloads.c.operator == workload.operator,
             workloads.c.key != workload.key,
-            measured,
+            pairs.c.trials > 0,
         )
     )
     families: dict[str, list[tuple[int, str]]] = {}
-    for id, words, sizes in connection.execute(query):
+    for id, words, sizes in connection.execute(query).all():
         families.setdefault(words, []).append((id, sizes))
-    return _nearest(families, workload, count)
+    return _nearest(families, workload)
 
 
-def _nearest(
-    families: dict[str, list[tuple[int, str]]], workload: Workload, count: int
-) -> list[int]:
-    """The ids nearest to ``workload``; sizes are compared only as far down as is needed."""
+def _nearest(families: dict[str, list[tuple[int, str]]], workload: Workload) -> Iterator[int]:
+    """The ids by their distance to ``workload``; sizes are compared as far down as is asked for."""
     words, sizes = as_object(family(workload)), as_object(extents(workload))
     by_words: dict[int, list[tuple[int, str]]] = {}
     for text, members in families.items():
         by_words.setdefault(words_apart(words, as_object(text)), []).extend(members)
-    found: list[int] = []
     for apart in sorted(by_words):
-        if len(found) >= count:
-            break
         ids, texts = zip(*sorted(by_words[apart]), strict=True)
         order = np.argsort(sizes_apart(sizes, as_sizes(texts)), kind="stable")
-        found += [ids[i] for i in order]
-    return found[:count]
+        yield from (ids[i] for i in order)
 
 
 def as_object(text: str) -> dict[str, Any]:

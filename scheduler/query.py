@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answ
     workload, target = space.workload, space.target
     # of other versions of templates
     older = database.best_few(workload, target, NEIGHBOURS) if trials else []
-    for record in (*older, *database.nearest(workload, target, NEIGHBOURS)):
+    for record in chain(older, database.nearest(workload, target, NEIGHBOURS)):
         schedule = space.nearest(record.schedule, np.random.default_rng(0))
         there = _space_of(record, space)
         score = record.measurement.score

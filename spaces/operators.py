@@ -142,7 +142,7 @@ def _workload(operator: str, parameters: Mapping[str, Any]) -> Workload:
 
 def _integer(name: str, value: Any) -> int:
     try:
-        if isinstance(value, bool | float):
+        if isinstance(value, (bool, float)):
             raise ValueError
         return int(value)
     except (TypeError, ValueError):

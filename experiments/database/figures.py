@@ -33,7 +33,7 @@ def figures(locate: Callable[[str], str], count: int, lines: int, folder: Path) 
         shapes = [shape(i) for i in range(found["stats"]["workloads"])]
         found["best"] = times(lambda work: database.best(work, TARGET), asked(shapes))
         unknown = [shape(len(shapes) + i) for i in range(20)]
-        found["nearest"] = times(lambda work: database.nearest(work, TARGET), unknown)
+        found["nearest"] = times(lambda work: list(database.nearest(work, TARGET)), unknown)
         found["list"] = times(lambda _: database.summaries(), range(3))
         found["batch"] = times(database.record_all, batches(asked(shapes)))
         new = [next(attempts(shape(len(shapes) + i))) for i in range(NEW_SHAPES)]

@@ -82,7 +82,7 @@ def large_database(pairs: int, repeats: int) -> dict[str, Any]:
             filled = time.monotonic() - start
         with Database(location) as database:
             listed = _median(database.summaries, repeats)
-            nearest = _median(lambda: database.nearest(unknown, target), repeats)
+            nearest = _median(lambda: list(database.nearest(unknown, target)), repeats)
         asked = _median(lambda: query(unknown, target, location), repeats)
         command = [sys.executable, "-m", "tilewright", "list", "--db", str(location)]
         shown = _median(lambda: subprocess.run(command, check=True, capture_output=True), 3)

@@ -130,7 +130,7 @@ class RankingContract(DatabaseTests):
         (summary,) = (s for s in database.summaries() if s.target == target)
         assert summary.score == (best.measurement.score if best else None)
         if first:
-            assert database.nearest(shape_of(64), target) == [best]
+            assert list(database.nearest(shape_of(64), target)) == [best]
 
     def test_what_is_doubted_ranks_last(self, database):
         self.put(database, measured(1, 1e-9, "final"), measured(2, 2.0), measured(3, 1.0))
@@ -150,7 +150,7 @@ class RankingContract(DatabaseTests):
         self.put(database, measured(1, 1e-9), workload=shape_of(128))
         self.put(database, measured(1, 1.0), workload=shape_of(512))
         database.doubt(database.best(shape_of(128), TARGET))
-        found = database.nearest(shape_of(64), TARGET)
+        found = list(database.nearest(shape_of(64), TARGET))
         assert [record.workload for record in found] == [shape_of(512)]
 
     def test_some_versions_of_templates(self, database):
@@ -171,23 +171,30 @@ class RankingContract(DatabaseTests):
         self.put(
             database, measured(1, 1.0), workload=shape_of(100), target=replace(TARGET, cores=8)
         )
-        found = database.nearest(shape_of(64), TARGET)
+        found = list(database.nearest(shape_of(64), TARGET))
         assert [record.workload.extents["m"] for record in found] == [128, 1024, 2048]
-        assert len(database.nearest(shape_of(64), TARGET, 1)) == 1
+        assert len(list(database.nearest(shape_of(64), TARGET, 1))) == 1
+
+    def test_a_workload_of_which_nothing_right_is_left_takes_no_place(self, database):
+        wrong = replace(failed(1, ErrorKind.WRONG), round="final")
+        self.put(database, measured(1, 1.0), wrong, workload=shape_of(128))
+        self.put(database, measured(2, 1.0), workload=shape_of(512))
+        (found,) = database.nearest(shape_of(64), TARGET, 1)
+        assert found.workload == shape_of(512)
 
     def test_the_same_types_are_nearer_than_the_sameshape_of(self, database):
         self.put(database, measured(1, 1.0), workload=shape_of(64, dtype="bfloat16"))
         self.put(database, measured(2, 1.0), workload=shape_of(4096))
-        found = database.nearest(shape_of(64), TARGET)
+        found = list(database.nearest(shape_of(64), TARGET))
         assert [record.schedule["mc"] for record in found] == [2, 1]
 
     def test_words_that_only_some_workloads_have(self, database):
         self.put(database, measured(1, 1.0), workload=shape_of(64, dtype="float16"))
         half = shape_of(64, dtype="float16", accumulator="float16")
         self.put(database, measured(2, 1.0), workload=half)
-        found = database.nearest(shape_of(32, dtype="float16"), TARGET)
+        found = list(database.nearest(shape_of(32, dtype="float16"), TARGET))
         assert [record.schedule["mc"] for record in found] == [1, 2]
-        found = database.nearest(shape_of(32, dtype="float16", accumulator="float16"), TARGET)
+        found = list(database.nearest(shape_of(32, dtype="float16", accumulator="float16"), TARGET))
         assert [record.schedule["mc"] for record in found] == [2, 1]
 
     def test_related_shapes_devices_and_kinds_of_the_same_templates(self, database):

@@ -55,7 +55,7 @@ class RecordsContract(DatabaseTests):
         assert database.best(WORKLOAD, TARGET) is None
         assert database.best_few(WORKLOAD, TARGET, 3) == []
         assert list(database.records()) == []
-        assert database.nearest(WORKLOAD, TARGET) == []
+        assert list(database.nearest(WORKLOAD, TARGET)) == []
         assert database.summaries() == []
         assert database.trials(WORKLOAD, TARGET) == 0
 

@@ -69,6 +69,20 @@ class SharingContract(DatabaseTests):
             assert database.trials(WORKLOAD, TARGET) == 100
             assert len(list(database.records())) == 100
 
+    def test_one_that_was_opened_twice_is_closed_once(self, database, location):
+        with Database(location) as other:
+            self.put(other, measured(1, 1.0))
+        self.put(database, measured(2, 1.0))
+        assert database.trials(WORKLOAD, TARGET) == 2
+
+    def test_a_forked_child_has_connections_of_its_own(self, database, location):
+        self.put(database, measured(1000, 1.0))
+        child = multiprocessing.get_context("fork").Process(target=write_many, args=(location, 0))
+        child.start()
+        child.join()
+        assert child.exitcode == 0
+        assert database.trials(WORKLOAD, TARGET) == 51
+
     def test_thousands_of_new_pairs_at_once(self, database):
         """More than one statement takes; the counts of each are right."""
         several = [

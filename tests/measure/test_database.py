@@ -78,7 +78,7 @@ def test_no_question_and_no_record_reads_every_row(path):
         mixed = [attempt(measured(9, 1.0)), attempt(failed(8), near), attempt(measured(1, 1.0))]
         assert database.record_all([replace(r, run="9af0") for r in mixed]) == 2
         assert database.best_few(WORKLOAD, TARGET, 3, ["contraction.1"])
-        assert database.nearest(WORKLOAD, TARGET)
+        assert list(database.nearest(WORKLOAD, TARGET))
         assert database.trials(WORKLOAD, TARGET) == 3
         assert database.trials_of_run("9af0") == 2
         database.doubt(mixed[0])
@@ -244,7 +244,7 @@ def test_a_database_of_schema_0002_keeps_its_runs_and_records(tmp_path):
 def test_the_nearest_of_a_migrated_database(old):
     with Database(old) as database:
         target = next(database.records()).target
-        found = database.nearest(workload("matmul", m=24, n=24, k=32), target)
+        found = list(database.nearest(workload("matmul", m=24, n=24, k=32), target))
     assert [record.workload.extents["m"] for record in found] == [24]
 
 
@@ -328,7 +328,7 @@ def test_a_damaged_database_is_said_in_a_sentence_wherever_it_shows(path, tmp_pa
                 list(database.records())
                 list(database.runs())
                 database.summaries()
-                database.nearest(workload("matmul", m=1, n=2, k=3), TARGET)
+                list(database.nearest(workload("matmul", m=1, n=2, k=3), TARGET))
                 database.record(attempt(measured(seed, 1.0)))
         except InputError as error:
             said.append(str(error))
@@ -417,7 +417,7 @@ def test_malformed_extents_are_said_in_a_sentence(path, sizes):
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE workloads SET extents = ?", (sizes,))
     with Database(path) as database, pytest.raises(InputError, match="are no extents"):
-        database.nearest(workload("matmul", m=1, n=2, k=3), TARGET)
+        list(database.nearest(workload("matmul", m=1, n=2, k=3), TARGET))
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def read(location: str, ended) -> None:
             found = database.best(SHAPES[0], TARGET)
             assert found is None or found.measurement.score <= best
             best = best if found is None else found.measurement.score
-            assert len(database.nearest(WORKLOAD, TARGET)) <= len(SHAPES)
+            assert len(list(database.nearest(WORKLOAD, TARGET))) <= len(SHAPES)
             known = sum(summary.trials for summary in database.summaries())
             assert known <= sum(database.trials(shape, TARGET) for shape in SHAPES)
 

@@ -30,7 +30,7 @@ with Database(path, create=False) as database:
     records = list(database.records())
     assert database.best(WORKLOAD, TARGET).schedule == records[0].schedule
     assert database.trials(WORKLOAD, TARGET) == len(records)
-    assert database.nearest(workload("matmul", m=1, n=2, k=3), TARGET)
+    assert list(database.nearest(workload("matmul", m=1, n=2, k=3), TARGET))
     assert len(database.summaries()) == 1
     assert database.export_jsonl(exported) == len(records)
 query(WORKLOAD, TARGET, path)
