@@ -55,17 +55,24 @@ class Form:
     constant: int = 0
 
     def __add__(self, other: Form) -> Form:
-        return total((*self.terms, *other.terms), self.constant + other.constant)
+        constant = self.constant + other.constant
+        if not (self.terms and other.terms):
+            return Form(self.terms or other.terms, constant)
+        return total((*self.terms, *other.terms), constant)
 
     def __mul__(self, factor: int) -> Form:
-        return total(((a, c * factor) for a, c in self.terms), self.constant * factor)
+        if factor in (0, 1):
+            return self if factor else Form()
+        return Form(tuple((a, c * factor) for a, c in self.terms), self.constant * factor)
 
     def __sub__(self, other: Form) -> Form:
         return self + other * -1
 
     def __str__(self) -> str:
         words = [str(a) if c == 1 else f"{c} * {a}" for a, c in self.terms]
-        return " + ".join([*words, str(self.constant)] if self.constant or not words else words)
+        if self.constant or not words:
+            words.append(str(self.constant))
+        return " + ".join(words).replace("+ -", "- ")
 
     @cached_property
     def axes(self) -> frozenset[str]:

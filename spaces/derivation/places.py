@@ -25,6 +25,9 @@ class Bound:
     index: Form
     extent: int
 
+    def __str__(self) -> str:
+        return f"0 <= {self.index} < {self.extent}"
+
 
 @dataclass(frozen=True)
 class Place:

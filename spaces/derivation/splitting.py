@@ -10,7 +10,7 @@ a sorted table, rows of an expert each find their place. Each index is then a fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spaces.derivation.forms import Entry, Form, Quotient, divided, remainder, variable
 from spaces.integers import ceil_div
@@ -53,14 +53,17 @@ class Indexing:
 
     splits: Mapping[str, Split]
     limits: Mapping[str, int]
+    _known: dict[Expression, Form] = field(default_factory=dict, compare=False, repr=False)
 
     def form(self, index: Expression) -> Form:
         """An index as a form of parts."""
-        normal = affine(index)
-        result = Form((), normal.constant)
-        for atom, coefficient in normal.terms:
-            result = result + self._atom(atom) * coefficient
-        return result
+        if index not in self._known:
+            normal = affine(index)
+            result = Form((), normal.constant)
+            for atom, coefficient in normal.terms:
+                result = result + self._atom(atom) * coefficient
+            self._known[index] = result
+        return self._known[index]
 
     def parts(self, axis: str) -> tuple[Part, ...]:
         """The parts of an axis."""

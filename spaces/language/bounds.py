@@ -43,7 +43,7 @@ class Bounds:
 
     def of(self, index: Expression) -> Range:
         """The range of an index."""
-        return self._range(affine(index))
+        return self._range(affine(index), self.positive)
 
     @property
     def empty(self) -> bool:
@@ -53,9 +53,9 @@ class Bounds:
             self._plain(difference)[1] < 0 for difference in (*self.positive, *pairs)
         )
 
-    def _range(self, index: Affine) -> Range:
+    def _range(self, index: Affine, positive: Sequence[Affine]) -> Range:
         low, high = self._plain(index)
-        for difference in self.positive:
+        for difference in positive:
             low = max(low, self._plain(index - difference)[0])
             high = min(high, self._plain(index + difference)[1])
         return low, high
@@ -75,8 +75,18 @@ class Bounds:
                 low, high = self.entries[name]
                 return (low, high) if outside is None else _with(low, high, outside)
             case Binary(operator, inner, by):
-                return _divided(operator, self.of(inner), affine(by).constant)
+                dividend = self._range(affine(inner), self._without_quotients)
+                return _divided(operator, dividend, affine(by).constant)
         raise TypeError(f"{atom} is no atom of an index")
+
+    @property
+    def _without_quotients(self) -> Sequence[Affine]:
+        """The conditions whose own ranges need no range of a dividend."""
+        return [
+            difference
+            for difference in self.positive
+            if not any(isinstance(atom, Binary) for atom, _ in difference.terms)
+        ]
 
     def _narrow(self, difference: Affine) -> None:
         """By a condition on one axis alone: ``coefficient * axis + constant >= 0``."""

@@ -1,0 +1,102 @@
+"""What there is to do: floating-point operations as the field counts them, operations by the unit
+that does them, and the least bytes that move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from spaces.derivation.algebra import constant, factors
+from spaces.derivation.domain import needed, points
+from spaces.language.program import Program, Stage
+from spaces.language.tree import (
+    AxisValue,
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Read,
+    Select,
+)
+
+PLAIN = frozenset({"abs", "floor", "max", "min", "relu", "bfloat16", "float16", "float32"})
+"""Functions that processors have an instruction for; all others take several."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """Numbers of operations, without terms that a condition leaves out, and bytes.
+
+    ``flops`` are two for each term of a sum of products, and what kernels are compared by;
+    ``arithmetic`` all other additions, comparisons and the like; ``special`` calls of ``exp`` and
+    its kind. ``bytes`` move if each element of an operand that is read comes once, and each output
+    is written once.
+    """
+
+    flops: int
+    arithmetic: int
+    special: int
+    bytes: int
+
+
+def work(program: Program) -> Work:
+    """The work of a program."""
+    flops = arithmetic = special = 0
+    where = needed(program)
+    for stage in program.stages:
+        conditions = (*where[stage.name], *program.bounding(stage))
+        terms = points(program, (*stage.axes, *stage.over), conditions)
+        product = _factors_of_sum(stage)
+        if len(product) > 1:
+            flops += 2 * terms
+            arithmetic += (len(product) - 2) * terms
+        elif stage.reducer:
+            arithmetic += terms
+        for node in _operations(product):
+            done = points(program, node.axes, conditions)
+            if isinstance(node, Call) and node.function not in PLAIN:
+                special += done
+            else:
+                arithmetic += done
+    return Work(flops, arithmetic, special, least_bytes(program))
+
+
+def least_bytes(program: Program) -> int:
+    """Bytes of all outputs and of what is read of all operands. Of a table that is gathered from,
+    no more is read than the points at which it is."""
+    total = sum(output.bytes for output in program.outputs)
+    for operand in program.operands:
+        reads = {
+            read
+            for body in (*(s.body for s in program.stages), *program.conditions)
+            for read in body.reads
+            if read.name == operand.name
+        }
+        touched = sum(prod(program.shape(tuple(read.axes))) for read in reads)
+        total += min(operand.size, touched) * operand.element.bytes
+    return total
+
+
+def _factors_of_sum(stage: Stage) -> tuple[Expression, ...]:
+    """What is multiplied in each term of a sum, constants left out; else the body."""
+    if stage.reducer != "sum":
+        return (stage.body,)
+    found = tuple(f for f in factors(stage.body) if constant(f) is None)
+    return found if len(found) > 1 else (stage.body,)
+
+
+def _operations(expressions: tuple[Expression, ...]) -> Iterator[Expression]:
+    """All nodes that compute, those within indices left out; equal ones once."""
+    seen: set[Expression] = set()
+    todo = list(expressions)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Read | AxisValue | Number) or node in seen:
+            continue
+        seen.add(node)
+        todo += node.children
+        if isinstance(node, Binary | Call | Comparison | Negation | Select):
+            yield node
