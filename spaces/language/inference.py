@@ -88,16 +88,19 @@ class Arrays:
         """The dtype of an output that none is declared for."""
         if stage.name in self._whole:
             return "int32"
-        default = element_type(self.dtype)
-        if default.is_integer:
-            return "float32"
-        narrow = default.bytes == 1 or default.name == "tfloat32"
-        return default.accumulator if narrow else default.name
+        return "float32" if element_type(self.dtype).is_integer else result_dtype(self.dtype)
 
     @cached_property
     def _whole(self) -> set[str]:
         whole = {operand.name for operand in self.operands() if operand.element.is_integer}
         return whole | whole_stages(self.stages, whole)
+
+
+def result_dtype(dtype: str) -> str:
+    """The dtype of sums of products of a dtype as they are written, unless one is asked for."""
+    element = element_type(dtype)
+    same = element.bytes > 1 and element.name != "tfloat32"
+    return element.name if same else element.accumulator
 
 
 def whole_stages(stages: Sequence[Stage], operands: set[str]) -> set[str]:

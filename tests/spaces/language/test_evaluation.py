@@ -37,7 +37,7 @@ def test_random_programs(drawn) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(programs())
 def test_many_random_programs(drawn) -> None:
     held_to_direct(*drawn)

@@ -1,0 +1,85 @@
+"""The operators that have a name, a short file each: parameters become a program.
+
+The file ``softmax.py`` holds the function ``softmax``, whose parameters are whole numbers, numbers
+or text, and an ``EXAMPLE`` of them. A file is found because it is there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spaces.errors import InputError, shown
+from spaces.language import Program
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A function from parameters to a program, and an example of them as words."""
+
+    name: str
+    function: Callable[..., Program]
+    example: str
+
+    @property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Parameters by name; one with a default may be left out."""
+        return inspect.signature(self.function, eval_str=True).parameters
+
+    @property
+    def summary(self) -> str:
+        """The first line of what the operator says of itself."""
+        return (self.function.__doc__ or "").strip().split("\n")[0]
+
+
+def names() -> list[str]:
+    """The names of all operators."""
+    modules = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted(name for name in modules if not name.startswith("_"))
+
+
+def named(name: str) -> Operator:
+    """The operator called so; :class:`InputError` if there is none."""
+    if name not in names():
+        raise InputError(f"unknown operator {shown(name)}; known: {', '.join(names())}")
+    module = importlib.import_module(f"{__name__}.{name}")
+    return Operator(name, getattr(module, name), module.EXAMPLE)
+
+
+def operator(name: str, /, **parameters: Any) -> Program:
+    """The program of the operator ``name``; parameters are values, or their text.
+
+    Raises :class:`InputError` for an unknown operator, a parameter that is unknown, missing or no
+    number where it must be one, and for whatever the operator itself refuses.
+    """
+    found = named(name)
+    known = found.parameters
+    for parameter in parameters:
+        if parameter not in known:
+            allowed = ", ".join(known)
+            raise InputError(f"{name} has no parameter {shown(parameter)}; allowed: {allowed}")
+    needed = [p for p, given in known.items() if given.default is inspect.Parameter.empty]
+    missing = [parameter for parameter in needed if parameter not in parameters]
+    if missing:
+        raise InputError(f"{name} needs {', '.join(needed)}; missing: {', '.join(missing)}")
+    values = {p: _value(p, value, known[p].annotation) for p, value in parameters.items()}
+    return found.function(**values)
+
+
+def _value(name: str, value: Any, kind: type) -> Any:
+    """The value as the parameter's annotation wants it."""
+    if kind is str:
+        if isinstance(value, str):
+            return value
+        raise InputError(f"{name}={shown(value)} is not allowed; allowed: text")
+    try:
+        if isinstance(value, bool) or (kind is int and isinstance(value, float)):
+            raise ValueError
+        return kind(value)
+    except (TypeError, ValueError, OverflowError):
+        allowed = "a whole number" if kind is int else "a number"
+        raise InputError(f"{name}={shown(value)} is not {allowed}") from None

@@ -1,0 +1,99 @@
+"""What several operators need to write their program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from spaces.errors import InputError, shown
+from spaces.language.inference import result_dtype
+
+
+def finished(epilogue: str, accumulator: str) -> str:
+    """The epilogue with the accumulator's entry for ``x``."""
+    return re.sub(r"\bx\b(?! *\[)", lambda _: accumulator, epilogue)
+
+
+def chosen(name: str, value: str, allowed: Sequence[str]) -> str:
+    """``value``, one of the values ``allowed`` for a parameter."""
+    if value not in allowed:
+        raise InputError(f"{name}={shown(value)} is unknown; allowed: {', '.join(allowed)}")
+    return value
+
+
+def matrix(name: str, dtype: str, order: str, batches: int = 0) -> str:
+    """The declaration of an array whose last two dimensions are in ``row`` or ``col`` order."""
+    if chosen("order", order, ("row", "col")) == "row":
+        return f"{name}: {dtype}"
+    dimensions = (*range(batches), batches + 1, batches)
+    return f"{name}: {dtype}(order={dimensions})"
+
+
+def output_dtype(dtype: str, asked: str) -> str:
+    """The dtype of an output, and of what is fused into it."""
+    return asked or result_dtype(dtype)
+
+
+def whole_share(name: str, value: int, of: str, total: int) -> int:
+    """``total / value``, if a parameter divides another."""
+    if value < 1 or total < 1 or total % value:
+        raise InputError(f"{name}={value} does not divide {of}={total}; allowed: its divisors")
+    return total // value
+
+
+def positive(**values: float) -> None:
+    """Refuse parameters that are not above zero."""
+    for name, value in values.items():
+        if not 0 < value < 2**24:
+            raise InputError(f"{name}={shown(value)} is out of range; allowed: above 0")
+
+
+def window(size: int, kernel: int, stride: int = 1, padding: int = 0, dilation: int = 1) -> int:
+    """How many windows of ``kernel`` elements fit into ``size`` with ``padding`` at both ends."""
+    positive(stride=stride, dilation=dilation)
+    if not 0 <= padding < 2**24:
+        raise InputError(f"padding={padding} is out of range; allowed: from 0 on")
+    room = size + 2 * padding - dilation * (kernel - 1) - 1
+    if room < 0:
+        reach = dilation * (kernel - 1) + 1
+        raise InputError(f"a window of {reach} does not fit into {size} with padding={padding}")
+    return room // stride + 1
+
+
+def place(window: str, tap: str, stride: int, padding: int, dilation: int) -> str:
+    """The index that a tap of a window reads."""
+    index = f"{stride} * {window} + {dilation} * {tap}"
+    return f"{index} - {padding}" if padding else index
+
+
+def padded(read: str, padding: int, value: str) -> str:
+    """The read, with a value outside if windows may leave the array."""
+    return f"inside({read}, {value})" if padding else read
+
+
+def channel(outputs: int, inputs: int, groups: int) -> tuple[str, int]:
+    """The index of the input channel that output ``o`` and channel ``c`` of its group read, and the
+    number of channels in a group."""
+    share, own = (
+        whole_share("groups", groups, "o", outputs),
+        whole_share("groups", groups, "c", inputs),
+    )
+    if groups == 1:
+        return "c", own
+    group = f"o // {share}" if share > 1 else "o"
+    return (f"{group} * {own} + c" if own > 1 else group), own
+
+
+def past(queries: int, keys: int) -> int:
+    """How many positions stand before the first of the queries, which are the last ones."""
+    if not 1 <= queries <= keys:
+        raise InputError(f"i={queries} is out of range; allowed: 1 to {keys}, the positions")
+    return keys - queries
+
+
+def attended(queries: int, past: int, mask: str, window: int) -> str:
+    """The statements that say which keys ``j`` a query ``i`` sees."""
+    if not 0 <= window < 2**24:
+        raise InputError(f"window={window} is out of range; allowed: from 0 on")
+    causal = f"where j <= i + {past}\n" if mask == "causal" and queries > 1 else ""
+    return causal + (f"where i + {past} - j < {window}\n" if window else "")

@@ -1,0 +1,11 @@
+"""Maxima over any dimensions of an array."""
+
+from spaces.language import Program
+from spaces.named._reduction import reduction
+
+EXAMPLE = "shape=64x128x256 over=0,2"
+
+
+def max(shape: str, over: str, dtype: str = "float32") -> Program:
+    """The greatest value over some dimensions."""
+    return reduction("max", shape, over, dtype)

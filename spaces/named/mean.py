@@ -1,0 +1,11 @@
+"""Means over any dimensions of an array."""
+
+from spaces.language import Program
+from spaces.named._reduction import reduction
+
+EXAMPLE = "shape=64x128x256 over=0,2"
+
+
+def mean(shape: str, over: str, dtype: str = "float32") -> Program:
+    """The mean over some dimensions."""
+    return reduction("mean", shape, over, dtype)

@@ -1,0 +1,11 @@
+"""Minima over any dimensions of an array."""
+
+from spaces.language import Program
+from spaces.named._reduction import reduction
+
+EXAMPLE = "shape=64x128x256 over=0,2"
+
+
+def min(shape: str, over: str, dtype: str = "float32") -> Program:
+    """The least value over some dimensions."""
+    return reduction("min", shape, over, dtype)

@@ -1,0 +1,11 @@
+"""Sums over any dimensions of an array."""
+
+from spaces.language import Program
+from spaces.named._reduction import reduction
+
+EXAMPLE = "shape=64x128x256 over=0,2"
+
+
+def sum(shape: str, over: str, dtype: str = "float32") -> Program:
+    """The sum over some dimensions."""
+    return reduction("sum", shape, over, dtype)
