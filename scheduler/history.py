@@ -89,6 +89,11 @@ class History:
         """Whether the row is not taken."""
         return _identity(row) not in self._seconds
 
+    def seconds(self, row: np.ndarray) -> float:
+        """What was told of the row; infinite where it failed, and where nothing was."""
+        seconds = self._seconds.get(_identity(row), UNTOLD)
+        return math.inf if math.isnan(seconds) else seconds
+
     def sample(self, generator: np.random.Generator, count: int) -> Population:
         """``count`` random rows that are not taken; fewer only when there are no more.
 

@@ -25,6 +25,7 @@ from scheduler.progress import Ledger
 from scheduler.run_log import new_run
 from scheduler.search import Search
 from scheduler.shared_model import SharedModel, sharing_search
+from scheduler.strategies import EVOLUTIONARY, check, factory
 from scheduler.suite import Member, Suite, as_suite
 from scheduler.suite_progress import OnSuiteProgress, SuiteResult
 from scheduler.suite_watch import Watch
@@ -48,7 +49,8 @@ class SuiteTuner:
     Each is a :class:`scheduler.task.Task`, so that a killed run goes on where it was; all share a
     cost model. Others may use ``executor`` too. ``allocation`` decides which is next.
     ``yardsticks`` are what each is compared with, ``spaces`` what its schedules are taken from, if
-    not all that there are. ``make_search`` takes the place of the search under the shared model.
+    not all that there are. ``make_search``, or the search that ``strategy`` names, takes
+    the place of that under the shared model.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class SuiteTuner:
         spaces: Sequence[Space] | None = None,
         make_search: Callable[[Space], Search] | None = None,
         told: Mapping[str, object] | None = None,
+        strategy: str = EVOLUTIONARY,
     ) -> None:
         workloads = [member.workload for member in suite.members]
         for workload in workloads:
@@ -77,10 +80,11 @@ class SuiteTuner:
         self._objective, self._allocation = objective, allocation
         self._seed, self._model = seed, model
         self._session, self._command = session or new_job_id(), command
-        self._told = dict(told or {})
+        self._strategy = strategy
+        self._told = dict(told or {}) | ({} if make_search else {"search": strategy})
         self._yardsticks = yardsticks or [Yardstick(workload) for workload in workloads]
         self._shared = SharedModel(self._spaces)
-        self._make_search = make_search or self._sharing_search
+        self._make_search = make_search or self._strategic_search
 
     def run(
         self,
@@ -133,7 +137,9 @@ class SuiteTuner:
         own: dict[str, object] = {"name": member.name, "weight": member.weight}
         return own | {"suite": self.suite.title, "objective": str(self._objective)}
 
-    def _sharing_search(self, space: Space) -> Search:
+    def _strategic_search(self, space: Space) -> Search:
+        if self._strategy != EVOLUTIONARY:
+            return factory(self._strategy)(space, self._seed)
         return sharing_search(space, self._database, self._shared, self._seed, self._model)
 
     def _ordered(self, tasks: Sequence[Task], going_on: Sequence[Task]) -> list[Task]:
@@ -171,11 +177,13 @@ def tune_suite(
     on_progress: OnSuiteProgress | None = None,
     executor: Executor | None = None,
     model: CostModel | str | Path | None = None,
+    search: str = EVOLUTIONARY,
 ) -> SuiteResult:
     """Tune the workloads of ``suite`` on this machine and keep every result in ``database``.
 
     ``suite`` may be the name of a shipped one or the path of a file (:mod:`scheduler.suite`);
-    ``target``, ``database``, ``executor`` and ``model`` are as for :func:`scheduler.tuner.tune`.
+    ``target``, ``database``, ``executor``, ``model`` and ``search`` are as for
+    :func:`scheduler.tuner.tune`.
     ``trials`` and ``seconds`` are for all workloads together, by default 128 and a minute for
     each. ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.objective`). Raises
     :class:`InputError` for bad input.
@@ -189,6 +197,7 @@ def tune_suite(
         patience,
     )
     whole("seed", seed, 0)
+    check(search, model)
     prior = None if model is None else as_model(model)
     check_suite(suite, target, goal)
     with ExitStack() as stack:
@@ -207,6 +216,7 @@ def tune_suite(
             seed=seed,
             model=prior,
             yardsticks=yardsticks,
+            strategy=search,
         )
         return tuner.run(budget.trials, budget.seconds, patience, on_progress, began)
 

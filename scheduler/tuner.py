@@ -19,6 +19,7 @@ from scheduler.opening import as_model, opened
 from scheduler.progress import Ledger, Progress, Stop, TuningResult
 from scheduler.run_log import new_run
 from scheduler.search import Search
+from scheduler.strategies import EVOLUTIONARY, check, factory
 from scheduler.task import Report, Task
 from scheduler.transfer import transfer
 from scheduler.tuning import Tuning
@@ -42,8 +43,9 @@ class Tuner:
     So a killed run goes on where it was; what the database knows of other shapes is the search's
     prior. A ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays
     open for whoever made it; without one each run has its own on this machine. A ``model`` leads
-    the search until enough is measured. ``told`` is what a run notes of its configuration beside
-    its budget.
+    the search until enough is measured. ``strategy`` names the search where none is given, see
+    :mod:`scheduler.strategies`. ``told`` is what a run notes of its configuration beside its budget
+    and its strategy.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Tuner:
         yardstick: Yardstick | None = None,
         model: CostModel | None = None,
         told: Mapping[str, object] | None = None,
+        strategy: str = EVOLUTIONARY,
     ) -> None:
         self.workload = workload
         self.target = target
@@ -71,7 +74,8 @@ class Tuner:
         self._search, self._model, self._seed = search, model, seed
         self._batch = batch
         self._session, self._command = session, command
-        self._told = dict(told or {})
+        self._strategy = strategy
+        self._told = dict(told or {}) | ({} if search else {"search": strategy})
         self._yardstick = yardstick or Yardstick(workload)
 
     def run(
@@ -123,9 +127,12 @@ class Tuner:
         )
 
     def _make_search(self) -> Search:
-        return self._search or default_search(
-            self.space, self._seed, transfer(self.space, self._database), self._model
-        )
+        if self._search is not None:
+            return self._search
+        if self._strategy != EVOLUTIONARY:
+            return factory(self._strategy)(self.space, self._seed)
+        known = transfer(self.space, self._database)
+        return default_search(self.space, self._seed, known, self._model)
 
 
 def _progress(
@@ -181,22 +188,25 @@ def tune(
     on_progress: OnProgress | None = None,
     executor: Executor | None = None,
     model: CostModel | str | Path | None = None,
+    search: str = EVOLUTIONARY,
 ) -> TuningResult:
     """Tune ``workload`` on this machine and keep every result in ``database``.
 
     All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
     path or URL. ``executor`` takes the place of this machine; ``model``, or the model at that
-    path, leads the search until enough is measured. See :meth:`Tuner.run` for the budgets.
+    path, leads the search until enough is measured. ``search`` is one of
+    ``scheduler.strategies.SEARCHES``. See :meth:`Tuner.run` for the budgets.
     Raises :class:`InputError` for bad input.
     """
     workload, target = as_workload(workload), as_target(target)
     Budget(trials, seconds, patience)  # or else refused before a database is made
     whole("seed", seed, 0)
+    check(search, model)
     prior = None if model is None else as_model(model)
     with ExitStack() as stack:
         if executor is None:  # says what is missing here before a database is made
             check_memory(workload, target)
             executor = stack.enter_context(closing(local_executor(target)))
         known = stack.enter_context(opened(database))
-        tuner = Tuner(workload, target, known, executor, seed=seed, model=prior)
+        tuner = Tuner(workload, target, known, executor, seed=seed, model=prior, strategy=search)
         return tuner.run(trials, seconds, patience, on_progress)

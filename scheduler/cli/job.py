@@ -25,6 +25,7 @@ from scheduler.limits import check_memory
 from scheduler.objective import Objective
 from scheduler.opening import as_model
 from scheduler.progress import Stop, TuningResult
+from scheduler.strategies import EVOLUTIONARY, check
 from scheduler.suite import Suite
 from scheduler.suite_progress import SuiteResult, TaskState
 from scheduler.suite_tuner import SuiteTuner, check_suite
@@ -37,7 +38,8 @@ from spaces.workload import Workload
 
 @dataclass(frozen=True)
 class Request:
-    """What to tune on one target, how long and in which session; ``objective`` is a suite's."""
+    """What to tune on one target, how long, by which search and in which session; ``objective`` is
+    a suite's."""
 
     what: Workload | Suite
     target: Target
@@ -45,6 +47,7 @@ class Request:
     seed: int
     session: str
     objective: Objective = Objective.LATENCY
+    search: str = EVOLUTIONARY
 
     @cached_property
     def workloads(self) -> list[Workload]:
@@ -74,6 +77,7 @@ def carry_out(
     :class:`InputError` before anything begins, if one of the requests cannot be served.
     """
     for request in requests:
+        check(request.search, manner.model)
         _check(request, where)
     names = short_names([request.target for request in requests])
     jobs = []
@@ -132,7 +136,8 @@ def _tuner(
             yardsticks = measure_yardsticks(request.workloads, target, seconds)
         show.compare_with(yardsticks)
         about = {"session": request.session, "command": command_line(), "told": where.told}
-        options: dict[str, Any] = {"seed": request.seed, "model": model, **about}
+        led: dict[str, Any] = {"strategy": request.search, "model": model}
+        options: dict[str, Any] = {"seed": request.seed, **led, **about}
         if isinstance(what, Suite):
             there = (target, database, executor, request.objective)
             yield SuiteTuner(what, *there, yardsticks=yardsticks, **options)

@@ -39,6 +39,15 @@ ModelOption = Annotated[
     Path | None,
     typer.Option("--model", help="A model that tilewright train wrote, to rank schedules by."),
 ]
+SearchName = Annotated[
+    str,
+    typer.Option(
+        "--search",
+        metavar="NAME",
+        help="evolutionary (under a cost model), random, exhaustive, genetic, annealing or "
+        "iterated-local.",
+    ),
+]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="table: for people; json: each trial as a line of JSON.")
 ]

@@ -61,12 +61,14 @@ def resume_command(
 def _request(rest: Rest, session: str) -> Request:
     """What is left of a workload or a suite."""
     from scheduler.cli.job import Request
+    from scheduler.objective import Objective
     from scheduler.sessions import suite_of
+    from scheduler.strategies import EVOLUTIONARY
 
     run = rest.run
-    about = (run.target, rest.budget, run.seed, session)
-    suite = suite_of(rest)
-    return Request(run.workload, *about) if suite is None else Request(suite[0], *about, suite[1])
+    what, objective = suite_of(rest) or (run.workload, Objective.LATENCY)
+    search = str(run.configuration.get("search", EVOLUTIONARY))
+    return Request(what, run.target, rest.budget, run.seed, session, objective, search)
 
 
 def print_sessions(database: Database) -> None:

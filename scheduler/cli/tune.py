@@ -16,6 +16,7 @@ from scheduler.cli.options import (
     ModelOption,
     Parameters,
     Quiet,
+    SearchName,
     Threads,
     Verbose,
     parse_workload,
@@ -69,6 +70,7 @@ def tune_command(
     db: DatabaseName = "tuning.db",
     seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
     model: ModelOption = None,
+    search: SearchName = "evolutionary",
     format: FormatOption = Format.TABLE,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -99,7 +101,8 @@ def tune_command(
 
         began = began if where.cluster is None else time.monotonic()  # its start costs no time
         requests = [
-            Request(what, machine, budget, seed, session, objective) for machine in where.targets
+            Request(what, machine, budget, seed, session, objective, search)
+            for machine in where.targets
         ]
         manner = Manner(db, model, format, quiet, verbose)
         raise typer.Exit(carry_out(requests, manner, where, began))

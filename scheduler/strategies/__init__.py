@@ -2,47 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
-from costmodel.interfaces import CostModel
 from scheduler.defaults import default_search
 from scheduler.exhaustive import ExhaustiveSearch
 from scheduler.random_search import RandomSearch
 from scheduler.search import Search
-from scheduler.transfer import Transfer
+from scheduler.strategies.annealing import AnnealingSearch
+from scheduler.strategies.genetic import GeneticSearch
+from scheduler.strategies.iterated_local import IteratedLocalSearch
 from spaces.errors import InputError, shown
 from spaces.space import Space
 
-DEFAULT = "evolutionary"
+EVOLUTIONARY = "evolutionary"
+"""The one that is used if nobody says, and the only one that follows a model."""
 
+Factory = Callable[[Space, int], Search]
+"""Makes a search of a space with a seed."""
 
-class Factory(Protocol):
-    """Makes a search of a space. What is ``known`` of other shapes, and a ``model``, lead those
-    that follow a model."""
-
-    def __call__(
-        self, space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
-    ) -> Search:
-        """A fresh search."""
-        ...
-
-
-def _blind(make: Callable[[Space, int], Search]) -> Factory:
-    """The factory of a search that follows no model."""
-
-    def factory(
-        space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
-    ) -> Search:
-        return make(space, seed)
-
-    return factory
-
-
-SEARCHES: dict[str, Factory] = {
-    DEFAULT: default_search,
-    "random": _blind(RandomSearch),
-    "exhaustive": _blind(lambda space, seed: ExhaustiveSearch(space)),
+SEARCHES: Mapping[str, Factory] = {
+    EVOLUTIONARY: default_search,
+    "random": RandomSearch,
+    "exhaustive": lambda space, seed: ExhaustiveSearch(space),
+    "genetic": GeneticSearch,
+    "annealing": AnnealingSearch,
+    "iterated-local": IteratedLocalSearch,
 }
 
 
@@ -51,3 +35,10 @@ def factory(name: str) -> Factory:
     if name not in SEARCHES:
         raise InputError(f"unknown search {shown(name)}; allowed: {', '.join(SEARCHES)}")
     return SEARCHES[name]
+
+
+def check(name: str, model: object | None) -> None:
+    """Raise :class:`InputError` for an unknown search, or one that does not follow ``model``."""
+    factory(name)
+    if model is not None and name != EVOLUTIONARY:
+        raise InputError(f"search={name} follows no model; allowed with one: {EVOLUTIONARY}")

@@ -181,7 +181,12 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
     (run,) = database.runs()
     assert (run.workload, run.target) == (space.workload, space.target)
     assert (run.command, run.seed, run.reason) == ("tilewright tune", 7, "trials")
-    assert run.configuration == {"trials": 32, "seconds": 60, "patience": None}
+    assert run.configuration == {
+        "trials": 32,
+        "seconds": 60,
+        "patience": None,
+        "search": "evolutionary",
+    }
     assert (run.peak_gflops, run.library_seconds) == (50.0, 2e-3)
     assert run.versions.keys() >= {"tilewright", "python", "numpy", "templates"}
     assert run.ended_at is not None

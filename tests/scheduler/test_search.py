@@ -13,6 +13,7 @@ from scheduler.evolutionary import Evolution, EvolutionarySearch
 from scheduler.exhaustive import ExhaustiveSearch
 from scheduler.random_search import RandomSearch
 from scheduler.search import Search
+from scheduler.strategies import factory
 from spaces.schedule import Schedule
 from spaces.space import Space
 from tests.contracts.search import SearchContract, ask, outcome
@@ -38,6 +39,21 @@ class TestExhaustiveSearch(SearchContract):
 class TestEvolutionarySearch(SearchContract):
     def make(self, space: Space, seed: int) -> Search:
         return EvolutionarySearch(space, trees(space), Guess(), seed, Evolution(immigrants=128))
+
+
+class TestGeneticSearch(SearchContract):
+    def make(self, space: Space, seed: int) -> Search:
+        return factory("genetic")(space, seed)
+
+
+class TestAnnealingSearch(SearchContract):
+    def make(self, space: Space, seed: int) -> Search:
+        return factory("annealing")(space, seed)
+
+
+class TestIteratedLocalSearch(SearchContract):
+    def make(self, space: Space, seed: int) -> Search:
+        return factory("iterated-local")(space, seed)
 
 
 @pytest.mark.parametrize("make", [RandomSearch, evolutionary])

@@ -59,6 +59,11 @@ def test_bad_requests(here, capsys, command, words, says):
     ("arguments", "says"),
     [
         (("tune", *SMALL, "--trials", "0"), "'--trials'"),
+        (("tune", *SMALL, "--search", "luck"), "unknown search 'luck'; allowed: evolutionary, "),
+        (
+            ("tune", *SMALL, "--search", "random", "--model", "model.ubj"),
+            "search=random follows no model; allowed with one: evolutionary",
+        ),
         (("tune", *SMALL, "--seconds", "-1"), "'--seconds'"),
         (("tune", "matmul", "m=9999999", "n=9999999", "k=1"), "GiB of memory"),
         (("tune", *SMALL, "--db", "no/folder/x.db"), "cannot be used"),

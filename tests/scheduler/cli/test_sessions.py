@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from measure.database import Database
-from measure.run import Run
+from measure.run import CHECKED, Run
 from scheduler.cli.app import run
 from scheduler.cli.known_clusters import remember
 from spaces.operators import workload
@@ -19,12 +19,13 @@ from spaces.target import detect_target
 from tests.scheduler.cli.command import SMALL, ask, one_line, start
 
 BUDGET = ("--trials", "10", "--seconds", "100", "--seed", "7", "--format", "json")
+BLIND = ("--search", "random")
 
 
 def cut_short(folder, number: signal.Signals) -> str:
     """The session of a job that was sent a signal after three of its ten trials."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with start("tune", *SMALL, *BUDGET, cwd=folder, **pipes) as process:
+    with start("tune", *SMALL, *BUDGET, *BLIND, cwd=folder, **pipes) as process:
         begun = json.loads(process.stdout.readline())
         for _ in range(3):
             process.stdout.readline()
@@ -57,10 +58,13 @@ def test_a_job_that_was_cut_short_is_listed_and_resumed(here, capsys, number):
     with Database("tuning.db") as database:
         first, second = database.runs(session)
         tried = [database.trials_of_run(run.key) for run in (first, second)]
+        origins = {record.proposal.origin for record in database.records()}
     assert sum(tried) == first.configuration["trials"] == 10
     assert second.configuration["trials"] == 10 - tried[0]
     assert second.configuration["seconds"] < 100
     assert (first.seed, second.seed, second.reason) == (7, 7, "trials")
+    assert "random" in origins
+    assert origins <= {"random", "finalist", CHECKED}
     assert "ended: trials" in line_of(session, capsys)
     assert run(("resume", session)) == 2
     assert "has come to its end (trials)" in one_line(capsys.readouterr().err)
