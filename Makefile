@@ -34,7 +34,7 @@ bench: .venv/dev.stamp
 	@touch $@
 
 .venv/dev.stamp: pyproject.toml constraints.txt | .venv/bin/python
-	$(PIP) --editable '.[dev,torch,cuda,postgres,ray,plot,experiments]'
+	$(PIP) --editable '.[dev,torch,cuda,postgres,ray,data,plot,experiments]'
 	@touch $@ .venv/demo.stamp
 
 clean:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,16 +16,51 @@ if TYPE_CHECKING:
     from measure.database import Database
 
 
+class ExportFormat(StrEnum):
+    """How to write records: all that is known of them, or as a table."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
 def export_command(
-    file: Annotated[Path, typer.Argument(help="The file to write, in JSON lines.")],
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
     db: DatabaseName = "tuning.db",
+    format: Annotated[
+        ExportFormat, typer.Option(help="jsonl: lossless, for import; or a table.")
+    ] = ExportFormat.JSONL,
+    features: Annotated[
+        bool,
+        typer.Option(
+            "--features", help="Add to a table what cost models see, and a split of the workloads."
+        ),
+    ] = False,
 ) -> None:
-    """Write every record of the database to a file."""
+    """Write every record of the database to a file.
+
+    csv and parquet are tables with a typed column for each decision. A data card in Markdown is
+    written beside them, as FILE.md: what the columns are, and where the rows are from.
+    """
     from measure.database import Database
 
+    if format is ExportFormat.JSONL and features:
+        raise InputError("--features is for tables: --format csv or parquet, not jsonl")
     with Database(db, create=False) as database:
-        count = database.export_jsonl(file)
-    print(f"{count} records written to {file}")
+        if format is ExportFormat.JSONL:
+            print(f"{database.export_jsonl(file)} records written to {file}")
+        else:
+            _export_table(database, file, format, db, features)
+
+
+def _export_table(
+    database: Database, file: Path, format: ExportFormat, db: str, features: bool
+) -> None:
+    from scheduler.data.export import export_table
+
+    source = without_passwords(db) if "://" in db else Path(db).name
+    count, card = export_table(database, file, str(format), source, features)
+    print(f"{count} records written to {file}, and what they are to {card}")
 
 
 def import_command(

@@ -50,7 +50,7 @@ OPTIONS = {
     "train": ("--db", "--out", "--format"),
     "evaluate": ("--db", "--split", "--format"),
     "explain": ("--db", "--workload", "--plot", "--target", "--threads", "--format"),
-    "export": ("--db",),
+    "export": ("--db", "--format", "--features"),
     "import": ("--db",),
     "list": ("--db", "--sessions"),
     "db stats": ("--db",),

@@ -43,6 +43,7 @@ from spaces.version import VERSION  # noqa: E402
 if TYPE_CHECKING:
     from measure.database import Database
     from scheduler.best import best
+    from scheduler.data.frame import trials
     from scheduler.progress import Progress, Stop, TuningResult
     from scheduler.query import Answer, Provenance, query
     from scheduler.suite import Suite
@@ -73,6 +74,7 @@ __all__ = [
     "best",
     "detect_target",
     "query",
+    "trials",
     "tune",
     "tune_suite",
     "workload",
@@ -97,6 +99,7 @@ _HOMES = {
     "best": "scheduler.best",
     "detect_target": "spaces.target",
     "query": "scheduler.query",
+    "trials": "scheduler.data.frame",
     "tune": "scheduler.tuner",
     "tune_suite": "scheduler.suite_tuner",
     "workload": "spaces.operators",

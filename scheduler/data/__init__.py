@@ -1,0 +1,1 @@
+"""Measurements as tables, for those who study them."""

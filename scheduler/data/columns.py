@@ -1,0 +1,202 @@
+"""The columns of a table of measurements: what each is called, holds, and is measured in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import median
+from typing import Any
+
+from costmodel.feature_names import describe
+from costmodel.parts import device_of
+from measure.record import Record
+from spaces.schedule import Value
+
+FEATURE = "feature."
+
+
+class Kind(StrEnum):
+    """What a column holds. A value may be missing in each."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    TEXT = "text"
+    FLAG = "flag"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. ``unit`` is empty where there is none."""
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Told(Column):
+    """A column that each record tells by itself; None and the empty text are missing."""
+
+    of: Callable[[Record], Any]
+
+
+def _gflops(record: Record) -> float | None:
+    score = record.measurement.score
+    return record.workload.flops / score / 1e9 if score else None
+
+
+def _proposal(name: str) -> Callable[[Record], Any]:
+    return lambda record: getattr(record.proposal, name, None)
+
+
+OF_RECORDS = (
+    Told("key", Kind.TEXT, "", "identifies the attempt in every database", lambda r: r.key),
+    Told("workload", Kind.TEXT, "", "what was computed", lambda r: r.workload.key),
+    Told("operator", Kind.TEXT, "", "its operator", lambda r: r.workload.operator),
+    Told("device", Kind.TEXT, "", "the hardware", lambda r: device_of(r.target)),
+    Told(
+        "target",
+        Kind.TEXT,
+        "",
+        "fingerprint of hardware, compiler and threads: equal ones are comparable",
+        lambda r: r.target.fingerprint,
+    ),
+    Told("template", Kind.TEXT, "", "the family of kernels", lambda r: r.schedule.template),
+    Told("template_version", Kind.TEXT, "", "and its version", lambda r: r.template_version),
+    Told(
+        "status",
+        Kind.TEXT,
+        "",
+        "ok; slow: right, but timed once only; error: its own failure; lost: the machine's",
+        lambda r: str(r.measurement.status),
+    ),
+    Told(
+        "error_kind",
+        Kind.TEXT,
+        "",
+        "how it failed",
+        lambda r: r.measurement.error_kind and str(r.measurement.error_kind),
+    ),
+    Told(
+        "latency_s",
+        Kind.NUMBER,
+        "s",
+        "time of one call that ranks; of a slow one an upper estimate",
+        lambda r: r.measurement.score,
+    ),
+    Told(
+        "gflops",
+        Kind.NUMBER,
+        "10^9 FLOP/s",
+        "useful operations a second, the epilogue's not counted",
+        _gflops,
+    ),
+    Told("samples", Kind.INTEGER, "", "times taken", lambda r: len(r.measurement.samples)),
+    Told(
+        "median_sample_s",
+        Kind.NUMBER,
+        "s",
+        "their median",
+        lambda r: median(r.measurement.samples) if r.measurement.samples else None,
+    ),
+    Told(
+        "clock",
+        Kind.TEXT,
+        "",
+        "cpu: thread time; wall; device: events of a GPU",
+        lambda r: r.measurement.clock,
+    ),
+    Told(
+        "round",
+        Kind.TEXT,
+        "",
+        "search, or final: measured again beside the other best",
+        lambda r: r.measurement.round,
+    ),
+    Told("doubted", Kind.FLAG, "", "whether a later run could not confirm it", lambda r: r.doubted),
+    Told("run", Kind.TEXT, "", "the run that it belongs to", lambda r: r.run),
+    Told("origin", Kind.TEXT, "", "who proposed it, such as random", _proposal("origin")),
+    Told("place_in_run", Kind.INTEGER, "", "candidates of its run before it", _proposal("place")),
+    Told(
+        "predicted_mean",
+        Kind.NUMBER,
+        "of its model",
+        "what a cost model predicted before",
+        _proposal("mean"),
+    ),
+    Told(
+        "predicted_spread",
+        Kind.NUMBER,
+        "of its model",
+        "and the standard deviation of that",
+        _proposal("spread"),
+    ),
+    Told("build_seconds", Kind.NUMBER, "s", "to compile it", lambda r: r.measurement.build_seconds),
+    Told(
+        "run_seconds",
+        Kind.NUMBER,
+        "s",
+        "to verify and time it",
+        lambda r: r.measurement.run_seconds,
+    ),
+    Told(
+        "started_at",
+        Kind.NUMBER,
+        "s since 1970 (UTC)",
+        "when it was measured",
+        lambda r: r.measurement.started_at,
+    ),
+    Told("host", Kind.TEXT, "", "name of the machine", lambda r: r.measurement.place.host),
+    Told(
+        "toolchain",
+        Kind.TEXT,
+        "",
+        "compiler and version",
+        lambda r: r.measurement.place.toolchain,
+    ),
+)
+
+OF_GROUPS = (
+    Column("group", Kind.TEXT, "", "workload and target: scores of one group are comparable"),
+    Column(
+        "score",
+        Kind.NUMBER,
+        "1",
+        "least latency of the group over this one's, failures 0: what cost models learn",
+    ),
+    Column("split", Kind.TEXT, "", "train or test; all of a workload is in one of them"),
+)
+
+
+def parameter_column(name: str, values: set[type]) -> Column:
+    """A column of a parameter of workloads."""
+    return Column(f"workload.{name}", kind_of(values), "", f"parameter {name} of the workload")
+
+
+def decision_column(template: str, name: str, values: set[type]) -> Column:
+    """A column of a decision of one template."""
+    meaning = f"decision {name} of template {template}"
+    return Column(f"{template}.{name}", kind_of(values), "", meaning)
+
+
+def feature_column(name: str) -> Column:
+    """A column of a feature of cost models."""
+    about = describe(name)
+    return Column(FEATURE + name, Kind.NUMBER, about.unit, about.meaning)
+
+
+def kind_of(types: set[type]) -> Kind:
+    """What holds values of these types of decisions and parameters; text if they are mixed."""
+    kinds = {bool: Kind.FLAG, int: Kind.INTEGER, float: Kind.NUMBER, str: Kind.TEXT}
+    return kinds[next(iter(types))] if len(types) == 1 else Kind.TEXT
+
+
+def cell(kind: Kind, value: Value | float | None) -> Any:
+    """``value`` as a column of this kind holds it; the empty text is missing."""
+    if value is None or value == "":
+        return None
+    if kind is Kind.NUMBER:
+        return float(value)
+    return str(value) if kind is Kind.TEXT else value

@@ -1,0 +1,44 @@
+"""Exports of a database as tables, each with its data card."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scheduler.data.card import Census, data_card
+from scheduler.data.formats import check_parquet, write_csv, write_parquet
+from scheduler.data.table import Table
+from spaces.errors import InputError
+from spaces.files import check_place, write_whole
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+WRITERS = {"csv": write_csv, "parquet": write_parquet}
+LIBRARIES = {"csv": ("numpy",), "parquet": ("numpy", "pyarrow")}
+
+
+def export_table(
+    database: Database, path: Path, format: str, source: str, features: bool = False
+) -> tuple[int, Path]:
+    """Write all attempts of ``database`` to ``path`` as ``csv`` or ``parquet``, and beside it a
+    card that names ``source``; how many rows, and where the card is.
+
+    See ``scheduler.data.table``. :class:`InputError` where a file cannot be written, or pyarrow is
+    missing.
+    """
+    check_place(path, "an export")
+    card = path.with_name(f"{path.name}.md")
+    check_place(card, "a data card")
+    if format == "parquet":
+        check_parquet()
+    table, census = Table(database, features=features), Census()
+    count = WRITERS[format](path, table.columns, census.counted(table.chunks()))
+    versions = {name: metadata.version(name) for name in LIBRARIES[format]}
+    text = data_card(path.name, source, table.columns, census, versions)
+    try:
+        write_whole(card, text.encode())
+    except OSError as error:
+        raise InputError(f"cannot write {card}: {error.strerror}") from None
+    return count, card
