@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from spaces.dtypes import DType, dtype
-from spaces.functions import FUNCTIONS
+from spaces.language.functions import FUNCTIONS
 
 SLACK = 2.0
 """By how many times the errors they are held to operations and functions may be off."""
@@ -78,29 +78,18 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
-class Propagation:
-    """The meaning (:class:`spaces.expression_tree.Meaning`) of an epilogue in intervals.
-
-    ``kind`` is the dtype that kernels compute it in; ``x`` the interval of the sums, and
-    ``operands`` gives an operand's exact value by its name, and its dtype.
-    """
+class Rules:
+    """What operations make of intervals, where kernels compute in the dtype ``kind``."""
 
     numbers: Numbers
     kind: str
-    x: Interval
-    operands: Callable[[str], tuple[Any, DType]]
-
-    def accumulator(self) -> Interval:
-        """The sums' interval."""
-        return self.x
 
     def number(self, value: float) -> Interval:
         """A literal: rounded, if code computes in float32, and then exact."""
         return self._exact(self.numbers.constant(float(np.dtype(self.kind).type(value))))
 
-    def operand(self, name: str) -> Interval:
-        """Exact, unless its dtype has more bits than those computed in."""
-        value, element = self.operands(name)
+    def given(self, value: Any, element: DType) -> Interval:
+        """An array's value: exact, unless its dtype has more bits than those computed in."""
         interval = self._exact(value)
         wide = element.name in ("float64", "int32") and self.kind == "float32"
         return self._rounded(interval) if wide else interval
@@ -203,6 +192,26 @@ class Propagation:
         low = numbers.select(low < -largest, -infinite, low)
         high = numbers.select(high > largest, infinite, high)
         return Interval(low, high, interval.free)
+
+
+@dataclass(frozen=True)
+class Propagation(Rules):
+    """The meaning (:class:`spaces.expression_tree.Meaning`) of an epilogue in intervals.
+
+    ``x`` is the interval of the sums, and ``operands`` gives an operand's exact value by its name,
+    and its dtype.
+    """
+
+    x: Interval
+    operands: Callable[[str], tuple[Any, DType]]
+
+    def accumulator(self) -> Interval:
+        """The sums' interval."""
+        return self.x
+
+    def operand(self, name: str) -> Interval:
+        """As :meth:`Rules.given` has it."""
+        return self.given(*self.operands(name))
 
 
 def nowhere(numbers: Numbers) -> Any:

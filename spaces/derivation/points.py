@@ -12,7 +12,7 @@ import numpy as np
 from spaces.language.functions import FUNCTIONS
 from spaces.language.tree import Expression
 
-_OPERATIONS = {
+OPERATIONS = {
     "+": operators.add,
     "-": operators.sub,
     "*": operators.mul,
@@ -72,11 +72,11 @@ class Points:
 
     def binary(self, operator: str, left: Any, right: Any) -> Any:
         """Element by element."""
-        return _OPERATIONS[operator](left, right)
+        return OPERATIONS[operator](left, right)
 
     def comparison(self, operator: str, left: Any, right: Any) -> Any:
         """Element by element."""
-        return _OPERATIONS[operator](left, right)
+        return OPERATIONS[operator](left, right)
 
     def select(self, condition: Any, then: Any, otherwise: Any) -> Any:
         """``numpy.where``."""

@@ -79,7 +79,7 @@ def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, sl
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None
     if len(factors) > 1 and mask is None:
-        return _sum_of_products([factor.fold(meaning) for factor in factors], grid, len(stage.axes))
+        return sum_of_products([factor.fold(meaning) for factor in factors], grid, len(stage.axes))
     shape = np.broadcast_shapes(*(axis.shape for axis in grid.values()))
     body = np.broadcast_to(stage.body.fold(meaning), shape)
     if stage.reducer is None:
@@ -108,7 +108,7 @@ def _factors(node: Expression) -> Iterator[Expression]:
             yield node
 
 
-def _sum_of_products(
+def sum_of_products(
     factors: Sequence[np.ndarray], grid: Mapping[str, np.ndarray], kept: int
 ) -> np.ndarray:
     """Sums over the dimensions from ``kept`` on of products of arrays that broadcast."""

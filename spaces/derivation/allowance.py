@@ -1,0 +1,110 @@
+"""What right kernels of a program may give: an interval for each element of each output.
+
+Values and bounds go through the program together, stage by stage: each operation rounds once
+(:mod:`spaces.interval`), and sums lose what
+:func:`~spaces.derivation.approximate_reductions.error_of_sum` says. What is made of whole numbers
+alone, and the places of ``argmax`` and ``argmin``, is exact. Compare by
+:func:`spaces.allowance.agrees`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from math import prod
+
+import numpy as np
+
+from spaces.derivation.approximate import Approximate, Approximation
+from spaces.derivation.approximate_reductions import reduced, summed
+from spaces.dtypes import DType
+from spaces.interval import Arrays, Interval, Rules
+from spaces.language.program import Operand, Program, Stage
+
+CHUNK = 1 << 19
+"""Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""
+
+
+def allowed(
+    program: Program, inputs: Mapping[str, np.ndarray]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The least and the greatest value that each element of each output may have, as float64 arrays
+    by the output's name. Both are NaN where the value must be; they are infinite where it may be
+    anything."""
+    rules = Rules(Arrays(), _kind(program))
+    arrays = {o.name: _given(rules, o, np.asarray(inputs[o.name])) for o in program.operands}
+    with np.errstate(all="ignore"):
+        for stage in program.stages:
+            arrays[stage.name] = _stage(program, stage, rules, arrays)
+        return {o.name: _stored(rules, arrays[o.name], o.element) for o in program.outputs}
+
+
+def _kind(program: Program) -> str:
+    """The dtype that kernels compute in."""
+    arrays = (*program.operands, *program.outputs)
+    return "float64" if any(array.dtype == "float64" for array in arrays) else "float32"
+
+
+def _given(rules: Rules, operand: Operand, values: np.ndarray) -> Approximate:
+    if operand.element.is_integer:
+        return Approximate(values.astype(np.int64))
+    wide = values.astype(np.float64)
+    return Approximate(wide, rules.given(wide, operand.element))
+
+
+def _stored(rules: Rules, found: Approximate, element: DType) -> tuple[np.ndarray, np.ndarray]:
+    if found.interval is None and element.is_integer:
+        limits = np.iinfo(element.numpy)
+        exact = np.clip(found.value, limits.min, limits.max).astype(np.float64)
+        return exact, exact
+    low, high = rules.stored(found.bounds, element)
+    shape = found.value.shape
+    return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
+
+
+def _stage(
+    program: Program, stage: Stage, rules: Rules, arrays: Mapping[str, Approximate]
+) -> Approximate:
+    """The stage in pieces along the longest axis that it keeps."""
+    shape = program.shape(stage.axes)
+    longest = shape.index(max(shape)) if shape else 0
+    size = prod(program.shape((*stage.axes, *stage.over)))
+    extent = shape[longest] if shape else 1
+    step = max(1, CHUNK * extent // size)
+    pieces = []
+    for start in range(0, extent, step):
+        part = {stage.axes[longest]: (start, min(start + step, extent))} if shape else {}
+        grid = _grid(program, stage, part)
+        pieces.append(_piece(program, stage, Approximation(rules, arrays, grid)))
+    return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
+
+
+def _grid(
+    program: Program, stage: Stage, part: Mapping[str, tuple[int, int]]
+) -> dict[str, np.ndarray]:
+    axes = (*stage.axes, *stage.over)
+    return {
+        axis: np.arange(*part.get(axis, (0, program.extent[axis]))).reshape(
+            [-1 if other == axis else 1 for other in axes]
+        )
+        for axis in axes
+    }
+
+
+def _joined(pieces: Sequence[Approximate], dimension: int) -> Approximate:
+    value = np.concatenate([p.value for p in pieces], axis=dimension)
+    if all(p.interval is None for p in pieces):
+        return Approximate(value)
+    wide = [p.over(lambda values: values) for p in pieces]
+    ends = ([getattr(w.bounds, end) for w in wide] for end in ("low", "high", "free"))
+    return Approximate(value, Interval(*(np.concatenate(end, axis=dimension) for end in ends)))
+
+
+def _piece(program: Program, stage: Stage, meaning: Approximation) -> Approximate:
+    shape = np.broadcast_shapes(*(axis.shape for axis in meaning.axes.values()))
+    conditions = [c.fold(meaning).value for c in program.bounding(stage)]
+    mask = reduce(np.logical_and, conditions) if conditions else None
+    if stage.reducer == "sum":
+        return summed(program, stage, meaning, mask)
+    body = stage.body.fold(meaning).over(lambda values: np.broadcast_to(values, shape))
+    return reduced(stage, body, mask) if stage.reducer else body

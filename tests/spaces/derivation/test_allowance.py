@@ -1,0 +1,118 @@
+"""What is allowed of programs, held to float32 arithmetic in any order and to planted mistakes."""
+
+import numpy as np
+import pytest
+
+from spaces.allowance import agrees
+from spaces.derivation.allowance import allowed
+from spaces.derivation.chain import chain
+from spaces.derivation.fused import evaluate
+from spaces.language import program
+from spaces.language.evaluation import evaluate as exactly
+from spaces.language.inputs import draw
+from tests.spaces.derivation.programs import ATTENTIONS, ROWS, attention, rows
+
+
+def made(name):
+    return attention(name) if name in ATTENTIONS else rows(name)
+
+
+def in_float32(program, values, seed=0):
+    """The outputs, computed in float32 by tiles and parts."""
+    over = next(stage.over for stage in program.stages if "j" in stage.over)
+    narrow = {n: v.astype(np.float32) if v.dtype.kind == "f" else v for n, v in values.items()}
+    order = np.random.default_rng(seed).permutation(program.extent["j"])
+    found = evaluate(program, chain(program, over), narrow, np.array_split(order, 3), 4)
+    return {output.name: found[output.name] for output in program.outputs}
+
+
+@pytest.mark.parametrize("name", [*ATTENTIONS, *ROWS])
+def test_float32_in_any_order_is_allowed(name):
+    program = made(name)
+    values = draw(program, 3)
+    low, high = allowed(program, values)["y"]
+    exact = exactly(program, values)["y"]
+    assert agrees(exact, low, high).all()
+    assert agrees(in_float32(program, values)["y"], low, high).all()
+    assert np.max(high - low) < 1e-3 * max(1.0, np.max(np.abs(exact)))
+
+
+MISTAKES = {
+    "a lost element": lambda text: "where j > 0\n" + text,
+    "another constant": lambda text: text.replace("0.00001", "0.01"),
+    "no weight": lambda text: text.replace(" * w[j]", ""),
+    "another function": lambda text: text.replace("rsqrt(", "sqrt("),
+    "a square too few": lambda text: text.replace("x[r,j] * x[r,j]", "x[r,j]"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_not_allowed(mistake):
+    text = "y[r,j] = x[r,j] * rsqrt(mean[j](x[r,j] * x[r,j]) + 0.00001) * w[j]"
+    right = program(text, r=5, j=64)
+    wrong = program(MISTAKES[mistake](text), r=5, j=64)
+    values = draw(right, 0) | {"x": draw(right, 1)["x"] * 0.1}
+    low, high = allowed(right, values)["y"]
+    assert agrees(exactly(right, values)["y"], low, high).all()
+    given = {operand.name: values[operand.name] for operand in wrong.operands}
+    assert not agrees(exactly(wrong, given)["y"], low, high).all()
+
+
+def test_one_term_of_many_may_not_be_lost():
+    right = program("y[r] = sum[j](x[r,j] * w[j])", r=16, j=4096)
+    values = draw(right, 0)
+    low, high = allowed(right, values)["y"]
+    lost = values | {"w": np.where(np.arange(4096) == 17, 0, values["w"]).astype(np.float32)}
+    assert agrees(in_float32(right, values)["y"], low, high).all()
+    assert agrees(exactly(right, lost)["y"], low, high).mean() < 0.5
+
+
+def test_probabilities_may_be_rounded_to_the_dtype_of_the_values_they_weigh():
+    text = "p[r,j] = softmax[j](x[r,j])\ny[r,m] = sum[j](p[r,j] * v[j,m])\nx: float32[4,50]"
+    narrow = program(text + "\nv: bfloat16[50,3]\ny: float32[4,3]", r=4, j=50, m=3)
+    wide = program(text, r=4, j=50, m=3)
+    values = draw(narrow, 0)
+    p = exactly(program(text.split("\n")[0] + "\nx: float32[4,50]", r=4, j=50), values)["p"]
+    rounded = p.astype(values["v"].dtype).astype(np.float64) @ values["v"].astype(np.float64)
+    assert agrees(rounded, *allowed(narrow, values)["y"]).all()
+    exact = values | {"v": values["v"].astype(np.float32)}
+    assert not agrees(rounded, *allowed(wide, exact)["y"]).all()
+
+
+def test_whole_numbers_and_places_are_exact():
+    text = """
+    a: int8[4,9]; t: int8[9]
+    s[r] = sum[j](a[r,j] * t[j])
+    i[r] = argmax[j](x[r,j])
+    -> s, i
+    """
+    made = program(text, r=4, j=9)
+    values = draw(made, 0)
+    exact = exactly(made, values)
+    for name, (low, high) in allowed(made, values).items():
+        assert (low == exact[name]).all()
+        assert (high == exact[name]).all()
+
+
+def test_an_element_of_no_known_value_may_be_anything():
+    made = program("y[r] = 1 / sum[j](x[r,j])", r=2, j=3)
+    values = {"x": np.array([[1, -1, 0], [1, 1, 1]], np.float32)}
+    low, high = allowed(made, values)["y"]
+    assert low[0] == -np.inf
+    assert high[0] == np.inf
+    assert np.isfinite(low[1])
+
+
+def test_a_choice_that_kernels_may_differ_about_allows_both():
+    made = program("y[r] = select(exp(x[r]) > 1, 5, 7)", r=2)
+    low, high = allowed(made, {"x": np.array([0, 1], np.float32)})["y"]
+    assert low.tolist() == [5, 5]
+    assert high.tolist() == [7, 5]
+
+
+def test_rows_without_elements_are_exact():
+    made = program("where j < r\ny[r] = sum[j](exp(x[r,j] - max[j](x[r,j])))", r=3, j=3)
+    values = draw(made, 0)
+    low, high = allowed(made, values)["y"]
+    assert low[0] <= 0 <= high[0] < 1e-30
+    assert agrees(exactly(made, values)["y"], low, high).all()
