@@ -33,7 +33,7 @@ class Operator:
     @property
     def summary(self) -> str:
         """The first line of what the operator says of itself."""
-        return (self.function.__doc__ or "").strip().split("\n")[0]
+        return (self.function.__doc__ or "").strip().split("\n")[0].replace("``", "")
 
 
 def names() -> list[str]:

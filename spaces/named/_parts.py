@@ -10,8 +10,8 @@ from spaces.language.inference import result_dtype
 
 
 def finished(epilogue: str, accumulator: str) -> str:
-    """The epilogue with the accumulator's entry for ``x``."""
-    return re.sub(r"\bx\b(?! *\[)", lambda _: accumulator, epilogue)
+    """The epilogue with the accumulator for ``x``; without one, the accumulator."""
+    return re.sub(r"\bx\b(?! *\[)", lambda _: accumulator, epilogue or "x")
 
 
 def chosen(name: str, value: str, allowed: Sequence[str]) -> str:
@@ -95,5 +95,6 @@ def attended(queries: int, past: int, mask: str, window: int) -> str:
     """The statements that say which keys ``j`` a query ``i`` sees."""
     if not 0 <= window < 2**24:
         raise InputError(f"window={window} is out of range; allowed: from 0 on")
-    causal = f"where j <= i + {past}\n" if mask == "causal" and queries > 1 else ""
-    return causal + (f"where i + {past} - j < {window}\n" if window else "")
+    own = f"i + {past}" if past else "i"
+    causal = f"where j <= {own}\n" if mask == "causal" and queries > 1 else ""
+    return causal + (f"where {own} - j < {window}\n" if window else "")

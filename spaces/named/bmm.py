@@ -15,7 +15,7 @@ def bmm(
     dtype: str = "float32",
     out: str = "",
     b: str = "row",
-    epilogue: str = "x",
+    epilogue: str = "",
 ) -> Program:
     """A product for each batch; ``shared`` neighbours share one B, as grouped heads do."""
     whole_share("shared", shared, "batch", batch)

@@ -9,7 +9,7 @@ EXAMPLE = "n=8 c=64 w=1024 o=64 r=5 padding=2"
 def conv1d(
     n: int, c: int, w: int, o: int, r: int,
     stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1,
-    layout: str = "NCW", dtype: str = "float32", out: str = "", epilogue: str = "x",
+    layout: str = "NCW", dtype: str = "float32", out: str = "", epilogue: str = "",
 ) -> Program:  # fmt: skip
     """``o`` channels of sums over windows of r elements; the sequence NCW or NWC."""
     steps = (stride, padding, dilation)

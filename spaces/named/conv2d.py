@@ -9,7 +9,7 @@ EXAMPLE = 'n=8 c=64 h=56 w=56 o=128 r=3 s=3 stride=2 padding=1 epilogue="relu(x 
 def conv2d(
     n: int, c: int, h: int, w: int, o: int, r: int, s: int,
     stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1,
-    layout: str = "NCHW", dtype: str = "float32", out: str = "", epilogue: str = "x",
+    layout: str = "NCHW", dtype: str = "float32", out: str = "", epilogue: str = "",
 ) -> Program:  # fmt: skip
     """``o`` channels of sums over windows of r x s, the image NCHW or NHWC; groups=c: depthwise."""
     steps = (stride, padding, dilation)

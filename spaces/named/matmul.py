@@ -15,7 +15,7 @@ def matmul(
     a: str = "row",
     b: str = "row",
     c: str = "row",
-    epilogue: str = "x",
+    epilogue: str = "",
 ) -> Program:
     """``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, each matrix in row or col order."""
     result = output_dtype(dtype, out)

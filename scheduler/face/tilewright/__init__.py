@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from scheduler.suite_tuner import tune_suite
     from scheduler.tuner import tune
     from spaces.errors import InputError
+    from spaces.language import Program, program
+    from spaces.named import operator
     from spaces.operators import workload
     from spaces.schedule import Schedule
     from spaces.target import Target, detect_target
@@ -60,6 +62,7 @@ __all__ = [
     "Answer",
     "Database",
     "InputError",
+    "Program",
     "Progress",
     "Provenance",
     "Schedule",
@@ -73,6 +76,8 @@ __all__ = [
     "__version__",
     "best",
     "detect_target",
+    "operator",
+    "program",
     "query",
     "trials",
     "tune",
@@ -86,6 +91,7 @@ _HOMES = {
     "Answer": "scheduler.query",
     "Database": "measure.database",
     "InputError": "spaces.errors",
+    "Program": "spaces.language",
     "Progress": "scheduler.progress",
     "Provenance": "scheduler.query",
     "Schedule": "spaces.schedule",
@@ -98,6 +104,8 @@ _HOMES = {
     "Workload": "spaces.workload",
     "best": "scheduler.best",
     "detect_target": "spaces.target",
+    "operator": "spaces.named",
+    "program": "spaces.language",
     "query": "scheduler.query",
     "trials": "scheduler.data.frame",
     "tune": "scheduler.tuner",

@@ -1,0 +1,85 @@
+"""``tilewright show`` and ``tilewright operators``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scheduler.cli.options import Parameters, TargetName, Threads
+from spaces.errors import InputError
+from spaces.operators import parameters_of
+
+if TYPE_CHECKING:
+    from spaces.language import Program
+
+LARGEST_FILE = 1 << 16  # bytes
+
+
+def show_command(
+    operator: Annotated[
+        str | None, typer.Argument(help="An operator's name, or a program's text.")
+    ] = None,
+    parameters: Parameters = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="A file with a program's text.")
+    ] = None,
+    target: TargetName = "cpu",
+    threads: Threads = None,
+) -> None:
+    """Print an operator's program, what is derived of it, and which templates serve it.
+
+    \b
+    Examples:
+      tilewright show layernorm r=4096 c=1024
+      tilewright show "y[r, c] = softmax[c](x[r, c])" r=4096 c=1024 dtype=bfloat16
+      tilewright show --file my.tw r=4096 c=1024
+    """
+    made = _program(operator, parameters or [], file)
+
+    from scheduler.cli.output import put
+    from spaces.derivation.facts import describe
+    from spaces.served import served
+    from spaces.target import detect_target
+
+    machine = detect_target(target, threads)
+    put(f"{made}\n\nidentity: {made.digest}")
+    put("\n".join(["", *describe(made).lines, "", f"templates on {machine.summary}:"]))
+    for name, reason in served(made, machine):
+        put(f"  {name}: {'serves it' if reason is None else reason}")
+
+
+def operators_command() -> None:
+    """Print the operators that have a name, with an example each."""
+    from scheduler.cli.output import print_table
+    from spaces.named import named, names
+
+    found = [named(name) for name in names()]
+    rows = [(o.name, o.summary, f"tilewright show {o.name} {o.example}") for o in found]
+    print_table(("operator", "what it gives", "example"), rows)
+
+
+def _program(operator: str | None, words: list[str], file: Path | None) -> Program:
+    """What the command line names: an operator, a program's text, or a file of it."""
+    from spaces.language import program
+    from spaces.named import operator as named_operator
+
+    if file is not None:
+        return program(_text(file), **parameters_of([*([operator] if operator else []), *words]))
+    if operator is None:
+        raise InputError("no operator is given; allowed: a name, a program's text, or --file")
+    if operator.isidentifier():
+        return named_operator(operator, **parameters_of(words))
+    return program(operator, **parameters_of(words))
+
+
+def _text(file: Path) -> str:
+    with file.open("rb") as stream:
+        data = stream.read(LARGEST_FILE + 1)
+    if len(data) > LARGEST_FILE:
+        raise InputError(f"{file} is no program: over {LARGEST_FILE} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise InputError(f"{file} is no program: its bytes are no text") from None

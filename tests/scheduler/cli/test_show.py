@@ -1,0 +1,67 @@
+"""What ``tilewright show`` and ``tilewright operators`` say."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from scheduler.cli.app import run
+from spaces.language import program
+from spaces.named import names
+from tests.scheduler.cli.command import ask, one_line
+
+TEXT = "y[r, c] = softmax[c](x[r, c])"
+SIZES = ("r=64", "c=32")
+
+
+def test_every_operator_is_listed_with_an_example_that_runs(capsys):
+    head, *lines = ask(capsys, "operators").splitlines()
+    assert head.split() == ["operator", "what", "it", "gives", "example"]
+    assert [line.split()[0] for line in lines] == names()
+    for line in lines:
+        command = shlex.split(line[line.index("tilewright ") :])
+        shown = ask(capsys, *command[1:])
+        written = shown.split("\n\n")[0]
+        assert str(program(written)) == written
+        assert re.search(r"^identity: [0-9a-f]{16}$", shown, re.MULTILINE)
+        assert ("serves it" in shown) == (command[2] == "matmul"), line
+
+
+def test_a_program_from_the_command_line_or_a_file_is_the_named_one(tmp_path, capsys):
+    named = ask(capsys, "show", "softmax", *SIZES)
+    assert ask(capsys, "show", TEXT, *SIZES) == named
+    file = tmp_path / "my.tw"
+    file.write_text(f"# of rows\n{TEXT}\n")
+    assert ask(capsys, "show", "--file", str(file), *SIZES) == named
+    assert "bfloat16[64, 32]" in ask(capsys, "show", TEXT, *SIZES, "dtype=bfloat16")
+
+
+def test_what_is_derived_is_shown(capsys):
+    text = ask(capsys, "show", TEXT, *SIZES)
+    assert "times exp(new - old) of -y_max[r]" in text
+    text = ask(capsys, "show", "matmul", "m=64", "n=32", "k=16", "--target", "cuda:sm_80")
+    assert "rows m; columns n; depth k" in text
+    assert "work: 65536 FLOPs" in text
+    assert "  mma: multiplies float32; allowed: " in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["softmaxx", "r=4"], "unknown operator 'softmaxx'; known: argmax, attention"),
+        (["softmax", "r=4"], "softmax needs r, c; missing: c"),
+        (["softmax", "r"], "'r' is not a parameter; allowed: name=value"),
+        (["y[i] = foo(i)", "i=4"], "unknown function 'foo'"),
+        ([TEXT, "r=4", "c=zero"], "c='zero' is no whole number; allowed: 1 to 16777216"),
+        ([], "no operator is given; allowed: a name, a program's text, or --file"),
+        (["--file", "missing.tw"], "missing.tw"),
+        (["--file", "/dev/zero"], "/dev/zero is no program: over 65536 bytes"),
+        (["--file", "/bin/true"], "/bin/true is no program: "),
+        (["softmax", *SIZES, "--target", "tpu"], "tpu"),
+    ],
+)
+def test_bad_input_is_one_line(words, message, capsys, here):
+    assert run(["show", *words]) == 2
+    assert message in one_line(capsys.readouterr().err)
