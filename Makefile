@@ -13,7 +13,7 @@ demo: .venv/demo.stamp
 	$(BIN)/tilewright train --db tuning.db --out model.json
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 slow: .venv/dev.stamp
 	$(BIN)/python -m pytest -m slow

@@ -11,6 +11,13 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")  # the same examples each time, on machines of any speed
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    from tests.lanes import Lanes
+
+    return Lanes(config, log)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _children_hear_signals() -> None:
     """Also where these tests run under ``nohup`` or in a shell's background: what is ignored stays

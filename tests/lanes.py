@@ -1,0 +1,44 @@
+"""Which tests run beside which where pytest has several processes (``pytest -n 2``).
+
+Files go to whichever process is free, in their order. Those of a lane go to one process, one after
+the other: tests that start clusters or servers, or that kill and time processes, would otherwise
+disturb each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xdist.scheduler import LoadFileScheduling
+
+LANES = {
+    "damaged input": ("tests/fuzz/",),  # before all others, see its conftest.py
+    "whole machine": (
+        "tests/measure/cluster/",
+        "tests/measure/cpu/",
+        "tests/measure/test_hammer.py",
+        "tests/measure/test_postgresql.py",
+        "tests/scheduler/cli/",
+        "tests/scheduler/test_cluster_chaos.py",
+        "tests/scheduler/test_driver_memory.py",
+        "tests/scheduler/test_ends.py",
+        "tests/scheduler/test_interruption.py",
+        "tests/scheduler/test_lost_cluster.py",
+        "tests/scheduler/test_machine_failures.py",
+        "tests/test_readme.py",
+    ),
+}
+
+
+class Lanes(LoadFileScheduling):
+    """Gives each process the files of a lane, or one file, at a time."""
+
+    def __init__(self, config: Any, log: Any = None) -> None:
+        config.option.loadscopereorder = False
+        super().__init__(config, log)
+
+    def _split_scope(self, nodeid: str) -> str:
+        for lane, places in LANES.items():
+            if nodeid.startswith(places):
+                return lane
+        return super()._split_scope(nodeid)
