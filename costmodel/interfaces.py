@@ -55,6 +55,12 @@ class CostModel(Predictor, Protocol):
 class Learner(Predictor, Protocol):
     """Learns from populations, as a search has them."""
 
+    @property
+    def unseen(self) -> np.ndarray:
+        """What it would have said of each row of the last fit, had it not learned from it: float64,
+        NaN where it cannot tell. Empty where it has not learned, or not from rows."""
+        ...
+
     def fit_groups(self, groups: Sequence[Group]) -> None:
         """Train from scratch on all of ``groups``."""
         ...

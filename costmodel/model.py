@@ -67,13 +67,15 @@ class Trained:
     """What training leaves: the trees, the features they ask for, and what they learned from.
 
     ``error_scale`` turns the members' disagreement into a standard deviation. ``rows`` counts
-    the schedules by (workload key, target fingerprint).
+    the schedules by (workload key, target fingerprint). ``unseen`` are the scores of the rows by
+    the members that did not learn from them; NaN where all did, and empty of a stored model.
     """
 
     booster: xgboost.Booster
     names: list[str]
     error_scale: float
     rows: dict[tuple[str, str], int] = field(default_factory=dict)
+    unseen: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
 
 class XGBoostModel:
@@ -101,6 +103,11 @@ class XGBoostModel:
     def trained(self) -> Trained | None:
         """What the last fit left; None where there was too little to learn from."""
         return self._trained
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """See :class:`costmodel.interfaces.Learner`."""
+        return self._trained.unseen if self._trained else np.zeros(0)
 
     def fit(self, examples: Sequence[Example]) -> None:
         """Train from scratch on all of ``examples``."""
@@ -157,11 +164,14 @@ class XGBoostModel:
         score = np.concatenate([group.score for group in groups])
         seen = self._seen(len(score))
         booster = self._boost(matrix, score, seen)
+        members = _predict(booster, matrix)
+        unseen = _by_others(members, seen)
         return Trained(
             booster=booster,
             names=[name for name, keep in zip(every, varied, strict=True) if keep],
-            error_scale=_error_scale(_predict(booster, matrix), score, seen),
+            error_scale=_error_scale(members, score, unseen),
             rows={group.name: len(group.latency) for group in groups},
+            unseen=unseen,
         )
 
     def _labels(self, score: np.ndarray) -> np.ndarray:
@@ -223,13 +233,19 @@ def _varied(matrix: np.ndarray) -> np.ndarray:
     return varied
 
 
-def _error_scale(members: np.ndarray, score: np.ndarray, seen: np.ndarray) -> float:
+def _by_others(members: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """The mean score of each row by the ``members`` that have not seen it, NaN if all have."""
+    others = np.where(seen, 0.0, members).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        unseen: np.ndarray = others / np.count_nonzero(~seen, axis=1)
+    return unseen
+
+
+def _error_scale(members: np.ndarray, score: np.ndarray, unseen: np.ndarray) -> float:
     """Root mean square error on unseen rows over that of the members' disagreement."""
-    unseen = ~seen
-    rows = unseen.any(axis=1)
+    rows = np.isfinite(unseen)
     if not rows.any():
         return 1.0
-    guess = np.average(members[rows], axis=1, weights=unseen[rows])
-    error = np.sqrt(np.mean((guess - score[rows]) ** 2))
+    error = np.sqrt(np.mean((unseen[rows] - score[rows]) ** 2))
     spread = np.sqrt(np.mean(members[rows].var(axis=1)))
     return float(np.clip(error / max(spread, 1e-9), 1.0, 20.0))

@@ -12,6 +12,7 @@ from costmodel.dataset import Group
 from costmodel.interfaces import Learner, Predictor
 from scheduler.history import History, distinct
 from scheduler.search import Proposed
+from scheduler.trust import Forecasts, Trust, trust
 from spaces.schedule import Schedule
 from spaces.space import NEAR_ATTEMPTS, Population, Space
 
@@ -29,8 +30,9 @@ class Evolution:
     measured ones and the share ``random`` is drawn blindly; the model's choice among the evolved
     fills the rest. ``diversity`` is what likeness to a schedule already chosen costs, in units of
     the score; ``opening_diversity`` the same as long as nothing is measured. After ``caution``
-    outcomes the model weighs as much as the prior; what it is unsure of counts as ``optimism``
-    standard deviations better than it says (an upper confidence bound: Auer, JMLR 3, 2002).
+    outcomes the model weighs as much as the prior, unless these say who predicts better; what it is
+    unsure of counts as ``optimism`` standard deviations better than it says (an upper confidence
+    bound: Auer, JMLR 3, 2002).
     """
 
     immigrants: int = 2048
@@ -62,9 +64,10 @@ class EvolutionarySearch:
     Before anything is measured ``prior`` ranks the candidates, so the first batch is already
     good; then ``model`` is trained from scratch on all outcomes whenever they have grown by an
     eighth, so that all its training takes about nine times as long as the last. Its predictions are
-    mixed with the prior's, more and more its own as outcomes grow. What is asked depends on nothing
-    but the seed, the schedules taken, the outcomes told, and how many of them were told at each
-    ask. ``starters`` are schedules thought to be good, which enter every evolution.
+    mixed with the prior's as far as the outcomes prove either right (``scheduler.trust``). What is
+    asked depends on nothing but the seed, the schedules taken, the outcomes told, and how many of
+    them were told at each ask. ``starters`` are schedules thought to be good, which enter every
+    evolution.
     """
 
     def __init__(
@@ -84,7 +87,8 @@ class EvolutionarySearch:
         self._choices = _choices(space)
         self._starters = space.rows(starters)
         self._due = 1.0  # so many news, and the model is trained
-        self._trust = 0.0
+        self._trust = Trust()
+        self._forecasts = Forecasts(space, prior)
         self._immigrants = lru_cache(maxsize=1)(self._draw_immigrants)
         self._neighbours = lru_cache(maxsize=1)(self._draw_neighbours)
 
@@ -109,6 +113,7 @@ class EvolutionarySearch:
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
         """Outcomes, in any order; the model learns them at one of the next asks."""
+        self._forecasts.note([schedule for schedule, _ in results])
         self._history.tell(results)
 
     def _train(self) -> None:
@@ -116,7 +121,8 @@ class EvolutionarySearch:
             return
         group = Group(self._space, *self._history.told())
         self._model.fit_groups([group])
-        self._trust = len(group.latency) / (len(group.latency) + self._evolution.caution)
+        said = self._forecasts.of(group.population)
+        self._trust = trust(group.score, said, self._model.unseen, self._evolution.caution)
         self._due = max(self._history.news + 1, GROWTH * self._history.news)
 
     def _founders(self, leaders: Population) -> _Pool:
@@ -138,18 +144,18 @@ class EvolutionarySearch:
         return self._space.neighbours(rows, generator)
 
     def _rated(self, parts: Sequence[Population], origins: Sequence[str]) -> _Pool:
-        """Rows with their predicted quality: the prior's and the model's, weighted by how much
-        was measured."""
+        """Rows with their predicted quality: the prior's and the model's, as far as each is
+        trusted."""
         rows = np.concatenate(parts)
         origin = np.repeat([ORIGINS.index(name) for name in origins], [*map(len, parts)])
-        mean, spread = self._prior.predict(self._space, rows)
+        trust = self._trust
+        mean, spread = trust.prior(*self._prior.predict(self._space, rows))
         score = mean
-        if (trust := self._trust) > 0:
+        if trust.share > 0:
             learnt, unsure = self._model.predict(self._space, rows)
             hoped = learnt + self._evolution.optimism * unsure
-            score = (1.0 - trust) * mean + trust * hoped
-            mean = (1.0 - trust) * mean + trust * learnt
-            spread = (1.0 - trust) * spread + trust * unsure
+            score, mean = trust.mixed(mean, hoped), trust.mixed(mean, learnt)
+            spread = trust.mixed(spread, unsure)
         return _Pool(rows, score, mean, spread, origin)
 
     def _evolve(self, generator: np.random.Generator, population: _Pool) -> _Pool:

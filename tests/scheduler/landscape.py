@@ -154,6 +154,8 @@ def trees(space: Space) -> XGBoostModel:
 class Guess:
     """A prior that knows the register tile's part of the truth only, as a roofline does."""
 
+    unseen = np.zeros(0)
+
     def fit_groups(self, groups: Sequence[Group]) -> None:
         """Learns nothing."""
 

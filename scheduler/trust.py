@@ -1,0 +1,91 @@
+"""How much a search believes its prior, and how much the model of its own outcomes.
+
+Both are judged by what they said of measured schedules before they knew: the prior ahead of the
+measurement, the model by the parts of it that had not learned from that schedule. The prior's
+scores are brought to the scale of the outcomes by a line; one that says nothing of them comes out
+flat, and then ranks nothing. The rest is the mixture of the two that would have erred least
+(stacking; Wolpert, Neural Networks 5, 1992).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from costmodel.interfaces import Predictor
+from spaces.schedule import Schedule
+from spaces.space import Population, Space
+
+FLOOR = 0.1
+"""Weight of an outcome beside its score: the fast ones are those to be told apart."""
+
+LINE_EVIDENCE = 0.16
+MIX_EVIDENCE = 0.3
+"""How much outcomes have to say against the line of slope 1, and against the mixture by their
+number, to count as much as these: sums of weighted squares of scores."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """``share`` is the model's part of a prediction; the prior's scores, times ``slope`` and more
+    by ``offset``, are the rest."""
+
+    share: float = 0.0
+    slope: float = 1.0
+    offset: float = 0.0
+
+    def prior(self, mean: np.ndarray, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What the prior's scores and standard deviations come to on the scale of the outcomes."""
+        return self.slope * mean + self.offset, self.slope * spread
+
+    def mixed(self, prior: np.ndarray, model: np.ndarray) -> np.ndarray:
+        """The mixture of two predictions, the prior's on the scale of the outcomes."""
+        return (1.0 - self.share) * prior + self.share * model
+
+
+class Forecasts:
+    """What a prior said of schedules before it could know their outcomes."""
+
+    def __init__(self, space: Space, prior: Predictor) -> None:
+        self._space, self._prior = space, prior
+        self._said: dict[bytes, float] = {}
+
+    def note(self, schedules: Sequence[Schedule]) -> None:
+        """Ask the prior about these, those that are no point of the space left out."""
+        rows = self._space.rows([s for s in schedules if s in self._space])
+        mean, _ = self._prior.predict(self._space, rows)
+        for row, score in zip(rows, mean.tolist(), strict=True):
+            self._said.setdefault(row.tobytes(), score)
+
+    def of(self, rows: Population) -> np.ndarray:
+        """What was said of each of ``rows``, which were all noted."""
+        return np.array([self._said[row.tobytes()] for row in rows])
+
+
+def trust(score: np.ndarray, prior: np.ndarray, unseen: np.ndarray, caution: float) -> Trust:
+    """Whom to believe, after outcomes with these scores.
+
+    ``prior`` is what the prior said of each, ``unseen`` what the model says that had not seen it:
+    NaN where it cannot tell, or empty. Where these tell little, the model's share is
+    ``n / (n + caution)`` of ``n`` outcomes.
+    """
+    weight = score + FLOOR
+    centre, level = np.average(prior, weights=weight), np.average(score, weights=weight)
+    slope = _slope(weight, prior - centre, score - level, LINE_EVIDENCE, 1.0)
+    offset = level - slope * centre
+    rows = np.flatnonzero(np.isfinite(unseen))
+    here = slope * prior[rows] + offset
+    usual = len(score) / (len(score) + caution)
+    share = _slope(weight[rows], unseen[rows] - here, score[rows] - here, MIX_EVIDENCE, usual)
+    return Trust(min(share, 1.0), slope, float(offset))
+
+
+def _slope(
+    weight: np.ndarray, x: np.ndarray, y: np.ndarray, evidence: float, usual: float
+) -> float:
+    """The slope, not negative, of the line through zero that leads from ``x`` to ``y`` with the
+    least weighted squares, where so much ``evidence`` speaks for the ``usual`` one."""
+    slope = (np.sum(weight * x * y) + evidence * usual) / (np.sum(weight * x * x) + evidence)
+    return max(float(slope), 0.0)
