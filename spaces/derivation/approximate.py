@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -79,11 +80,10 @@ class Approximation:
             return array
         extents = array.value.shape
         nearest = [np.clip(i, 0, n - 1) for i, n in zip(at, extents, strict=True)]
-        place = tuple(np.broadcast_arrays(*nearest))
-        found = array.over(lambda values: values[place])
+        found = array.over(lambda values: values[tuple(nearest)])
         if outside is None:
             return found
-        within = np.logical_and.reduce(np.broadcast_arrays(*map(np.equal, at, nearest)))
+        within = reduce(np.logical_and, map(np.equal, at, nearest))
         constant = int(outside) if array.is_whole else outside
         return self.select(Approximate(within), found, Approximate(np.asarray(constant)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator as operators
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,12 @@ class Points:
         array = self.arrays[name]
         if not indices:
             return array
-        nearest = [np.clip(i, 0, n - 1) for i, n in zip(indices, array.shape, strict=True)]
-        found = array[tuple(np.broadcast_arrays(*nearest))]
+        pairs = zip(indices, array.shape, strict=True)
+        nearest = [np.minimum(np.maximum(index, 0), extent - 1) for index, extent in pairs]
+        found = array[tuple(nearest)]
         if outside is None:
             return found
-        within = np.logical_and.reduce(np.broadcast_arrays(*map(np.equal, indices, nearest)))
+        within = reduce(np.logical_and, map(np.equal, indices, nearest))
         return np.where(within, found, array.dtype.type(outside))
 
     def negation(self, inner: Any) -> Any:

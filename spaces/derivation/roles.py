@@ -60,7 +60,8 @@ class _Side:
 def contraction(program: Program, stage: Stage) -> Contraction | str:
     """The roles of a stage's axes, or why it is no sum of products of two factors, in words."""
     if stage.reducer != "sum":
-        return f"{stage.name} is {'a ' + stage.reducer if stage.reducer else 'a map'}, not a sum"
+        kind = f"reduces by {stage.reducer}" if stage.reducer else "is a map"
+        return f"{stage.name} {kind}, not a sum"
     body = inlined(program, stage.body, lambda other: True)
     parts = indexing(program, body)
     depth = frozenset().union(*(parts.splits[axis].form.axes for axis in stage.over))

@@ -107,6 +107,8 @@ def indexing(program: Program, body: Expression) -> Indexing:
             splits[axis] = found
         elif divisors := _nested(_divisors(axis, forms)):
             splits[axis] = _by_quotients(axis, extent, divisors)
+    if splits == whole:
+        return plain
     limits |= {part.name: part.extent for split in splits.values() for part in split.parts}
     return Indexing(splits, limits)
 

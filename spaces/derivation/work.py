@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 from spaces.derivation.algebra import constant, factors
-from spaces.derivation.domain import needed, points
+from spaces.derivation.domain import Conditions, needed, points
 from spaces.language.program import Program, Stage
 from spaces.language.tree import (
     AxisValue,
@@ -44,24 +45,34 @@ class Work:
 
 def work(program: Program) -> Work:
     """The work of a program."""
-    flops = arithmetic = special = 0
     where = needed(program)
-    for stage in program.stages:
-        conditions = (*where[stage.name], *program.bounding(stage))
-        terms = points(program, (*stage.axes, *stage.over), conditions)
-        product = _factors_of_sum(stage)
-        if len(product) > 1:
-            flops += 2 * terms
-            arithmetic += (len(product) - 2) * terms
-        elif stage.reducer:
-            arithmetic += terms
-        for node in _operations(product):
-            done = points(program, node.axes, conditions)
-            if isinstance(node, Call) and node.function not in PLAIN:
-                special += done
-            else:
-                arithmetic += done
+    stages = [
+        _stage_work(program, s, (*where[s.name], *program.bounding(s))) for s in program.stages
+    ]
+    flops, arithmetic, special = (sum(column) for column in zip(*stages, strict=True))
     return Work(flops, arithmetic, special, least_bytes(program))
+
+
+def _stage_work(program: Program, stage: Stage, conditions: Conditions) -> tuple[int, int, int]:
+    """FLOPs, other operations and calls of a stage where the conditions hold."""
+
+    @cache
+    def times(axes: frozenset[str]) -> int:
+        return points(program, axes, conditions)
+
+    product = _factors_of_sum(stage)
+    terms = times(frozenset((*stage.axes, *stage.over)))
+    flops = arithmetic = special = 0
+    if len(product) > 1:
+        flops, arithmetic = 2 * terms, (len(product) - 2) * terms
+    elif stage.reducer:
+        arithmetic = terms
+    for node in _operations(product):
+        if isinstance(node, Call) and node.function not in PLAIN:
+            special += times(node.axes)
+        else:
+            arithmetic += times(node.axes)
+    return flops, arithmetic, special
 
 
 def least_bytes(program: Program) -> int:

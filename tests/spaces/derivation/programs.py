@@ -112,3 +112,33 @@ def inputs(made: Program, offset: float = 0.0) -> dict[str, np.ndarray]:
             values = generator.normal(size=operand.shape) * 3 + offset * (operand.name == "x")
             found[operand.name] = values.astype(np.float32).astype(np.float64)
     return found
+
+
+def random_chain(seed: int) -> Program:
+    """Two to four dependent reductions of any summands, perhaps bounded; some have corrections."""
+    g = np.random.default_rng(seed)
+    results: list[str] = []
+
+    def summand(depth: int) -> str:
+        leaves = ["x[r,j]", "w[j]", "0.5", "c[r]", "x[r,j]", *(f"{name}[r]" for name in results)]
+        if depth == 0:
+            return str(g.choice(leaves))
+        a, b = summand(depth - 1), summand(depth - 1)
+        known = [f"{a} + {b}", f"({a}) - ({b})", f"({a}) * ({b})", f"({a}) * ({a})", f"exp({a})"]
+        known += [f"select(j % 3 == 0, {a}, {b})", f"({a}) / (2 + exp({b}))", f"tanh({a})"]
+        known += [f"exp(({a}) - ({b}))", f"({a}) * rsqrt(1 + ({b}) * ({b}))", leaves[-1]]
+        return str(g.choice(known))
+
+    lines = ["where j <= 3 * r + 2"] if g.random() < 0.4 else []
+    for number in range(int(g.integers(2, 5))):
+        reducer = str(g.choice(["sum", "sum", "sum", "max", "min"]))
+        lines.append(f"t{number}[r] = {reducer}[j]({summand(2)})")
+        results.append(f"t{number}")
+        if g.random() < 0.3:
+            lines.append(f"m{number}[r] = t{number}[r] / sum[j](1)")
+            results[-1] = f"m{number}"
+    lines.append(f"-> {', '.join(results)}")
+    text = "\n".join(lines)
+    return program(
+        f"x: float64[4, 11]\n{text}" if "x[" in text else text, dtype="float64", r=4, j=11
+    )

@@ -10,6 +10,7 @@ from spaces.derivation.algebra import ONE, negated, plus
 from spaces.derivation.chain import Chain, chain
 from spaces.derivation.chain_reduction import Scaling, Series
 from spaces.derivation.fused import FusedPass, State, evaluate
+from spaces.errors import InputError
 from spaces.language import Program
 from spaces.language.evaluation import evaluate_stages
 from tests.spaces.derivation.programs import (
@@ -20,6 +21,7 @@ from tests.spaces.derivation.programs import (
     WITH_EMPTY_ROWS,
     attention,
     inputs,
+    random_chain,
     rows,
 )
 
@@ -111,6 +113,35 @@ def test_what_has_no_correction_is_refused_in_words_and_runs_in_another_pass(nam
     assert words in sentence
     assert len(s.found.passes) == 2
     assert error(s, 3, 7) < 1e-11
+
+
+def agree_in_any_order(seed):
+    """Whether a random chain, fused as far as it can be, gives what its program means; None where
+    that is too large to compare, or not in the language."""
+    try:
+        program = random_chain(seed)
+    except InputError:
+        return None
+    values = {
+        n: np.random.default_rng(seed).uniform(-1, 1, a.shape) for n, a in inputs(program).items()
+    }
+    with np.errstate(all="ignore"):
+        expected = evaluate_stages(program, values)
+        s = Subject(program, chain(program, ("j",)), values, expected)
+        if not max(np.abs(expected[o.name]).max() for o in program.outputs) < 1e4:
+            return None
+        return bool(error(s, 3, 2, seed) < 1e-8)
+
+
+def test_random_chains_give_what_their_programs_mean():
+    found = [agree_in_any_order(seed) for seed in range(60)]
+    assert False not in found
+    assert found.count(True) > 40
+
+
+@pytest.mark.slow
+def test_many_random_chains_give_what_their_programs_mean():
+    assert all(agree_in_any_order(seed) is not False for seed in range(1000, 6000))
 
 
 def texts(name):
@@ -242,7 +273,7 @@ BUGS = {
     "elements under old results": (None, ElementsUnderOldResults),
     "the last of equal places": (None, LastOfEqualPlaces),
 }
-WATCHED = ("prefill_causal", "attention", "layernorm", "rmsnorm_matmul", "place_of_largest")
+WATCHED = ("attention", "layernorm", "rmsnorm_matmul", "place_of_largest")
 
 
 @pytest.mark.parametrize("bug", [None, *BUGS])
@@ -253,5 +284,5 @@ def test_a_planted_bug_is_found(bug):
         s = subject(name)
         wrong = planted(s.found, change) if change else s.found
         with np.errstate(all="ignore"):
-            errors.append(error(replace(s, found=wrong), 4, 5, kind=kind))
+            errors.append(error(replace(s, found=wrong), 3, 7, kind=kind))
     assert (max(errors) < 1e-9) == (bug is None)

@@ -8,10 +8,11 @@ import pytest
 from spaces.derivation.forms import Form, variable
 from spaces.derivation.places import Bound
 from spaces.derivation.prologue import loads
-from spaces.derivation.roles import ROLES, contraction
+from spaces.derivation.roles import ROLES, Contraction, contraction
 from spaces.language import program
 from spaces.language.evaluation import evaluate_stages
 from spaces.language.inputs import draw
+from spaces.named import operator
 from tests.spaces.derivation.contractions import FAMILIES, contracted, varies
 
 
@@ -53,6 +54,31 @@ def test_roles_are_those_that_trying_all_points_gives(family, seed):
                 )
                 wanted = {(1, 0): "rows", (0, 1): "columns"}.get((left, right), "batch")
                 assert role == (wanted if part.axis in found.stage.axes else "depth"), part
+
+
+NAMED = {
+    "matmul": "m=3 n=4 k=5 a=col c=col epilogue=relu(x+bias[n])",
+    "bmm": "batch=4 m=2 n=3 k=5 shared=2",
+    "grouped_matmul": "t=9 n=3 k=4 experts=4 rows=5",
+    "conv1d": "n=2 c=4 w=9 o=6 r=3 stride=2 padding=1 groups=2",
+    "conv2d": "n=2 c=3 h=7 w=6 o=4 r=3 s=2 dilation=2 padding=2 layout=NHWC",
+    "rmsnorm_matmul": "m=3 n=4 k=5",
+    "gated_matmul": "m=3 n=4 k=5",
+    "attention": "b=1 h=4 i=3 j=6 d=2 kv=2 mask=causal softcap=3 alibi=1",
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_each_product_of_a_named_operator_is_one_of_matrices(name):
+    made = operator(name, **dict(word.split("=") for word in NAMED[name].split()))
+    values = {
+        n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in draw(made, 1).items()
+    }
+    found = [contraction(made, stage) for stage in made.stages if "*" in str(stage.body)]
+    products = [c for c in found if isinstance(c, Contraction)]
+    assert products
+    for product in products:
+        assert error(made, product, loads(made, product), values) < 1e-12
 
 
 def test_grouped_heads_stack_as_rows_of_one_batch():
@@ -107,7 +133,7 @@ def test_factors_of_a_row_leave_the_sum_and_what_is_computed_of_elements_is_a_pr
 
 
 REFUSALS = {
-    "y[m] = max[k](a[m,k] * b[k])": "y is a max, not a sum",
+    "y[m] = max[k](a[m,k] * b[k])": "y reduces by max, not a sum",
     "y[m] = sum[k](a[m,k] * a[m,k])": "one factor",
     "y[m] = sum[k](a[m,k])": "one factor",
     "y[m,n] = sum[k](a[m,k] + b[k,n])": "one factor",

@@ -1,5 +1,10 @@
+import shlex
+
+import pytest
+
 from spaces.derivation.facts import describe
 from spaces.language import program
+from spaces.named import named, names, operator
 from tests.spaces.derivation.programs import attention, rows
 
 
@@ -49,3 +54,16 @@ def test_why_a_chain_needs_a_pass_more_is_said():
     lines = describe(rows("tanh_of_distance")).lines
     assert any(line.startswith("  y needs a pass more: tanh(") for line in lines)
     assert "over j: 3 reductions in 2 passes" in lines
+
+
+@pytest.mark.parametrize("name", names())
+def test_named_operators_need_one_pass_and_keep_rows_and_depth_apart(name):
+    words = shlex.split(named(name).example)
+    facts = describe(operator(name, **dict(word.split("=", 1) for word in words)))
+    assert all(len(chain.passes) == 1 for chain in facts.chains)
+    obstacles = [f.obstacle for p in facts.products for f in (p.left, p.right)]
+    assert not any(obstacles)
+    assert bool(facts.products) == (
+        "matmul" in name or name in ("bmm", "conv1d", "conv2d", "attention")
+    )
+    assert facts.work.bytes > 0
