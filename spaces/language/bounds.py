@@ -55,7 +55,10 @@ class Bounds:
 
     def _range(self, index: Affine, positive: Sequence[Affine]) -> Range:
         low, high = self._plain(index)
+        atoms = {atom for atom, _ in index.terms}
         for difference in positive:
+            if atoms.isdisjoint(atom for atom, _ in difference.terms):
+                continue
             low = max(low, self._plain(index - difference)[0])
             high = min(high, self._plain(index + difference)[1])
         return low, high

@@ -28,6 +28,7 @@ class Arrays:
     named: Sequence[str]
     dtype: str
 
+    @cached_property
     def operands(self) -> tuple[Operand, ...]:
         """Those that are declared, and then the others as they first appear."""
         stages = {stage.name for stage in self.stages}
@@ -35,6 +36,7 @@ class Arrays:
         names |= dict.fromkeys(read.name for read in self._reads if read.name not in stages)
         return tuple(self._operand(name) for name in names)
 
+    @cached_property
     def outputs(self) -> tuple[Output, ...]:
         """In the order in which they are named."""
         by_name = {stage.name: stage for stage in self.stages}
@@ -92,7 +94,7 @@ class Arrays:
 
     @cached_property
     def _whole(self) -> set[str]:
-        whole = {operand.name for operand in self.operands() if operand.element.is_integer}
+        whole = {operand.name for operand in self.operands if operand.element.is_integer}
         return whole | whole_stages(self.stages, whole)
 
 

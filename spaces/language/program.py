@@ -142,7 +142,12 @@ class Program:
 
         return hashlib.sha256(description(self).encode()).hexdigest()[:16]
 
-    def __str__(self) -> str:
+    @cached_property
+    def text(self) -> str:
+        """The whole program as the language writes it."""
         from spaces.language.text import program_text
 
         return program_text(self)
+
+    def __str__(self) -> str:
+        return self.text

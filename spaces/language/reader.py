@@ -82,10 +82,9 @@ class _Reader:
         arrays = Arrays(
             self._names.axes, self.stages, self.conditions, self.declared, self._outputs(), dtype
         )
-        operands, outputs = arrays.operands(), arrays.outputs()
         extents = tuple(self._names.axes.items())
         stages, conditions = tuple(self.stages), tuple(self.conditions)
-        return Program(extents, operands, stages, conditions, outputs)
+        return Program(extents, arrays.operands, stages, conditions, arrays.outputs)
 
     def _lines(self) -> dict[str, int]:
         lines: dict[str, int] = {}

@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from spaces.errors import InputError, shown
@@ -44,7 +46,8 @@ def names() -> list[str]:
 
 def named(name: str) -> Operator:
     """The operator called so; :class:`InputError` if there is none."""
-    if name not in names():
+    plain = re.fullmatch(r"[a-z][a-z0-9_]*", name)
+    if not plain or find_spec(f"{__name__}.{name}") is None:
         raise InputError(f"unknown operator {shown(name)}; known: {', '.join(names())}")
     module = importlib.import_module(f"{__name__}.{name}")
     return Operator(name, getattr(module, name), module.EXAMPLE)
