@@ -1,9 +1,10 @@
 """The canonical text of a program: the same for programs that differ in names and writing alone.
 
-Maps are written into what reads them, expressions take their normal form, and dimensions the order
-of memory. Then axes, arrays and stages are told apart by what surrounds them, in rounds: a label is
-a digest of the labels nearby (Weisfeiler and Leman, 1968). Sorted by their labels they get numbers
-for names. The text says all of a program but its names, so different programs never share one.
+Maps and counts are written into what reads them, expressions take their normal form, and dimensions
+the order of memory. Then axes, arrays and stages are told apart by what surrounds them, in rounds:
+a label is a digest of the labels nearby (Weisfeiler and Leman, 1968). Sorted by their labels they
+get numbers for names. The text says all of a program but its names, so different programs never
+share one.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from spaces.language.functions import REDUCERS
 from spaces.language.normal import Form, normal
 from spaces.language.program import Array, Output, Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
+from spaces.language.tree import AxisValue, Expression, Number, Read
 
 MAX_NODES = 200
 """Of a map that is written into what reads it; a larger one stays a stage."""
@@ -48,14 +50,27 @@ def _stages(program: Program) -> dict[str, _Stage]:
     outputs = {output.name: output for output in program.outputs}
     for stage in program.stages:
         body = _written_out(stage.body, maps)
+        count = _count(program, stage)
         if stage.reducer is None and sum(1 for _ in body.walk()) <= MAX_NODES:
             maps[stage.name] = Stage(stage.name, stage.axes, None, (), body)
+        elif count is not None:
+            maps[stage.name] = Stage(stage.name, stage.axes, None, (), count)
         output = outputs.get(stage.name)
         kept = tuple(stage.axes[d] for d in output.order) if output else stage.axes
-        conditions = tuple(normal(condition) for condition in program.bounding(stage))
+        conditions = tuple(dict.fromkeys(map(normal, program.bounding(stage))))
         place = _output_text(program, output) if output else ""
         found[stage.name] = _Stage(stage, kept, normal(body), conditions, place)
     return found
+
+
+def _count(program: Program, stage: Stage) -> Number | None:
+    """The sum of a constant over all of some axes."""
+    if stage.reducer != "sum" or program.bounding(stage):
+        return None
+    match stage.body:
+        case Number(value):
+            return Number(value * prod(program.shape(stage.over)))
+    return None
 
 
 def _output_text(program: Program, output: Output) -> str:

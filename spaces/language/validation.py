@@ -78,10 +78,10 @@ def _check_reads(program: Program, stage: Stage) -> None:
     bounds = Bounds.under(program.bounding(stage), program.extent, entry_ranges(program))
     for read in stage.body.reads:
         if read.outside is None:
-            _check_read(program, stage, read, bounds)
+            _check_read(program, f"stage {stage.name!r}", read, bounds)
 
 
-def _check_read(program: Program, stage: Stage, read: Read, bounds: Bounds) -> None:
+def _check_read(program: Program, place: str, read: Read, bounds: Bounds) -> None:
     operand = program.operand.get(read.name)
     shape = operand.shape if operand else program.shape(program.stage[read.name].axes)
     for dimension, (index, extent) in enumerate(zip(read.indices, shape, strict=True)):
@@ -91,7 +91,7 @@ def _check_read(program: Program, stage: Stage, read: Read, bounds: Bounds) -> N
                 f"{a} from {bounds.axes[a][0]} to {bounds.axes[a][1]}" for a in sorted(index.axes)
             )
             raise InputError(
-                f"{read} in stage {stage.name!r}: index '{index}' of dimension {dimension} runs "
+                f"{read} in {place}: index '{index}' of dimension {dimension} runs "
                 f"from {low} to {high}{f' ({axes})' if axes else ''}; allowed: 0 to {extent - 1}, "
                 f"or inside({read}, value)"
             )
@@ -102,11 +102,9 @@ def _check_conditions(program: Program) -> None:
     if bounds.empty:
         written = " and ".join(map(str, program.conditions))
         raise InputError(f"'where {written}' leaves no element for any row")
+    everywhere = Bounds.under((), program.extent, entry_ranges(program))
     for condition in program.conditions:
         if not any(condition in program.bounding(stage) for stage in program.stages):
             raise InputError(f"'where {condition}' bounds no reduction: none is over its axes")
         for read in condition.reads:
-            if read.name in program.stage:
-                raise InputError(
-                    f"'where {condition}' reads stage {read.name!r}; allowed: operands"
-                )
+            _check_read(program, f"'where {condition}'", read, everywhere)

@@ -53,6 +53,9 @@ BAD = {
     "where j < i and i <= j; y[i] = sum[j](x[i, j])": "leaves no element for any row",
     "where i < 2; y[i] = sum[j](x[i, j])": "'where i < 2' bounds no reduction",
     "where j <= k; y[i] = sum[j](x[i, j])": "bounds y.i., which has no axis 'k'; kept: i",
+    "l: int32[3](index < 6); where j < l[i]; y[i] = sum[j](x[j])": "in 'where j < l.i.': "
+    "index 'i' of dimension 0 runs from 0 to 3 .i from 0 to 3.; allowed: 0 to 2",
+    "z[j] = x[j]; where z[j] < 1; y[i] = sum[j](z[j])": "stage 'z' is read before it exists",
     "where x[j]; y[i] = sum[j](x[j])": "no condition; allowed: < <= > >= == !=",
     "where j < 1 or j > 3; y[i] = sum[j](x[j])": "no condition; allowed: .*, and 'and'",
     "y[i] = (i < 2) * x[i]": "a comparison is the condition of select or where, nothing else",

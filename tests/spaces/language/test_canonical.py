@@ -81,6 +81,15 @@ EQUAL = {
         "x: float32[n, m](order=(1, 0)); y[m] = sum[n](x[n,m])",
         "y[m] = sum[n](x[m,n])",
     ),
+    "means": (
+        "y[m] = mean[k](x[m,k])",
+        "y[m] = sum[k](x[m,k]) / size(k)",
+        "y[m] = 0.25 * sum[k](x[m,k])",
+    ),
+    "a condition said twice": (
+        "where n <= m; y[m] = sum[n](x[m,n])",
+        "where n <= m and m >= n; y[m] = sum[n](x[m,n])",
+    ),
     "memory of the output": (
         "y: float32[m, n](order=(1, 0)); y[m,n] = sum[k](A[m,k] * B[k,n])",
         "y[n,m] = sum[k](A[m,k] * B[k,n])",
@@ -101,6 +110,8 @@ DIFFERENT = (
     "y[m,n] = sum[k](A[m,k] * B[k,n]); y: float32[m, n](order=(1, 0))",
     "y[m,n] = sum[k](A[m,k] * B[k,n]); A: float32[m, k](leading=8)",
     "where k <= m; y[m,n] = sum[k](A[m,k] * B[k,n])",
+    "where k < m; y[m] = mean[k](A[m,k])",
+    "where k < m; y[m] = sum[k](A[m,k]) / size(k)",
     "where k < m; y[m,n] = sum[k](A[m,k] * B[k,n])",
     "y[m,n] = sum[k](A[m,k] * B[m,n])",
     "y[m] = x[m] - a[m] * b[m]",
