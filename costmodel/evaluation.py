@@ -7,7 +7,7 @@ words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from costmodel.dataset import Group, SpaceFor
 from costmodel.metrics import METRICS, Metric, Ranking, pairwise_accuracy
 from costmodel.model import XGBoostModel
 from costmodel.parts import Split
-from costmodel.splits import HeldOut, held_out
+from costmodel.splits import MOST_ROWS, HeldOut, held_out
 from spaces.registry import space_for
 
 CHANCE = 0.5  # pairwise accuracy of guesses
@@ -83,28 +83,25 @@ def evaluate(
     ranked = [group for group in groups if len(np.unique(group.score)) > 1]
     if not ranked:
         return None
-    known = AnalyticModel(space_for=space_for)
     held = held_out(model, ranked, split, space_for)
-    roofline = {part.part: _roofline_accuracy(known, part.groups) for part in held}
     parts = [_part(each) for each in held]
-    accuracies = {part.name: part.figures["pairwise"] for part in parts}
     figures = {
-        metric.name: _figure(
-            part.figures[metric.name] for part in parts if metric.name in part.figures
-        )
+        metric.name: _figure([p.figures[metric.name] for p in parts if metric.name in p.figures])
         for metric in METRICS
-        if any(metric.name in part.figures for part in parts)
+        if any(metric.name in p.figures for p in parts)
     }
-    by_roofline = _figure(roofline.values())
-    gain = _figure(accuracies[name] - roofline[name] for name in accuracies)
+    known = AnalyticModel(space_for=space_for)
+    by_roofline = [_roofline_accuracy(known, each.groups) for each in held]
+    gains = [p.figures["pairwise"] - r for p, r in zip(parts, by_roofline, strict=True)]
+    roofline, gain = _figure(by_roofline), _figure(gains)
     return Evaluation(
-        split,
-        parts,
-        figures,
-        by_roofline,
-        gain,
-        _left_out(held, split),
-        _verdict(figures["pairwise"], by_roofline, gain, split),
+        split=split,
+        parts=parts,
+        figures=figures,
+        roofline=roofline,
+        gain=gain,
+        left_out=_left_out(held, split),
+        verdict=_verdict(figures["pairwise"], roofline, gain, split),
     )
 
 
@@ -131,9 +128,8 @@ def _roofline_accuracy(model: AnalyticModel, groups: Sequence[Group]) -> float:
     )
 
 
-def _figure(values: Iterable[float]) -> Figure:
-    known = np.array(list(values))
-    return Figure(float(known.mean()), interval(known), len(known))
+def _figure(values: Sequence[float]) -> Figure:
+    return Figure(float(np.mean(values)), interval(np.array(values)), len(values))
 
 
 def _left_out(held: Sequence[HeldOut], split: Split) -> list[str]:
@@ -150,6 +146,11 @@ def _left_out(held: Sequence[HeldOut], split: Split) -> list[str]:
     if len(held) < LEAST_GROUPS:
         said.append(
             f"intervals are left out: they take {LEAST_GROUPS} {split}s, these are {len(held)}"
+        )
+    if sum(rows) > MOST_ROWS:
+        said.append(
+            f"a model that was trained anew has learned from about {MOST_ROWS} of the schedules, "
+            "drawn at random"
         )
     if any(part.protocol == "folds" for part in held):
         said.append(

@@ -81,9 +81,10 @@ def average_peak(predicted: np.ndarray, score: np.ndarray, k: int) -> float:
 
 
 def recall(predicted: np.ndarray, score: np.ndarray, share: float = 0.01) -> float:
-    """Share of the measured best ``share`` of schedules that are in the predicted one."""
+    """Of the predicted best ``share`` of schedules, how many are of the measured one, or tie with
+    the last of it."""
     k = max(1, round(share * len(score)))
-    return len(np.intersect1d(_first(predicted, k), _first(score, k))) / k
+    return float(np.mean(score[_first(predicted, k)] >= score[_first(score, k)[-1]]))
 
 
 def coverage(ranking: Ranking, deviations: float) -> float:

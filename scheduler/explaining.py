@@ -119,6 +119,11 @@ def explain_model(
     else:
         asked = [workload] if workload else _trained_on(model)
         parts, source = _sampled(asked, target), f"random schedules on {target.summary}"
+        if not parts:
+            raise InputError(
+                f"no workload that {path} was trained on has schedules on {target.summary}; name "
+                "another target, a workload, or a database"
+            )
     found = explain(model, parts)
     return ModelExplained(
         source, len(found.values), sorted({space.workload.key for space, _ in parts}), found

@@ -74,6 +74,16 @@ def test_recall_is_the_overlap_of_the_best():
 
 
 @settings(max_examples=60, deadline=None)
+@given(values, st.sampled_from([0.01, 0.1, 0.3]))
+def test_recall_takes_a_tie_with_the_last_of_the_best_for_one_of_them(both, share):
+    predicted, score = both
+    k = max(1, round(share * len(score)))
+    last = sorted(score, reverse=True)[k - 1]
+    chosen = sorted(range(len(score)), key=lambda i: -predicted[i])[:k]
+    assert recall(predicted, score, share) == sum(score[i] >= last for i in chosen) / k
+
+
+@settings(max_examples=60, deadline=None)
 @given(values, st.integers(1, 40))
 def test_the_average_peak_is_the_mean_of_the_best_so_far(both, k):
     predicted, score = both

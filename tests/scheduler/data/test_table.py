@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -161,6 +162,12 @@ def test_trials_is_a_typed_frame(database):
     assert len(tilewright.trials(database, OTHER.key, TARGET)) == 2
     with pytest.raises(InputError, match=r"no database at missing\.db"):
         tilewright.trials("missing.db")
+
+
+def test_a_frame_without_pandas_says_what_to_install(database, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)  # what blocks an import
+    with pytest.raises(InputError, match=r"needs pandas: pip install 'tilewright\[data\]'"):
+        tilewright.trials(database)
 
 
 def test_features_are_those_of_the_cost_model_and_split_by_workload(real):
