@@ -1,4 +1,7 @@
-"""How many raw points of a space each of its rules rejects."""
+"""How many raw points of a space each of its rules rejects.
+
+Rules that only foresee what others reject are not counted.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def _of(template: Template, drawn: int, generator: np.random.Generator) -> Rejec
     }
     refused: dict[str, np.ndarray] = {}
     examples: dict[str, str] = {}
-    for rule in template.rules:
+    for rule in (rule for rule in template.rules if not rule.implied):
         with np.errstate(all="ignore"):  # a rule may ask of a point what only others make sense of
             broken = ~np.broadcast_to(np.asarray(rule.holds(columns), dtype=bool), (drawn,))
         refused[rule.name] = refused.get(rule.name, False) | broken

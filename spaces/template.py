@@ -37,13 +37,15 @@ class Rule:
 
     ``reads`` names the decisions that ``holds`` looks at; ``holds`` takes their columns and gives
     a boolean array, so that whole populations are judged at once; ``explain`` takes one
-    schedule's values and says in words why it was refused.
+    schedule's values and says in words why it was refused. One that is ``implied`` by others
+    refuses nothing that they would not: it only sees sooner what they will come to.
     """
 
     name: str
     reads: tuple[str, ...]
     holds: Callable[[Any], Any]
     explain: Callable[[Mapping[str, Any]], str]
+    implied: bool = False
 
 
 class Template(ABC):

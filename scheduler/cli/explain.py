@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spaces.workload import Workload
 
 SHOWN = 20  # features
+TELLING = 0.005  # share of the variance from which on a decision is shown
 
 
 def explain_command(
@@ -170,8 +171,12 @@ def _print_decisions(found: WorkloadExplained) -> None:
             str(each.rows),
         )
         for each in found.decisions
+        if each.explained >= TELLING
     ]
     print_table(columns, rows)
+    if len(rows) < len(found.decisions):
+        others = len(found.decisions) - len(rows)
+        print(f"{others} others that were made in more than one way explain less than 0.5 %.")
     print(
         "A decision explains that share of the variance of log latency. A search tries together\n"
         "what looked promising together: one decision may stand for another."
@@ -217,4 +222,4 @@ def _print_levels(found: WorkloadExplained) -> None:
         nearest = max(found.levels, key=lambda level: level.share)
         print(f"The nearest roof is that of {nearest.name}: {percent(nearest.share)}.")
     if not found.peaks_measured:
-        print("Peaks are nominal: this machine's own are not known here (see tilewright doctor).")
+        print("Peaks are nominal, from the description of the target; none was measured.")

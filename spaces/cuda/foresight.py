@@ -47,7 +47,7 @@ def _rule(decisions: Sequence[Decision], possible: np.ndarray, known: int) -> Ru
         decided = ", ".join(f"{name}={c[name]}" for name in reads)
         return f"{decided} leaves no values of {', '.join(rest)} that keep the other rules"
 
-    return Rule(f"after_{reads[-1]}", reads, holds, explain)
+    return Rule(f"after_{reads[-1]}", reads, holds, explain, implied=True)
 
 
 def _along(axis: int, rank: int) -> tuple[int, ...]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from itertools import product as every
 
+import numpy as np
 import pytest
 
 from spaces.operators import workload
@@ -39,3 +40,20 @@ def test_rules_of_every_template_judge_raw_points(name):
         assert each.valid + sum(rule.alone for rule in each.rules) <= each.drawn
         assert max(counts) <= each.drawn - each.valid <= sum(counts)
         assert all(rule.example for rule in each.rules)
+        own = {rule.name for rule in space.templates[each.template].rules if not rule.implied}
+        assert {rule.rule for rule in each.rules} <= own
+
+
+def test_implied_rules_refuse_nothing_that_others_do_not():
+    """So that raw points are as valid without them as with them."""
+    work = workload("matmul", m=256, n=256, k=256, dtype="float16")
+    template = space_for(work, detect_target("cuda:sm_90a")).templates["hopper"]
+    generator = np.random.default_rng(0)
+    columns = {d.name: generator.choice(np.array(d.values), 3000) for d in template.decisions}
+    kept = {
+        implied: np.all([r.holds(columns) for r in template.rules if r.implied == implied], axis=0)
+        for implied in (False, True)
+    }
+    assert kept[False].any()
+    assert not kept[True].all()
+    assert kept[True][kept[False]].all()
