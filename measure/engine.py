@@ -148,13 +148,15 @@ _POOL = {"max_overflow": -1}  # whoever waits for a database holds up nobody els
 _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
 
 
-@lru_cache(maxsize=16)
 def _engine(url: URL, mode: str = "") -> Engine:
-    """``mode`` holds the parameters of SQLite's file URI.
+    """``mode`` holds the parameters of SQLite's file URI."""
+    return _engine_at(url, mode, os.getcwd())
 
-    Whoever opens a database again gets its engine again, without connections, which knows the
-    statements that it has compiled.
-    """
+
+@lru_cache(maxsize=16)
+def _engine_at(url: URL, mode: str, folder: str) -> Engine:
+    """Whoever opens a database again gets its engine again, without connections, which knows the
+    statements that it has compiled. A relative path is one of ``folder``."""
     if url.get_backend_name() == "postgresql":
         return _postgresql(url)
     options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}, **_POOL}
@@ -167,7 +169,7 @@ def _engine(url: URL, mode: str = "") -> Engine:
     return engine
 
 
-os.register_at_fork(after_in_child=_engine.cache_clear)  # a child must not use our connections
+os.register_at_fork(after_in_child=_engine_at.cache_clear)  # a child must not use our connections
 
 
 def _postgresql(url: URL) -> Engine:

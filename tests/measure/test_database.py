@@ -120,6 +120,14 @@ def test_a_url_is_a_location_too(path):
         assert database.trials(WORKLOAD, TARGET) == 2
 
 
+def test_a_relative_path_is_of_the_folder_in_which_it_is_opened(tmp_path, monkeypatch):
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        with Database("tuning.db") as database:
+            assert database.record(attempt(measured(1, 1.0)))
+
+
 def test_migrations_make_the_tables_of_the_schema(path):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
