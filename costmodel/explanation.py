@@ -3,7 +3,8 @@
 The answer is SHAP values (Lundberg et al., "From local explanations to global understanding with
 explainable AI for trees", Nature Machine Intelligence 2, 2020), as XGBoost computes them: how much
 each feature moves the predicted score of a schedule away from the mean prediction over all
-schedules that are explained. So a feature that is the same for all of them moves nothing.
+schedules that are explained. So a feature that is the same for all of them moves nothing. What is
+explained is how fast a schedule is if it runs, not whether it does.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Explanation:
 
     ``values`` [schedules, names] are the features (NaN where a space has none), ``contributions``
     of the same shape are in units of the score. ``base`` is the mean prediction: it and a
-    schedule's contributions add up to what the trees predict of it.
+    schedule's contributions add up to the score that it has if it runs.
     """
 
     names: list[str]

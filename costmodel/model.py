@@ -1,10 +1,11 @@
 """The learned cost model: gradient-boosted trees over physical features.
 
-Labels are best latency over latency within each workload and target, failures 0; the loss is the
-squared error weighted by the label, so that the fast schedules are told apart and the slow ones
-only known to be slow. A small ensemble gives the uncertainty: its members are boosted together
-as the outputs of one model, each blind to its own random share of the rows, and how far the
-members disagree is scaled to how far they were off on the rows they had not seen.
+Labels are best latency over latency within each workload and target; the loss is the squared error
+weighted by the label, so that the fast schedules are told apart and the slow ones only known to be
+slow. Failures are learned as their own (``costmodel.validity``): a score is the predicted label
+times the probability that the schedule runs. A small ensemble gives the uncertainty: its members
+are boosted together as the outputs of one model, each blind to its own random share of the rows,
+and how far the members disagree is scaled to how far they were off on the rows they had not seen.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from costmodel.features import as_matrix, feature_matrix, features
 from costmodel.interfaces import Example
 from costmodel.library import load_xgboost
 from costmodel.storage import read_model, write_model
+from costmodel.validity import learn_validity, validity
 from spaces.registry import space_for
 from spaces.space import Population, Space
 
@@ -40,7 +42,7 @@ class Settings:
 
     ``rounds`` and ``depth`` are for 256 rows. The rounds grow as the square root of the rows, and
     from there on the depth by one for each four times as many, both within bounds. ``floor``
-    is added to a label to make its weight, so that failures count too. Each of ``members`` sees
+    is added to a label to make its weight, so that slow ones count too. Each of ``members`` sees
     a row with probability ``share``.
     """
 
@@ -67,13 +69,15 @@ class Trained:
     """What training leaves: the trees, the features they ask for, and what they learned from.
 
     ``error_scale`` turns the members' disagreement into a standard deviation. ``rows`` counts
-    the schedules by (workload key, target fingerprint). ``unseen`` are the scores of the rows by
-    the members that did not learn from them; NaN where all did, and empty of a stored model.
+    the schedules by (workload key, target fingerprint). ``validity`` tells which run, None if there
+    were no failures. ``unseen`` are the labels of the rows by the members that did not learn from
+    them; NaN where all did and of failures, and empty of a stored model.
     """
 
     booster: xgboost.Booster
     names: list[str]
     error_scale: float
+    validity: xgboost.Booster | None
     rows: dict[tuple[str, str], int] = field(default_factory=dict)
     unseen: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
@@ -127,9 +131,10 @@ class XGBoostModel:
             return self._analytic.predict(space, population)
         if not len(population):
             return np.zeros(0), np.zeros(0)
-        members = _predict(trained.booster, feature_matrix(space, population, trained.names))
-        spread = trained.error_scale * members.std(axis=1)
-        return members.mean(axis=1), np.maximum(spread, LEAST_UNCERTAINTY)
+        matrix = feature_matrix(space, population, trained.names)
+        members, runs = _predict(trained.booster, matrix), validity(trained.validity, matrix)
+        spread = runs * trained.error_scale * members.std(axis=1)
+        return runs * members.mean(axis=1), np.maximum(spread, LEAST_UNCERTAINTY)
 
     def save(self, path: Path) -> None:
         """Write the model to ``path``; InputError where that is not possible.
@@ -139,7 +144,7 @@ class XGBoostModel:
         if self._trained is None:
             raise ValueError(f"the model has not seen {LEAST_ROWS} schedules yet: nothing to save")
         t = self._trained
-        write_model(path, t.booster, t.names, t.error_scale, t.rows)
+        write_model(path, t.booster, t.validity, t.names, t.error_scale, t.rows)
 
     @classmethod
     def load(
@@ -162,14 +167,17 @@ class XGBoostModel:
         varied = _varied(matrix)
         matrix = np.ascontiguousarray(matrix[:, varied])
         score = np.concatenate([group.score for group in groups])
+        ran = score > 0
+        fast = ran if ran.any() else ~ran  # whose labels are learned
         seen = self._seen(len(score))
-        booster = self._boost(matrix, score, seen)
+        booster = self._boost(np.ascontiguousarray(matrix[fast]), score[fast], seen[fast])
         members = _predict(booster, matrix)
-        unseen = _by_others(members, seen)
+        unseen = np.where(fast, _by_others(members, seen), np.nan)
         return Trained(
             booster=booster,
             names=[name for name, keep in zip(every, varied, strict=True) if keep],
             error_scale=_error_scale(members, score, unseen),
+            validity=learn_validity(matrix, ran, self.settings.seed, self.settings.threads),
             rows={group.name: len(group.latency) for group in groups},
             unseen=unseen,
         )

@@ -27,17 +27,25 @@ if TYPE_CHECKING:
     import xgboost
 
 FORMAT = "tilewright-cost-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MOST_BYTES = 256 << 20
 MOST_NAMES = 4096
 
-Contents = tuple["xgboost.Booster", list[str], float, dict[tuple[str, str], int]]
-"""Trees, feature names, error scale, and training rows by workload key and fingerprint."""
+Contents = tuple[
+    "xgboost.Booster",
+    list[str],
+    float,
+    "xgboost.Booster | None",
+    dict[tuple[str, str], int],
+]
+"""Trees, feature names, error scale, trees that tell failures if there were any, and training rows
+by workload key and fingerprint."""
 
 
 def write_model(
     path: Path,
     booster: xgboost.Booster,
+    validity: xgboost.Booster | None,
     names: Sequence[str],
     error_scale: float,
     rows: Mapping[tuple[str, str], int],
@@ -60,6 +68,7 @@ def write_model(
             for (workload, target), count in rows.items()
         ],
         "boosted": plain_trees(booster),
+        "validity": None if validity is None else plain_trees(validity),
     }
     content = canonical_json(description | {"sha256": _digest(description)}) + "\n"
     try:
@@ -97,7 +106,11 @@ def _contents(data: Any, threads: int) -> Contents:
     if type(scale) not in (int, float) or not 0 < scale <= 1e6:
         raise ValueError("its error scale is no number above 0 and up to 10^6")
     booster = booster_of(data["boosted"], len(names), threads)
-    return booster, names, float(scale), dict(map(_training, data["training"]))
+    runs = data["validity"]
+    validity = None if runs is None else booster_of(runs, len(names), threads)
+    if validity is not None and runs["outputs"] != 1:
+        raise ValueError(f"its trees of failures have {runs['outputs']} outputs; allowed: 1")
+    return booster, names, float(scale), validity, dict(map(_training, data["training"]))
 
 
 def _names(names: Any) -> list[str]:

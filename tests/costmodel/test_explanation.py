@@ -7,6 +7,7 @@ from costmodel.explanation import explain
 from costmodel.feature_names import describe
 from costmodel.features import features
 from costmodel.model import XGBoostModel
+from costmodel.validity import validity
 from spaces.errors import InputError
 from tests.costmodel.toys import examples, points, product, target, toy_space
 
@@ -25,10 +26,12 @@ def model(spaces, tmp_path_factory):
     return XGBoostModel.load(path, space_for=toy_space)
 
 
-def test_contributions_add_up_to_the_prediction(model, spaces):
+def test_contributions_add_up_to_the_prediction_of_what_runs(model, spaces):
     parts = [(space, points(space, 60, seed=1)) for space in spaces]
     found = explain(model, parts)
-    predicted = np.concatenate([model.predict(*part)[0] for part in parts])
+    runs = validity(model.trained.validity, found.values)
+    predicted = np.concatenate([model.predict(*part)[0] for part in parts]) / runs
+    assert runs.min() < 0.9
     np.testing.assert_allclose(found.base + found.contributions.sum(axis=1), predicted, atol=1e-4)
     assert found.base == pytest.approx(predicted.mean(), abs=1e-4)
     assert found.values.shape == found.contributions.shape == (len(predicted), len(found.names))

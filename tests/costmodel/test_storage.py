@@ -27,7 +27,7 @@ def space():
 @pytest.fixture(scope="module")
 def trained(space):
     model = XGBoostModel(space_for=toy_space)
-    model.fit(examples(space, points(space, 100)))
+    model.fit(examples(space, points(space, 100), failing=7))
     return model
 
 
@@ -120,6 +120,9 @@ def test_numbers_that_are_none_are_refused(saved, constant):
         ({"training": [{"workload": "w", "target": "t", "rows": -1}]}, "trained on"),
         ({"boosted": None}, "no object of outputs"),
         ({"boosted": {}}, "no object of outputs"),
+        ({"validity": 3}, "no object of outputs"),
+        ({"validity": {}}, "no object of outputs"),
+        ({"format_version": 2}, "format_version is 2; this version reads 3"),
     ],
 )
 def test_a_changed_description_is_refused(saved, change, words):
@@ -176,10 +179,11 @@ TREE_DAMAGES = {
 }
 
 
+@pytest.mark.parametrize("part", ["boosted", "validity"])
 @pytest.mark.parametrize("damage", TREE_DAMAGES.values(), ids=TREE_DAMAGES.keys())
-def test_a_tree_that_is_none_is_refused_although_the_digest_is_right(saved, damage):
+def test_a_tree_that_is_none_is_refused_although_the_digest_is_right(saved, damage, part):
     data = json.loads(saved.read_text())
-    damage(data["boosted"]["trees"][3])
+    damage(data[part]["trees"][3])
     put(saved, data)
     with pytest.raises(InputError, match="not a Tilewright model"):
         XGBoostModel.load(saved)
@@ -208,6 +212,23 @@ def test_an_ensemble_that_is_none_is_refused(saved, change):
     put(saved, data)
     with pytest.raises(InputError, match="not a Tilewright model"):
         XGBoostModel.load(saved)
+
+
+def test_failures_are_told_by_one_output(saved):
+    data = json.loads(saved.read_text())
+    data["validity"] = data["boosted"]
+    put(saved, data)
+    with pytest.raises(InputError, match="trees of failures have 5 outputs; allowed: 1"):
+        XGBoostModel.load(saved)
+
+
+def test_a_model_that_saw_no_failure_is_read_back(space, tmp_path):
+    model = XGBoostModel(space_for=toy_space)
+    model.fit(examples(space, points(space, 50)))
+    model.save(tmp_path / "model.json")
+    rows = points(space, 50, seed=1)
+    again = XGBoostModel.load(tmp_path / "model.json", space_for=toy_space)
+    np.testing.assert_array_equal(model.predict(space, rows), again.predict(space, rows))
 
 
 def test_the_deepest_tree_that_is_read_predicts(saved, space):
