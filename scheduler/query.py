@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from costmodel.draft import drafted
 from costmodel.interfaces import CostModel
 from scheduler.machine import roofline
 from scheduler.opening import as_model, is_missing, opened
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from measure.record import Record
 
 SAMPLES = 4096
+DRAFTED = 1 << 15  # of which a learned model ranks the most promising
 NEIGHBOURS = 8
 
 
@@ -170,14 +172,18 @@ def _estimate(space: Space, schedule: Schedule) -> float:
 
 
 def _predicted(space: Space, trials: int, model: CostModel | None) -> Answer:
-    population = space.sample(np.random.default_rng(0), SAMPLES)
+    generator, estimate = np.random.default_rng(0), roofline(space.target)
+    if model is None:
+        population = space.sample(generator, SAMPLES)
+        latency = np.nan_to_num(estimate.latency(space, population), nan=np.inf)
+        population = population[np.argsort(latency, kind="stable")]
+    else:
+        population, _ = drafted(space, space.sample(generator, DRAFTED), estimate, model)
     if not len(population):
         raise InputError(f"no valid schedule was found for {space.workload}")
-    latency = roofline(space.target).latency(space, population)
-    rank = latency if model is None else -model.predict(space, population)[0]
-    best = int(np.argmin(np.nan_to_num(rank, nan=np.inf)))
-    schedule = space.schedule(population[best])
-    return Answer(space, schedule, _known_or_none(latency[best]), Provenance.PREDICTED, trials)
+    latency = estimate.latency(space, population[:1])
+    schedule = space.schedule(population[0])
+    return Answer(space, schedule, _known_or_none(latency[0]), Provenance.PREDICTED, trials)
 
 
 def _known_or_none(latency: float) -> float | None:
