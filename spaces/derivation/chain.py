@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 
 from spaces.derivation.chain_reduction import ChainReduction
 from spaces.derivation.corrections import Derivation
-from spaces.derivation.inlining import inlined
+from spaces.derivation.inlining import MAX_NODES, inlined
 from spaces.derivation.separation import UnderivableError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
@@ -47,11 +48,11 @@ def chain(program: Program, over: tuple[str, ...]) -> Chain:
     for stage in members.values():
         earliest = max((number[name] for name in needs[stage.name] - {stage.name}), default=0)
         try:
-            _derive(program, stage, needs, _pass(passes, earliest, over))
+            _derive(program, stage, needs, _pass(program, passes, earliest, over))
         except UnderivableError as refusal:
             refusals.append((stage.name, str(refusal)))
             earliest += 1
-            _derive(program, stage, needs, _pass(passes, earliest, over))
+            _derive(program, stage, needs, _pass(program, passes, earliest, over))
         number[stage.name] = earliest
     return Chain(over, tuple(tuple(p.found.values()) for p in passes), tuple(refusals))
 
@@ -66,9 +67,13 @@ def _needs(program: Program, members: Mapping[str, Stage]) -> Mapping[str, froze
     return needs
 
 
-def _pass(passes: list[Derivation], number: int, over: tuple[str, ...]) -> Derivation:
+def _pass(
+    program: Program, passes: list[Derivation], number: int, over: tuple[str, ...]
+) -> Derivation:
     if number == len(passes):
-        passes.append(Derivation(frozenset(over)))
+        bounded = any(not c.axes.isdisjoint(over) for c in program.conditions)
+        count = None if bounded else prod(program.shape(over))
+        passes.append(Derivation(frozenset(over), count))
     return passes[number]
 
 
@@ -82,6 +87,8 @@ def _derive(
     before = dict(this.found)
     try:
         summand = _of_states(body, this.found, unfinished)
+        if this.depends(summand) and sum(1 for _ in summand.walk()) > MAX_NODES:
+            raise UnderivableError(f"it has more than {MAX_NODES} operations in one pass")
         this.derive(stage.name, str(stage.reducer), stage.axes, summand)
     except UnderivableError:
         this.found.clear()

@@ -39,11 +39,13 @@ from spaces.language.tree import AxisValue, Binary, Call, Expression, Number, Re
 class Derivation:
     """Derives the reductions of one pass, one after the other, from their summands.
 
-    ``over`` are the axes that the pass runs along. ``found`` has the reductions so far by name, and
+    ``over`` are the axes that the pass runs along, ``count`` the number of elements of every row,
+    None if conditions leave some out. ``found`` has the reductions so far by name, and
     grows by those that only corrections need, such as a count.
     """
 
     over: frozenset[str]
+    count: int | None = None
     found: dict[str, ChainReduction] = field(default_factory=dict)
 
     def varies(self, f: Expression) -> bool:

@@ -198,7 +198,7 @@ def evaluate(
     fastest); each is run by itself, ``tile`` elements at a time, and then two are merged at a time,
     as ``pick`` says. The arrays' floating-point dtype is the one computed in.
     """
-    arrays = dict(inputs)
+    arrays = {n: a.astype(np.int64) if a.dtype.kind in "iu" else a for n, a in inputs.items()}
     for pass_ in chain.passes:
         names = {r.name for r in pass_}
         _complete(program, arrays, chain, names)
@@ -229,7 +229,7 @@ def _unfused(program: Program, stage: Stage, arrays: Arrays) -> np.ndarray:
     run = FusedPass(program, stage.over, [own], arrays)
     size = int(np.prod(program.shape(stage.over), dtype=np.int64))
     state = run.part(own, np.arange(size), {})
-    return state.value if state.place is None else state.place
+    return state.value if state.place is None else np.where(state.seen, state.place, 0)
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:

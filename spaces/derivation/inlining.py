@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
 
-MAX_NODES = 500
+MAX_NODES = 300
 """Nodes of a body beyond which a map stays an array of its own: maps may double it each time."""
 
 

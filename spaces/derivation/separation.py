@@ -14,6 +14,8 @@ from spaces.derivation.algebra import ONE, ZERO, minus, number, over, plus, time
 from spaces.language.tree import Binary, Call, Expression, Negation, Number, Select
 
 EXPONENTIALS = ("exp", "exp2")
+MAX_TERMS = 64
+"""Terms of a summand beyond which it is not taken apart: products of sums double them each time."""
 
 
 class UnderivableError(Exception):
@@ -77,8 +79,10 @@ class Separation:
             case Negation(inner):
                 return [_scaled(t, -1.0) for t in self.terms(inner)]
             case Binary("*", left, right):
-                rights = self.terms(right)
-                return [a.times(b) for a in self.terms(left) for b in rights]
+                lefts, rights = self.terms(left), self.terms(right)
+                if len(lefts) * len(rights) > MAX_TERMS:
+                    raise UnderivableError(f"it has more than {MAX_TERMS} terms")
+                return [a.times(b) for a in lefts for b in rights]
             case Binary("/", left, right) if len(below := self.terms(right)) == 1:
                 return [a.over(below[0]) for a in self.terms(left)]
             case Call(function, (inner,)) if function in EXPONENTIALS:

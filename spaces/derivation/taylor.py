@@ -28,7 +28,7 @@ from spaces.derivation.algebra import (
 from spaces.derivation.chain_reduction import ChainReduction, Series
 from spaces.derivation.identities import is_zero, ratio
 from spaces.derivation.separation import UnderivableError
-from spaces.language.tree import Binary, Expression, Negation
+from spaces.language.tree import Binary, Expression, Negation, Number
 
 if TYPE_CHECKING:
     from spaces.derivation.corrections import Derivation
@@ -42,7 +42,10 @@ def about_result(derivation: Derivation, own: ChainReduction) -> ChainReduction:
     """The reduction with its Taylor series. May add sums that the series needs to the pass."""
     leaving = [f for f in factors(own.element) if not derivation.varies(f)]
     body = product(f for f in factors(own.element) if derivation.varies(f))
+    body = _with_count_so_far(derivation, own, body)
     about = _result(derivation, body)
+    if _degree(body, about) > MAX_DEGREE:
+        raise UnderivableError(f"it is a polynomial of a degree above {MAX_DEGREE} in {about}")
     series: list[tuple[int, Expression]] = []
     f = body
     for power in range(1, MAX_DEGREE + 2):
@@ -52,11 +55,28 @@ def about_result(derivation: Derivation, own: ChainReduction) -> ChainReduction:
         total = _sum_over_elements(derivation, own, f, power)
         if total != ZERO:
             series.append((power, total))
-    else:
-        raise UnderivableError(f"{body} is no polynomial of degree {MAX_DEGREE} or less in {about}")
     correction = Series(about, tuple(series))
     result = times(own.state, product(leaving))
     return replace(own, element=body, correction=correction, result=result)
+
+
+def _with_count_so_far(derivation: Derivation, own: ChainReduction, f: Expression) -> Expression:
+    """A mean that divides by the number of all elements, by the number of those so far instead:
+    a part's mean is near its elements, and its sum over all elements is not."""
+    match f:
+        case Binary("/", total, Number(value)) if value == derivation.count:
+            if derivation.depends(total) and not derivation.varies(total):
+                return over(total, _count(derivation, own))
+    return f.with_children(tuple(_with_count_so_far(derivation, own, c) for c in f.children))
+
+
+def _count(derivation: Derivation, own: ChainReduction) -> Expression:
+    """The state that counts elements, which is added if there is none."""
+    for kept in derivation.found.values():
+        if (kept.reducer, kept.element) == ("sum", ONE):
+            return kept.state
+    derivation.derive(f"{own.name}.n", "sum", own.axes, ONE)
+    return derivation.found[f"{own.name}.n"].state
 
 
 def _result(derivation: Derivation, body: Expression) -> Expression:
@@ -73,6 +93,16 @@ def _result(derivation: Derivation, body: Expression) -> Expression:
     if len(found) != 1:
         raise UnderivableError(f"{body} depends on {len(found)} different results")
     return found[0]
+
+
+def _degree(f: Expression, r: Expression) -> int:
+    """The degree of a polynomial in ``r``, where no terms cancel."""
+    match f:
+        case Binary("*", a, b) if f != r:
+            return _degree(a, r) + _degree(b, r)
+        case Negation() | Binary("+" | "-" | "/") if f != r:
+            return max(_degree(child, r) for child in f.children)
+    return int(r in f.walk())
 
 
 def _derivative(f: Expression, r: Expression) -> Expression:
@@ -125,12 +155,10 @@ def _of_plain_sums(derivation: Derivation, own: ChainReduction, f: Expression) -
         return None
     total: Expression = ZERO
     for coefficient, monomial in monomials:
-        if monomial not in sums:
-            if monomial:
-                return None
-            derivation.derive(f"{own.name}.n", "sum", own.axes, ONE)
-            sums[monomial] = derivation.found[f"{own.name}.n"]
-        total = plus(total, times(coefficient, sums[monomial].state))
+        if monomial and monomial not in sums:
+            return None
+        state = sums[monomial].state if monomial in sums else _count(derivation, own)
+        total = plus(total, times(coefficient, state))
     return total
 
 

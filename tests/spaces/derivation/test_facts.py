@@ -67,3 +67,27 @@ def test_named_operators_need_one_pass_and_keep_rows_and_depth_apart(name):
         "matmul" in name or name in ("bmm", "conv1d", "conv2d", "attention")
     )
     assert facts.work.bytes > 0
+
+
+GROWING = {
+    "a product of sums": "m[r] = max[j](x[r,j])\ny[r] = sum[j]("
+    + " * ".join(["(x[r,j] + m[r] * w[j])"] * 25)
+    + ")",
+    "a high power": "m[r] = mean[j](x[r,j])\ny[r] = sum[j]("
+    + " * ".join(["(x[r,j] - m[r])"] * 30)
+    + ")",
+    "maps that double": "z0[r,j] = x[r,j]\n"
+    + "".join(f"z{i + 1}[r,j] = z{i}[r,j] * z{i}[r,j]\n" for i in range(59))
+    + "y[r] = sum[j](z59[r,j] * w[j])",
+    "results that double": "t0[r] = sum[j](x[r,j])\n"
+    + "\n".join(f"t{i + 1}[r] = sum[j](x[r,j] * t{i}[r] * t{i}[r])" for i in range(59)),
+    "maps in maps": "z0[r,j] = x[r,j]\n"
+    + "".join(f"z{i + 1}[r,j] = {'tanh(' * 20}z{i}[r,j]{')' * 20}\n" for i in range(39))
+    + "y[r] = sum[j](z39[r,j] * w[j])",
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_what_grows_when_it_is_taken_apart_is_left_whole(name):
+    text = "\n".join(describe(program(GROWING[name], r=40, j=50)).lines)
+    assert len(text) < 20_000
