@@ -1,8 +1,10 @@
 """Fill both databases with generated measurements, and time what jobs and readers ask of them.
 
-    python -m experiments.database [--measurements 1000000] [--import 1000000] [--out FILE]
+    python -m experiments.database [--measurements 1000000] [--import 1000000]
+        [--only sqlite|postgresql] [--out FILE]
 
-Writes ``results.json``, or the file that is named. It needs PostgreSQL's own programs (``initdb``,
+Writes ``results.json``, or the file that is named; of a database that is left out it keeps what is
+there. It needs PostgreSQL's own programs (``initdb``,
 ``postgres``), starts a server of its own that listens on the loopback device alone, and takes about
 2 KiB of disk a measurement in the folder for temporary files.
 """
@@ -30,14 +32,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.database")
     parser.add_argument("--measurements", type=int, default=1_000_000)
     parser.add_argument("--import", type=int, default=1_000_000, dest="lines")
+    parser.add_argument("--only", choices=KINDS, help="leave the other database out")
     parser.add_argument("--out", type=Path, default=HERE / "results.json")
     options = parser.parse_args()
-    results: dict[str, Any] = {"machine": machine(), "command": command(options)}
+    results: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for kind, measure in KINDS.items():
+        if options.only in (None, kind):
+            made = {"machine": machine(), "command": command(options)}
+            results[kind] = made | measure(options.measurements, options.lines)
+            options.out.write_text(json.dumps(results, indent=1) + "\n")
+
+
+def sqlite(count: int, lines: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        asked = (options.measurements, options.lines, place)
-        results["sqlite"] = figures(lambda name: str(place / f"{name}.db"), *asked)
-        keep(options.out, results)
+        return figures(lambda name: str(place / f"{name}.db"), count, lines, place)
+
+
+def postgres(count: int, lines: int) -> dict[str, Any]:
     programs = postgresql.binaries()
     if programs is None:
         raise SystemExit("no PostgreSQL server here: SQLite's figures alone were written")
@@ -52,12 +64,10 @@ def main() -> None:
             server.execute(f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0")
             return f"postgresql+psycopg://{postgresql.USER}@127.0.0.1:{port}/{name}"
 
-        results["postgresql"] = figures(made, options.measurements, options.lines, Path(folder))
-        keep(options.out, results)
+        return figures(made, count, lines, Path(folder))
 
 
-def keep(path: Path, results: dict[str, Any]) -> None:
-    path.write_text(json.dumps(results, indent=1) + "\n")
+KINDS = {"sqlite": sqlite, "postgresql": postgres}
 
 
 def command(options: argparse.Namespace) -> str:
