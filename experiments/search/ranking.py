@@ -1,0 +1,78 @@
+"""How well the cost model ranks recorded spaces of which it has seen a few random schedules.
+
+    python -m experiments.search.ranking FILE... [--rows 256,1024] [--draws 10] [--out FILE]
+
+See README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from costmodel.dataset import Group
+from costmodel.metrics import pairwise_accuracy, recall, top
+from costmodel.model import XGBoostModel
+from experiments.search.results import estimate, write
+from scheduler.defaults import only
+from scheduler.replay.formats import read_recordings
+from scheduler.replay.recording import Recording
+
+COMPARED = 2048  # schedules whose pairs are compared
+NAMES = ("pairwise", "top1", "recall1")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--rows", default="256,1024", help="random schedules that a model has seen")
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("ranking.json"))
+    options = parser.parse_args()
+    recordings = [made for file in options.files for made in read_recordings(file, print)]
+    results: dict[str, object] = {"draws": options.draws}
+    for rows in map(int, options.rows.split(",")):
+        found = np.array([qualities(each, rows, options.draws) for each in recordings])
+        names = [recording.name for recording in recordings]
+        results[f"{rows} rows"] = summary(found.mean(axis=0)) | {
+            "spaces": dict(zip(names, map(summary, found), strict=True))
+        }
+        print(rows, summary(found.mean(axis=0)), flush=True)
+        write(options.out, results)
+
+
+def qualities(recording: Recording, rows: int, draws: int) -> np.ndarray:
+    """[draws, ``NAMES``]: how well a model that saw ``rows`` random schedules ranks the others."""
+    space = recording.space
+    population = space.rows(list(recording.outcomes))
+    latency = np.where(np.isinf(recording.seconds), np.nan, recording.seconds)
+    found = []
+    for draw in range(draws):
+        order = np.random.default_rng(draw).permutation(len(population))
+        known, rest = order[:rows], order[rows:]
+        model = XGBoostModel(space_for=only(space))
+        model.fit_groups([Group(space, population[known], latency[known])])
+        score = recording.seconds[rest].min() / recording.seconds[rest]
+        found.append(quality(model.predict(space, population[rest])[0], score))
+    return np.array(found)
+
+
+def quality(predicted: np.ndarray, score: np.ndarray) -> Sequence[float]:
+    """What ``NAMES`` names; the pairs are those of the first ``COMPARED``."""
+    return (
+        pairwise_accuracy(predicted[:COMPARED], score[:COMPARED]),
+        top(predicted, score, 1),
+        recall(predicted, score, 0.01),
+    )
+
+
+def summary(found: np.ndarray) -> dict[str, object]:
+    """The mean of each column over the draws, with its interval."""
+    return {name: estimate(values) for name, values in zip(NAMES, found.T, strict=True)}
+
+
+if __name__ == "__main__":
+    main()

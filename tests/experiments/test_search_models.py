@@ -1,0 +1,58 @@
+"""Ranking and warm starts on recorded spaces, as they are measured."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from experiments.search import ranking, warm
+from experiments.search.results import estimate, write
+from scheduler.replay.foreign import ForeignTarget
+from scheduler.replay.recording import recording
+from scheduler.transfer import LEADERS
+from spaces.template import Template
+from tests.scheduler.replay.toys import hilly
+
+
+def on(device: str):
+    """The toy on another device of the same speeds."""
+    toy = hilly()
+    template: Template = toy.space.templates["recorded"]
+    template.target = ForeignTarget(device)
+    return recording(device, [template], toy.outcomes)
+
+
+def test_a_model_of_some_schedules_ranks_the_others():
+    found = ranking.qualities(hilly(), rows=64, draws=2)
+    assert found.shape == (2, 3)
+    assert (found[:, 0] > 0.6).all()
+    assert ((found >= 0) & (found <= 1)).all()
+    assert set(ranking.summary(found)) == {"pairwise", "top1", "recall1"}
+
+
+def test_what_a_sibling_knows_begins_the_search(monkeypatch):
+    monkeypatch.setattr(warm, "TRIALS", (8, 16))
+    here, there = on("here"), on("there")
+    assert warm.is_sibling(there, here)
+    assert not warm.is_sibling(here, here)
+    known = warm.transferred(here, [there], 200, seed=0)
+    assert len(known.starters) == LEADERS
+    assert sum(known.model.trained_on.values()) == 200
+    cold, warmed = warm.pair(here, [there], 200, seed=0)
+    assert warmed[0] >= cold[0]
+    assert warmed[0] > 0.9
+    assert cold[1] >= cold[0]
+
+
+def test_results_say_when_and_how_they_were_made(tmp_path):
+    write(tmp_path / "x.json", {"figure": estimate(np.array([1.0, 2.0, 3.0]))})
+    told = json.loads((tmp_path / "x.json").read_text())
+    assert told["figure"]["mean"] == 2.0
+    assert told["figure"]["low"] < 2.0 < told["figure"]["high"]
+    assert told["command"].startswith("python -m ")
+    assert len(told["date"]) == 10
+
+
+def test_one_repeat_has_no_interval():
+    assert estimate(np.ones(1)) == {"mean": 1.0, "low": None, "high": None}
