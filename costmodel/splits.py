@@ -21,8 +21,8 @@ from costmodel.parts import Split, part_of
 from spaces.errors import InputError, shown
 
 ROW_FOLDS = 5
-PART_FOLDS = 10  # at most so many models are trained, however many parts there are
-MOST_ROWS = 8192  # schedules that each of them learns from at most: a report is to take no hours
+PART_FOLDS = 5  # at most so many models are trained, however many parts there are
+MOST_ROWS = 4096  # schedules that each of them learns from at most: a report is to take no hours
 
 
 @dataclass(frozen=True)

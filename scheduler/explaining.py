@@ -30,7 +30,7 @@ from spaces.workload import Workload
 if TYPE_CHECKING:
     from measure.database import Database
 
-MOST_ROWS = 512  # schedules that a model is explained on: each costs milliseconds
+MOST_ROWS = 256  # schedules that a model is explained on: of a large one each takes 50 ms
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,13 @@ def _measured(database: Database, workload: Workload | None) -> list[tuple[Space
     if not groups:
         what = "schedule" if workload is None else f"schedule of {workload}"
         raise InputError(f"the database has no {what} to explain the model on")
-    return [(group.space, _drawn(group, len(groups))) for group in groups]
+    few = _few(groups)
+    return [(group.space, _drawn(group, len(few))) for group in few]
+
+
+def _few(items: Sequence[Any]) -> Sequence[Any]:
+    """As many as may have a schedule each, evenly among all."""
+    return items[:: max(1, -(-len(items) // MOST_ROWS))]
 
 
 def _drawn(group: Group, groups: int) -> Population:
@@ -208,7 +214,7 @@ def _drawn(group: Group, groups: int) -> Population:
 def _sampled(workloads: Sequence[Workload], target: Target) -> list[tuple[Space, Population]]:
     generator = np.random.default_rng(0)
     spaces = []
-    for workload in workloads:
+    for workload in _few(workloads):
         try:
             spaces.append(space_for(workload, target))
         except InputError:
