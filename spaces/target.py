@@ -99,6 +99,13 @@ def detect_target(name: str, threads: int | None = None) -> Target:
     return cuda_target(variant or None)
 
 
+def target_names() -> tuple[str, ...]:
+    """All names that :func:`detect_target` takes; ``cuda`` needs a GPU."""
+    from spaces.cuda.target import ARCHITECTURES
+
+    return ("cpu", "cuda", *(f"cuda:{name}" for name in ARCHITECTURES))
+
+
 def as_target(given: Target | str) -> Target:
     """``given`` itself, or the target of that name, see :func:`detect_target`."""
     return given if isinstance(given, Target) else detect_target(given)

@@ -19,7 +19,7 @@ from scheduler.cli.model import evaluate_command, train_command
 from scheduler.cli.query import query_command
 from scheduler.cli.replay import replay_command
 from scheduler.cli.sessions import resume_command
-from scheduler.cli.show import operators_command, show_command
+from scheduler.cli.show import operators_command, show_command, targets_command
 from scheduler.cli.status import status_command
 from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
@@ -79,6 +79,7 @@ app.command("replay")(replay_command)
 app.command("explain")(explain_command)
 app.command("show")(show_command)
 app.command("operators")(operators_command)
+app.command("targets")(targets_command)
 app.command("export")(export_command)
 app.command("import")(import_command)
 app.command("list")(list_command)

@@ -1,4 +1,4 @@
-"""``tilewright show`` and ``tilewright operators``."""
+"""``tilewright show``, ``tilewright operators`` and ``tilewright targets``."""
 
 from __future__ import annotations
 
@@ -58,6 +58,21 @@ def operators_command() -> None:
     found = [named(name) for name in names()]
     rows = [(o.name, o.summary, f"tilewright show {o.name} {o.example}") for o in found]
     print_table(("operator", "what it gives", "example"), rows)
+
+
+def targets_command() -> None:
+    """Print the targets that have a name, what they are here, and an example each."""
+    from scheduler.cli.output import print_table
+    from spaces.target import detect_target, target_names
+
+    rows = []
+    for name in target_names():
+        try:
+            example = f"tilewright show matmul m=512 n=512 k=512 --target {name}"
+            rows.append((name, detect_target(name).summary, example))
+        except InputError as reason:
+            rows.append((name, str(reason).partition(" (")[0], ""))
+    print_table(("target", "what it is", "example"), rows)
 
 
 def _program(operator: str | None, words: list[str], file: Path | None) -> Program:

@@ -208,6 +208,10 @@ _KNOWN: dict[str, dict[str, Any]] = {
 }
 
 
+ARCHITECTURES = tuple(_KNOWN)
+"""Those that a target may be named by."""
+
+
 def cuda_target(variant: str | None = None) -> CudaTarget:
     """The target called ``cuda:variant``, or the first GPU of this machine for None.
 

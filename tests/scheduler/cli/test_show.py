@@ -1,4 +1,4 @@
-"""What ``tilewright show`` and ``tilewright operators`` say."""
+"""What ``tilewright show`` and ``tilewright operators`` say, and ``tilewright targets``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from scheduler.cli.app import run
 from spaces.language import program
 from spaces.named import names
+from spaces.target import target_names
 from tests.scheduler.cli.command import ask, one_line
 
 TEXT = "y[r, c] = softmax[c](x[r, c])"
@@ -36,6 +37,16 @@ def test_a_program_from_the_command_line_or_a_file_is_the_named_one(tmp_path, ca
     file.write_text(f"# of rows\n{TEXT}\n")
     assert ask(capsys, "show", "--file", str(file), *SIZES) == named
     assert "bfloat16[64, 32]" in ask(capsys, "show", TEXT, *SIZES, "dtype=bfloat16")
+
+
+def test_every_target_is_listed_with_an_example_that_runs(capsys):
+    head, *lines = ask(capsys, "targets").splitlines()
+    assert head.split() == ["target", "what", "it", "is", "example"]
+    assert [line.split()[0] for line in lines] == list(target_names())
+    examples = [line[line.index("tilewright ") :] for line in lines if "tilewright " in line]
+    assert len(examples) >= len(lines) - 1  # there may be no GPU here
+    for example in examples:
+        assert "templates on" in ask(capsys, *shlex.split(example)[1:])
 
 
 def test_what_is_derived_is_shown(capsys):

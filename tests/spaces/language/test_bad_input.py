@@ -189,7 +189,7 @@ def read_scrambled(seed: int, count: int) -> None:
 
 
 def test_scrambled_programs_meet_no_other_exception() -> None:
-    read_scrambled(1, 300)
+    read_scrambled(1, 150)
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def value(node, at):
     return OPERATIONS[node.operator](value(node.left, at), value(node.right, at))
 
 
-@settings(max_examples=400)
+@settings(max_examples=120)
 @given(indices, st.lists(conditions, max_size=2), extents)
 def test_no_value_that_is_taken_lies_outside(index, bounding, sizes) -> None:
     bounds = Bounds.under(bounding, sizes, {})
@@ -63,7 +63,7 @@ def test_no_value_that_is_taken_lies_outside(index, bounding, sizes) -> None:
         assert not bounds.empty
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.lists(st.integers(-3, 3), min_size=3, max_size=3), st.integers(-4, 4), extents)
 def test_ends_of_a_sum_of_multiples_are_taken(factors, constant, sizes) -> None:
     index = Number(float(abs(constant)))

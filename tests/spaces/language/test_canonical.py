@@ -154,7 +154,7 @@ def test_the_identity_stays_what_it_is() -> None:
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(programs(), st.randoms(use_true_random=False))
 def test_random_programs_under_other_names(drawn, chance: random.Random) -> None:
     try:

@@ -30,7 +30,7 @@ def held_to_direct(text: str, extents: dict[str, int]) -> None:
         np.testing.assert_allclose(found[stage.name], expected, 1e-9, 1e-12, err_msg=str(made))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(programs())
 def test_random_programs(drawn) -> None:
     held_to_direct(*drawn)
