@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import threading
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from importlib import metadata
 
 import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
+from ray._common.usage.usage_constants import CLUSTER_METADATA_KEY
+from ray._private.ray_constants import KV_NAMESPACE_CLUSTER
+
 from measure.cluster.connection import connect, host_and_port
 from measure.cluster.dispatcher import LostClusterError
 from measure.cluster.executor import RayExecutor
 from measure.database import Database
+from scheduler.cli.app import run
 from scheduler.tuner import Tuner
 from spaces.errors import InputError
 from tests.contracts.executor import collect, submit
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import OUTFIT, candidate
+from tests.scheduler.cli.command import SMALL, one_line
 from tests.scheduler.landscape import hills
 from tests.scheduler.listed import Listed
 
@@ -65,6 +73,20 @@ def test_what_is_no_client_server_is_told():
             RayExecutor(address)
 
 
+@contextmanager
+def pretending(made, **facts: str) -> Iterator[None]:
+    """A cluster that says other facts of itself."""
+    client = made.head_node.get_gcs_client()
+    truth = client.internal_kv_get(CLUSTER_METADATA_KEY, namespace=KV_NAMESPACE_CLUSTER)
+
+    def tell(text: bytes) -> None:
+        client.internal_kv_put(CLUSTER_METADATA_KEY, text, True, KV_NAMESPACE_CLUSTER)
+
+    tell(json.dumps(json.loads(truth) | facts).encode())
+    yield
+    tell(truth)
+
+
 def hang_up(server: socket.socket) -> None:
     """On everybody who calls, until the server is closed."""
     with suppress(OSError):
@@ -72,10 +94,22 @@ def hang_up(server: socket.socket) -> None:
             server.accept()[0].close()
 
 
-def test_a_cluster_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowed():
+def test_a_cluster_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowed(
+    capsys, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
     with cluster(token=False) as made:
-        with pytest.raises(InputError, match=r"asks nobody for a token.*--insecure-cluster"):
-            RayExecutor(made.address, outfit=OUTFIT, code=CODE)
+        words = ("tune", *SMALL, "--executor", "ray", "--address", made.address)
+        assert run(words) == 2
+        said = one_line(capsys.readouterr().err)
+        assert f"the cluster at {made.address} asks nobody for a token" in said
+        assert "or allow this with --insecure-cluster" in said
+        with pretending(made, ray_version="2.0.1"):
+            assert run((*words, "--insecure-cluster")) == 2
+        said = one_line(capsys.readouterr().err)
+        assert f"the versions of the cluster at {made.address} differ: " in said
+        assert said.index("Ray: 2.0.1") < said.index(f"Ray: {metadata.version('ray')}")
+        assert list(tmp_path.iterdir()) == []
         executor = RayExecutor(made.address, insecure=True, outfit=OUTFIT, code=CODE)
         with closing(executor):
             submit(executor, candidate("a"))

@@ -8,12 +8,11 @@ from tests.contracts.builder import BuilderContract
 from tests.measure.cpu.c_kernels import PRELUDE, broken, candidate, good, target
 
 
-def endless(folder):
+def endless(pipe):
     """A candidate whose compilation waits for ever: nobody writes the pipe that it includes.
 
     It takes neither time of a core nor memory, so that nothing but the clock can end it.
     """
-    pipe = folder / "pipe.h"
     os.mkfifo(pipe)
     return candidate("endless", "", outside=f'#include "{pipe}"')
 
@@ -56,7 +55,7 @@ def test_a_compile_that_takes_too_long_is_stopped_and_costs_one_record(tmp_path,
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     builder = CBuilder(target(), time_limit=3.0)
-    built = builder.build([good("a"), endless(tmp_path), good("b")])
+    built = builder.build([good("a"), endless(tmp_path / "pipe.h"), good("b")])
     assert [b.error_kind for b in built] == [None, ErrorKind.COMPILE_TIMEOUT, None]
     builder.close()
     assert not list(temporary.iterdir())
@@ -89,7 +88,15 @@ def test_flags_of_the_target_reach_the_compiler():
 
 
 def test_close_from_another_thread_ends_a_build(tmp_path):
-    builder = CBuilder(target(), time_limit=1000.0)
-    threading.Timer(0.5, builder.close).start()
-    [built] = builder.build([endless(tmp_path)])
+    builder, pipe = CBuilder(target(), time_limit=1000.0), tmp_path / "pipe.h"
+    waiting = endless(pipe)
+
+    def close() -> None:
+        with pipe.open("wb"):  # once the compiler reads it
+            builder.close()
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    [built] = builder.build([waiting])
+    thread.join()
     assert built.binary is None

@@ -247,12 +247,10 @@ def test_who_attacks_the_measuring_processes_stands_alone_in_the_end(act):
     names = [f"good{i}" for i in range(6)]
     candidates = [good(name) for name in names]
     candidates.insert(3, candidate("hostile", body, prelude=SIGNALS))
-    start = time.monotonic()
     found = measured(candidates)
     said = [m.error_text for m in found]
     assert [m.ok for m in found] == [True] * 3 + [False] + [True] * 3, said
     assert (found[3].status, found[3].error_kind) == (Status.ERROR, kind), found[3].error_text
-    assert time.monotonic() - start < 100  # less than a server may be silent for, time and again
 
 
 FORGE = """

@@ -118,7 +118,7 @@ def test_a_child_forked_in_the_middle_of_a_launch_launches_too():
     launching = threading.Thread(target=work)
     launching.start()
     try:
-        for _ in range(100):
+        for _ in range(50):
             child = os.fork()
             if child == 0:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -29,6 +29,7 @@ from spaces.kernel import Kernel
 
 LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"
 BROKEN = "TILEWRIGHT_TEST_NO_DEVICE"
+HANGING = "TILEWRIGHT_TEST_HANGING"  # a file that is made before a kernel hangs
 MEMORY = 1 << 30
 MEMORY_LEFT = "TILEWRIGHT_TEST_MEMORY_LEFT"  # bytes for any one array
 
@@ -139,6 +140,8 @@ class EmulatedDevice:
             call()
             self._filled = False
         if "// hangs" in call.source:
+            if sign := os.environ.get(HANGING):
+                Path(sign).touch()
             time.sleep(1000)
         if "// kills" in call.source:
             os.kill(os.getpid(), signal.SIGSEGV)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -161,18 +160,24 @@ def test_a_compilation_that_takes_too_long_is_stopped():
     assert "0.5 s" in built.error_text
 
 
-def test_close_stops_what_is_under_way():
+def test_close_stops_what_is_under_way(monkeypatch):
     builder = NvrtcBuilder(HOPPER, time_limit=600)
-    started = threading.Event()
+    under_way = threading.Event()
+
+    def watched(text, architecture, time_limit, cancelled):
+        def asked():
+            under_way.set()
+            return cancelled()
+
+        return compile_cubin(text, architecture, time_limit, asked)
 
     def work():
-        started.set()
         builder.build([candidate(kernel("endless", ENDLESS + "out[0] = s;"))])
 
+    monkeypatch.setattr(nvrtc, "compile_cubin", watched)
     thread = threading.Thread(target=work)
     thread.start()
-    started.wait()
-    time.sleep(0.3)
+    assert under_way.wait(200)
     builder.close()
     thread.join(timeout=200)
     assert not thread.is_alive()

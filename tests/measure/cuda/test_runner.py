@@ -184,14 +184,21 @@ def _children(word: str) -> list[psutil.Process]:
     return [p for p in own if word in " ".join(p.cmdline())]
 
 
-def test_closing_from_another_thread_ends_a_run():
-    before = _children("measure.cuda.server")
-    runner = CudaRunner(TARGET, OPENER, least_seconds=60)
-    timer = threading.Timer(2.0, runner.close)
-    timer.start()
+def test_closing_from_another_thread_ends_a_run(monkeypatch, tmp_path):
+    before, sign = _children("measure.cuda.server"), tmp_path / "hangs"
+    monkeypatch.setenv(emulated_device.HANGING, str(sign))
+    runner = CudaRunner(TARGET, OPENER, least_seconds=200)
+
+    def close():
+        while not sign.exists():
+            time.sleep(0.01)
+        runner.close()
+
+    thread = threading.Thread(target=close)
+    thread.start()
     with pytest.raises(RuntimeError, match="closed"):
         measure([candidate("hangs", BODY + "// hangs\n")], runner)
-    timer.join()
+    thread.join()
     assert _children("measure.cuda.server") == before
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 import pytest
 
@@ -109,6 +110,13 @@ def test_what_refuses_is_said_without_the_password(here, capsys, options, says):
     said = one_line(capsys.readouterr().err)
     assert says in said
     assert "secret" not in said
+
+
+def test_a_driver_that_is_missing_is_said_with_what_installs_it(here, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    assert run(["query", *SMALL, "--db", "postgresql://127.0.0.1:1/no_driver"]) == 2
+    said = one_line(capsys.readouterr().err)
+    assert "a PostgreSQL database needs psycopg: pip install 'tilewright[postgres]'" in said
 
 
 @pytest.mark.parametrize("command", ["tune", "query"])
