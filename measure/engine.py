@@ -149,14 +149,25 @@ _ALLOWED = "sqlite:///tuning.db, postgresql+psycopg://user@host/name"
 
 
 def _engine(url: URL, mode: str = "") -> Engine:
-    """``mode`` holds the parameters of SQLite's file URI."""
-    return _engine_at(url, mode, os.getcwd())
+    """``mode`` holds the parameters of SQLite's file URI.
+
+    Whoever opens a database again gets its engine again, which knows the statements that it has
+    compiled.
+    """
+    return _engine_of(url, mode, _file(url))
+
+
+def _file(url: URL) -> tuple[str, int]:
+    """Which file a path names now: another may come to lie there, and relative paths move."""
+    path = os.path.abspath(url.database or "")
+    try:
+        return path, os.stat(path).st_ino
+    except (OSError, ValueError):
+        return path, 0
 
 
 @lru_cache(maxsize=16)
-def _engine_at(url: URL, mode: str, folder: str) -> Engine:
-    """Whoever opens a database again gets its engine again, without connections, which knows the
-    statements that it has compiled. A relative path is one of ``folder``."""
+def _engine_of(url: URL, mode: str, file: tuple[str, int]) -> Engine:
     if url.get_backend_name() == "postgresql":
         return _postgresql(url)
     options: dict[str, Any] = {"connect_args": {"timeout": BUSY_SECONDS}, **_POOL}
@@ -169,7 +180,7 @@ def _engine_at(url: URL, mode: str, folder: str) -> Engine:
     return engine
 
 
-os.register_at_fork(after_in_child=_engine_at.cache_clear)  # a child must not use our connections
+os.register_at_fork(after_in_child=_engine_of.cache_clear)  # a child must not use our connections
 
 
 def _postgresql(url: URL) -> Engine:

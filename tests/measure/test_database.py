@@ -128,6 +128,15 @@ def test_a_relative_path_is_of_the_folder_in_which_it_is_opened(tmp_path, monkey
             assert database.record(attempt(measured(1, 1.0)))
 
 
+def test_a_file_that_was_put_in_the_place_of_an_open_database_is_opened(path, tmp_path):
+    with Database(path) as before:
+        assert before.trials(WORKLOAD, TARGET) == 2
+        (tmp_path / "other").mkdir()
+        databases.empty(tmp_path / "other").replace(path)
+        with Database(path) as database:
+            assert database.trials(WORKLOAD, TARGET) == 0
+
+
 def test_migrations_make_the_tables_of_the_schema(path):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
