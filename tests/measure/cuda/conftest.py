@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from measure.cuda import runner
 from measure.cuda.emulator import toolchain
 from tests.measure.cuda import emulated_device
 
@@ -16,6 +17,14 @@ def _quick_compilation() -> Iterator[None]:
     compiled as usual."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(toolchain, "OPTIMIZATION", "-O0")
+        yield
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _patience() -> Iterator[None]:
+    """A busy machine takes long to compile what a child begins with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "STARTING_SECONDS", 280.0)
         yield
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("libraries")
 
 @pytest.fixture
 def runner():
-    made = CudaRunner(TARGET, OPENER, QUICK, least_seconds=40)
+    made = CudaRunner(TARGET, OPENER, QUICK, least_seconds=200)
     yield made
     made.close()
 

@@ -65,7 +65,7 @@ pytestmark = pytest.mark.usefixtures("libraries")
 @pytest.fixture(scope="module")
 def shared_runner(libraries):
     """One for several tests, whatever those before have done to it."""
-    runner = CudaRunner(TARGET, OPENER, least_seconds=30)
+    runner = CudaRunner(TARGET, OPENER, least_seconds=200)
     yield runner
     runner.close()
 
@@ -74,7 +74,7 @@ class TestCudaRunner(RunnerContract):
     clock = "device"
 
     def make(self):
-        return CudaRunner(TARGET, OPENER, least_seconds=30)
+        return CudaRunner(TARGET, OPENER, least_seconds=200)
 
     @pytest.fixture
     def runner(self, shared_runner):
@@ -101,7 +101,7 @@ class TestCudaRunner(RunnerContract):
 
 def measure(candidates, runner=None, final=False):
     builder = PackingBuilder(NvrtcBuilder(TARGET))
-    runner = runner or CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
+    runner = runner or CudaRunner(TARGET, OPENER, QUICK, least_seconds=200)
     try:
         built = builder.build(candidates)
         runnable = [b for b in built if b.binary is not None]
@@ -234,7 +234,7 @@ def test_a_runner_asks_for_the_gpu_it_is_given():
 
 
 def test_a_device_that_is_gone_for_good_blames_no_kernel(monkeypatch):
-    runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=30)
+    runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=200)
     monkeypatch.setenv(emulated_device.BROKEN, "the GPU has fallen off the bus")
     kills = candidate("kills", BODY + "// kills\n")
     found = measure([kills, candidate("good")], runner)
