@@ -13,7 +13,7 @@ from spaces.errors import InputError, shown
 from spaces.language.affine import affine
 from spaces.language.functions import FUNCTIONS, REDUCERS
 from spaces.language.reductions import SUGAR
-from spaces.language.source import Statement
+from spaces.language.source import NAME, RESERVED, Statement
 from spaces.language.tree import (
     AxisValue,
     Binary,
@@ -65,6 +65,8 @@ class Names:
 
     def problem(self, name: str, rank: int) -> str | None:
         """Why the array ``name`` cannot be read here with so many indices."""
+        if not NAME.fullmatch(name) or name in RESERVED:
+            return f"bad name {shown(name)}; allowed: up to 64 letters, digits and _"
         if name in self.axes:
             return f"{name!r} is an axis; an operand needs another name"
         if name in self.lines and name not in self.defined:
@@ -185,7 +187,7 @@ class ExpressionReader:
 
     def _outside(self, node: ast.expr) -> float:
         match node:
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Name() | ast.Constant() as inner):
                 return -self._outside(inner)
             case ast.Name(id="inf"):
                 return float("inf")
@@ -205,7 +207,10 @@ class ExpressionReader:
                 if name not in REDUCERS and name not in SUGAR:
                     known = ", ".join([*REDUCERS, *SUGAR])
                     self._fail(head, f"unknown reducer {name!r}; known: {known}")
-                return Reduction(name, self._axes(parts(over)), self.read(body, depth + 1))
+                axes = self._axes(parts(over))
+                if not axes:
+                    self._fail(head, f"{name} over no axis; allowed: one axis or more")
+                return Reduction(name, axes, self.read(body, depth + 1))
         self._fail(head, f"{self._source(head)} is no reducer; allowed: reducer[axes](...)")
 
     def _axes(self, nodes: Sequence[ast.expr]) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import pi, prod, sqrt
 
+import numpy as np
+
 from spaces.language.affine import Affine, differences
 from spaces.language.functions import FUNCTIONS
 from spaces.language.tree import (
@@ -134,7 +136,8 @@ def _affine(index: Affine) -> Form:
 def _call(function: str, arguments: Sequence[Form]) -> Form:
     if all(map(_constant, arguments)):
         values = [argument.value for argument in arguments]
-        return _number(float(FUNCTIONS[function].reference(*values)))
+        with np.errstate(all="ignore"):
+            return _number(float(FUNCTIONS[function].reference(*values)))
     match function, arguments:
         case "gelu", [x]:
             return _product([_number(0.5), x, _one_plus("erf", _scaled(x, sqrt(0.5)))])

@@ -19,6 +19,8 @@ from spaces.language.tree import (
 )
 
 Over = tuple[str, ...]
+LONGEST = 48
+"""Characters of a stage's name that those of its reductions begin with."""
 
 
 def _mean(x: Expression, over: Over) -> Expression:
@@ -96,7 +98,7 @@ class Lifter:
                 return stage.name
         names = {stage.name for stage in self.stages} | self.taken
         what = "count" if (new.reducer, new.body) == ("sum", Number(1.0)) else new.reducer
-        name = next(n for n in _numbered(f"{new.name}_{what}") if n not in names)
+        name = next(n for n in _numbered(f"{new.name[:LONGEST]}_{what}") if n not in names)
         self.stages.append(Stage(name, new.axes, new.reducer, new.over, new.body))
         return name
 

@@ -3,6 +3,7 @@
 import itertools
 import random
 import re
+import warnings
 
 import pytest
 from hypothesis import assume, given, settings
@@ -137,6 +138,15 @@ DIFFERENT = (
 @pytest.mark.parametrize("name", EQUAL)
 def test_one_program_written_in_several_ways(name: str) -> None:
     assert len(digests(*EQUAL[name])) == 1
+
+
+def test_constants_of_any_size_have_a_canonical_text_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = digests(
+            *(f"y[m] = x[m] * {c}" for c in ("sqrt(-1)", "log(0)", "exp(1000)", "1 / 0"))
+        )
+    assert len(found) == 4
 
 
 def test_programs_that_are_not_the_same() -> None:

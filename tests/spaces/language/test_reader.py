@@ -1,6 +1,9 @@
 """Programs from text: what is read, and how it is written."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -71,6 +74,20 @@ def test_reductions_inside_an_expression_become_stages() -> None:
         "y[r, c] = (x[r, c] - mean[r]) * rstd[r] * w[c] + b[c]",
     ]
     assert [output.name for output in made.outputs] == ["y", "mean", "rstd"]
+
+
+def test_a_reduction_of_a_stage_with_a_long_name_has_a_name_that_reads() -> None:
+    name = "y" * 64
+    made = program(f"{name}[i] = mean[j](x[i, j]) * max[j](x[i, j])", i=4, j=4)
+    assert len({stage.name for stage in made.stages}) == 4
+    assert program(str(made)) == made
+
+
+def test_the_language_is_light_to_import() -> None:
+    heavy = "{'torch', 'scipy', 'xgboost', 'sqlalchemy', 'ray'} & set(sys.modules)"
+    code = f"import sys, spaces.language, spaces.named; assert not {heavy}"
+    paths = os.pathsep.join(filter(None, sys.path))
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": paths})
 
 
 def test_a_stage_keeps_the_axes_of_a_condition_that_bounds_it() -> None:
