@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scheduler.cli.options import Format
-from scheduler.cli.text import say
+from scheduler.cli.text import plain, say
 
 if TYPE_CHECKING:
     from scheduler.replay.intervals import Estimate
@@ -123,7 +123,7 @@ def _print_table(
     from scheduler.cli.output import print_table, put
     from scheduler.replay.report import estimates
 
-    put(_heading(next(iter(found.values()))))
+    put(plain(_heading(next(iter(found.values())))))
     known = {name: estimates(replays, asked) for name, replays in found.items()}
     rows = [
         (measure.label, *(_cell(measure, scores.get(measure.key)) for scores in known.values()))

@@ -42,7 +42,10 @@ def read_recordings(path: Path, report: Callable[[str], None]) -> list[Recording
     except KeyError as error:
         raise InputError(f"{path} is no recorded space: an entry lacks {error}") from None
     except (TypeError, AttributeError, IndexError) as error:
-        raise InputError(f"{path} is no recorded space: {error}") from None
+        raise InputError(
+            f"{path} is no recorded space, for something in it is of a wrong type ({error}); "
+            f"allowed: {ALLOWED}"
+        ) from None
     raise InputError(f"{path} is no recorded space; allowed: {ALLOWED}")
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-FAILED = 1e20
-"""What stands for a failure where a number must."""
+LEAST, FAILED = 1e-9, 1e20
+"""Between them lie times; the latter stands for a failure where a number must."""
 
 
 def seconds(milliseconds: Any) -> float | None:
     """The seconds of a time in milliseconds; None for what is none, such as an error's name."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return None
-    return milliseconds / 1e3 if 0 < milliseconds < FAILED else None
+    return milliseconds / 1e3 if LEAST < milliseconds < FAILED else None
 
 
 def total_seconds(milliseconds: Iterable[Any]) -> float | None:

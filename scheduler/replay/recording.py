@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,9 +76,14 @@ def recording(
 class RecordedSpace(Space):
     """The space of what was recorded. It knows all its schedules, so it draws them evenly."""
 
-    def __init__(self, templates: Sequence[Template], schedules: Iterable[Schedule]) -> None:
+    def __init__(self, templates: Sequence[Template], schedules: Collection[Schedule]) -> None:
         super().__init__(templates[0].workload, templates[0].target, templates)
+        self._schedules = frozenset(schedules)
         self._recorded = np.stack([self._row(schedule) for schedule in schedules])
+
+    def why_not(self, schedule: Schedule) -> str | None:
+        """See :meth:`Space.why_not`; of what was recorded without judging it by the rules."""
+        return None if schedule in self._schedules else super().why_not(schedule)
 
     def sample(self, generator: np.random.Generator, count: int) -> Population:
         """``count`` random schedules, each as likely as any other; duplicates are possible."""

@@ -158,6 +158,7 @@ BAD = {
     '{"cache": [], "tune_params_keys": []}': "is no recorded space",
     '{"cache": {"1": {"x": 1, "time": "Failed"}}, "tune_params_keys": ["x"]}': "none of its 1",
     '{"cache": {"1": {"x": 1, "time": 1e20}}, "tune_params_keys": ["x"]}': "none of its 1",
+    '{"cache": {"1": {"x": 1, "time": 5e-324}}, "tune_params_keys": ["x"]}': "none of its 1",
     '{"cache": {"1": {"x": 1, "time": NaN}}, "tune_params_keys": ["x"]}': "none of its 1",
     '{"results": [{}]}': "an entry lacks 'configuration'",
     '{"results": 1}': "is no recorded space",
