@@ -57,7 +57,7 @@ def summed(program: Program, stage: Stage, meaning: Approximation, mask: Mask) -
     kind = meaning.rules.kind
     relative, absolute = error_of_sum(program, stage, prod(program.shape(stage.over)), kind)
     rounding = relative * np.abs(value) + absolute * added(sizes)
-    error = off + SLACK * rounding + Arithmetic.of(kind).least
+    error = off + rounding + Arithmetic.of(kind).least
     return Approximate(value, _within(value, error))
 
 

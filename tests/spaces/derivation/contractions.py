@@ -190,6 +190,8 @@ def contracted(program, found, loads, values):
     terms = np.where(inside, sides[0] * sides[1], 0.0)
     depth = tuple(range(terms.ndim - len(found.depth), terms.ndim))
     sums = terms.sum(axis=depth, keepdims=True) * points.value(found.leaving)
+    if not found.stage.axes:
+        return sums.reshape(())
     kept = [np.broadcast_to(axes[a], inside.shape) for a in found.stage.axes]
     result = np.zeros(program.shape(found.stage.axes))
     whole = valid(found, program, box, axes, values)

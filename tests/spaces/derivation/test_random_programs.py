@@ -77,6 +77,6 @@ def test_what_is_derived_of_random_programs_holds(drawn):
 
 @pytest.mark.slow
 @given(programs())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_what_is_derived_of_many_random_programs_holds(drawn):
     check(*drawn)
