@@ -3,8 +3,8 @@
 The answer is SHAP values (Lundberg et al., "From local explanations to global understanding with
 explainable AI for trees", Nature Machine Intelligence 2, 2020), as XGBoost computes them: how much
 each feature moves the predicted score of a schedule away from the mean prediction over all
-schedules that are explained. So a feature that is the same for all of them moves nothing. What is
-explained is how fast a schedule is if it runs, not whether it does.
+schedules that are explained. So a feature that is the same for all of them moves nothing. How fast
+a schedule is if it runs, and whether it does, are explained each by itself.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,16 +23,20 @@ from costmodel.trees import weighted_by
 from spaces.errors import InputError
 from spaces.space import Population, Space
 
+if TYPE_CHECKING:
+    import xgboost
+
 CLEAR = 0.5  # correlation from which on a feature is said to help or to harm
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Contributions of features to predicted scores.
+    """Contributions of features to what is predicted of schedules: the score that one has if it
+    runs, or the log-odds that it does.
 
     ``values`` [schedules, names] are the features (NaN where a space has none), ``contributions``
-    of the same shape are in units of the score. ``base`` is the mean prediction: it and a
-    schedule's contributions add up to the score that it has if it runs.
+    of the same shape are in the unit of what is predicted. ``base`` is the mean prediction: it and
+    a schedule's contributions add up to what is predicted of it.
     """
 
     names: list[str]
@@ -59,8 +64,11 @@ class Explanation:
         return float(np.corrcoef(value, effect)[0, 1])
 
 
-def explain(model: XGBoostModel, parts: Sequence[tuple[Space, Population]]) -> Explanation:
-    """What the predictions for all schedules of ``parts`` come from.
+def explain(
+    model: XGBoostModel, parts: Sequence[tuple[Space, Population]]
+) -> tuple[Explanation, Explanation | None]:
+    """What the predictions for all schedules of ``parts`` come from: those of the score, and those
+    of the log-odds of running, None where the model has learned from no failure.
 
     :class:`InputError` if the model has no trees, or there is no schedule.
     """
@@ -69,10 +77,19 @@ def explain(model: XGBoostModel, parts: Sequence[tuple[Space, Population]]) -> E
         raise InputError("the model has learned nothing, so that there is nothing to explain")
     if not sum(len(population) for _, population in parts):
         raise InputError("there is no schedule to explain the model on")
-    names = trained.names
+    names, threads = trained.names, model.settings.threads
     matrix = np.concatenate([feature_matrix(space, rows, names) for space, rows in parts])
-    trees = weighted_by(trained.booster, matrix, model.settings.threads)
-    data = load_xgboost().DMatrix(matrix, nthread=model.settings.threads)
+    score = _explanation(trained.booster, names, matrix, threads)
+    if trained.validity is None:
+        return score, None
+    return score, _explanation(trained.validity, names, matrix, threads)
+
+
+def _explanation(
+    booster: xgboost.Booster, names: list[str], matrix: np.ndarray, threads: int
+) -> Explanation:
+    trees = weighted_by(booster, matrix, threads)
+    data = load_xgboost().DMatrix(matrix, nthread=threads)
     found = trees.predict(data, pred_contribs=True, strict_shape=True)
     mean = found.mean(axis=1, dtype=np.float64)  # of the ensemble's members
     return Explanation(names, matrix, mean[:, :-1], float(mean[0, -1]))

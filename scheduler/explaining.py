@@ -35,33 +35,41 @@ MOST_ROWS = 256  # schedules that a model is explained on: of a large one each t
 
 @dataclass(frozen=True)
 class ModelExplained:
-    """Which features matter to a model, over schedules that ``source`` names."""
+    """Which features matter to a model, over schedules that ``source`` names: to how fast it
+    believes a schedule that runs to be, and to whether it does (None if it knows no failure)."""
 
     source: str
     schedules: int
     workloads: list[str]
-    explanation: Explanation
+    speed: Explanation
+    validity: Explanation | None
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as a JSON object, the most important feature first."""
-        found = self.explanation
-        total = found.importance.sum() or 1.0
         return {
             "source": self.source,
             "schedules": self.schedules,
             "workloads": self.workloads,
-            "mean_prediction": found.base,
-            "features": [
-                {
-                    "feature": found.names[i],
-                    "mean_absolute_contribution": float(found.importance[i]),
-                    "share": float(found.importance[i] / total),
-                    "direction": found.direction(i),
-                    **asdict(describe(found.names[i])),
-                }
-                for i in map(int, found.order)
-            ],
+            "mean_prediction": self.speed.base,
+            "features": _features(self.speed),
+            "validity": None
+            if self.validity is None
+            else {"mean_log_odds": self.validity.base, "features": _features(self.validity)},
         }
+
+
+def _features(found: Explanation) -> list[dict[str, Any]]:
+    total = found.importance.sum() or 1.0
+    return [
+        {
+            "feature": found.names[i],
+            "mean_absolute_contribution": float(found.importance[i]),
+            "share": float(found.importance[i] / total),
+            "direction": found.direction(i),
+            **asdict(describe(found.names[i])),
+        }
+        for i in map(int, found.order)
+    ]
 
 
 @dataclass(frozen=True)
@@ -124,10 +132,9 @@ def explain_model(
                 f"no workload that {path} was trained on has schedules on {target.summary}; name "
                 "another target, a workload, or a database"
             )
-    found = explain(model, parts)
-    return ModelExplained(
-        source, len(found.values), sorted({space.workload.key for space, _ in parts}), found
-    )
+    speed, validity = explain(model, parts)
+    workloads = sorted({space.workload.key for space, _ in parts})
+    return ModelExplained(source, len(speed.values), workloads, speed, validity)
 
 
 def explain_workload(database: Database, workload: Workload, target: Target) -> WorkloadExplained:
@@ -164,11 +171,11 @@ def explain_workload(database: Database, workload: Workload, target: Target) -> 
     )
 
 
-def in_words(direction: float) -> str:
+def in_words(direction: float, better: str, worse: str) -> str:
     """What a larger value of a feature goes with, from :meth:`Explanation.direction`."""
     if abs(direction) < CLEAR:
         return "both ways"
-    return "larger is faster" if direction > 0 else "larger is slower"
+    return f"larger is {better if direction > 0 else worse}"
 
 
 def _failures(database: Database, workload: Workload, target: Target) -> dict[str, int]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from spaces.workload import Workload
 
 SHOWN = 20  # features
+SHOWN_RISKS = 8  # features that tell whether a schedule runs
 TELLING = 0.005  # share of the variance from which on a decision is shown
 
 
@@ -94,7 +96,7 @@ def _explain_model(
     if plot is not None:
         from scheduler.explanation_plot import plot_explanation
 
-        plot_explanation(found.explanation, plot, _title(path, found))
+        plot_explanation(found.speed, plot, _title(path, found))
 
 
 def _explain_workload(workload: Workload, target: Target, db: str, format: Format) -> None:
@@ -116,27 +118,37 @@ def _title(path: Path, found: ModelExplained) -> str:
 
 
 def _print_model(path: Path, found: ModelExplained) -> None:
-    from scheduler.cli.output import percent, print_table
     from scheduler.cli.text import plain
-    from scheduler.explaining import in_words
 
     said = found.to_json()
     print(plain(_title(path, found)))
-    print(f"mean predicted score (best latency over latency): {said['mean_prediction']:.3f}")
+    mean = f"{said['mean_prediction']:.3f}"
+    print(f"mean predicted score (best latency over latency) of what runs: {mean}")
+    _print_features(said["features"][:SHOWN], "score", "faster", "slower")
+    if said["validity"] is not None:
+        print("\nWhether a schedule builds, runs and is right:")
+        _print_features(said["validity"]["features"][:SHOWN_RISKS], "log-odds", "safer", "riskier")
+    print("A feature moves a prediction by its mean absolute SHAP value, from the mean prediction.")
+
+
+def _print_features(features: Sequence[Mapping[str, Any]], what: str, *ways: str) -> None:
+    from scheduler.cli.output import percent, print_table
+    from scheduler.explaining import in_words
+
     rows = [
         (
             each["feature"],
             f"{each['mean_absolute_contribution']:.4f}",
             percent(each["share"]),
-            in_words(each["direction"]),
+            in_words(each["direction"], *ways),
             each["unit"],
             each["meaning"],
         )
-        for each in said["features"][:SHOWN]
+        for each in features
         if each["mean_absolute_contribution"] > 0
     ]
-    print_table(("feature", "#moves score by", "#share", "goes with", "unit", "what it is"), rows)
-    print("A feature moves the score by its mean absolute SHAP value, from the mean prediction.")
+    columns = ("feature", f"#moves {what} by", "#share", "goes with", "unit", "what it is")
+    print_table(columns, rows)
 
 
 def _print_workload(found: WorkloadExplained) -> None:

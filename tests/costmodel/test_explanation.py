@@ -28,12 +28,14 @@ def model(spaces, tmp_path_factory):
 
 def test_contributions_add_up_to_the_prediction_of_what_runs(model, spaces):
     parts = [(space, points(space, 60, seed=1)) for space in spaces]
-    found = explain(model, parts)
+    found, odds = explain(model, parts)
     runs = validity(model.trained.validity, found.values)
     predicted = np.concatenate([model.predict(*part)[0] for part in parts]) / runs
     assert runs.min() < 0.9
     np.testing.assert_allclose(found.base + found.contributions.sum(axis=1), predicted, atol=1e-4)
     assert found.base == pytest.approx(predicted.mean(), abs=1e-4)
+    log_odds = np.log(runs / (1 - runs))
+    np.testing.assert_allclose(odds.base + odds.contributions.sum(axis=1), log_odds, atol=1e-3)
     assert found.values.shape == found.contributions.shape == (len(predicted), len(found.names))
 
 
@@ -48,7 +50,8 @@ def test_what_is_the_same_for_all_contributes_nothing(spaces):
     ]
     model.fit(known)
     parts = [(space, points(space, 60, seed=1)) for space in spaces]
-    one, both = explain(model, parts[:1]), explain(model, parts)
+    (one, risks), (both, _) = explain(model, parts[:1]), explain(model, parts)
+    assert risks is None  # no schedule failed
     of_workload = [i for i, name in enumerate(one.names) if describe(name).kind == "workload"]
     assert one.importance[of_workload].sum() < 1e-4
     assert both.importance[of_workload].sum() > 0.01
@@ -63,11 +66,25 @@ def test_what_decides_comes_first_and_says_which_way(spaces):
     ]
     model = XGBoostModel(space_for=toy_space)
     model.fit(known)
-    found = explain(model, [(space, points(space, 100, seed=1))])
+    found, _ = explain(model, [(space, points(space, 100, seed=1))])
     first = found.order[0]
     assert found.names[first] == "tile.unroll"
     assert found.direction(first) > 0.9
     assert found.importance[first] > 0.8 * found.importance.sum()
+
+
+def test_what_makes_schedules_fail_comes_first_among_risks(spaces):
+    space = spaces[0]
+    known = [
+        type(e)(e.workload, e.target, e.schedule, None if e.schedule["pack"] else e.latency)
+        for e in examples(space, points(space, 200))
+    ]
+    model = XGBoostModel(space_for=toy_space)
+    model.fit(known)
+    _, risks = explain(model, [(space, points(space, 100, seed=1))])
+    first = risks.names[risks.order[0]]
+    assert first in ("tile.pack", "schedule.packing_bytes_per_flop")
+    assert risks.direction(risks.order[0]) < -0.9
 
 
 def test_a_model_without_trees_or_schedules_explains_nothing(model, spaces):
