@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.derivation.chain import Chain, chains
-from spaces.derivation.places import Place
-from spaces.derivation.prologue import Load, loads
-from spaces.derivation.roles import ROLES, Contraction, contraction
+from spaces.derivation.chains.chain import Chain, chains
+from spaces.derivation.products.places import Place
+from spaces.derivation.products.prologue import Load, loads
+from spaces.derivation.products.roles import ROLES, Contraction, contraction
 from spaces.derivation.work import Work, work
 from spaces.language.program import Program
 

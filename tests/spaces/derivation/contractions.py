@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from spaces.derivation.places import value_reads
 from spaces.derivation.points import Points
+from spaces.derivation.products.places import value_reads
 from spaces.language import program
 from spaces.language.tree import AxisValue, Read
 
@@ -168,7 +168,7 @@ def in_memory(program, name, values):
 
 
 def _replaced(node, names):
-    """Reads in the order of :func:`spaces.derivation.places.value_reads` by other names."""
+    """Reads by other names, in the order of ``value_reads``."""
     if isinstance(node, Read):
         return Read(next(names), ())
     return node.with_children(tuple(_replaced(child, names) for child in node.children))

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import assume, given, settings
 
 from spaces.allowance import agrees
-from spaces.derivation.allowance import allowed
-from spaces.derivation.chain import chains
+from spaces.derivation.chains.chain import chains
+from spaces.derivation.chains.fused import evaluate
 from spaces.derivation.facts import describe
-from spaces.derivation.fused import evaluate
-from spaces.derivation.prologue import loads
-from spaces.derivation.roles import contraction
+from spaces.derivation.products.prologue import loads
+from spaces.derivation.products.roles import contraction
+from spaces.derivation.rounding.allowance import allowed
 from spaces.errors import InputError
 from spaces.language import program
 from spaces.language.evaluation import evaluate as outputs_of

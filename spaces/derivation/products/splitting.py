@@ -4,7 +4,7 @@ Where one array is read at ``h`` and another at ``h // 4``, neighbours along ``h
 the second: ``h`` is four times a part ``h//4`` that both arrays have, plus a part ``h%4`` of the
 first one alone. So query heads of a group, output channels of a convolution's group, and, through
 a sorted table, rows of an expert each find their place. Each index is then a form
-(:mod:`spaces.derivation.forms`) of parts.
+(:mod:`spaces.derivation.products.forms`) of parts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from spaces.derivation.forms import Entry, Form, Quotient, divided, remainder, variable
+from spaces.derivation.products.forms import Entry, Form, Quotient, divided, remainder, variable
 from spaces.integers import ceil_div
 from spaces.language.affine import affine
 from spaces.language.inference import entry_ranges

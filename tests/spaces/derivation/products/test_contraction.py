@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spaces.derivation.forms import Form, variable
-from spaces.derivation.places import Bound
-from spaces.derivation.prologue import loads
-from spaces.derivation.roles import ROLES, Contraction, contraction
+from spaces.derivation.products.forms import Form, variable
+from spaces.derivation.products.places import Bound
+from spaces.derivation.products.prologue import loads
+from spaces.derivation.products.roles import ROLES, Contraction, contraction
 from spaces.language import program
 from spaces.language.evaluation import evaluate_stages
 from spaces.language.inputs import draw

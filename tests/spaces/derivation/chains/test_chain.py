@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from spaces.derivation.algebra import ONE, negated, plus
-from spaces.derivation.chain import Chain, chain
-from spaces.derivation.chain_reduction import Scaling, Series
-from spaces.derivation.fused import FusedPass, State, evaluate
+from spaces.derivation.chains.chain import Chain, chain
+from spaces.derivation.chains.chain_reduction import Scaling, Series
+from spaces.derivation.chains.fused import FusedPass, State, evaluate
 from spaces.errors import InputError
 from spaces.language import Program
 from spaces.language.evaluation import evaluate_stages

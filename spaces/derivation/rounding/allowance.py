@@ -2,8 +2,8 @@
 
 Values and bounds go through the program together, stage by stage: each operation rounds once
 (:mod:`spaces.interval`), and sums lose what
-:func:`~spaces.derivation.approximate_reductions.error_of_sum` says. What is made of whole numbers
-alone, and the places of ``argmax`` and ``argmin``, is exact. Compare by
+:func:`~spaces.derivation.rounding.approximate_reductions.error_of_sum` says. What is made of whole
+numbers alone, and the places of ``argmax`` and ``argmin``, is exact. Compare by
 :func:`spaces.allowance.agrees`.
 """
 
@@ -15,8 +15,8 @@ from math import prod
 
 import numpy as np
 
-from spaces.derivation.approximate import Approximate, Approximation
-from spaces.derivation.approximate_reductions import reduced, summed
+from spaces.derivation.rounding.approximate import Approximate, Approximation
+from spaces.derivation.rounding.approximate_reductions import reduced, summed
 from spaces.dtypes import DType
 from spaces.interval import Arrays, Interval, Rules
 from spaces.language.program import Operand, Program, Stage

@@ -1,8 +1,8 @@
 """The chain of dependent reductions over the same axes, fused into as few passes as can be derived.
 
 A reduction is of the earliest pass that it can be of: that of the results it reads if it has a
-correction for them (:mod:`spaces.derivation.corrections`), else the next one, where they are final.
-A chain without corrections still runs, one pass a reduction.
+correction for them (:mod:`spaces.derivation.chains.corrections`), else the next one, where they are
+final. A chain without corrections still runs, one pass a reduction.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from spaces.derivation.chain_reduction import ChainReduction
-from spaces.derivation.corrections import Derivation
+from spaces.derivation.chains.chain_reduction import ChainReduction
+from spaces.derivation.chains.corrections import Derivation
+from spaces.derivation.chains.separation import UnderivableError
 from spaces.derivation.inlining import MAX_NODES, inlined
-from spaces.derivation.separation import UnderivableError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spaces.derivation.forms import Form, Quotient, divided, remainder, span, variable
 from spaces.derivation.points import Points
-from spaces.derivation.splitting import indexing
+from spaces.derivation.products.forms import Form, Quotient, divided, remainder, span, variable
+from spaces.derivation.products.splitting import indexing
 from spaces.language import program
 from spaces.language.tree import AxisValue, Binary, Negation, Number
 

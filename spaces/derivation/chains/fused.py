@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.derivation.chain import Chain
-from spaces.derivation.chain_reduction import ChainReduction, Scaling, Series
+from spaces.derivation.chains.chain import Chain
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.points import Points
 from spaces.language.functions import REDUCERS
 from spaces.language.program import Program, Stage

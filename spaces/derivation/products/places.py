@@ -1,9 +1,10 @@
 """Where a read finds its element: an offset of the row plus one of the depth, bounds likewise.
 
-All index arithmetic of an array collapses into one :class:`~spaces.derivation.forms.Form`, the
-distance in elements from the array's start, and one more for each dimension that an index may
-leave. If no term depends on parts of two roles, tables of offsets by row and by depth (or a
-constant step) say where everything is: a convolution is read like a matrix.
+All index arithmetic of an array collapses into one
+:class:`~spaces.derivation.products.forms.Form`, the distance in elements from the array's start,
+and one more for each dimension that an index may leave. If no term depends on the depth and on
+other parts at once, tables of offsets by row and by depth (or a constant step) say where everything
+is: a convolution is read like a matrix.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spaces.derivation.forms import Form, axes_of, span
-from spaces.derivation.roles import Contraction
-from spaces.derivation.splitting import Indexing, Part
+from spaces.derivation.products.forms import Form, axes_of, span
+from spaces.derivation.products.roles import Contraction
+from spaces.derivation.products.splitting import Indexing, Part
 from spaces.language.program import Program
 from spaces.language.tree import Expression, Read
 

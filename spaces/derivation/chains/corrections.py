@@ -14,11 +14,12 @@ is associative, and one derivation serves the next tile of a loop (B is the tile
 vector, warps, the blocks of a cluster and the parts of a row that is divided.
 
 How H is found, with the summand separated into what is of the row and what is of the element
-(:mod:`spaces.derivation.separation`):
+(:mod:`spaces.derivation.chains.separation`):
 
 - a factor of the row without exponentials leaves the sum and multiplies the final state;
 - a factor ``exp(u(r))`` stays, for the sake of range, and H multiplies by ``exp(u(r') - u(r))``;
-- a polynomial of a result has a finite Taylor series about it (:mod:`spaces.derivation.taylor`);
+- a polynomial of a result has a finite Taylor series about it, see
+  :mod:`spaces.derivation.chains.taylor`;
 - of ``max`` and ``min``, a term of the row leaves the reduction, and so does a positive factor.
 """
 
@@ -28,9 +29,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from spaces.derivation.algebra import ONE, ZERO, plus, times
-from spaces.derivation.chain_reduction import ChainReduction, Scaling, state
-from spaces.derivation.separation import Separation, Term, UnderivableError, element
-from spaces.derivation.taylor import about_result
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, state
+from spaces.derivation.chains.separation import Separation, Term, UnderivableError, element
+from spaces.derivation.chains.taylor import about_result
 from spaces.language.functions import REDUCERS
 from spaces.language.tree import AxisValue, Binary, Call, Expression, Number, Read
 

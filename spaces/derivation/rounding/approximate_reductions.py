@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from spaces.derivation.algebra import factors
-from spaces.derivation.approximate import Approximate, Approximation
+from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.dtypes import dtype
 from spaces.interval import SLACK, Arithmetic, Interval
 from spaces.language.evaluation import sum_of_products

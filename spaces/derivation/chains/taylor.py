@@ -25,13 +25,13 @@ from spaces.derivation.algebra import (
     product,
     times,
 )
-from spaces.derivation.chain_reduction import ChainReduction, Series
-from spaces.derivation.identities import is_zero, ratio
-from spaces.derivation.separation import UnderivableError
+from spaces.derivation.chains.chain_reduction import ChainReduction, Series
+from spaces.derivation.chains.identities import is_zero, ratio
+from spaces.derivation.chains.separation import UnderivableError
 from spaces.language.tree import Binary, Expression, Negation, Number
 
 if TYPE_CHECKING:
-    from spaces.derivation.corrections import Derivation
+    from spaces.derivation.chains.corrections import Derivation
 
 MAX_DEGREE = 4
 Monomial = tuple[Expression, ...]

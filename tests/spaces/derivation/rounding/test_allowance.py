@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from spaces.allowance import agrees
-from spaces.derivation.allowance import allowed
-from spaces.derivation.chain import chain
-from spaces.derivation.fused import evaluate
+from spaces.derivation.chains.chain import chain
+from spaces.derivation.chains.fused import evaluate
+from spaces.derivation.rounding.allowance import allowed
 from spaces.language import program
 from spaces.language.evaluation import evaluate as exactly
 from spaces.language.inputs import draw

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.derivation.places import Place, places, why_not_separable
-from spaces.derivation.roles import Contraction
+from spaces.derivation.products.places import Place, places, why_not_separable
+from spaces.derivation.products.roles import Contraction
 from spaces.language.program import Program
 from spaces.language.tree import Expression, Read
 

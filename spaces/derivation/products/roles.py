@@ -6,8 +6,9 @@
 Roles follow from which axes each factor reads: of the axes that are kept, rows are read by the left
 factor only, columns by the right one only, and a batch by both. All axes that are summed over are
 depth. A convolution is this, its window part of the depth; so are grouped heads and experts, whose
-shared axes split (:mod:`spaces.derivation.splitting`). A factor may be any expression: what it is
-made of is computed where its operands are loaded (:mod:`spaces.derivation.prologue`).
+shared axes split (:mod:`spaces.derivation.products.splitting`). A factor may be any expression:
+what it is made of is computed where its operands are loaded
+(:mod:`spaces.derivation.products.prologue`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 from spaces.derivation.algebra import factors, product
 from spaces.derivation.inlining import inlined
-from spaces.derivation.splitting import Indexing, Part, indexing
+from spaces.derivation.products.splitting import Indexing, Part, indexing
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Comparison, Expression
 

@@ -1,0 +1,1 @@
+"""Dependent reductions over the same axes, fused into passes by corrections."""
