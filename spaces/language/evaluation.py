@@ -57,29 +57,36 @@ def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
     if not shape:
         return np.asarray(_piece(program, stage, values, {}))
     longest = shape.index(max(shape))
-    points = prod(program.shape((*stage.axes, *stage.over)))
-    step = max(1, CHUNK * shape[longest] // points)
-    pieces = [
-        _piece(
-            program,
-            stage,
-            values,
-            {stage.axes[longest]: slice(start, min(start + step, shape[longest]))},
-        )
-        for start in range(0, shape[longest], step)
+    step = max(1, CHUNK * shape[longest] // _points(program, stage))
+    parts = [
+        slice(start, min(start + step, shape[longest])) for start in range(0, shape[longest], step)
     ]
+    axis = stage.axes[longest]
+    pieces = [_piece(program, stage, values, {axis: part}) for part in parts]
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=longest)
+
+
+def _points(program: Program, stage: Stage) -> int:
+    """Elements of the largest array on the way: a factor's, or all points of the axes."""
+    factors = _factors_of(stage)
+    if len(factors) < 2 or program.bounding(stage):
+        return prod(program.shape((*stage.axes, *stage.over)))
+    return max(
+        prod(program.shape(tuple(axes))) for axes in (stage.axes, *(f.axes for f in factors))
+    )
 
 
 def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, slice]) -> np.ndarray:
     grid = _grid(program, (*stage.axes, *stage.over), part)
     conditions = program.bounding(stage)
     meaning = _Exact(values, grid, part, bounded=bool(conditions))
-    factors = list(_factors(stage.body)) if stage.reducer == "sum" else []
+    factors = _factors_of(stage)
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None
-    if len(factors) > 1 and mask is None:
-        return sum_of_products([factor.fold(meaning) for factor in factors], grid, len(stage.axes))
+    if len(factors) > 1:
+        found = _masked([factor.fold(meaning) for factor in factors], mask)
+        if found is not None:
+            return sum_of_products(found, grid, len(stage.axes))
     shape = np.broadcast_shapes(*(axis.shape for axis in grid.values()))
     body = np.broadcast_to(stage.body.fold(meaning), shape)
     if stage.reducer is None:
@@ -99,6 +106,10 @@ def _grid(
     }
 
 
+def _factors_of(stage: Stage) -> list[Expression]:
+    return list(_factors(stage.body)) if stage.reducer == "sum" else []
+
+
 def _factors(node: Expression) -> Iterator[Expression]:
     match node:
         case Binary("*", left, right):
@@ -106,6 +117,19 @@ def _factors(node: Expression) -> Iterator[Expression]:
             yield from _factors(right)
         case _:
             yield node
+
+
+def _masked(factors: Sequence[np.ndarray], mask: np.ndarray | None) -> Sequence[np.ndarray] | None:
+    """The factors with zeros in one of them where the mask does not hold; None where that would not
+    make all products zero, or take an array of its own."""
+    if mask is None:
+        return factors
+    for place, factor in enumerate(factors):
+        others = [*factors[:place], *factors[place + 1 :]]
+        spans = np.broadcast_shapes(factor.shape, mask.shape) == factor.shape
+        if spans and all(np.isfinite(other).all() for other in others):
+            return [np.where(mask, factor, 0), *others]
+    return None
 
 
 def sum_of_products(

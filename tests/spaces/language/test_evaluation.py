@@ -82,6 +82,22 @@ def test_what_a_condition_leaves_out_is_not_reduced_however_large_it_is() -> Non
     np.testing.assert_array_equal(found["prod"], [1, 2, 20])
 
 
+@pytest.mark.parametrize("body", ["x[i, j] * w[j, k]", "w[j, k] * x[i, j]", "x[i, j] * z[i, j, k]"])
+def test_nor_is_it_in_a_sum_of_products(body: str) -> None:
+    generator = np.random.default_rng(1)
+    outside = np.arange(5) >= np.arange(5)[:, None]
+    x = np.where(outside, np.nan, generator.random((5, 5)))
+    z = np.where(outside[..., None], np.inf, generator.random((5, 5, 4)))
+    w = generator.random((5, 4))
+    inputs = {"x": x, "z": z, "w": w}
+    inputs = {name: array for name, array in inputs.items() if f"{name}[" in body}
+    found = result(f"where j < i; y[i, k] = sum[j]({body})", inputs, i=5, j=5, k=4)
+    expected = [
+        sum(x[i, j] * (z[i, j] if "z" in body else w[j]) for j in range(i)) for i in range(5)
+    ]
+    np.testing.assert_allclose(found, np.array([np.zeros(4), *expected[1:]]), 1e-12)
+
+
 def test_the_lowest_of_equals_is_the_argument_and_among_what_holds() -> None:
     x = np.array([[3, 1, 3, 1], [0, 0, 0, 0], [7, -1, 7, 9]])
     assert result("y[i] = argmax[j](x[i, j])", {"x": x}, i=3, j=4).tolist() == [0, 0, 3]
