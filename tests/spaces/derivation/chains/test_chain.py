@@ -142,7 +142,7 @@ def test_random_chains_give_what_their_programs_mean():
 
 @pytest.mark.slow
 def test_many_random_chains_give_what_their_programs_mean():
-    assert all(agree_in_any_order(seed) is not False for seed in range(1000, 6000))
+    assert all(agree_in_any_order(seed) is not False for seed in range(1000, 2200))
 
 
 def texts(name):
