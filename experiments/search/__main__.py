@@ -20,7 +20,8 @@ from typing import Any
 
 from scheduler.replay.formats import read_recordings
 from scheduler.replay.recording import Outcome, Recording
-from scheduler.replay.report import Settings, as_json
+from scheduler.replay.repeats import Settings
+from scheduler.replay.report import as_json
 from scheduler.replay.run import Run, run_of
 from scheduler.replay.scores import Replays, measures
 from spaces.schedule import Schedule
@@ -75,7 +76,7 @@ def scored(
     hide_failures: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """The reports of one strategy, of each space and then of all; as those of ``replay``."""
-    asked = list(measures(settings.trials))
+    asked = measures(settings.trials)
     name = f"kernel_tuner.{strategy}" + (".failures_hidden" if hide_failures else "")
     done = []
     for recording in recordings:

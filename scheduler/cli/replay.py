@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +14,7 @@ from scheduler.cli.text import plain, say
 
 if TYPE_CHECKING:
     from scheduler.replay.intervals import Estimate
-    from scheduler.replay.recording import Recording
-    from scheduler.replay.report import Settings
+    from scheduler.replay.repeats import Settings
     from scheduler.replay.scores import Measure, Replays
 
 
@@ -57,7 +56,7 @@ def replay_command(
       tilewright replay *.json.gz --search evolutionary,random --format json
     """
     from scheduler.replay.formats import read_recordings
-    from scheduler.replay.report import Settings
+    from scheduler.replay.repeats import Settings, repeated
     from scheduler.replay.scores import measures
     from scheduler.strategies import factory
     from spaces.errors import InputError
@@ -70,41 +69,16 @@ def replay_command(
         if recording.costs is None:
             raise InputError(f"--time: {recording.name} lacks compile and benchmark times")
     settings = Settings(trials, repeats, batch, seed)
-    asked = list(measures(trials, time))
+    asked = measures(trials, time)
     show = _print_json if format is Format.JSON else _print_table
     done: list[dict[str, Replays]] = []
-    for found in _replayed(recordings, names, settings, jobs):
+    for found in repeated(recordings, names, settings, jobs):
         show({name: [replays] for name, replays in found.items()}, settings, asked)
         done.append(found)
     if len(done) > 1:
         show({name: [found[name] for found in done] for name in names}, settings, asked)
     if format is not Format.JSON:
         _explain(asked)
-
-
-def _replayed(
-    recordings: Sequence[Recording], names: Sequence[str], settings: Settings, jobs: int | None
-) -> Iterator[dict[str, Replays]]:
-    """The runs of each recording by all searches."""
-    import os
-
-    from scheduler.replay.forked import shared_out
-    from scheduler.replay.run import Run, replay
-    from scheduler.replay.scores import Replays
-    from scheduler.strategies import factory
-
-    def run(item: tuple[Recording, str, int]) -> Run:
-        recording, name, seed = item
-        search = factory(name)(recording.space, seed)
-        return replay(recording, search, settings.trials, settings.batch)
-
-    seeds = range(settings.seed, settings.seed + settings.repeats)
-    items = [(made, name, seed) for made in recordings for name in names for seed in seeds]
-    runs = shared_out(run, items, jobs or len(os.sched_getaffinity(0)))
-    for recording in recordings:
-        yield {
-            name: Replays(recording, [next(runs) for _ in seeds], settings.trials) for name in names
-        }
 
 
 def _print_json(

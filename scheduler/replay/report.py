@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scheduler.replay.intervals import Estimate, mean
+from scheduler.replay.repeats import Settings
 from scheduler.replay.scores import Measure, Replays
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How runs were made: ``repeats`` runs, whose seeds count up from ``seed``, of ``trials``
-    evaluations, ``batch`` at a time."""
-
-    trials: int
-    repeats: int
-    batch: int
-    seed: int
 
 
 def estimates(replays: Sequence[Replays], asked: Sequence[Measure]) -> dict[str, Estimate]:

@@ -64,33 +64,55 @@ class Measure:
     estimate: Callable[[np.ndarray], Estimate]
 
 
-def measures(trials: int, by_time: bool = False) -> Iterator[Measure]:
+def measures(trials: int, by_time: bool = False) -> list[Measure]:
     """The measures of runs of so many evaluations; ``by_time`` adds what the record's own compile
     and benchmark times say."""
     points = sorted({*(n for n in CHECKPOINTS if n < trials), trials})
-    for n in points:
-        yield Measure(
-            f"fraction_{n}",
-            f"fraction of the optimum at {n}",
-            f"the optimum's time over that of the best found in {n} evaluations; 1 is the optimum",
-            partial(_fraction, evaluations=n),
+    made = [
+        *map(_fraction_at, points),
+        Measure(
+            "reached_99",
+            "runs that reach 99 %",
+            f"share of the runs that get to 0.99 of the optimum in {trials} evaluations",
+            lambda replays: np.isfinite(replays.reached(0.99)),
+            share,
+        ),
+        *map(_evaluations_to, (95, 99)),
+        *_performances(trials),
+        Measure(
+            "search_ms",
+            "search per evaluation, ms",
+            "what asking and telling took on this machine",
+            _search_milliseconds,
             mean,
-        )
-    yield Measure(
-        "reached_99",
-        "runs that reach 99 %",
-        f"share of the runs that get to 0.99 of the optimum in {trials} evaluations",
-        lambda replays: np.isfinite(replays.reached(0.99)),
-        share,
+        ),
+    ]
+    timed = [*map(_fraction_in_time_of, points), *map(_seconds_to, (95, 99))] if by_time else []
+    return made + timed
+
+
+def _fraction_at(evaluations: int) -> Measure:
+    return Measure(
+        f"fraction_{evaluations}",
+        f"fraction of the optimum at {evaluations}",
+        f"the optimum's time over that of the best found in {evaluations} evaluations; 1 is the "
+        "optimum",
+        partial(_fraction, evaluations=evaluations),
+        mean,
     )
-    for percent in (95, 99):
-        yield Measure(
-            f"evaluations_to_{percent}",
-            f"evaluations to {percent} %",
-            f"the median run gets to 0.{percent} of the optimum after so many",
-            partial(_evaluations, fraction=percent / 100),
-            median,
-        )
+
+
+def _evaluations_to(percent: int) -> Measure:
+    return Measure(
+        f"evaluations_to_{percent}",
+        f"evaluations to {percent} %",
+        f"the median run gets to 0.{percent} of the optimum after so many",
+        lambda replays: replays.reached(percent / 100),
+        median,
+    )
+
+
+def _performances(trials: int) -> Iterator[Measure]:
     yield Measure(
         "p",
         f"P over 1..{trials}",
@@ -106,42 +128,31 @@ def measures(trials: int, by_time: bool = False) -> Iterator[Measure]:
         partial(_performance, baseline=calculated_baseline),
         mean,
     )
-    yield Measure(
-        "search_ms",
-        "search per evaluation, ms",
-        "what asking and telling took on this machine",
-        _search_milliseconds,
+
+
+def _fraction_in_time_of(evaluations: int) -> Measure:
+    return Measure(
+        f"fraction_in_time_{evaluations}",
+        f"fraction of the optimum in the time of {evaluations}",
+        f"as above, in the recorded time that {evaluations} average schedules take to compile and "
+        "time",
+        partial(_fraction_in_time, evaluations=evaluations),
         mean,
     )
-    if by_time:
-        yield from _measures_by_time(points)
 
 
-def _measures_by_time(points: Sequence[int]) -> Iterator[Measure]:
-    for n in points:
-        yield Measure(
-            f"fraction_in_time_{n}",
-            f"fraction of the optimum in the time of {n}",
-            f"as above, in the recorded time that {n} average schedules take to compile and time",
-            partial(_fraction_in_time, evaluations=n),
-            mean,
-        )
-    for percent in (95, 99):
-        yield Measure(
-            f"seconds_to_{percent}",
-            f"seconds to {percent} %",
-            f"recorded compile and benchmark time until the median run gets to 0.{percent}",
-            partial(_seconds_to, fraction=percent / 100),
-            median,
-        )
+def _seconds_to(percent: int) -> Measure:
+    return Measure(
+        f"seconds_to_{percent}",
+        f"seconds to {percent} %",
+        f"recorded compile and benchmark time until the median run gets to 0.{percent}",
+        partial(_spent_until, fraction=percent / 100),
+        median,
+    )
 
 
 def _fraction(replays: Replays, evaluations: int) -> np.ndarray:
     return replays.recording.optimum / replays.best[:, evaluations - 1]
-
-
-def _evaluations(replays: Replays, fraction: float) -> np.ndarray:
-    return replays.reached(fraction)
 
 
 def _performance(replays: Replays, baseline: Baseline) -> np.ndarray:
@@ -173,7 +184,7 @@ def _fraction_in_time(replays: Replays, evaluations: int) -> np.ndarray:
     return replays.recording.optimum / best[np.arange(len(done)), done]
 
 
-def _seconds_to(replays: Replays, fraction: float) -> np.ndarray:
+def _spent_until(replays: Replays, fraction: float) -> np.ndarray:
     reached = replays.reached(fraction)
     place = np.where(np.isfinite(reached), reached, 1).astype(int) - 1
     return np.where(np.isfinite(reached), replays.spent[np.arange(len(place)), place], np.inf)

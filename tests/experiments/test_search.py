@@ -9,7 +9,7 @@ import pytest
 
 from experiments.search.__main__ import as_cache, scored
 from scheduler.replay.formats import read_recordings
-from scheduler.replay.report import Settings
+from scheduler.replay.repeats import Settings
 from tests.scheduler.replay.toys import hilly
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from scheduler.replay.intervals import Estimate, mean, median, share
-from scheduler.replay.report import Settings, as_json
+from scheduler.replay.repeats import Settings
+from scheduler.replay.report import as_json
 from scheduler.replay.run import Run
 from scheduler.replay.scores import Replays, measures
 from tests.scheduler.replay.test_formats import read
