@@ -10,10 +10,10 @@ casts (:mod:`spaces.language.functions`), ``select(i < j, a, b)``, ``inside(x[i 
 read that may leave its array, ``size(i, j)`` for the number of points, and reductions
 ``sum[k](...)``: sum, prod, max, min, argmax, argmin, and mean, var, softmax, logsumexp, which are
 made of them. Indices are sums of multiples of axes, their quotients and remainders, and entries of
-integer operands. The other lines are shown in :mod:`spaces.language.reader`.
+integer operands. The other lines are shown in :mod:`spaces.language.reading.reader`.
 """
 
 from spaces.language.program import Array, Entries, Operand, Output, Program, Stage
-from spaces.language.reader import program
+from spaces.language.reading.reader import program
 
 __all__ = ["Array", "Entries", "Operand", "Output", "Program", "Stage", "program"]

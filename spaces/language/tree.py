@@ -252,7 +252,7 @@ class Call(Expression):
 class Reduction(Expression):
     """``reducer[axes](body)`` inside an expression, as it is read.
 
-    :mod:`spaces.language.reductions` turns every one into a stage, so a program holds none.
+    :mod:`spaces.language.reading.reductions` turns every one into a stage, so a program holds none.
     """
 
     reducer: str

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from spaces.errors import InputError, shown
-from spaces.language.inference import result_dtype
+from spaces.language.reading.inference import result_dtype
 
 
 def finished(epilogue: str, accumulator: str) -> str:

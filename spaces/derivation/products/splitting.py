@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from spaces.derivation.products.forms import Entry, Form, Quotient, divided, remainder, variable
 from spaces.integers import ceil_div
 from spaces.language.affine import affine
-from spaces.language.inference import entry_ranges
 from spaces.language.program import Program
+from spaces.language.reading.inference import entry_ranges
 from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from spaces.errors import InputError, shown
 from spaces.language.affine import affine
 from spaces.language.functions import FUNCTIONS, REDUCERS
-from spaces.language.reductions import SUGAR
-from spaces.language.source import NAME, RESERVED, Statement
+from spaces.language.reading.reductions import SUGAR
+from spaces.language.reading.source import NAME, RESERVED, Statement
 from spaces.language.tree import (
     AxisValue,
     Binary,

@@ -16,15 +16,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from spaces.errors import InputError, shown
-from spaces.language.declarations import Declaration, declaration
-from spaces.language.expression_reader import ExpressionReader, Names, axis_names, parts
 from spaces.language.functions import REDUCERS
-from spaces.language.inference import Arrays
 from spaces.language.program import Program, Stage
-from spaces.language.reductions import Lifter
-from spaces.language.source import MAX_LENGTH, NAME, RESERVED, Statement, statements
+from spaces.language.reading.declarations import Declaration, declaration
+from spaces.language.reading.expressions import ExpressionReader, Names, axis_names, parts
+from spaces.language.reading.inference import Arrays
+from spaces.language.reading.reductions import Lifter
+from spaces.language.reading.source import MAX_LENGTH, NAME, RESERVED, Statement, statements
+from spaces.language.reading.validation import check
 from spaces.language.tree import Comparison
-from spaces.language.validation import check
 
 MAX_EXTENT = 2**24
 MAX_AXES = 16

@@ -6,9 +6,9 @@ from math import prod
 
 from spaces.errors import InputError
 from spaces.language.bounds import Bounds
-from spaces.language.expression_reader import MAX_DEPTH
-from spaces.language.inference import entry_ranges
 from spaces.language.program import Program, Stage
+from spaces.language.reading.expressions import MAX_DEPTH
+from spaces.language.reading.inference import entry_ranges
 from spaces.language.text import entry_text
 from spaces.language.tree import Expression, Read
 

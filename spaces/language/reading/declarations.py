@@ -10,9 +10,9 @@ from typing import Any, NoReturn
 
 from spaces.dtypes import dtype
 from spaces.errors import InputError, shown
-from spaces.language.expression_reader import ExpressionReader, Names, parts
 from spaces.language.program import Entries
-from spaces.language.source import Statement
+from spaces.language.reading.expressions import ExpressionReader, Names, parts
+from spaces.language.reading.source import Statement
 from spaces.language.tree import AxisValue, Binary, Expression, Negation, Number
 
 MAX_DIMENSION = 2**31
