@@ -87,23 +87,36 @@ def _print_json(
     from scheduler.cli.output import put
     from scheduler.replay.report import as_json
 
+    [(reference, first), *_] = found.items()
     for name, replays in found.items():
-        put(json.dumps(as_json(name, replays, settings, asked), allow_nan=False))
+        others = None if name == reference else first
+        put(json.dumps(as_json(name, replays, settings, asked, others), allow_nan=False))
 
 
 def _print_table(
     found: dict[str, list[Replays]], settings: Settings, asked: Sequence[Measure]
 ) -> None:
-    from scheduler.cli.output import print_table, put
-    from scheduler.replay.report import estimates
+    from scheduler.cli.output import put
+    from scheduler.replay.report import differences, estimates
 
-    put(plain(_heading(next(iter(found.values())))))
-    known = {name: estimates(replays, asked) for name, replays in found.items()}
+    [(reference, first), *others] = found.items()
+    put(plain(_heading(first)))
+    _print_estimates({name: estimates(own, asked) for name, own in found.items()}, asked)
+    if others:
+        put(f"less those of {reference}, seed by seed")
+        _print_estimates({name: differences(own, first, asked) for name, own in others}, asked)
+
+
+def _print_estimates(found: dict[str, dict[str, Estimate]], asked: Sequence[Measure]) -> None:
+    """A line for each measure that any of the searches has, a column for each search."""
+    from scheduler.cli.output import print_table, put
+
     rows = [
-        (measure.label, *(_cell(measure, scores.get(measure.key)) for scores in known.values()))
+        (measure.label, *(_cell(measure, known.get(measure.key)) for known in found.values()))
         for measure in asked
+        if any(measure.key in known for known in found.values())
     ]
-    print_table(("", *known), rows)
+    print_table(("", *found), rows)
     put("")
 
 

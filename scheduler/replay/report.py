@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,19 +29,41 @@ def estimates(replays: Sequence[Replays], asked: Sequence[Measure]) -> dict[str,
     return found
 
 
+def differences(
+    replays: Sequence[Replays], others: Sequence[Replays], asked: Sequence[Measure]
+) -> dict[str, Estimate]:
+    """How much more a search's means are than another's on the same recordings, repeat by repeat:
+    the two had the same seeds, so that luck which they share does not count."""
+    found = {}
+    pairs = list(zip(replays, others, strict=True))
+    for measure in asked:
+        if measure.estimate is mean:
+            values = np.array([measure.values(one) - measure.values(other) for one, other in pairs])
+            if not np.isnan(values).any():
+                found[measure.key] = mean(values.mean(axis=0))
+    return found
+
+
 def as_json(
-    search: str, replays: Sequence[Replays], settings: Settings, asked: Sequence[Measure]
+    search: str,
+    replays: Sequence[Replays],
+    settings: Settings,
+    asked: Sequence[Measure],
+    first: Sequence[Replays] | None = None,
 ) -> dict[str, Any]:
     """The scores of a search on one recording or on several together, as JSON values.
 
     ``null`` stands for bounds that few repeats do not give, and for what most runs do not reach.
     ``gains`` has each run's improvements, ``[evaluation, seconds]``; every curve follows from them.
+    ``less_first`` is how much more the means are than those of the ``first`` search.
     """
     about: dict[str, Any] = {"search": search, **vars(settings)}
-    scores = {key: _numbers(value) for key, value in estimates(replays, asked).items()}
+    about["scores"] = _numbers(estimates(replays, asked))
+    if first is not None:
+        about["less_first"] = _numbers(differences(replays, first, asked))
     if len(replays) > 1:
         spaces = [each.recording.name for each in replays]
-        return {"space": None, "spaces": spaces, **about, "scores": scores}
+        return {"space": None, "spaces": spaces, **about}
     [only] = replays
     known = only.recording
     return {
@@ -50,15 +72,17 @@ def as_json(
         "failures": known.failures,
         "optimum_seconds": known.optimum,
         **about,
-        "scores": scores,
         "gains": [_gains(best) for best in only.best],
     }
 
 
-def _numbers(estimate: Estimate) -> dict[str, float | None]:
+def _numbers(estimates: Mapping[str, Estimate]) -> dict[str, dict[str, float | None]]:
     return {
-        name: value if value is not None and math.isfinite(value) else None
-        for name, value in vars(estimate).items()
+        key: {
+            name: value if value is not None and math.isfinite(value) else None
+            for name, value in vars(estimate).items()
+        }
+        for key, estimate in estimates.items()
     }
 
 

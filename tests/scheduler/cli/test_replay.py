@@ -21,7 +21,8 @@ def as_json(capsys, *arguments):
 def test_a_table_whose_lines_are_explained(capsys):
     out = ask(capsys, "replay", str(CACHE), "--search", "random,exhaustive", *FEW)
     assert "toy_GPU: 8 schedules, of which 1 failed; the fastest takes 2 ms" in out
-    table, explained = out.split("\n\n")
+    table, less, explained = out.split("\n\n")
+    assert less.startswith("less those of random, seed by seed\n")
     labels = [line.split("  ")[0] for line in table.splitlines()[2:]]
     assert "fraction of the optimum at 6" in labels
     assert "P, calculated baseline" in labels
@@ -36,6 +37,10 @@ def test_json_has_a_line_for_each_search(capsys):
     assert random["optimum_seconds"] == 2e-3
     assert (random["trials"], random["repeats"], random["batch"], random["seed"]) == (6, 3, 2, 0)
     assert exhaustive["gains"] == [[[1, 8e-3], [2, 6e-3], [3, 5e-3], [4, 4e-3], [5, 2e-3]]] * 3
+    assert "less_first" not in random
+    more = exhaustive["scores"]["fraction_6"]["value"] - random["scores"]["fraction_6"]["value"]
+    assert exhaustive["less_first"]["fraction_6"]["value"] == pytest.approx(more)
+    assert "reached_99" not in exhaustive["less_first"]
     scores = exhaustive["scores"]
     assert scores["fraction_6"] == {"value": 1.0, "low": 1.0, "high": 1.0}
     assert scores["evaluations_to_99"] == {"value": 5.0, "low": None, "high": None}

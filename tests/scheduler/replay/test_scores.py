@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.replay.intervals import Estimate, mean, median, share
 from scheduler.replay.repeats import Settings
-from scheduler.replay.report import as_json
+from scheduler.replay.report import as_json, differences
 from scheduler.replay.run import Run
 from scheduler.replay.scores import Replays, measures
 from tests.scheduler.replay.test_formats import read
@@ -90,3 +90,10 @@ def test_means_of_several_spaces_go_repeat_by_repeat():
     expected = mean(np.array([0.75, 1.0, 0.75]))
     assert together["fraction_4"] == pytest.approx(vars(expected))
     assert together["reached_99"]["value"] == pytest.approx(4 / 6)
+
+
+def test_searches_are_compared_repeat_by_repeat():
+    one, other = Replays(read(CACHE), RUNS, 4), Replays(read(CACHE), (RUNS[1],) * 3, 4)
+    asked = [measure for measure in measures(4) if measure.key in ("fraction_4", "reached_99")]
+    expected = mean(np.array([0.0, 0.0, -0.5]))
+    assert differences([one], [other], asked) == {"fraction_4": expected}
