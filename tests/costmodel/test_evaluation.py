@@ -136,8 +136,8 @@ def test_models_of_very_many_rows_are_judged_by_fewer(monkeypatch):
     known = measured(512, 60) + measured(384, 60)
     model = trained(known)
     by_all = evaluated(model, known)
-    for module in ("splits", "evaluation"):
-        monkeypatch.setattr(f"costmodel.{module}.MOST_ROWS", 40)
+    for module in ("costmodel.splits", "costmodel.evaluation"):
+        monkeypatch.setattr(f"{module}.MOST_ROWS", 40)
     by_some = evaluated(model, known)
     assert not any("drawn at random" in sentence for sentence in by_all.left_out)
     assert any("about 40 of the schedules" in sentence for sentence in by_some.left_out)

@@ -121,8 +121,14 @@ def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name):
-    for module in ("accumulators", "block_code", "mma_code", "simt_code", "whole_tiles"):
-        monkeypatch.setattr(f"spaces.cuda.{module}.position_type", lambda product: "i64")
+    for module in (
+        "spaces.cuda.accumulators",
+        "spaces.cuda.block_code",
+        "spaces.cuda.mma_code",
+        "spaces.cuda.simt_code",
+        "spaces.cuda.whole_tiles",
+    ):
+        monkeypatch.setattr(f"{module}.position_type", lambda product: "i64")
     work, kernel = case(name, matmul(41, 36, 67, dtype="float16"))
     assert "(i64)threadIdx.x" in kernel.source
     result = verify(emulator, work, kernel)
