@@ -18,10 +18,10 @@ import numpy as np
 from costmodel.features import FEATURE_VERSION, is_feature
 from costmodel.library import load_xgboost
 from costmodel.trees import booster_of, plain_trees
-from spaces.canonical import canonical_json
 from spaces.errors import InputError, shown
-from spaces.files import check_place, write_whole
-from spaces.text import is_plain
+from spaces.validation.canonical import canonical_json
+from spaces.validation.files import check_place, write_whole
+from spaces.validation.text import is_plain
 
 if TYPE_CHECKING:
     import xgboost

@@ -1,7 +1,7 @@
 """The tuning database: every attempt, and the best-known schedule per workload and target.
 
 One attempt is one row, on disk when :meth:`Database.record` returns. Threads may share a
-:class:`Database`, and processes a file. What ranks as best is said in ``measure.ranking``.
+:class:`Database`, and processes a file. What ranks as best is said in ``measure.records.ranking``.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Column, Connection, Row, Select, update
 
-from measure.best_known import best_row, rankings
-from measure.engine import for_writing, name, open_engine, usable
-from measure.fields import prose
-from measure.inserting import beat, insert, insert_runs, pieces
-from measure.jsonl import read_lines, write_lines
-from measure.nearest import BEST_OF_PAIR, nearest_pairs
-from measure.plausibility import Sieve
-from measure.queries import TRIALS_OF_RUN, records_query, runs_query, summaries_query, trials
-from measure.ranking import rank
-from measure.record import Record
-from measure.related import best_of_related
-from measure.rows import as_read, from_row, own_from_row, run_from_row
-from measure.run import Run
-from measure.schema import measurements, runs
-from measure.summary import Summary, summary_from_row
-from measure.upkeep import Stats, stats, vacuum
+from measure.records.fields import prose
+from measure.records.jsonl import read_lines, write_lines
+from measure.records.plausibility import Sieve
+from measure.records.ranking import rank
+from measure.records.record import Record
+from measure.records.run import Run
+from measure.tables.best_known import best_row, rankings
+from measure.tables.engine import for_writing, name, open_engine, usable
+from measure.tables.inserting import beat, insert, insert_runs, pieces
+from measure.tables.nearest import BEST_OF_PAIR, nearest_pairs
+from measure.tables.queries import TRIALS_OF_RUN, records_query, runs_query, summaries_query, trials
+from measure.tables.related import best_of_related
+from measure.tables.rows import as_read, from_row, own_from_row, run_from_row
+from measure.tables.schema import measurements, runs
+from measure.tables.summary import Summary, summary_from_row
+from measure.tables.upkeep import Stats, stats, vacuum
 from spaces.errors import InputError
 from spaces.target import Target
 from spaces.workload import Workload
@@ -143,8 +143,8 @@ class Database:
         """Add the runs and records of an export that are not here yet; the number of records.
 
         ``report`` is told of what is left out: a torn last line, and records that cannot be true
-        (``measure.plausibility``), each kind of them once. :class:`InputError` for any other
-        fault; what stands before it was imported, and may be imported again.
+        (``measure.records.plausibility``), each kind of them once. :class:`InputError` for any
+        other fault; what stands before it was imported, and may be imported again.
         """
         sieve = Sieve()
         with closing(read_lines(Path(path), report)) as lines:
@@ -190,7 +190,7 @@ class Database:
         """The best record of each of the ``count`` nearest other workloads, nearest first, each
         read when it is asked for.
 
-        Those are of the same operator and target; see ``measure.distance`` for what is near.
+        Those are of the same operator and target; see ``measure.tables.distance`` for what is near.
         """
         with self._transaction() as connection:
             ids = nearest_pairs(connection, workload, target)
@@ -202,7 +202,7 @@ class Database:
         """The best record of each of the ``count`` nearest other shapes, operators and devices.
 
         Their targets are of the same kind, and they have right schedules of these ``versions`` of
-        templates; see ``measure.related`` for what is near.
+        templates; see ``measure.tables.related`` for what is near.
         """
         with self._transaction() as connection:
             rows = best_of_related(connection, workload, target, versions, count)
@@ -236,7 +236,9 @@ class Database:
         return list(self._readable(rows, "group", summary_from_row))
 
     def export_jsonl(self, path: str | Path) -> int:
-        """Write every run and record to a file, see ``measure.jsonl``; the number of records."""
+        """Write every run and record to a file, see ``measure.records.jsonl``; the number of
+        records.
+        """
         return write_lines(Path(path), self.runs(), self.records())
 
     # -- upkeep ----------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from measure import retrying
 from measure.cpu.cores import usable_cpus
 from measure.interfaces import Builder, Built, Runner
-from measure.measurement import Candidate, Job, Result
 from measure.outcomes import Outcomes
+from measure.records.measurement import Candidate, Job, Result
 from measure.registry import builder_for, runner_for
 from spaces.errors import InputError
 from spaces.target import Target

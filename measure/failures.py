@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from measure.measurement import ErrorKind, Status
+from measure.records.measurement import ErrorKind, Status
 
 MACHINE = frozenset(
     {

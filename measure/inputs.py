@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from measure.telling import is_telling, telling
-from spaces.allowance import allowed
+from spaces.numerics.allowance import allowed
 from spaces.workload import Operand, Workload
 
 ATTEMPTS = 512
@@ -38,7 +38,9 @@ class Draw:
     def allowed(
         self, out: tuple[np.ndarray, np.ndarray] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The least and greatest values of the output, as :func:`spaces.allowance.allowed`."""
+        """The least and greatest values of the output, as
+        :func:`spaces.numerics.allowance.allowed`.
+        """
         return allowed(
             self.workload,
             self.magnitudes,

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from measure.failures import MACHINE
-from measure.measurement import Candidate, ErrorKind, Job, Measurement, Place, Result, Status
+from measure.records.measurement import (
+    Candidate,
+    ErrorKind,
+    Job,
+    Measurement,
+    Place,
+    Result,
+    Status,
+)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from measure.interfaces import Builder, Built
-from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 
 LOSSES_ALONE = 2  # that are taken for the schedule's own failure
 STARTS = 3  # of a batch on a machine that fails before any of it runs

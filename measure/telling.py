@@ -2,7 +2,7 @@
 
 The output of ``relu(x - 1000)`` is zero wherever the sum ``x`` is small: any kernel that writes
 zeros would pass. Here mistakes are planted into a few elements, computed exactly, and held to what
-is allowed (:mod:`spaces.allowance`). Where the usual inputs hide them, the first input is
+is allowed (:mod:`spaces.numerics.allowance`). Where the usual inputs hide them, the first input is
 multiplied by a power of two that shows them.
 """
 
@@ -14,9 +14,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from spaces.allowance import agrees, allowed
 from spaces.dtypes import DType, dtype
 from spaces.errors import InputError
+from spaces.numerics.allowance import agrees, allowed
 from spaces.workload import Operand, Workload
 
 SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # elements along each axis of a sample; where sums are long

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from costmodel.interfaces import CostModel
-from scheduler.cpu_function import CpuFunction
+from scheduler.functions.cpu_function import CpuFunction
 from scheduler.limits import check_memory
 from scheduler.query import Answer, answers
 from spaces.errors import InputError
@@ -19,7 +19,7 @@ from spaces.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database
-    from scheduler.cuda_function import CudaFunction
+    from scheduler.functions.cuda_function import CudaFunction
 
 
 def best(
@@ -44,7 +44,7 @@ def best(
     with closing(answers(workload, target, database, model)) as found:
         answer = _first_right(found) if verify else next(found)
     if answer.target.kind == "cuda":
-        from scheduler.cuda_function import CudaFunction
+        from scheduler.functions.cuda_function import CudaFunction
 
         return CudaFunction(answer.space, answer.schedule, answer.provenance)
     return CpuFunction(answer.space, answer.schedule, answer.provenance)

@@ -13,9 +13,9 @@ from costmodel.interfaces import CostModel, Learner
 from costmodel.library import load_xgboost
 from measure.interfaces import Executor
 from scheduler.machine import roofline
-from scheduler.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, expected
-from scheduler.search import Search
-from scheduler.transfer import Transfer
+from scheduler.strategies.search import Search
+from scheduler.tuning.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, expected
+from scheduler.tuning.transfer import Transfer
 from spaces.errors import InputError
 from spaces.space import Space
 from spaces.target import Target
@@ -31,7 +31,7 @@ def default_search(
 ) -> Search:
     """Evolution under a model that learns; until it has, under ``model`` if one is given, or one
     of what is ``known`` of other shapes, or the roofline."""
-    from scheduler.evolutionary import WARM, EvolutionarySearch
+    from scheduler.strategies.evolutionary import WARM, EvolutionarySearch
 
     learned = learned_model(space)
     prior = model or (known.model if known else None)

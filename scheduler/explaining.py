@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costmodel.dataset import Group, group_examples
-from costmodel.explanation import CLEAR, Explanation, explain
+from costmodel.explaining.explanation import CLEAR, Explanation, explain
+from costmodel.explaining.levels import Level, levels
+from costmodel.explaining.separation import Separation, separations
 from costmodel.feature_names import describe
-from costmodel.levels import Level, levels
 from costmodel.model import XGBoostModel
-from costmodel.separation import Separation, separations
 from scheduler.machine import measured_peaks
 from scheduler.training import examples
 from spaces.errors import InputError
 from spaces.operators import workload as workload_of
 from spaces.registry import space_for
-from spaces.rejection import Rejections, rejections
+from spaces.rules.rejection import Rejections, rejections
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target

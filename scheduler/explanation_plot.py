@@ -8,10 +8,10 @@ from textwrap import fill
 
 import numpy as np
 
-from costmodel.explanation import Explanation
+from costmodel.explaining.explanation import Explanation
 from scheduler.extras import extra
 from spaces.errors import InputError, shown
-from spaces.files import check_place, write_whole
+from spaces.validation.files import check_place, write_whole
 
 KINDS = (".svg", ".png")
 MOST_FEATURES = 20

@@ -32,7 +32,7 @@ from spaces.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database
-    from measure.record import Record
+    from measure.records.record import Record
 
 SAMPLES = 4096
 DRAFTED = 1 << 15  # of which a learned model ranks the most promising

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from costmodel.dataset import group_examples
-from costmodel.evaluation import Evaluation
-from costmodel.evaluation import evaluate as evaluate_model
+from costmodel.evaluating.evaluation import Evaluation
+from costmodel.evaluating.evaluation import evaluate as evaluate_model
+from costmodel.evaluating.parts import Split, device_of
 from costmodel.interfaces import Example
 from costmodel.model import LEAST_ROWS, XGBoostModel
-from costmodel.parts import Split, device_of
 from spaces.errors import InputError
-from spaces.files import check_place
 from spaces.registry import space_for
 from spaces.target import Target
+from spaces.validation.files import check_place
 from spaces.workload import Workload
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def train(database: Database, path: Path) -> Training:
 
 def evaluate(path: Path, database: Database, split: Split = Split.WORKLOAD) -> Evaluation:
     """How well the model at ``path`` ranks what ``database`` measured, see
-    ``costmodel.evaluation``.
+    ``costmodel.evaluating.evaluation``.
 
     Raises :class:`InputError` if ``path`` is not a model of ours, nothing can be ranked, or a
     split by operator or device has but one part.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from measure.failures import MACHINE
-from measure.measurement import Candidate, ErrorKind, Job, new_job_id
+from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
 from measure.telling import telling
 from spaces.operators import workload as make_workload
 from spaces.schedule import Schedule

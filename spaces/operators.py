@@ -13,8 +13,8 @@ from typing import Any
 
 from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
+from spaces.epilogue.expression import Expression, parse
 from spaces.errors import InputError, shown
-from spaces.expression import Expression, parse
 from spaces.workload import Axis, Operand, Workload
 
 MAX_EXTENT = 2**24
@@ -40,8 +40,8 @@ def matmul(
     ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
     input's, or the accumulator's for tfloat32, float8 and int8). ``a``, ``b``, ``c`` are ``row``
     or ``col`` major. The epilogue is an expression over ``x`` (the accumulator), see
-    ``spaces.expression``. ``accumulator`` is the dtype of the sums: float16 may be asked for
-    beside float16 inputs, and then sums may be kept in it; otherwise it is the input's own.
+    ``spaces.epilogue.expression``. ``accumulator`` is the dtype of the sums: float16 may be asked
+    for beside float16 inputs, and then sums may be kept in it; otherwise it is the input's own.
     """
     sums = _accumulator(element_type(dtype), accumulator)
     output = _output(dtype, out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.layout import Strided, strided
+from spaces.algebra.layout import Strided, strided
 from spaces.workload import Operand, Workload
 
 

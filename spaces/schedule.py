@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.canonical import canonical_json
 from spaces.errors import InputError
-from spaces.text import is_plain
+from spaces.validation.canonical import canonical_json
+from spaces.validation.text import is_plain
 
 Value = int | str | bool
 

@@ -17,9 +17,9 @@ from functools import lru_cache
 import numpy as np
 
 from spaces.errors import InputError
-from spaces.judge import Judge, Values, together
 from spaces.kernel import Kernel
 from spaces.quantities import QUANTITIES
+from spaces.rules.judge import Judge, Values, together
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template

@@ -17,9 +17,9 @@ from typing import (
     get_type_hints,
 )
 
-from spaces.canonical import canonical_json
 from spaces.errors import InputError, shown
-from spaces.limits import check
+from spaces.validation.canonical import canonical_json
+from spaces.validation.limits import check
 
 if TYPE_CHECKING:
     from spaces.workload import Workload
@@ -31,8 +31,9 @@ NAMES = "cpu, cuda, cuda:sm_80 ... cuda:sm_90a"
 class Target:
     """A machine to make kernels for. All fields are JSON values: the target is its description.
 
-    Each field declares what it may hold (``spaces.limits``), so that a description from anywhere
-    is one that spaces can be made of; any other raises :class:`InputError` where it is made.
+    Each field declares what it may hold (``spaces.validation.limits``), so that a description from
+    anywhere is one that spaces can be made of; any other raises :class:`InputError` where it is
+    made.
     """
 
     kind: ClassVar[str] = ""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spaces.algebra.layout import Layout, strided
 from spaces.dtypes import DType, dtype
-from spaces.layout import Layout, strided
-from spaces.sums import sums_of_products
+from spaces.numerics.sums import sums_of_products
 
 if TYPE_CHECKING:
-    from spaces.expression import Expression
+    from spaces.epilogue.expression import Expression
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from measure.database import Database
 from measure.executor import LocalExecutor
 from measure.interfaces import Executor
 from scheduler.defaults import default_search
-from scheduler.random_search import RandomSearch
-from scheduler.search import Search
-from scheduler.tuner import Tuner
+from scheduler.strategies.random_search import RandomSearch
+from scheduler.strategies.search import Search
+from scheduler.tuning.tuner import Tuner
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.space import Space

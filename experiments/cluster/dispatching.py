@@ -10,7 +10,7 @@ from collections import deque
 
 from measure.cluster.dispatcher import Dispatcher
 from measure.cluster.plan import Needs
-from measure.measurement import Job
+from measure.records.measurement import Job
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate
 

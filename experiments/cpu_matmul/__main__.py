@@ -31,7 +31,7 @@ from experiments.cpu_matmul.timing import interleave
 from measure.cpu.peak import measure_peaks, readers
 from measure.database import Database
 from scheduler.best import best
-from scheduler.tuner import tune
+from scheduler.tuning.tuner import tune
 from spaces.target import detect_target
 
 HERE = Path(__file__).parent

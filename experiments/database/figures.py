@@ -13,8 +13,8 @@ from typing import Any
 
 from experiments.database.filling import attempts, fill, shape
 from measure.database import Database
-from measure.jsonl import write_lines
-from measure.record import Record
+from measure.records.jsonl import write_lines
+from measure.records.record import Record
 from tests.contracts.made_up import TARGET
 
 ASKED = 1000

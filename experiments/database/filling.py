@@ -13,11 +13,11 @@ from dataclasses import replace
 from sqlalchemy import text
 
 from measure.database import Database
-from measure.engine import for_writing, open_engine
-from measure.measurement import ErrorKind, Measurement, Status
-from measure.record import Record
-from measure.run import Proposal, Run
-from measure.schema import measurements
+from measure.records.measurement import ErrorKind, Measurement, Status
+from measure.records.record import Record
+from measure.records.run import Proposal, Run
+from measure.tables.engine import for_writing, open_engine
+from measure.tables.schema import measurements
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import Target

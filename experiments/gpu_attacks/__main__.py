@@ -28,7 +28,7 @@ from measure import retrying
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.interfaces import Builder
-from measure.measurement import Measurement
+from measure.records.measurement import Measurement
 from spaces.cuda.target import CudaTarget
 from spaces.target import detect_target
 

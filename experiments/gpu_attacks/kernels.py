@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from measure.cuda.session import CHECKED
-from measure.measurement import Candidate, ErrorKind, Job
+from measure.records.measurement import Candidate, ErrorKind, Job
 from spaces.cuda.abi import parameters
 from spaces.kernel import Kernel, Launch
 from spaces.operators import workload

@@ -12,8 +12,8 @@ from experiments.gpu_matmul.cases import Case
 from experiments.gpu_matmul.summary import READING, RIVALS
 from measure.database import Database
 from measure.executor import LocalExecutor
-from scheduler.cuda_function import CudaFunction
-from scheduler.tuner import tune
+from scheduler.functions.cuda_function import CudaFunction
+from scheduler.tuning.tuner import tune
 from spaces.registry import space_for
 from spaces.target import Target, detect_target
 

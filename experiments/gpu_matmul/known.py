@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from experiments.gpu_matmul.cases import Case
-from measure.measurement import Measurement, Status
-from measure.record import Record
+from measure.records.measurement import Measurement, Status
+from measure.records.record import Record
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.target import Target

@@ -24,7 +24,7 @@ from typing import Any
 from measure.cluster.executor import RayExecutor
 from measure.executor import LocalExecutor
 from measure.interfaces import Executor
-from measure.measurement import Candidate, Job
+from measure.records.measurement import Candidate, Job
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.kernel import Kernel
 from spaces.operators import workload

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from measure.database import Database
-from measure.measurement import Measurement, Status
-from measure.record import Record
+from measure.records.measurement import Measurement, Status
+from measure.records.record import Record
 from scheduler.defaults import local_executor
 from scheduler.query import query
-from scheduler.tuner import Tuner, tune
+from scheduler.tuning.tuner import Tuner, tune
 from spaces.cpu.target import detect_cpu
 from spaces.operators import workload
 from spaces.registry import space_for

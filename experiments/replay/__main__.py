@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from costmodel.analytic import AnalyticModel
+from costmodel.evaluating.metrics import pairwise_accuracy, recall, top
 from costmodel.interfaces import Example
-from costmodel.metrics import pairwise_accuracy, recall, top
 from costmodel.model import XGBoostModel
 from experiments.replay.objectives import OBJECTIVES
 from scheduler.defaults import only
-from scheduler.evolutionary import Evolution, EvolutionarySearch
-from scheduler.random_search import RandomSearch
-from scheduler.replay.formats import read_recordings
+from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
 from scheduler.replay.run import replay
 from scheduler.replay.scores import Replays
-from scheduler.search import Search
+from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
+from scheduler.strategies.random_search import RandomSearch
+from scheduler.strategies.search import Search
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[2] / "shared" / "data" / "gpu-spaces"

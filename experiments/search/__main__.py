@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from scheduler.replay.formats import read_recordings
+from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Outcome, Recording
 from scheduler.replay.repeats import Settings
 from scheduler.replay.report import as_json

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from costmodel.dataset import Group
-from costmodel.metrics import pairwise_accuracy, recall, top
+from costmodel.evaluating.metrics import pairwise_accuracy, recall, top
 from costmodel.model import XGBoostModel
 from experiments.search.results import estimate, write
 from scheduler.defaults import only
-from scheduler.replay.formats import read_recordings
+from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
 
 COMPARED = 2048  # schedules whose pairs are compared

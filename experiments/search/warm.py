@@ -17,11 +17,11 @@ from costmodel.dataset import Group
 from costmodel.model import XGBoostModel
 from experiments.search.results import estimate, write
 from scheduler.defaults import default_search
-from scheduler.replay.formats import read_recordings
+from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
 from scheduler.replay.run import replay
-from scheduler.search import Search
-from scheduler.transfer import LEADERS, Transfer
+from scheduler.strategies.search import Search
+from scheduler.tuning.transfer import LEADERS, Transfer
 
 TRIALS = (16, 64)
 BATCH = 8

@@ -15,12 +15,12 @@ from typing import Any
 
 from measure.database import Database
 from measure.interfaces import Executor
-from measure.measurement import Candidate, Job, new_job_id
-from scheduler.allocation import Allocation, by_gradient, in_turn
+from measure.records.measurement import Candidate, Job, new_job_id
 from scheduler.defaults import local_executor
-from scheduler.suite import Suite, read_suite
-from scheduler.suite_progress import SuiteResult
-from scheduler.suite_tuner import SuiteTuner
+from scheduler.suites.allocation import Allocation, by_gradient, in_turn
+from scheduler.suites.progress import SuiteResult
+from scheduler.suites.suite import Suite, read_suite
+from scheduler.suites.tuner import SuiteTuner
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.target import Target, detect_target

@@ -30,7 +30,7 @@ from scipy.stats import spearmanr
 from measure.cpu.builder import CBuilder
 from measure.cpu.runner import CRunner
 from measure.interfaces import Built
-from measure.measurement import Candidate, Job, new_job_id
+from measure.records.measurement import Candidate, Job, new_job_id
 from measure.timing import FINAL
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.operators import workload

@@ -27,7 +27,7 @@ import threadpoolctl
 
 from experiments.cpu_matmul.timing import interleave
 from scheduler.best import best
-from scheduler.tuner import tune
+from scheduler.tuning.tuner import tune
 from spaces.operators import workload
 from spaces.target import detect_target
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from measure.cluster.wire import Stored
 from measure.executor import RUN_TOGETHER
 from measure.interfaces import Built
-from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 from measure.retrying import Attempt, settle
 from measure.timing import call_limit
 from spaces.target import Target

@@ -25,9 +25,9 @@ from measure.cluster.wire import (
     read_run_answer,
     run_request,
 )
-from measure.fields import prose
-from measure.jsonl import parse_json
-from measure.measurement import Candidate, Job, Measurement, Result
+from measure.records.fields import prose
+from measure.records.jsonl import parse_json
+from measure.records.measurement import Candidate, Job, Measurement, Result
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.target import Target

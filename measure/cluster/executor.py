@@ -19,8 +19,8 @@ from measure.cluster.outfit import HOST
 from measure.cluster.plan import Needs
 from measure.cluster.status import DriverStatus
 from measure.executor import RUN_TOGETHER
-from measure.measurement import Candidate, Job, Result
 from measure.outcomes import Outcomes
+from measure.records.measurement import Candidate, Job, Result
 from spaces.errors import InputError
 from spaces.target import Target
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from measure.cluster.outfit import fits, load_outfit
 from measure.cluster.topology import Domain
-from measure.fields import Fields
-from measure.jsonl import parse_json
-from spaces.canonical import canonical_json
+from measure.records.fields import Fields
+from measure.records.jsonl import parse_json
 from spaces.errors import InputError
 from spaces.target import Target, target_from_json
+from spaces.validation.canonical import canonical_json
 from spaces.version import VERSION
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from measure.cluster.facts import Facts, read_facts
 from measure.cluster.plan import Needs, Node, WorkerPlan, workers_of
-from measure.fields import Fields
-from measure.jsonl import parse_json
+from measure.records.fields import Fields
+from measure.records.jsonl import parse_json
 from spaces.target import Target, target_from_json
 
 LEAST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds, before somebody who failed is asked again

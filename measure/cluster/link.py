@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from measure.host.directories import RunDirectory
-from spaces.canonical import canonical_json
+from spaces.validation.canonical import canonical_json
 
 CLOSE_SECONDS = 15.0  # for a local cluster to end
 _ROOT = Path(__file__).parents[2]

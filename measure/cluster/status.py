@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from measure.fields import Fields
-from measure.jsonl import parse_json
-from measure.measurement import Job, Result
-from spaces.canonical import canonical_json
+from measure.records.fields import Fields
+from measure.records.jsonl import parse_json
+from measure.records.measurement import Job, Result
 from spaces.errors import InputError
+from spaces.validation.canonical import canonical_json
 
 RATE_SECONDS = 30.0  # over which candidates a second are counted
 LOST_SECONDS = 30.0  # of silence, after which a driver is taken for lost

@@ -12,19 +12,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from measure.described import described_target, described_workload
-from measure.fields import Fields
 from measure.interfaces import Built
-from measure.jsonl import parse_json
-from measure.measurement import Candidate, Job, Measurement
-from measure.plausibility import why_implausible
-from measure.record import Record, measurement_from_json, measurement_to_json
-from spaces.canonical import canonical_json
+from measure.records.fields import Fields
+from measure.records.jsonl import parse_json
+from measure.records.measurement import Candidate, Job, Measurement
+from measure.records.plausibility import why_implausible
+from measure.records.record import Record, measurement_from_json, measurement_to_json
+from measure.tables.described import described_target, described_workload
 from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 from spaces.schedule import Schedule
+from spaces.validation.canonical import canonical_json
 from spaces.workload import Operand, Workload
 
 

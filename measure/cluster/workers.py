@@ -19,9 +19,9 @@ from measure.cluster.outfit import load_outfit
 from measure.cluster.wire import build_answer, read_build_request, read_run_request, run_answer
 from measure.host.directories import cache_directory
 from measure.interfaces import Builder, Runner
-from measure.measurement import Measurement
-from spaces.canonical import canonical_json
+from measure.records.measurement import Measurement
 from spaces.target import Target
+from spaces.validation.canonical import canonical_json
 
 FETCH_SECONDS = 60.0  # for binaries to come from another host
 

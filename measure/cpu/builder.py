@@ -12,7 +12,7 @@ from measure.cpu.compilation import SHARED, Compilation, Compilations
 from measure.failures import compile_failure
 from measure.host.directories import RunDirectory
 from measure.interfaces import Built
-from measure.measurement import Candidate
+from measure.records.measurement import Candidate
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel

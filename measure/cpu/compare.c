@@ -1,5 +1,5 @@
 /* Every element of an output against the least and greatest value allowed, as
-   spaces/allowance.py has them: NaN where both are NaN, anything where they are infinite. */
+   spaces/numerics/allowance.py has them: NaN where both are NaN, anything where they are infinite. */
 #include "compare.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@ each candidate an output and a workspace of its own.
 from __future__ import annotations
 
 from measure.memory import memory_limit
-from spaces.allowance import bounds_dtype
+from spaces.numerics.allowance import bounds_dtype
 from spaces.workload import Workload
 
 PROGRAM_BYTES = 300 << 20  # of the tuner and a compiler, with their libraries

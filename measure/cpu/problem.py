@@ -11,7 +11,7 @@ from types import TracebackType
 import numpy as np
 
 from measure.inputs import Draw
-from spaces.allowance import bounds_dtype
+from spaces.numerics.allowance import bounds_dtype
 from spaces.workload import Operand
 
 # As compare.h numbers them; other types of 1 and 2 bytes are read through a table of their values.

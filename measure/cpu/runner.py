@@ -22,7 +22,7 @@ from measure.cpu.memory import buffer_bytes
 from measure.cpu.problem import Problem, index_of
 from measure.inputs import Draw, FreshInputs
 from measure.interfaces import Built
-from measure.measurement import ErrorKind, Job, Measurement, Place, Status
+from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import TimingProtocol, call_limit, protocol_for, score
 from measure.unpacking import unpacked
 from spaces.cpu.target import CpuTarget

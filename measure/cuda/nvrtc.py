@@ -19,7 +19,7 @@ from measure.failures import compile_failure
 from measure.host.cache import CachedFile
 from measure.host.directories import RunDirectory
 from measure.interfaces import Built
-from measure.measurement import Candidate, ErrorKind
+from measure.records.measurement import Candidate, ErrorKind
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError

@@ -12,11 +12,11 @@ from __future__ import annotations
 import zlib
 
 from measure.cuda.statements import MATHEMATICS, Statements, as_double
-from spaces.allowance import bounds_dtype, ends
+from spaces.algebra.integers import ceil_div
 from spaces.cuda.abi import C_TYPES
 from spaces.errors import InputError
-from spaces.integers import ceil_div
 from spaces.kernel import Kernel, Launch
+from spaces.numerics.allowance import bounds_dtype, ends
 from spaces.product import Product, orient, why_no_product
 from spaces.workload import Operand, Workload
 

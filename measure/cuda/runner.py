@@ -25,7 +25,7 @@ from typing import Any
 
 from measure.cuda.server import DRIVER, request
 from measure.interfaces import Built
-from measure.measurement import ErrorKind, Job, Measurement, Place, Status
+from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import FINAL, SEARCH, TimingProtocol, steady_score
 from measure.unpacking import unpacked
 from spaces.cuda.target import CudaTarget

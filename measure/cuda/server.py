@@ -27,7 +27,7 @@ from typing import Any
 from measure.cuda.device import Device, DeviceError
 from measure.cuda.session import Session, Trial, check_oracle
 from measure.interfaces import Built
-from measure.measurement import Job
+from measure.records.measurement import Job
 from measure.timing import TimingProtocol
 from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec

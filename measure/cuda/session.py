@@ -16,11 +16,11 @@ from measure.cpu.problem import index_of
 from measure.cuda import oracle
 from measure.cuda.device import Call, Device, DeviceError, LoadError, MemoryShortError
 from measure.inputs import ATTEMPTS
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from measure.telling import is_telling, telling
 from measure.timing import TimingProtocol
-from spaces.allowance import allowed, bounds_dtype
 from spaces.kernel import Kernel
+from spaces.numerics.allowance import allowed, bounds_dtype
 from spaces.operators import workload as make_workload
 from spaces.workload import Operand, Workload
 

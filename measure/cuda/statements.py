@@ -1,4 +1,6 @@
-"""The numbers of :mod:`spaces.interval` as variables of CUDA C++: rules become statements."""
+"""The numbers of :mod:`spaces.numerics.interval` as variables of CUDA C++: rules become
+statements.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ TW_INLINE double ex_float32(double x) { return (float)x; }
 
 
 class Statements:
-    """:class:`spaces.interval.Numbers` that write a statement for each operation.
+    """:class:`spaces.numerics.interval.Numbers` that write a statement for each operation.
 
     ``lines`` declare one variable after the other; :data:`MATHEMATICS` is what they call.
     """

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from measure.host.directories import ELSEWHERE, RunDirectory, cache_directory
 from spaces.errors import InputError
-from spaces.files import write_whole
+from spaces.validation.files import write_whole
 
 MARK = b"\nsha256 "
 SEAL_BYTES = len(MARK) + 64 + 1

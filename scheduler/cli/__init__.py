@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from scheduler.interrupt import Ended, exit_code, listen
+from scheduler.tuning.interrupt import Ended, exit_code, listen
 
 
 def main() -> None:

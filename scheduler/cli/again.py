@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from measure.run import Run
+from measure.records.run import Run
 from scheduler.cli.known_clusters import is_known
 from scheduler.cli.place import ExecutorName, Place, check_local, check_offered, on_cluster
-from scheduler.sessions import Rest, target_here
+from scheduler.tuning.sessions import Rest, target_here
 from spaces.errors import InputError, shown
 
 

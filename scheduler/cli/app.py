@@ -9,23 +9,23 @@ from typing import Annotated, cast
 
 import typer
 
-from scheduler.cli.bundle import bundle_command
 from scheduler.cli.codes import BAD_INPUT
-from scheduler.cli.data import export_command, import_command, list_command
-from scheduler.cli.db import app as db_app
-from scheduler.cli.doctor import doctor_command
-from scheduler.cli.explain import explain_command
-from scheduler.cli.model import evaluate_command, train_command
-from scheduler.cli.query import query_command
-from scheduler.cli.replay import replay_command
-from scheduler.cli.sessions import resume_command
-from scheduler.cli.show import operators_command, show_command, targets_command
-from scheduler.cli.status import status_command
+from scheduler.cli.commands.bundle import bundle_command
+from scheduler.cli.commands.data import export_command, import_command, list_command
+from scheduler.cli.commands.db import app as db_app
+from scheduler.cli.commands.doctor import doctor_command
+from scheduler.cli.commands.explain import explain_command
+from scheduler.cli.commands.model import evaluate_command, train_command
+from scheduler.cli.commands.query import query_command
+from scheduler.cli.commands.replay import replay_command
+from scheduler.cli.commands.sessions import resume_command
+from scheduler.cli.commands.show import operators_command, show_command, targets_command
+from scheduler.cli.commands.status import status_command
+from scheduler.cli.commands.tune import tune_command
+from scheduler.cli.commands.verify import verify_command
 from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
-from scheduler.cli.tune import tune_command
-from scheduler.cli.verify import verify_command
-from scheduler.interrupt import Ended, exit_code
+from scheduler.tuning.interrupt import Ended, exit_code
 from spaces.errors import InputError
 from spaces.version import VERSION
 

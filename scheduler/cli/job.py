@@ -12,25 +12,25 @@ from typing import Any
 
 from costmodel.interfaces import CostModel
 from measure.database import Database
-from scheduler.budget import Budget
 from scheduler.cli.codes import NO_KERNEL
+from scheduler.cli.display.progress import Display, display
+from scheduler.cli.display.suite_display import suite_display
 from scheduler.cli.options import Format
 from scheduler.cli.place import Place, short_names
-from scheduler.cli.progress import Display, display
 from scheduler.cli.several import in_turn, side_by_side
-from scheduler.cli.suite_display import suite_display
 from scheduler.cli.text import command_line, say
-from scheduler.interrupt import exit_code
 from scheduler.limits import check_memory
-from scheduler.objective import Objective
 from scheduler.opening import as_model
-from scheduler.progress import Stop, TuningResult
-from scheduler.strategies import EVOLUTIONARY, check
-from scheduler.suite import Suite
-from scheduler.suite_progress import SuiteResult, TaskState
-from scheduler.suite_tuner import SuiteTuner, check_suite
-from scheduler.tuner import Tuner
-from scheduler.yardstick import SHARE, Yardstick, measure_yardsticks
+from scheduler.strategies.registry import EVOLUTIONARY, check
+from scheduler.suites.objective import Objective
+from scheduler.suites.progress import SuiteResult, TaskState
+from scheduler.suites.suite import Suite
+from scheduler.suites.tuner import SuiteTuner, check_suite
+from scheduler.tuning.budget import Budget
+from scheduler.tuning.interrupt import exit_code
+from scheduler.tuning.progress import Stop, TuningResult
+from scheduler.tuning.tuner import Tuner
+from scheduler.tuning.yardstick import SHARE, Yardstick, measure_yardsticks
 from spaces.registry import space_for
 from spaces.target import Target
 from spaces.workload import Workload

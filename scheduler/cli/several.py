@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from scheduler.cli.codes import BAD_INPUT, BY_SIGNAL
 from scheduler.cli.text import say
-from scheduler.interrupt import Interrupt
+from scheduler.tuning.interrupt import Interrupt
 from spaces.errors import InputError
 
 Job = tuple[str, Callable[[], int]]

@@ -8,9 +8,9 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
+from costmodel.evaluating.parts import device_of
 from costmodel.feature_names import describe
-from costmodel.parts import device_of
-from measure.record import Record
+from measure.records.record import Record
 from spaces.schedule import Value
 
 FEATURE = "feature."

@@ -10,7 +10,7 @@ from scheduler.data.card import Census, data_card
 from scheduler.data.formats import check_parquet, write_csv, write_parquet
 from scheduler.data.table import Table
 from spaces.errors import InputError
-from spaces.files import check_place, write_whole
+from spaces.validation.files import check_place, write_whole
 
 if TYPE_CHECKING:
     from measure.database import Database

@@ -12,7 +12,7 @@ from scheduler.data.columns import Column, Kind
 from scheduler.data.table import Chunk
 from scheduler.extras import extra
 from spaces.errors import InputError
-from spaces.files import whole_file
+from spaces.validation.files import whole_file
 
 COMPRESSION = "zstd"
 

@@ -28,7 +28,7 @@ from spaces.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database
-    from measure.record import Record
+    from measure.records.record import Record
 
 TEST_SHARE = 0.2  # of the workloads
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from scheduler.replay.tree import Tree
+from scheduler.replay.formats.tree import Tree
 from spaces.errors import InputError
 from spaces.schedule import Schedule, Value
 from spaces.space import Population, Space

@@ -10,7 +10,7 @@ from scheduler.replay.forked import shared_out
 from scheduler.replay.recording import Recording
 from scheduler.replay.run import Run, replay
 from scheduler.replay.scores import Replays
-from scheduler.strategies import factory
+from scheduler.strategies.registry import factory
 
 
 @dataclass(frozen=True)

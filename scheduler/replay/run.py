@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.replay.recording import Outcome, Recording
-from scheduler.search import Search
+from scheduler.strategies.search import Search
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from scheduler.history import History
-from scheduler.search import Proposed
+from scheduler.strategies.history import History
+from scheduler.strategies.search import Proposed
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 
@@ -18,11 +18,13 @@ IDLE_STEPS = 512  # without a new schedule, after which the rest is drawn at ran
 REMEMBERED = 1024  # schedules whose neighbours are
 
 Visit = tuple[np.ndarray, str]
-"""The row that a step of a walk goes to, and its origin, see ``scheduler.search.Proposed``."""
+"""The row that a step of a walk goes to, and its origin, see
+``scheduler.strategies.search.Proposed``.
+"""
 
 
 class Walk(ABC):
-    """A walk from schedule to schedule as a ``scheduler.search.Search``.
+    """A walk from schedule to schedule as a ``scheduler.strategies.search.Search``.
 
     At each ask it begins anew and goes by what is known by then: so it follows from the seed and
     the outcomes alone, in whatever order they came. What is not known yet is taken for a failure,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cpu import simd, vector_math
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles import simd, vector_math
 from spaces.workload import Workload
 
 

@@ -6,12 +6,12 @@ import platform
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from spaces.checks import whole
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.machine import cache_bytes, core_count, cpu_model
-from spaces.limits import NAME, Flag, Text, Texts, Whole
 from spaces.target import Target
+from spaces.validation.checks import whole
+from spaces.validation.limits import NAME, Flag, Text, Texts, Whole
 from spaces.workload import Workload
 
 # -O2 suffices: kernels spell out their vectors. The others let loops over square roots become

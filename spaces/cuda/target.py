@@ -8,8 +8,8 @@ from importlib import metadata
 from typing import Annotated, Any, ClassVar
 
 from spaces.errors import InputError, shown
-from spaces.limits import NAME, Real, Text, Texts, Whole
 from spaces.target import Target
+from spaces.validation.limits import NAME, Real, Text, Texts, Whole
 from spaces.workload import Workload
 
 _NO_DEVICE = (

@@ -1,9 +1,9 @@
 """The templates of CUDA kernels."""
 
-from spaces.cuda.hopper import Hopper
-from spaces.cuda.mma import Mma
-from spaces.cuda.simt import Simt
-from spaces.cuda.thin import CudaThin
+from spaces.cuda.hopper.template import Hopper
+from spaces.cuda.mma.template import Mma
+from spaces.cuda.simt.template import Simt
+from spaces.cuda.thin.template import CudaThin
 from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (Hopper, Mma, Simt, CudaThin)

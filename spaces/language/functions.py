@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces import functions
-from spaces.functions import Function
+from spaces.epilogue import functions
+from spaces.epilogue.functions import Function
 
 FUNCTIONS = functions.FUNCTIONS | {
     function.name: function

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from measure.interfaces import Builder
-from measure.measurement import Candidate, ErrorKind, Status
+from measure.records.measurement import Candidate, ErrorKind, Status
 
 
 class BuilderContract(ABC):

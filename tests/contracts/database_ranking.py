@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from measure.measurement import ErrorKind, Status
-from measure.ranking import Ranking
-from measure.record import Record
+from measure.records.measurement import ErrorKind, Status
+from measure.records.ranking import Ranking
+from measure.records.record import Record
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.schedule import Schedule

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 
 from measure.database import Database
-from measure.measurement import ErrorKind, Place
-from measure.record import Record
-from measure.run import Proposal
+from measure.records.measurement import ErrorKind, Place
+from measure.records.record import Record
+from measure.records.run import Proposal
 from spaces.errors import InputError
 from spaces.operators import workload
 from tests.contracts.made_up import (

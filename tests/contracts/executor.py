@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from measure.interfaces import Executor
-from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 
 
 def collect(

@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from measure.database import Database
-from measure.measurement import ErrorKind, Measurement, Place, Status
-from measure.record import Record
-from measure.run import Run
+from measure.records.measurement import ErrorKind, Measurement, Place, Status
+from measure.records.record import Record
+from measure.records.run import Run
 from measure.timing import score_by_clock
 from spaces.cpu.target import CpuTarget
 from spaces.operators import workload
 from spaces.schedule import Schedule
-from spaces.text import spelled_out
+from spaces.validation.text import spelled_out
 
 TARGET = CpuTarget(
     model="Example CPU",

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from measure.interfaces import Builder, Runner
-from measure.measurement import Candidate, ErrorKind, Measurement, Status
+from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
 
 
 class RunnerContract(ABC):

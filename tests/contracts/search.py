@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import pytest
 
-from scheduler.search import Search
+from scheduler.strategies.search import Search
 from spaces.schedule import Schedule
 from spaces.space import Space
 from tests.scheduler.landscape import hills, hills_latency, knolls
@@ -38,7 +38,7 @@ def drive(search: Search, rounds: int, count: int) -> list[Schedule]:
 
 
 class SearchContract(ABC):
-    """Tests of ``scheduler.search.Search``."""
+    """Tests of ``scheduler.strategies.search.Search``."""
 
     @abstractmethod
     def make(self, space: Space, seed: int) -> Search:

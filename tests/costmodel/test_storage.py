@@ -14,8 +14,8 @@ import pytest
 
 from costmodel.model import Settings, XGBoostModel
 from costmodel.storage import read_model
-from spaces.canonical import canonical_json
 from spaces.errors import InputError
+from spaces.validation.canonical import canonical_json
 from tests.costmodel.toys import examples, points, product, target, toy_space
 
 
@@ -272,7 +272,7 @@ def test_a_write_that_fails_leaves_the_old_model_and_nothing_else(trained, saved
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("spaces.files.os.fsync", full)
+    monkeypatch.setattr("spaces.validation.files.os.fsync", full)
     with pytest.raises(InputError, match=r"cannot write model .*No space left on device"):
         trained.save(saved)
     assert saved.read_bytes() == before

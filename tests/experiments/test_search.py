@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from experiments.search.__main__ import as_cache, scored
-from scheduler.replay.formats import read_recordings
+from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.repeats import Settings
 from tests.scheduler.replay.toys import hilly
 

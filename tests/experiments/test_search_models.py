@@ -8,9 +8,9 @@ import numpy as np
 
 from experiments.search import ranking, warm
 from experiments.search.results import estimate, write
-from scheduler.replay.foreign import ForeignTarget
+from scheduler.replay.formats.foreign import ForeignTarget
 from scheduler.replay.recording import recording
-from scheduler.transfer import LEADERS
+from scheduler.tuning.transfer import LEADERS
 from spaces.template import Template
 from tests.scheduler.replay.toys import hilly
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from experiments.suites.__main__ import CONTENDERS, compare
-from scheduler.suite import Member, Suite
+from scheduler.suites.suite import Member, Suite
 from spaces.operators import workload
 from spaces.target import detect_target
 

@@ -19,7 +19,12 @@ from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.workload import Workload
 
-for _module in ("alembic.command", "measure.database", "scheduler.training", "scheduler.tuner"):
+for _module in (
+    "alembic.command",
+    "measure.database",
+    "scheduler.training",
+    "scheduler.tuning.tuner",
+):
     importlib.import_module(_module)
 load_xgboost()
 

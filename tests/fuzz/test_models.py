@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from costmodel.model import XGBoostModel
-from spaces.canonical import canonical_json
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target
+from spaces.validation.canonical import canonical_json
 from tests.fuzz.commands import SHAPE, check_words
 from tests.fuzz.damage import as_text, spoiled_bytes, spoiled_json
 

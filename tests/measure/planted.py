@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.functions import FUNCTIONS
-from spaces.interval import Arrays
+from spaces.epilogue.functions import FUNCTIONS
+from spaces.numerics.interval import Arrays
 from spaces.operators import workload
 from spaces.workload import Operand, Workload
 
@@ -61,7 +61,7 @@ EPILOGUES = (
 
 @dataclass(frozen=True)
 class Float32:
-    """An epilogue as float32 code computes it (:class:`spaces.expression_tree.Meaning`), whose
+    """An epilogue as float32 code computes it (:class:`spaces.epilogue.tree.Meaning`), whose
     functions are off by as much as they may."""
 
     x: np.ndarray

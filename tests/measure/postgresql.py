@@ -20,7 +20,7 @@ import psutil
 from sqlalchemy.engine import make_url
 
 from measure.database import Database
-from measure.schema import metadata
+from measure.tables.schema import metadata
 
 START_SECONDS = 60
 USER = "tilewright"

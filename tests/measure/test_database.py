@@ -13,15 +13,15 @@ from sqlalchemy import create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from measure.best_known import RANKINGS
 from measure.database import Database
-from measure.jsonl import read_lines
-from measure.measurement import Place
-from measure.record import Record
-from measure.schema import HEAD, metadata
-from spaces.canonical import canonical_json
+from measure.records.jsonl import read_lines
+from measure.records.measurement import Place
+from measure.records.record import Record
+from measure.tables.best_known import RANKINGS
+from measure.tables.schema import HEAD, metadata
 from spaces.errors import InputError
 from spaces.operators import workload
+from spaces.validation.canonical import canonical_json
 from tests import databases
 from tests.contracts.database import DatabaseContract
 from tests.contracts.made_up import (

@@ -5,7 +5,7 @@ import pytest
 
 from measure.executor import LocalExecutor
 from measure.interfaces import Built
-from measure.measurement import Candidate, Measurement, Status
+from measure.records.measurement import Candidate, Measurement, Status
 from spaces.errors import InputError
 from tests.contracts.executor import ExecutorContract, collect, submit
 from tests.measure.cpu import c_kernels

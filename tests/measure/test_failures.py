@@ -3,7 +3,7 @@
 import pytest
 
 from measure.failures import compile_failure, diagnoses, status_of_old
-from measure.measurement import ErrorKind, Status
+from measure.records.measurement import ErrorKind, Status
 
 OF_THE_SOURCE = [
     "unit0.c:5:3: error: unknown type name 'this'",

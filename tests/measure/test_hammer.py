@@ -13,7 +13,7 @@ from itertools import count
 import pytest
 
 from measure.database import Database
-from measure.record import Record
+from measure.records.record import Record
 from spaces.operators import workload
 from tests.contracts.made_up import (
     TARGET,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from measure.inputs import FreshInputs, _axes_flipped_in
-from spaces.allowance import agrees, allowed
+from spaces.numerics.allowance import agrees, allowed
 from spaces.operators import workload
 
 WORKLOADS = [

@@ -15,9 +15,9 @@ from alembic.config import Config
 from sqlalchemy import MetaData, Table, create_engine, make_url, text
 
 import measure
-from measure.best_known import RANKINGS
 from measure.database import Database
-from measure.schema import HEAD, VERSION_TABLE, metadata
+from measure.tables.best_known import RANKINGS
+from measure.tables.schema import HEAD, VERSION_TABLE, metadata
 from scheduler.best import best
 from scheduler.cli.app import run
 from spaces.errors import InputError

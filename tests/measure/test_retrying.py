@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from measure.interfaces import Built
-from measure.measurement import ErrorKind, Job, Measurement, Status
+from measure.records.measurement import ErrorKind, Job, Measurement, Status
 from measure.retrying import STARTS, build, run
 from tests.measure.cpu.c_kernels import good
 

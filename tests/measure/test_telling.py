@@ -7,8 +7,8 @@ import pytest
 
 from measure.inputs import FreshInputs, telling_inputs
 from measure.telling import Sums, _coarse, is_telling, telling
-from spaces.allowance import agrees, allowed
 from spaces.errors import InputError
+from spaces.numerics.allowance import agrees, allowed
 from spaces.operators import workload
 
 ORDINARY = [

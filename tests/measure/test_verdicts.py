@@ -7,7 +7,7 @@ import pytest
 
 from measure.inputs import telling_inputs
 from scheduler.verification import draw, measure
-from spaces.allowance import agrees, allowed
+from spaces.numerics.allowance import agrees, allowed
 from spaces.registry import space_for
 from spaces.target import detect_target
 from tests.measure.planted import EPILOGUES, product, right, wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from scheduler.search import Proposed
+from scheduler.strategies.search import Proposed
 from spaces.schedule import Schedule
 from spaces.space import Space
 

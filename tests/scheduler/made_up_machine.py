@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from types import ModuleType
 
-from measure.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 from spaces.schedule import Schedule
 from tests.scheduler.landscape import hills_latency
 

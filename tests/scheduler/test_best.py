@@ -19,12 +19,12 @@ import pytest
 import torch
 
 from measure.database import Database
-from measure.measurement import Measurement, Status
-from measure.record import Record
+from measure.records.measurement import Measurement, Status
+from measure.records.record import Record
 from scheduler.best import best
-from scheduler.cpu_function import CpuFunction
-from spaces.allowance import agrees, allowed
+from scheduler.functions.cpu_function import CpuFunction
 from spaces.errors import InputError
+from spaces.numerics.allowance import agrees, allowed
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.space import Space

@@ -35,7 +35,7 @@ def test_a_bundle_runs_with_its_sources_and_wheels(tmp_path, monkeypatch):
     assert not list(out.rglob("__pycache__"))
     assert (out / "source/measure/cuda/emulator/main.cpp").exists()
     assert (out / "source/spaces/cuda/intrinsics/device.cuh").exists()
-    assert (out / "source/scheduler/launcher.c").exists()
+    assert (out / "source/scheduler/functions/launcher.c").exists()
     script = "import scheduler, tilewright, tiny; print(scheduler.__file__, tiny.VALUE)"
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {name: v for name, v in os.environ.items() if name != "PYTHONPATH"}

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from scheduler.cuda_arrays import Likeness, comparable
+from scheduler.functions.cuda_arrays import Likeness, comparable
 from tests.measure.cuda.stub import build_stub, run_with_stub
 
 START = """
 import json, math, os, threading
 import torch
 from scheduler import launcher
-from scheduler.cuda_arrays import DevicePort
-from scheduler.cuda_function import CudaFunction
+from scheduler.functions.cuda_arrays import DevicePort
+from scheduler.functions.cuda_function import CudaFunction
 from scheduler.verification import draw
 from spaces.errors import InputError
 from spaces.operators import workload

@@ -6,10 +6,10 @@ from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.database import Database
 from measure.executor import LocalExecutor
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
 from scheduler.query import Provenance, query
-from scheduler.tuner import Tuner
+from scheduler.tuning.tuner import Tuner
 from spaces.operators import workload
 from spaces.target import detect_target
 from tests.measure.cuda import emulated_device

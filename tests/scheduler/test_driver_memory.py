@@ -8,9 +8,9 @@ from contextlib import closing
 
 from measure.database import Database
 from measure.executor import LocalExecutor
-from scheduler.progress import Progress
-from scheduler.random_search import RandomSearch
-from scheduler.tuner import Tuner
+from scheduler.strategies.random_search import RandomSearch
+from scheduler.tuning.progress import Progress
+from scheduler.tuning.tuner import Tuner
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
 from tests.scheduler.landscape import hills
 
@@ -20,7 +20,7 @@ FIRST, LAST = 200, 700
 def test_a_candidate_leaves_little_behind(tmp_path, monkeypatch):
     """Less than its schedule alone takes, once what is kept of the best and the latest is full."""
     monkeypatch.setattr("spaces.space.REMEMBERED", 16)
-    monkeypatch.setattr("measure.ranking.REMEMBERED", 16)
+    monkeypatch.setattr("measure.records.ranking.REMEMBERED", 16)
     space, occupied = hills(), dict[int, int]()
 
     def note(progress: Progress) -> None:

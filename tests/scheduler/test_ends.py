@@ -123,7 +123,7 @@ def test_a_hangup_that_is_ignored_stays_so(tmp_path, cache):
 
 LIBRARY = """
     import sys
-    from scheduler.tuner import tune
+    from scheduler.tuning.tuner import tune
 
     def say(progress):
         if progress.trials == 1:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from costmodel.explanation import Explanation
+from costmodel.explaining.explanation import Explanation
 from scheduler.explanation_plot import plot_explanation
 
 pytest.importorskip("matplotlib", reason="needs the extra plot")

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from measure.database import Database
-from scheduler.progress import Progress, Stop
-from scheduler.tuner import tune
+from scheduler.tuning.progress import Progress, Stop
+from scheduler.tuning.tuner import tune
 from spaces.operators import workload
 from spaces.target import detect_target
 
@@ -23,7 +23,7 @@ WORKLOAD = workload("matmul", m=64, n=64, k=64)
 TUNE = """
 import sys
 from measure.database import Database
-from scheduler.tuner import Tuner
+from scheduler.tuning.tuner import Tuner
 from spaces.operators import workload
 from spaces.target import detect_target
 
@@ -126,7 +126,7 @@ def test_ctrl_c_is_heard_between_two_results_only(tmp_path: Path) -> None:
 
 LOSING = """
 import ctypes, signal, sys, time
-from scheduler.interrupt import Ended, exit_code, listen
+from scheduler.tuning.interrupt import Ended, exit_code, listen
 
 listen()
 try:

@@ -22,7 +22,7 @@ from measure.cluster.dispatcher import LostClusterError
 from measure.cluster.executor import RayExecutor
 from measure.database import Database
 from scheduler.cli.app import run
-from scheduler.tuner import Tuner
+from scheduler.tuning.tuner import Tuner
 from spaces.errors import InputError
 from tests.contracts.executor import collect, submit
 from tests.measure.cluster.nodes import CODE, cluster

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from measure.database import Database
-from measure.measurement import ErrorKind, Measurement, Status
+from measure.records.measurement import ErrorKind, Measurement, Status
 from spaces.operators import workload
 from spaces.target import detect_target
 

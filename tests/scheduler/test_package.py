@@ -54,7 +54,7 @@ def test_importing_it_loads_no_heavy_library(tmp_path):
 
 
 def test_what_is_imported_is_loaded_when_it_is_asked_for(tmp_path):
-    templates = "('spaces.cpu.contraction', 'spaces.cuda.simt')"
+    templates = "('spaces.cpu.blocked.template', 'spaces.cuda.simt.template')"
     program = (
         "import sys, tilewright; print([t in sys.modules for t in {0}]); "
         "from tilewright import *; query('matmul m=8 n=8 k=8'); print(tilewright.best.__module__, "
@@ -69,8 +69,8 @@ def test_listing_what_is_known_loads_only_what_that_takes(tmp_path):
         database.record(attempt(measured(1, 1.0)))
     program = (
         "import sys; from scheduler.cli.app import run; code = run(['list']); print([name for name "
-        "in ('alembic', 'rich', 'scipy', 'xgboost', 'psycopg', 'spaces.cpu.contraction', "
-        "'spaces.cuda.simt', 'measure.executor') if name in sys.modules]); sys.exit(code)"
+        "in ('alembic', 'rich', 'scipy', 'xgboost', 'psycopg', 'spaces.cpu.blocked.template', "
+        "'spaces.cuda.simt.template', 'measure.executor') if name in sys.modules]); sys.exit(code)"
     )
     done = python("-c", program, cwd=tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr
@@ -166,7 +166,7 @@ def test_a_wheel_has_all_it_needs(tmp_path):
     words = ("tune", "matmul", "m=32", "n=32", "k=32", "--trials", "8", "--db", "x.db")
     done = python("-m", "tilewright", *words, cwd=tmp_path, path=str(installed))
     assert done.returncode == 0, done.stderr
-    script = "from scheduler.suite import shipped_suites; print(shipped_suites()[0])"
+    script = "from scheduler.suites.suite import shipped_suites; print(shipped_suites()[0])"
     assert python("-c", script, cwd=tmp_path, path=str(installed)).stdout == "bert-base\n"
     script = "import scheduler; print(scheduler.__file__)"
     done = python("-c", script, cwd=tmp_path, path=str(installed))

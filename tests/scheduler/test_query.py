@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.measurement import Measurement, Status
-from measure.record import Record
+from measure.records.measurement import Measurement, Status
+from measure.records.record import Record
 from scheduler.query import Provenance, query
-from spaces.cuda.mma import Mma
-from spaces.cuda.simt import Simt
+from spaces.cuda.mma.template import Mma
+from spaces.cuda.simt.template import Simt
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload

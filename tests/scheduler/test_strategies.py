@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from measure.database import Database
-from scheduler.history import History
-from scheduler.random_search import RandomSearch
-from scheduler.strategies import check, factory
 from scheduler.strategies.genetic import POPULATION
+from scheduler.strategies.history import History
+from scheduler.strategies.random_search import RandomSearch
+from scheduler.strategies.registry import check, factory
 from scheduler.strategies.walk import DRAWS
-from scheduler.suite_tuner import SuiteTuner
-from scheduler.tuner import Tuner, tune
-from scheduler.yardstick import Yardstick
+from scheduler.suites.tuner import SuiteTuner
+from scheduler.tuning.tuner import Tuner, tune
+from scheduler.tuning.yardstick import Yardstick
 from spaces.errors import InputError
 from tests.contracts.search import ask, outcome
 from tests.scheduler.landscape import MACHINE, hills
 from tests.scheduler.made_up_machine import MadeUpMachine
-from tests.scheduler.test_search import best_of
-from tests.scheduler.test_suite_tuner import suite
+from tests.scheduler.strategies.test_search import best_of
+from tests.scheduler.suites.test_tuner import suite
 
 WALKS = ("genetic", "annealing", "iterated-local")
 

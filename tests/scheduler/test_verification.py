@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from measure.cuda.emulator import Interleaving
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from scheduler import verification
 from scheduler.cli.app import run
 from scheduler.verification import draw, emulable, emulate, measure

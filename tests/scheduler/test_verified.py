@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from measure.database import Database
-from measure.measurement import ErrorKind, Measurement, Status
-from measure.record import Record
+from measure.records.measurement import ErrorKind, Measurement, Status
+from measure.records.record import Record
 from scheduler.best import best
 from scheduler.query import Provenance
 from scheduler.verification import Verdict

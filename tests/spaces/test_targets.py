@@ -15,10 +15,10 @@ from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import GENERIC, detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.target import detect_cpu
 from spaces.errors import InputError
-from spaces.limits import Real, Whole
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target, target_from_json
+from spaces.validation.limits import Real, Whole
 
 
 @pytest.mark.parametrize("name", ["cpu", "cuda:sm_80", "cuda:sm_90a"])

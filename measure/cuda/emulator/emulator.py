@@ -15,7 +15,7 @@ from measure.cpu.keeper import kept
 from measure.cuda.emulator.memory import Memory
 from measure.cuda.emulator.toolchain import CompileError, compile_library, process
 from measure.host.directories import RunDirectory
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from spaces.cuda.abi import tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch

@@ -13,7 +13,7 @@ from measure.cpu.compilation import Compilations
 from measure.failures import compile_failure
 from measure.host.cache import CachedFile
 from measure.host.directories import RunDirectory
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from spaces.cuda.intrinsics import host_text
 from spaces.errors import InputError
 from spaces.kernel import Kernel

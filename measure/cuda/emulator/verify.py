@@ -8,9 +8,9 @@ import numpy as np
 
 from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
 from measure.inputs import telling_inputs
-from measure.measurement import ErrorKind
-from spaces.allowance import agrees, allowed
+from measure.records.measurement import ErrorKind
 from spaces.kernel import Kernel
+from spaces.numerics.allowance import agrees, allowed
 from spaces.workload import Workload
 
 
@@ -24,7 +24,7 @@ def verify(
     """Run ``kernel`` on telling random inputs in each interleaving and compare with the reference.
 
     Returns the first fault, its text ending with the interleaving that showed it, or the last
-    output if all are as :mod:`spaces.allowance` has them.
+    output if all are as :mod:`spaces.numerics.allowance` has them.
     """
     inputs, scale = telling_inputs(workload, seed)
     low, high = allowed(workload, workload.contract(inputs), inputs, scale)

@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from measure.database import Database
     from scheduler.best import best
     from scheduler.data.frame import trials
-    from scheduler.progress import Progress, Stop, TuningResult
     from scheduler.query import Answer, Provenance, query
-    from scheduler.suite import Suite
-    from scheduler.suite_progress import SuiteProgress, SuiteResult
-    from scheduler.suite_tuner import tune_suite
-    from scheduler.tuner import tune
+    from scheduler.suites.progress import SuiteProgress, SuiteResult
+    from scheduler.suites.suite import Suite
+    from scheduler.suites.tuner import tune_suite
+    from scheduler.tuning.progress import Progress, Stop, TuningResult
+    from scheduler.tuning.tuner import tune
     from spaces.errors import InputError
     from spaces.language import Program, program
     from spaces.named import operator
@@ -92,15 +92,15 @@ _HOMES = {
     "Database": "measure.database",
     "InputError": "spaces.errors",
     "Program": "spaces.language",
-    "Progress": "scheduler.progress",
+    "Progress": "scheduler.tuning.progress",
     "Provenance": "scheduler.query",
     "Schedule": "spaces.schedule",
-    "Stop": "scheduler.progress",
-    "Suite": "scheduler.suite",
-    "SuiteProgress": "scheduler.suite_progress",
-    "SuiteResult": "scheduler.suite_progress",
+    "Stop": "scheduler.tuning.progress",
+    "Suite": "scheduler.suites.suite",
+    "SuiteProgress": "scheduler.suites.progress",
+    "SuiteResult": "scheduler.suites.progress",
     "Target": "spaces.target",
-    "TuningResult": "scheduler.progress",
+    "TuningResult": "scheduler.tuning.progress",
     "Workload": "spaces.workload",
     "best": "scheduler.best",
     "detect_target": "spaces.target",
@@ -108,8 +108,8 @@ _HOMES = {
     "program": "spaces.language",
     "query": "scheduler.query",
     "trials": "scheduler.data.frame",
-    "tune": "scheduler.tuner",
-    "tune_suite": "scheduler.suite_tuner",
+    "tune": "scheduler.tuning.tuner",
+    "tune_suite": "scheduler.suites.tuner",
     "workload": "spaces.operators",
 }
 

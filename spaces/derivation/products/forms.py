@@ -4,7 +4,7 @@ A :class:`Form` is ``constant + sum(coefficient * atom)``, all integers of any s
 axis, a quotient by a constant that cannot be simplified further, or an entry of an integer operand.
 A remainder ``e % d`` is ``e - d * (e // d)``. What is known of the axes (each is in
 ``range(extent)``) removes quotients: with ``i < 4``, ``(4 * o + i) // 4`` is ``o``.
-:mod:`spaces.index` is the same idea for the unsigned expressions of generated code, and
+:mod:`spaces.algebra.index` is the same idea for the unsigned expressions of generated code, and
 :mod:`spaces.language.affine` refuses what is no index at all.
 """
 

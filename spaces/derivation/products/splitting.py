@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from spaces.algebra.integers import ceil_div
 from spaces.derivation.products.forms import Entry, Form, Quotient, divided, remainder, variable
-from spaces.integers import ceil_div
 from spaces.language.affine import affine
 from spaces.language.program import Program
 from spaces.language.reading.inference import entry_ranges

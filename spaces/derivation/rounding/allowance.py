@@ -1,10 +1,10 @@
 """What right kernels of a program may give: an interval for each element of each output.
 
 Values and bounds go through the program together, stage by stage: each operation rounds once
-(:mod:`spaces.interval`), and sums lose what
+(:mod:`spaces.numerics.interval`), and sums lose what
 :func:`~spaces.derivation.rounding.approximate_reductions.error_of_sum` says. What is made of whole
 numbers alone, and the places of ``argmax`` and ``argmin``, is exact. Compare by
-:func:`spaces.allowance.agrees`.
+:func:`spaces.numerics.allowance.agrees`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.derivation.rounding.approximate_reductions import reduced, summed
 from spaces.dtypes import DType
-from spaces.interval import Arrays, Interval, Rules
 from spaces.language.program import Operand, Program, Stage
+from spaces.numerics.interval import Arrays, Interval, Rules
 
 CHUNK = 1 << 19
 """Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""

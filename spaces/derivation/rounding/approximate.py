@@ -1,6 +1,7 @@
 """The values of expressions together with intervals that hold what right kernels may have instead.
 
-The rules are those of :mod:`spaces.interval`. What is made of whole numbers alone is exact.
+The rules are those of :mod:`spaces.numerics.interval`. What is made of whole numbers alone is
+exact.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from spaces.derivation.points import OPERATIONS
-from spaces.interval import Interval, Rules
 from spaces.language.functions import FUNCTIONS
+from spaces.numerics.interval import Interval, Rules
 
 
 @dataclass(frozen=True)

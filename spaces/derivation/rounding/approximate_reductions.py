@@ -11,11 +11,11 @@ import numpy as np
 from spaces.derivation.algebra import factors
 from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.dtypes import dtype
-from spaces.interval import SLACK, Arithmetic, Interval
 from spaces.language.evaluation import sum_of_products
 from spaces.language.functions import REDUCERS
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
+from spaces.numerics.interval import SLACK, Arithmetic, Interval
 
 Mask = np.ndarray | None
 """Where the conditions hold that bound a reduction; None if there are none."""
@@ -28,8 +28,8 @@ def error_of_sum(program: Program, stage: Stage, terms: int, kind: str) -> tuple
     Adding one term to the n before rounds their sum by half a unit at most. As random errors these
     add up, one term after the other and all of one sign, to a standard deviation of sqrt(n) / 6
     units of the sum (Higham and Mary, SISC 41, 2019): so sqrt(n) + 8 are beyond what is ever seen,
-    in any order. Tensor cores truncate, see :func:`spaces.allowance.error_of_sums`: up to a unit
-    of the sum for 16 products, and float8 products are summed with 14 bits.
+    in any order. Tensor cores truncate, see :func:`spaces.numerics.allowance.error_of_sums`: up to
+    a unit of the sum for 16 products, and float8 products are summed with 14 bits.
     """
     unit = Arithmetic.of(kind).unit
     dtypes = _dtypes(program, stage)

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from measure.host.directories import cache_directory
 from measure.interfaces import Built
-from measure.measurement import Candidate, ErrorKind, Job, Measurement, Place, Status
+from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Place, Status
 from spaces.cpu.target import CpuTarget
 from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.errors import InputError

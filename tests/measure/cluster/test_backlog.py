@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from measure.cluster.backlog import LOSSES_ALONE, PIECES_AHEAD, TASK_SECONDS, Backlog, Worker
 from measure.cluster.wire import Stored
 from measure.executor import RUN_TOGETHER
-from measure.measurement import ErrorKind, Job, Measurement, Result, Status
+from measure.records.measurement import ErrorKind, Job, Measurement, Result, Status
 from tests.measure.cluster.simulated import TARGET, WORK, candidate, latency
 
 OTHER = replace(TARGET, model="another")

@@ -14,7 +14,7 @@ pytest.importorskip("ray", reason="needs the extra ray")
 from measure.cluster.executor import RayExecutor
 from measure.cluster.plan import Needs
 from measure.executor import RUN_TOGETHER
-from measure.measurement import Job
+from measure.records.measurement import Job
 from tests.contracts.executor import collect
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster, members_on
 from tests.measure.cluster.simulated import WORK, candidate, gpu, latency

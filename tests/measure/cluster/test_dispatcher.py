@@ -8,7 +8,7 @@ import pytest
 
 from measure.cluster.dispatcher import DRIFT_SECONDS, REST_SECONDS, Dispatcher
 from measure.cluster.plan import Needs
-from measure.measurement import ErrorKind, Job
+from measure.records.measurement import ErrorKind, Job
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate
 

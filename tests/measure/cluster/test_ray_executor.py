@@ -12,7 +12,7 @@ pytest.importorskip("ray", reason="needs the extra ray")
 from measure.cluster.executor import RayExecutor
 from measure.cluster.inquiry import drivers_at
 from measure.cluster.status import JobStatus
-from measure.measurement import ErrorKind, Status
+from measure.records.measurement import ErrorKind, Status
 from spaces.errors import InputError
 from tests.contracts.executor import ExecutorContract, collect, submit
 from tests.measure.cluster.nodes import CODE, cluster

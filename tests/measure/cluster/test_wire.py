@@ -17,7 +17,7 @@ from measure.cluster.wire import (
     run_request,
 )
 from measure.interfaces import Built
-from measure.measurement import ErrorKind, Job, Status
+from measure.records.measurement import ErrorKind, Job, Status
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -34,7 +34,7 @@ def hopper():
     """Candidates with launches and tensor maps."""
     import numpy as np
 
-    from measure.measurement import Candidate
+    from measure.records.measurement import Candidate
 
     work, target = (
         workload("matmul", m=512, n=512, k=512, dtype="float16"),

@@ -10,7 +10,7 @@ from measure import retrying
 from measure.cpu.builder import CBuilder
 from measure.cpu.runner import CRunner
 from measure.interfaces import Runner
-from measure.measurement import Candidate, Job, Measurement, Result
+from measure.records.measurement import Candidate, Job, Measurement, Result
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.kernel import Kernel

@@ -3,7 +3,7 @@ import threading
 from dataclasses import replace
 
 from measure.cpu.builder import CBuilder, unit_text
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from tests.contracts.builder import BuilderContract
 from tests.measure.cpu.c_kernels import PRELUDE, broken, candidate, good, target
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from measure.executor import LocalExecutor
-from measure.measurement import Candidate, Job
+from measure.records.measurement import Candidate, Job
 from spaces.operators import workload
 from spaces.registry import space_for
 from tests.contracts.executor import collect

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from measure.cpu import runner as cpu_runner
-from measure.measurement import ErrorKind, Status
-from spaces.expression import MAX_OPERANDS
+from measure.records.measurement import ErrorKind, Status
+from spaces.epilogue.expression import MAX_OPERANDS
 from tests.measure.cpu.c_kernels import (
     PRELUDE,
     candidate,

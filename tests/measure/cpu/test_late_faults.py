@@ -9,7 +9,7 @@ import pytest
 
 from measure.cpu.builder import CBuilder
 from measure.cpu.runner import CRunner
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured, product, target
 
 

@@ -27,7 +27,7 @@ import sys
 import numpy as np
 from measure.cpu.builder import CBuilder
 from measure.cpu.runner import CRunner
-from measure.measurement import Candidate, Job, Status
+from measure.records.measurement import Candidate, Job, Status
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target

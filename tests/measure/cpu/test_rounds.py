@@ -9,7 +9,7 @@ import pytest
 
 from measure.cpu import binaries
 from measure.cpu import runner as cpu_runner
-from measure.measurement import Candidate, ErrorKind, Measurement, Status
+from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
 from measure.timing import SEARCH
 from tests.measure.cpu.c_kernels import PRELUDE, candidate, good, measured
 

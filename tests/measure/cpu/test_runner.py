@@ -10,7 +10,7 @@ from measure.cpu.builder import CBuilder
 from measure.cpu.cores import one_cpu_per_core, pinned_to
 from measure.cpu.problem import in_memory_order, index_of
 from measure.cpu.runner import CRunner
-from measure.measurement import ErrorKind, Status
+from measure.records.measurement import ErrorKind, Status
 from spaces.workload import Operand
 from tests.contracts.runner import RunnerContract
 from tests.measure.cpu import c_kernels

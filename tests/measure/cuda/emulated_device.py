@@ -24,7 +24,7 @@ import numpy as np
 from measure.cuda.device import Call, DeviceError, LoadError, MemoryShortError
 from measure.cuda.emulator import Emulator
 from measure.interfaces import Built
-from measure.measurement import Candidate
+from measure.records.measurement import Candidate
 from spaces.kernel import Kernel
 
 LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from measure.cuda.emulator import Emulator, verify
-from spaces.cuda.hopper import Hopper
+from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.kernel import Kernel
 from spaces.operators import workload

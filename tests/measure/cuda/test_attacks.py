@@ -11,7 +11,7 @@ import pytest
 from measure import retrying
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
-from measure.measurement import ErrorKind, Status
+from measure.records.measurement import ErrorKind, Status
 from spaces.operators import workload
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import PackingBuilder

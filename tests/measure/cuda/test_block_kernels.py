@@ -11,9 +11,9 @@ from measure.cuda.cubin import read_cubin
 from measure.cuda.emulator import Emulator, verify
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
-from measure.measurement import Candidate, Job
-from spaces.cuda.mma import Mma
-from spaces.cuda.simt import Simt
+from measure.records.measurement import Candidate, Job
+from spaces.cuda.mma.template import Mma
+from spaces.cuda.simt.template import Simt
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.schedule import Schedule
@@ -122,11 +122,11 @@ def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name):
     for module in (
-        "spaces.cuda.accumulators",
-        "spaces.cuda.block_code",
-        "spaces.cuda.mma_code",
-        "spaces.cuda.simt_code",
-        "spaces.cuda.whole_tiles",
+        "spaces.cuda.mma.accumulators",
+        "spaces.cuda.blocks.code",
+        "spaces.cuda.mma.code",
+        "spaces.cuda.simt.code",
+        "spaces.cuda.blocks.whole_tiles",
     ):
         monkeypatch.setattr(f"{module}.position_type", lambda product: "i64")
     work, kernel = case(name, matmul(41, 36, 67, dtype="float16"))

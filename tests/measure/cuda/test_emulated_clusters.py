@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from spaces.kernel import Kernel
 from tests.measure.cuda.cuda_kernels import kernel, operand, outcomes, output_of
 

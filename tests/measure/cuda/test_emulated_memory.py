@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from spaces.workload import Operand
 from tests.measure.cuda.cuda_kernels import (
     EAGER,

@@ -17,7 +17,7 @@ import pytest
 
 from measure.cuda.emulator import Emulator
 from measure.cuda.emulator.toolchain import process as emulator_binary
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from spaces.kernel import Kernel
 from tests.measure.cuda.cuda_kernels import kernel, operand_of
 from tests.measure.sleepers import appear, gone

@@ -12,9 +12,9 @@ from measure.cuda.cubin import read_cubin
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
 from measure.interfaces import Built
-from measure.measurement import Candidate, Job
-from spaces.cuda.hopper import Hopper
-from spaces.cuda.hopper_plan import launch_registers
+from measure.records.measurement import Candidate, Job
+from spaces.cuda.hopper.plan import launch_registers
+from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.schedule import Value

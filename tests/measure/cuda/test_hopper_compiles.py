@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from measure.cuda.nvrtc import NvrtcBuilder
-from measure.measurement import Candidate, Job
+from measure.records.measurement import Candidate, Job
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.space import NO_PREFERENCE, Space

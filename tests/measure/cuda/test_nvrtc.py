@@ -15,7 +15,7 @@ from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
 from measure.host.cache import CachedFile
 from measure.interfaces import Built
-from measure.measurement import Candidate, ErrorKind, Job
+from measure.records.measurement import Candidate, ErrorKind, Job
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Kernel, Launch
 from spaces.operators import workload

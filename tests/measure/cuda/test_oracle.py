@@ -11,10 +11,10 @@ from measure.cpu.problem import in_memory_order as in_order
 from measure.cuda import oracle
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.emulator import Emulator
-from spaces.allowance import allowed
 from spaces.cuda.intrinsics import device_text
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError
+from spaces.numerics.allowance import allowed
 from spaces.operators import workload
 from spaces.workload import Operand
 from tests.measure.cuda.cuda_kernels import output_of

@@ -19,7 +19,7 @@ from measure.cuda.device import DeviceError
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.cuda.session import CHECKED, Session, Trial, check_oracle
-from measure.measurement import Candidate, ErrorKind, Job, Status
+from measure.records.measurement import Candidate, ErrorKind, Job, Status
 from measure.registry import runner_for
 from measure.timing import TimingProtocol
 from scheduler.verification import draw

@@ -6,7 +6,7 @@ import pytest
 
 from measure.cuda.emulator import Emulator
 from spaces.cuda.target import cuda_target
-from spaces.cuda.thin import CudaThin
+from spaces.cuda.thin.template import CudaThin
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space

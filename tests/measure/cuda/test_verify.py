@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from measure.cuda.emulator import Emulator, Interleaving, verify
-from measure.measurement import ErrorKind
+from measure.records.measurement import ErrorKind
 from spaces.cuda.abi import parameters
 from spaces.kernel import Kernel, Launch
 from spaces.operators import workload

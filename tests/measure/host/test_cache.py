@@ -94,7 +94,7 @@ def test_content_is_given_where_it_cannot_be_kept_and_nothing_half_is_left(folde
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("spaces.files.os.fsync", full)
+    monkeypatch.setattr("spaces.validation.files.os.fsync", full)
     file, make = CachedFile("things", "one"), Maker()
     assert file.content(make) == CONTENT
     assert list((folder / "things").iterdir()) == []

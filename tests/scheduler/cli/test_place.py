@@ -15,7 +15,7 @@ import pytest
 from scheduler.cli.app import run
 from scheduler.cli.place import chosen, short_names
 from scheduler.cli.several import in_turn, side_by_side
-from scheduler.interrupt import Interrupt
+from scheduler.tuning.interrupt import Interrupt
 from spaces.errors import InputError
 from spaces.target import detect_target
 from tests.measure.cluster.simulated import TARGET

@@ -21,7 +21,7 @@ from spaces.target import target_from_json
 from tests.measure.cluster.nodes import cluster
 from tests.measure.cluster.simulated import TARGET, gpu
 from tests.scheduler.cli.command import PATHS
-from tests.scheduler.cli.test_sessions import age, line_of
+from tests.scheduler.cli.commands.test_sessions import age, line_of
 
 GPU = gpu("a GPU")
 NAMES = {"cpu made up": TARGET, GPU.summary.split(",")[0]: GPU}

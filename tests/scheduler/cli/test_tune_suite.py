@@ -14,7 +14,7 @@ from scheduler.cli.app import run
 from spaces.operators import workload
 from spaces.target import target_from_json
 from tests.scheduler.cli.command import SMALL, ask, finished, on_terminal, one_line, start
-from tests.scheduler.cli.test_sessions import allow
+from tests.scheduler.cli.commands.test_sessions import allow
 
 SUITE = """
 title = "two products"

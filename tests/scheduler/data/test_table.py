@@ -13,8 +13,8 @@ import pytest
 import tilewright
 from costmodel.features import feature_matrix
 from measure.database import Database
-from measure.measurement import Measurement, Place, Status
-from measure.run import Proposal
+from measure.records.measurement import Measurement, Place, Status
+from measure.records.run import Proposal
 from scheduler.data.columns import FEATURE, Kind
 from scheduler.data.export import export_table
 from scheduler.data.table import Table

@@ -11,7 +11,7 @@ from scheduler.replay.baseline import calculated_baseline, exact_baseline
 from scheduler.replay.intervals import mean
 from scheduler.replay.run import replay
 from scheduler.replay.scores import Replays, measures
-from scheduler.strategies import factory
+from scheduler.strategies.registry import factory
 from tests.scheduler.replay.toys import hilly
 
 SECONDS = np.array([4.0, 1.0, 2.0, np.inf, 2.0, 16.0, 3.0])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scheduler.random_search import RandomSearch
 from scheduler.replay.run import replay
-from scheduler.strategies import factory
+from scheduler.strategies.random_search import RandomSearch
+from scheduler.strategies.registry import factory
 from tests.scheduler.replay.toys import hilly
 
 

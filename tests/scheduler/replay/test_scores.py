@@ -10,7 +10,7 @@ from scheduler.replay.repeats import Settings
 from scheduler.replay.report import as_json, differences
 from scheduler.replay.run import Run
 from scheduler.replay.scores import Replays, measures
-from tests.scheduler.replay.test_formats import read
+from tests.scheduler.replay.formats.test_reading import read
 from tests.scheduler.replay.toys import CACHE
 
 FAILED = np.inf

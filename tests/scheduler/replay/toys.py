@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import product
 from pathlib import Path
 
-from scheduler.replay.foreign import foreign_recording
+from scheduler.replay.formats.foreign import foreign_recording
 from scheduler.replay.recording import Outcome, Recording
 
 CACHE = Path(__file__).with_name("toy_GPU.json")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from spaces.allowance import agrees, allowed
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
+from spaces.numerics.allowance import agrees, allowed
 from spaces.workload import Operand, Workload
 
 # Workers one after the other, the last one first: no kernel may count on their order.

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from spaces.cuda.block_code import BlockCode
-from spaces.cuda.block_rules import BlockSizes
+from spaces.cuda.blocks.code import BlockCode
+from spaces.cuda.blocks.rules import BlockSizes
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.product import orient

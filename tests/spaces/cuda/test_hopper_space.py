@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.cuda.hopper import Hopper
-from spaces.cuda.hopper_grid import PersistentGrid, hilbert
-from spaces.cuda.hopper_plan import HopperPlan, group_registers
-from spaces.cuda.hopper_sizes import HopperSizes
-from spaces.cuda.hopper_split import WAYS
+from spaces.cuda.hopper.grid import PersistentGrid, hilbert
+from spaces.cuda.hopper.plan import HopperPlan, group_registers
+from spaces.cuda.hopper.sizes import HopperSizes
+from spaces.cuda.hopper.split import WAYS
+from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.cuda.fragments import Fragments, swizzled_tile
-from spaces.cuda.partial_sums import WAYS, PartialSums
-from spaces.cuda.tile_copy import TileCopy, source_of, step_of, widest_vector
-from spaces.cuda.tile_grid import GROUPS, RASTERS, SPLITS, TileGrid
+from spaces.cuda.blocks.partial_sums import WAYS, PartialSums
+from spaces.cuda.blocks.tile_copy import TileCopy, source_of, step_of, widest_vector
+from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS, TileGrid
+from spaces.cuda.mma.fragments import Fragments, swizzled_tile
 from spaces.operators import workload
 from spaces.product import orient
 

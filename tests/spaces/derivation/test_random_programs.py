@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from spaces.allowance import agrees
 from spaces.derivation.chains.chain import chains
 from spaces.derivation.chains.fused import evaluate
 from spaces.derivation.facts import describe
@@ -16,6 +15,7 @@ from spaces.language import program
 from spaces.language.evaluation import evaluate as outputs_of
 from spaces.language.evaluation import evaluate_stages
 from spaces.language.inputs import draw
+from spaces.numerics.allowance import agrees
 from tests.spaces.derivation.contractions import contracted
 from tests.spaces.language.strategies import programs
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from spaces.allowance import agrees
 from spaces.derivation.chains.chain import chain
 from spaces.derivation.chains.fused import evaluate
 from spaces.derivation.rounding.allowance import allowed
 from spaces.language import program
 from spaces.language.evaluation import evaluate as exactly
 from spaces.language.inputs import draw
+from spaces.numerics.allowance import agrees
 from tests.spaces.derivation.programs import ATTENTIONS, ROWS, attention, rows
 
 

@@ -1,0 +1,1 @@
+"""How good a cost model is on what it has not seen."""

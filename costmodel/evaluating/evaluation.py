@@ -1,0 +1,191 @@
+"""How good a model is on workloads, operators or devices that it has not learned from.
+
+``costmodel.evaluating.splits`` says who predicts what. Figures are means: of the groups of a part,
+then of the parts, whose number the intervals are made from. What the schedules cannot support is
+left out, in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from costmodel.analytic import AnalyticModel
+from costmodel.dataset import Group, SpaceFor
+from costmodel.evaluating.bootstrap import LEAST_GROUPS, interval
+from costmodel.evaluating.metrics import METRICS, Metric, Ranking, pairwise_accuracy
+from costmodel.evaluating.parts import Split
+from costmodel.evaluating.splits import MOST_ROWS, HeldOut, held_out
+from costmodel.model import XGBoostModel
+from spaces.registry import space_for
+
+CHANCE = 0.5  # pairwise accuracy of guesses
+
+
+@dataclass(frozen=True)
+class Part:
+    """Ranking quality on one part of the data, over so many groups (of a workload and a target
+    each) and ``rows`` schedules. ``figures`` are by the names of
+    ``costmodel.evaluating.metrics.METRICS``.
+    """
+
+    name: str
+    protocol: str
+    groups: int
+    rows: int
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The mean of ``parts`` parts, and where that of all such parts lies with a probability of
+    95 %; None where that cannot be said."""
+
+    mean: float
+    interval: tuple[float, float] | None
+    parts: int
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Ranking quality on all parts of a split.
+
+    ``roofline`` is the pairwise accuracy of the model that needs no data, ``gain`` what the
+    evaluated one has above it. ``left_out`` says what could not be said, ``verdict`` whether the
+    model is of use: a sentence each.
+    """
+
+    split: Split
+    parts: list[Part]
+    figures: Mapping[str, Figure]
+    roofline: Figure
+    gain: Figure
+    left_out: list[str]
+    verdict: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The evaluation as a JSON object."""
+        return asdict(self) | {"meaning": {m.name: m.meaning for m in METRICS}}
+
+
+def evaluate(
+    model: XGBoostModel,
+    groups: Sequence[Group],
+    split: Split = Split.WORKLOAD,
+    space_for: SpaceFor = space_for,
+) -> Evaluation | None:
+    """How ``model`` ranks each part of ``groups`` that it has not learned from; None where no two
+    schedules of a group differ in their scores.
+
+    Raises :class:`InputError` where a split by operator or device has but one part.
+    """
+    ranked = [group for group in groups if len(np.unique(group.score)) > 1]
+    if not ranked:
+        return None
+    held = held_out(model, ranked, split, space_for)
+    parts = [_part(each) for each in held]
+    figures = {
+        metric.name: _figure([p.figures[metric.name] for p in parts if metric.name in p.figures])
+        for metric in METRICS
+        if any(metric.name in p.figures for p in parts)
+    }
+    known = AnalyticModel(space_for=space_for)
+    by_roofline = [_roofline_accuracy(known, each.groups) for each in held]
+    gains = [p.figures["pairwise"] - r for p, r in zip(parts, by_roofline, strict=True)]
+    roofline, gain = _figure(by_roofline), _figure(gains)
+    return Evaluation(
+        split=split,
+        parts=parts,
+        figures=figures,
+        roofline=roofline,
+        gain=gain,
+        left_out=_left_out(held, split),
+        verdict=_verdict(figures["pairwise"], roofline, gain, split),
+    )
+
+
+def _part(held: HeldOut) -> Part:
+    figures = {}
+    for metric in METRICS:
+        values = [metric.of(ranking) for ranking in held.rankings if _supports(ranking, metric)]
+        known = [value for value in values if not np.isnan(value)]
+        if known:
+            figures[metric.name] = float(np.mean(known))
+    rows = sum(len(ranking.score) for ranking in held.rankings)
+    return Part(held.part, held.protocol, len(held.groups), rows, figures)
+
+
+def _supports(ranking: Ranking, metric: Metric) -> bool:
+    return len(ranking.score) >= metric.least_rows
+
+
+def _roofline_accuracy(model: AnalyticModel, groups: Sequence[Group]) -> float:
+    return float(
+        np.mean(
+            [pairwise_accuracy(model.predict(g.space, g.population)[0], g.score) for g in groups]
+        )
+    )
+
+
+def _figure(values: Sequence[float]) -> Figure:
+    return Figure(float(np.mean(values)), interval(np.array(values)), len(values))
+
+
+def _left_out(held: Sequence[HeldOut], split: Split) -> list[str]:
+    rows = [len(ranking.score) for part in held for ranking in part.rankings]
+    said = []
+    for metric in METRICS:
+        short = sum(count < metric.least_rows for count in rows)
+        if short:
+            whole = "left out" if short == len(rows) else f"of {len(rows) - short} of {len(rows)}"
+            said.append(
+                f"{metric.name} is {whole}: it takes {metric.least_rows} schedules of a workload "
+                "on a target"
+            )
+    if len(held) < LEAST_GROUPS:
+        said.append(
+            f"intervals are left out: they take {LEAST_GROUPS} {split}s, these are {len(held)}"
+        )
+    if sum(rows) > MOST_ROWS:
+        said.append(
+            f"a model that was trained anew has learned from about {MOST_ROWS} of the schedules, "
+            "drawn at random"
+        )
+    if any(part.protocol == "folds" for part in held):
+        said.append(
+            "what a model knows of other workloads is left out: the one there is was predicted by "
+            "what other schedules of its own teach"
+        )
+    return said
+
+
+def _verdict(pairwise: Figure, roofline: Figure, gain: Figure, split: Split) -> str:
+    """Whether the model is of use, in a sentence."""
+    found = (
+        f"on {split}s that it has not seen it orders {_percent(pairwise.mean)} of pairs rightly, "
+        f"and the roofline, which needs no data, {_percent(roofline.mean)}"
+    )
+    if pairwise.interval is None or gain.interval is None:
+        return f"Not known to be of use: {found}; too few {split}s to tell that from luck."
+    low, high = gain.interval
+    if pairwise.interval[0] <= CHANCE:
+        return f"Not of use: {found}; guesses may do as well."
+    if low > 0:
+        return f"Of use: {found}; the difference is no luck (95 % interval {_points(low, high)})."
+    if high < 0:
+        return f"Not of use: {found}, which is better (95 % interval {_points(low, high)})."
+    return (
+        f"Not shown to be of use: {found}; the difference may be luck "
+        f"(95 % interval {_points(low, high)})."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _points(low: float, high: float) -> str:
+    return f"{100 * low:+.1f} to {100 * high:+.1f} points"

@@ -1,0 +1,135 @@
+"""Predictions for parts of the data that a model has not learned from.
+
+A part is all that was measured of one workload, of one operator, or on one device. The model itself
+predicts a part that it has not seen (``held out``). For one that it has seen its own predictions
+would flatter, so a new model with the same settings learns from other parts (``left out``). Of a
+lone workload, it learns from four fifths of the schedules at a time (``folds``), which says how
+well it fills in a space that it knows, not how well it transfers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from costmodel.dataset import Group, SpaceFor
+from costmodel.evaluating.metrics import Ranking
+from costmodel.evaluating.parts import Split, part_of
+from costmodel.model import XGBoostModel
+from spaces.errors import InputError, shown
+
+ROW_FOLDS = 5
+PART_FOLDS = 5  # at most so many models are trained, however many parts there are
+MOST_ROWS = 4096  # schedules that each of them learns from at most: a report is to take no hours
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """One part, its groups, and a ranking of each; ``protocol`` says who made it."""
+
+    part: str
+    protocol: str
+    groups: list[Group]
+    rankings: list[Ranking]
+
+
+def held_out(
+    model: XGBoostModel, groups: Sequence[Group], split: Split, space_for: SpaceFor
+) -> list[HeldOut]:
+    """Each part of ``groups`` as predicted by a model that has not learned from it.
+
+    :class:`InputError` where a split by operator or device has but one part.
+    """
+    parts: dict[str, list[Group]] = {}
+    for group in groups:
+        parts.setdefault(_part(group, split), []).append(group)
+    if len(parts) == 1 and split is not Split.WORKLOAD:
+        raise InputError(
+            f"a split by {split} needs schedules of two {split}s or more; these are all of "
+            f"{shown(*parts)}"
+        )
+    seen = sorted(parts.keys() & _seen(model, groups, split))
+    found = [
+        HeldOut(part, "held out", members, [_ranking(model, group) for group in members])
+        for part, members in parts.items()
+        if part not in seen
+    ]
+    if seen and len(parts) == 1:
+        found.append(_by_rows(model, seen[0], groups, space_for))
+    elif seen:
+        found += _left_out(model, parts, seen, space_for)
+    return sorted(found, key=lambda each: each.part)
+
+
+def _left_out(
+    model: XGBoostModel,
+    parts: Mapping[str, list[Group]],
+    seen: Sequence[str],
+    space_for: SpaceFor,
+) -> Iterator[HeldOut]:
+    """The parts called ``seen``, some at a time, by models that learn from all the others."""
+    for i in range(min(PART_FOLDS, len(seen))):
+        away = seen[i::PART_FOLDS]
+        others = [group for part, members in parts.items() if part not in away for group in members]
+        other = _retrained(model, others, space_for)
+        for part in away:
+            rankings = [_ranking(other, group) for group in parts[part]]
+            yield HeldOut(part, "left out", parts[part], rankings)
+
+
+def _part(group: Group, split: Split) -> str:
+    return part_of(group.space.workload, group.space.target, split)
+
+
+def _seen(model: XGBoostModel, groups: Sequence[Group], split: Split) -> set[str]:
+    """The parts that ``model`` may have learned from."""
+    if split is Split.WORKLOAD:
+        return {workload for workload, _ in model.trained_on}
+    if split is Split.OPERATOR:
+        return {workload.partition(" ")[0] for workload, _ in model.trained_on}
+    devices = {group.name[1]: _part(group, split) for group in groups}
+    targets = {target for _, target in model.trained_on}
+    if targets - devices.keys():  # a target that is not here may be of any device
+        return set(devices.values())
+    return {devices[target] for target in targets}
+
+
+def _by_rows(
+    model: XGBoostModel, part: str, groups: Sequence[Group], space_for: SpaceFor
+) -> HeldOut:
+    rankings = [_filled_in(model, group, space_for) for group in groups]
+    return HeldOut(part, "folds", list(groups), rankings)
+
+
+def _filled_in(model: XGBoostModel, group: Group, space_for: SpaceFor) -> Ranking:
+    """A group, each fifth of which is predicted by what the others teach."""
+    rows = len(group.latency)
+    fold = np.random.default_rng(model.settings.seed).permutation(rows) % ROW_FOLDS
+    predicted, spread = np.empty(rows), np.empty(rows)
+    for i in range(ROW_FOLDS):
+        known, asked = fold != i, fold == i
+        other = _retrained(model, [group.subset(known)], space_for)
+        predicted[asked], spread[asked] = other.predict(group.space, group.population[asked])
+    return Ranking(group.score, predicted, spread)
+
+
+def _ranking(model: XGBoostModel, group: Group) -> Ranking:
+    return Ranking(group.score, *model.predict(group.space, group.population))
+
+
+def _retrained(model: XGBoostModel, groups: Sequence[Group], space_for: SpaceFor) -> XGBoostModel:
+    other = XGBoostModel(model.settings, space_for)
+    other.fit_groups(_thinned(groups, model.settings.seed))
+    return other
+
+
+def _thinned(groups: Sequence[Group], seed: int) -> Sequence[Group]:
+    """``groups``, or as large a share of each as ``MOST_ROWS`` allow."""
+    rows = sum(len(group.latency) for group in groups)
+    if rows <= MOST_ROWS:
+        return groups
+    generator = np.random.default_rng(seed)
+    share = MOST_ROWS / rows
+    return [group.subset(generator.random(len(group.latency)) < share) for group in groups]

@@ -1,9 +1,0 @@
-"""Run by Alembic: applies the revisions on the connection that ``measure.engine`` hands over."""
-
-from alembic import context
-
-from measure.schema import VERSION_TABLE
-
-context.configure(connection=context.config.attributes["connection"], version_table=VERSION_TABLE)
-with context.begin_transaction():
-    context.run_migrations()

@@ -1,0 +1,119 @@
+"""Runs and records in a text file: a header line that names the format, then a JSON object a line.
+
+The field ``type`` says which of the two a line is; runs come first. Floats keep every bit, so
+export and import are lossless. A file whose writer was killed ends in a torn line: it is reported
+and left out, and every line before it counts. Any other line that is neither makes the file
+malformed. Files of earlier formats are still read: 1 had records only, 2 of the configuration of a
+run its budget.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from measure.records.record import Record, record_from_json
+from measure.records.run import Run, run_from_json
+from measure.tables.earlier import present_form, present_run
+from spaces.errors import InputError
+from spaces.validation.canonical import canonical_json
+from spaces.validation.files import check_place, whole_file
+
+FORMAT = "tilewright-measurements"
+VERSION = 3
+
+
+def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> int:
+    """Write runs and records to ``path``, which appears when it is complete; how many records."""
+    check_place(path, "an export")
+    count = 0
+    try:
+        with whole_file(path) as file:
+            file.write(_line({"format": FORMAT, "version": VERSION}))
+            for run in runs:
+                file.write(_line({"type": "run", **run.to_json()}))
+            for record in records:
+                file.write(_line({"type": "measurement", **record.to_json()}))
+                count += 1
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+    return count
+
+
+def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int, Run | Record]]:
+    """The runs and records of a file with the numbers of their lines.
+
+    ``report`` is told in words of a torn last line.
+
+    Raises :class:`InputError` for a file that cannot be read, that is no such file or is of a
+    newer version, and at the first malformed line.
+    """
+    try:
+        with path.open("rb") as file:
+            version = _check_header(path, file.readline(1 << 12))
+            for number, line in enumerate(file, start=2):
+                try:
+                    data = parse_json(line)
+                except InputError as error:
+                    if line.endswith(b"\n"):
+                        raise _malformed(path, number, error) from None
+                    report(f"line {number} of {path} is torn and was left out")
+                    return
+                try:
+                    yield number, _read_line(data, version)
+                except InputError as error:
+                    raise _malformed(path, number, error) from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _line(data: object) -> bytes:
+    return canonical_json(data).encode() + b"\n"
+
+
+def _read_line(data: Any, version: int) -> Run | Record:
+    if not isinstance(data, dict):
+        raise InputError(f"expected a JSON object, got {data!r:.80}")
+    if version == 1:
+        return record_from_json(present_form(data))
+    kind = data.pop("type", None)
+    if kind not in ("run", "measurement"):
+        raise InputError(f"type={kind!r:.80} is not allowed; allowed: run, measurement")
+    if kind == "measurement":
+        return record_from_json(data)
+    return run_from_json(present_run(data) if version == 2 else data)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The JSON value that ``text`` holds; :class:`InputError` if it is none, NaN included."""
+    try:
+        return _DECODER.decode(text if isinstance(text, str) else str(text, "utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}") from None
+
+
+def _malformed(path: Path, number: int, error: InputError) -> InputError:
+    return InputError(f"line {number} of {path} is malformed: {error}")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def _check_header(path: Path, line: bytes) -> int:
+    """The version of the format."""
+    try:
+        header = parse_json(line)
+    except InputError:
+        header = None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise InputError(f"{path} is not an export of tilewright: its first line names no format")
+    version = header.get("version")
+    if type(version) is not int or not 1 <= version <= VERSION:
+        raise InputError(f"{path} has format version {version!r:.80}; allowed: up to {VERSION}")
+    return version

@@ -1,0 +1,138 @@
+"""Which attempts may win, and in which order: one rule, for the database and for a run.
+
+Latencies of a search and of a final comparison do not compare. The best of a search won partly by
+luck, by 1-2 % on average and 10 % at worst; and a GPU that is at work all the time, as in a
+comparison, is slower than one that waits for compilers. So:
+
+- Of a schedule only the last attempt counts, and besides its last comparison, if only a search
+  measured it since. An attempt that the machine lost, or that a run found false, changes nothing.
+- A comparison's latency ranks as it is.
+- A search's latency ranks as if it were ``HANDICAP`` times as long: far enough that luck does not
+  beat who was compared, near enough that a run which was killed before its comparison counts.
+- What a search measured before the last comparison, and that comparison passed over, ranks as if
+  it were ``PASSED_OVER`` times as long: it had its chance. It wins only far ahead, as where
+  the two were made on different machines and met in one database later.
+
+What is earlier and later is the order in which attempts became known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush, heapreplace
+
+from measure.records.measurement import Measurement
+from spaces.schedule import Schedule
+
+HANDICAP = 1.1
+PASSED_OVER = 2.0
+FINAL = "final"
+REMEMBERED = 1024
+"""Schedules that a run keeps the attempts of: far more than any comparison takes."""
+
+Placed = tuple[int, Measurement]
+"""An attempt, after its place in the order in which they became known."""
+
+
+def rank(measurement: Measurement, passed_over: bool = False) -> float:
+    """What a right attempt ranks by, in seconds; the least is the best."""
+    assert measurement.score is not None
+    if measurement.round == FINAL:
+        return measurement.score
+    return measurement.score * (PASSED_OVER if passed_over else HANDICAP)
+
+
+class Ranking:
+    """Attempts as they become known, and those of them that may win.
+
+    What one more attempt costs does not depend on how many there are, and neither does what is
+    kept: of more than ``REMEMBERED`` schedules the best, and at most twice as many.
+    """
+
+    def __init__(self, attempts: Iterable[Measurement] = ()) -> None:
+        self._places = 0
+        self._comparison = -1  # the place of the last one's last
+        self._attempts: dict[Schedule, list[Placed]] = {}
+        self._standing: dict[Schedule, list[Placed]] = {}  # those of them that may win
+        self._queue: list[tuple[float, Placed]] = []  # a heap, by ranks that may have grown since
+        for attempt in attempts:
+            self.add(attempt)
+
+    def __len__(self) -> int:
+        """The number of schedules that may win, as far as they are kept."""
+        return len(self._standing)
+
+    @property
+    def best(self) -> Measurement | None:
+        """What ranks first; of equals, what was known first."""
+        while self._queue:
+            before, placed = self._queue[0]
+            attempt = placed[1]
+            if placed not in self._standing.get(attempt.schedule, ()):
+                heappop(self._queue)
+            elif before < (now := self._rank(placed)):
+                heapreplace(self._queue, (now, placed))
+            else:
+                return attempt
+        return None
+
+    @property
+    def standing(self) -> list[tuple[float, Measurement]]:
+        """All that may win, best first, each after its :func:`rank`."""
+        every = ((self._rank(placed), placed) for own in self._standing.values() for placed in own)
+        return [(ranked, attempt) for ranked, (_, attempt) in sorted(every)]
+
+    def add(self, attempt: Measurement) -> None:
+        """One more attempt became known."""
+        if attempt.lost or not (attempt.ok or attempt.schedule in self._attempts):
+            return
+        placed = (self._places, attempt)
+        self._places += 1
+        self._attempts.setdefault(attempt.schedule, []).append(placed)
+        self._settle(attempt.schedule)
+        if attempt.ok:
+            heappush(self._queue, (rank(attempt), placed))
+            if attempt.round == FINAL:
+                self._comparison = placed[0]
+        if len(self._attempts) > 2 * REMEMBERED:
+            self._forget()
+
+    def withdraw(self, attempts: Sequence[Measurement]) -> None:
+        """These were found false: as if they had never been known."""
+        for false in attempts:
+            own = self._attempts.get(false.schedule, [])
+            self._attempts[false.schedule] = [placed for placed in own if placed[1] != false]
+            self._settle(false.schedule)
+        every = [placed for own in self._attempts.values() for placed in own]
+        compared = [place for place, known in every if known.ok and known.round == FINAL]
+        self._comparison = max(compared, default=-1)
+        self._queue_up()
+
+    def _rank(self, placed: Placed) -> float:
+        place, attempt = placed
+        return rank(attempt, passed_over=place < self._comparison)
+
+    def _settle(self, schedule: Schedule) -> None:
+        """Note which attempts of a schedule may win."""
+        self._standing[schedule] = _last(self._attempts[schedule])
+        if not self._standing[schedule]:
+            del self._standing[schedule]
+
+    def _forget(self) -> None:
+        """Keep the best schedules only."""
+        kept = {attempt.schedule for _, attempt in self.standing[:REMEMBERED]}
+        self._attempts = {s: own for s, own in self._attempts.items() if s in kept}
+        self._standing = {s: own for s, own in self._standing.items() if s in kept}
+        self._queue_up()
+
+    def _queue_up(self) -> None:
+        every = (placed for own in self._standing.values() for placed in own)
+        self._queue = [(self._rank(placed), placed) for placed in every]
+        heapify(self._queue)
+
+
+def _last(attempts: Sequence[Placed]) -> list[Placed]:
+    """Those of a schedule's attempts that count, if they were right."""
+    last = {attempt.round: (place, attempt) for place, attempt in attempts}
+    compared = last[FINAL][0] if FINAL in last else -1
+    return [placed for placed in last.values() if placed[0] >= compared and placed[1].ok]

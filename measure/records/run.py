@@ -1,0 +1,102 @@
+"""A run of the tuner, as the database keeps it, and what it says of each of its candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from measure.records.fields import Fields
+from measure.tables.described import described_target, described_workload
+from spaces.target import Target
+from spaces.workload import Workload
+
+CHECKED = "resumed"
+"""Origin of what earlier runs found best and each run measures again: no trial of its own."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """How a run came to a candidate.
+
+    ``origin`` names who proposed it (a search's word, such as ``random`` or ``evolved``);
+    ``place`` counts the candidates of its run from 0; ``mean`` and ``spread`` are what the cost
+    model predicted, in the model's own unit, None where nobody asked one.
+    """
+
+    origin: str
+    place: int
+    mean: float | None = None
+    spread: float | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of the tuner on one workload and target.
+
+    ``key`` identifies it in every database, and records name it. ``session`` is common to the
+    runs of one larger job, empty for a run by itself. ``command`` is what the user typed,
+    ``configuration`` what the run was told by it (its budget in trials, seconds and patience, its
+    model, ...), ``versions`` what it ran with (tilewright, python, ...). ``heartbeat`` is when it
+    was last known to live; ``ended_at`` and ``reason`` are None and empty until it ends. Times are
+    Unix times. ``peak_gflops`` is what the machine was seen to reach on the workload's element
+    type, ``library_seconds`` the latency of the library that it is compared with, None where
+    unknown.
+    """
+
+    key: str
+    workload: Workload
+    target: Target
+    session: str = ""
+    command: str = ""
+    seed: int = 0
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, Any] = field(default_factory=dict)
+    started_at: float = 0.0
+    heartbeat: float = 0.0
+    ended_at: float | None = None
+    reason: str = ""
+    peak_gflops: float | None = None
+    library_seconds: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The run as a JSON object; :func:`run_from_json` reads it back unchanged."""
+        return {
+            "key": self.key,
+            "workload": self.workload.to_json(),
+            "target": self.target.to_json(),
+            "session": self.session,
+            "command": self.command,
+            "seed": self.seed,
+            "configuration": dict(self.configuration),
+            "versions": dict(self.versions),
+            "started_at": self.started_at,
+            "heartbeat": self.heartbeat,
+            "ended_at": self.ended_at,
+            "reason": self.reason,
+            "peak_gflops": self.peak_gflops,
+            "library_seconds": self.library_seconds,
+        }
+
+
+def run_from_json(data: object) -> Run:
+    """The run that :meth:`Run.to_json` described; :class:`InputError` if malformed."""
+    fields = Fields(data)
+    run = Run(
+        key=fields.text("key"),
+        workload=described_workload(fields),
+        target=described_target(fields),
+        session=fields.prose("session"),
+        command=fields.prose("command"),
+        seed=fields.integer("seed"),
+        configuration=fields.description("configuration"),
+        versions=fields.description("versions"),
+        started_at=fields.number("started_at"),
+        heartbeat=fields.number("heartbeat"),
+        ended_at=fields.optional("ended_at"),
+        reason=fields.prose("reason"),
+        peak_gflops=fields.optional("peak_gflops", least=0.0),
+        library_seconds=fields.optional("library_seconds", least=0.0),
+    )
+    fields.finish()
+    return run

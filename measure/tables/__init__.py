@@ -1,0 +1,1 @@
+"""The tables of the tuning database, and what is asked of them."""

@@ -1,0 +1,38 @@
+"""Workloads and targets from their descriptions in records, each description read once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+from measure.records.fields import Fields
+from spaces.operators import workload_from_json
+from spaces.target import target_from_json
+
+Thing = TypeVar("Thing")
+
+
+class _Reader(Generic[Thing]):
+    """Reads descriptions of one kind, and remembers at most ``most`` of them."""
+
+    def __init__(self, name: str, read: Callable[[Mapping[str, Any]], Thing], most: int) -> None:
+        self._name, self._read, self._most = name, read, most
+        self._known: dict[str, Thing] = {}
+
+    def __call__(self, fields: Fields) -> Thing:
+        data = fields.take(self._name)
+        text = repr(data)  # tells 1, 1.0 and True apart, and takes a fraction of JSON's time
+        found = self._known.get(text)
+        if found is None:
+            found = self._read(Fields({self._name: data}).description(self._name))
+            if len(self._known) >= self._most:
+                self._known.clear()
+            self._known[text] = found
+        return found
+
+
+described_workload = _Reader("workload", workload_from_json, 1024)
+"""The workload in the field ``workload``; :class:`InputError` if malformed."""
+
+described_target = _Reader("target", target_from_json, 64)
+"""The target in the field ``target``; :class:`InputError` if malformed."""

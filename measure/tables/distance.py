@@ -1,0 +1,45 @@
+"""How alike two workloads are, so that what is known of one can serve the other.
+
+Two texts say all that counts of a workload: its family (all it was made from but the extents of
+its axes) and its extents. The database keeps both, so that finding the nearest of thousands
+makes no workload of any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from spaces.validation.canonical import canonical_json
+from spaces.workload import Workload
+
+
+def family(workload: Workload) -> str:
+    """The dtypes, layouts, epilogue and so on of a workload, as the text of a JSON object."""
+    words = {k: v for k, v in workload.parameters if k not in workload.extents}
+    return canonical_json(words)
+
+
+def extents(workload: Workload) -> str:
+    """The extents of a workload's axes by name, as the text of a JSON object."""
+    return canonical_json(dict(workload.extents))
+
+
+def words_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> int:
+    """In how many words two families differ, those that only one of them has included."""
+    return sum(one.get(name) != other.get(name) for name in one.keys() | other.keys())
+
+
+def sizes_apart(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> np.ndarray:
+    """Euclidean distance of a shape to each other, in log2 of their extents: 1.0 is one axis twice
+    as long.
+
+    An axis that only one of two has is as long as 1 in the other.
+    """
+    names = sorted(set(one).union(*others))
+    shapes = (one, *others)
+    sizes = [[shape.get(name, 1) for shape in shapes] for name in names]
+    logarithms = np.log2(np.array(sizes, dtype=np.float64).reshape(len(names), len(shapes)))
+    return np.linalg.norm(logarithms[:, 1:] - logarithms[:, :1], axis=0)

@@ -1,0 +1,245 @@
+"""Puts records and runs into the tables, each once, and keeps count.
+
+The tables are always written in the same order and each in the order of its keys, so that of two
+writers one waits for the other, and never both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from measure.records.fields import Fields
+from measure.records.measurement import Status
+from measure.records.record import Record
+from measure.records.run import Run
+from measure.tables.described import described_target, described_workload
+from measure.tables.distance import extents, family
+from measure.tables.rows import run_to_row, to_row
+from measure.tables.schema import measurements, pairs, runs, targets, workloads
+from spaces.target import Target
+from spaces.validation.canonical import canonical_json
+from spaces.workload import Workload
+
+PIECE = 1000
+"""How many rows a statement is about at most; databases limit the parameters of one."""
+
+Key = tuple[Any, ...]
+Row = dict[str, Any]
+Part = TypeVar("Part")
+
+_INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+def pieces(parts: Iterable[Part], size: int = PIECE) -> Iterator[list[Part]]:
+    """All of ``parts``, at most ``size`` at a time."""
+    rest = iter(parts)
+    while piece := list(islice(rest, size)):
+        yield piece
+
+
+def insert(connection: Connection, records: Sequence[Record]) -> int:
+    """Insert the records that are not there yet, as they are (``measure.tables.rows.as_read``); how
+    many these are. What is there and doubted now becomes so."""
+    ids = _pair_ids(connection, records)
+    _lock(connection, ids.values())
+    return sum(_insert_piece(connection, piece, ids) for piece in pieces(records))
+
+
+def insert_runs(connection: Connection, found: Sequence[Run]) -> None:
+    """Insert runs; of one that is there already the state with the later heartbeat stays."""
+    if not found:
+        return
+    ids = _pair_ids(connection, found)
+    latest = {run.key: run for run in sorted(found, key=lambda run: run.heartbeat)}
+    rows = [
+        run_to_row(latest[key]) | {"pair_id": ids[_pair(latest[key])]} for key in sorted(latest)
+    ]
+    statement = _INSERTS[connection.dialect.name](runs)
+    changing = ("heartbeat", "ended_at", "reason")
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=[runs.c.key],
+            set_={name: statement.excluded[name] for name in changing},
+            where=runs.c.heartbeat < statement.excluded.heartbeat,
+        ),
+        rows,
+    )
+
+
+def beat(connection: Connection, keys: Collection[str], now: float) -> None:
+    """Note that the runs with these keys are alive."""
+    if keys:
+        connection.execute(update(runs).where(runs.c.key.in_(keys)).values(heartbeat=now))
+
+
+def _insert_piece(connection: Connection, records: Sequence[Record], ids: Mapping[Key, int]) -> int:
+    found = {record.key: record for record in reversed(records)}
+    known = set(connection.scalars(_KNOWN, {"keys": list(found)}))
+    new = [record for key, record in reversed(found.items()) if key not in known]
+    if doubted := [key for key in known if found[key].doubted]:
+        connection.execute(_DOUBT, {"keys": doubted})
+    rows = [to_row(record) | {"pair_id": ids[_pair(record)]} for record in new]
+    if rows:
+        _count(connection, rows)
+        _append(connection, rows)
+    return len(rows)
+
+
+def _append(connection: Connection, rows: Sequence[Row]) -> None:
+    """Insert measurements by the driver's own means: thirty columns of many rows each."""
+    into = f"{measurements.name} ({', '.join(rows[0])})"
+    values = [tuple(row.values()) for row in rows]
+    if connection.dialect.name == "sqlite":
+        marks = ", ".join("?" * len(rows[0]))
+        connection.exec_driver_sql(f"INSERT INTO {into} VALUES ({marks})", values)
+        return
+    raw: Any = connection.connection.driver_connection
+    with raw.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as lines:
+        for row in values:
+            lines.write_row(row)
+
+
+# -- workloads, targets and pairs of them ----------------------------------------------------
+
+
+def _pair(part: Record | Run) -> Key:
+    return part.workload.key, part.target.fingerprint
+
+
+def _pair_ids(connection: Connection, parts: Iterable[Record | Run]) -> dict[Key, int]:
+    """The ids of the pairs that these are of, by the keys of their workloads and targets."""
+    found = {_pair(part): part for part in parts}
+    by_key = {(part.workload.key,): part.workload for part in found.values()}
+    by_fingerprint = {(part.target.fingerprint,): part.target for part in found.values()}
+    workload_ids = _ids(connection, [workloads.c.key], by_key, _workload_row)
+    target_ids = _ids(connection, [targets.c.fingerprint], by_fingerprint, _target_row)
+    both = {(key, name): (workload_ids[key,], target_ids[name,]) for key, name in found}
+    columns = [pairs.c.workload_id, pairs.c.target_id]
+    ids = _ids(connection, columns, {key: key for key in both.values()}, _pair_row)
+    return {pair: ids[key] for pair, key in both.items()}
+
+
+def _workload_row(workload: Workload) -> Row:
+    description = workload.to_json()
+    described_workload(Fields({"workload": description}))  # or else it could not be read back
+    return {
+        "key": workload.key,
+        "operator": workload.operator,
+        "family": family(workload),
+        "extents": extents(workload),
+        "description": canonical_json(description),
+    }
+
+
+def _target_row(target: Target) -> Row:
+    description = target.to_json()
+    described_target(Fields({"target": description}))
+    return {"fingerprint": target.fingerprint, "description": canonical_json(description)}
+
+
+def _pair_row(key: Key) -> Row:
+    workload_id, target_id = key
+    counts = {"trials": 0, "failures": 0, "lost": 0}
+    return {"workload_id": workload_id, "target_id": target_id, **counts}
+
+
+def _ids(
+    connection: Connection,
+    columns: Sequence[Column[Any]],
+    things: Mapping[Key, Part],
+    to_row: Callable[[Part], Row],
+) -> dict[Key, int]:
+    """The ids of the rows that have these keys in ``columns``; missing rows are made of the things
+    that the keys are of."""
+    ids = _known_ids(connection, columns, things)
+    missing = sorted(things.keys() - ids.keys())
+    statement = _INSERTS[connection.dialect.name](columns[0].table)
+    for piece in pieces(missing):
+        rows = [to_row(things[key]) for key in piece]
+        connection.execute(statement.on_conflict_do_nothing(index_elements=columns), rows)
+    return ids | _known_ids(connection, columns, missing)
+
+
+def _known_ids(
+    connection: Connection, columns: Sequence[Column[Any]], keys: Collection[Key]
+) -> dict[Key, int]:
+    query = select(columns[0].table.c.id, *columns)
+    found: dict[Key, int] = {}
+    for piece in pieces(keys):
+        rows = connection.execute(query.where(_among(columns, piece)))
+        found |= {tuple(key): id for id, *key in rows}
+    return found
+
+
+def _among(columns: Sequence[Column[Any]], keys: Sequence[Key]) -> ColumnElement[bool]:
+    """True of rows with one of these keys, and of few others; each column has an index to use, as
+    SQLite has none for whole keys in a list."""
+    values = zip(*keys, strict=True)
+    return and_(*(c.in_(set(own)) for c, own in zip(columns, values, strict=True)))
+
+
+# -- counts ----------------------------------------------------------------------------------
+
+
+def _lock(connection: Connection, ids: Iterable[int]) -> None:
+    """Keep other writers from these pairs until the transaction ends, so that counts are right.
+
+    SQLite has one writer anyway.
+    """
+    for piece in pieces(sorted(set(ids))):
+        connection.execute(_LOCK, {"pairs": piece})
+
+
+def _count(connection: Connection, rows: Sequence[Row]) -> None:
+    """Add measurements that are about to be inserted to the counts of their pairs."""
+    lost = Counter(row["pair_id"] for row in rows if row["status"] == Status.LOST)
+    failures = Counter(row["pair_id"] for row in rows if row["status"] == Status.ERROR)
+    tried: dict[int, set[str]] = {row["pair_id"]: set() for row in rows}
+    for row in rows:
+        if row["status"] != Status.LOST:
+            tried[row["pair_id"]].add(row["schedule_digest"])
+    for pair in connection.scalars(_TRIED, {"pairs": list(tried)}).all():
+        digests = {"pair": pair, "digests": list(tried[pair])}
+        tried[pair] -= set(connection.scalars(_TRIED_BEFORE, digests))
+    more = [
+        {"pair": id, "more": len(new), "more_failures": failures[id], "more_lost": lost[id]}
+        for id, new in sorted(tried.items())
+    ]
+    connection.execute(_ADD, more)
+
+
+_KNOWN = select(measurements.c.key).where(measurements.c.key.in_(bindparam("keys", expanding=True)))
+_DOUBT = (
+    update(measurements)
+    .where(measurements.c.key.in_(bindparam("keys", expanding=True)))
+    .values(doubted=True)
+)
+_LOCK = (
+    select(pairs.c.id)
+    .where(pairs.c.id.in_(bindparam("pairs", expanding=True)))
+    .order_by(pairs.c.id)
+    .with_for_update()
+)
+_TRIED = select(pairs.c.id).where(
+    pairs.c.id.in_(bindparam("pairs", expanding=True)), pairs.c.trials > 0
+)
+_TRIED_BEFORE = select(measurements.c.schedule_digest).where(
+    measurements.c.pair_id == bindparam("pair"),
+    measurements.c.schedule_digest.in_(bindparam("digests", expanding=True)),
+    measurements.c.status != str(Status.LOST),
+)
+_ADD = (
+    update(pairs)
+    .where(pairs.c.id == bindparam("pair"))
+    .values(
+        trials=pairs.c.trials + bindparam("more"),
+        failures=pairs.c.failures + bindparam("more_failures"),
+        lost=pairs.c.lost + bindparam("more_lost"),
+    )
+)

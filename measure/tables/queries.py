@@ -1,0 +1,96 @@
+"""What is asked of the tables of the tuning database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, func, or_, select
+
+from measure.records.measurement import Status
+from measure.records.run import CHECKED
+from measure.tables.best_known import KEYS_ASKED, asked, best_of, compared
+from measure.tables.rows import COLUMNS, RUN_COLUMNS
+from measure.tables.schema import measurements, pairs, runs, targets, workloads
+from spaces.target import Target
+from spaces.workload import Workload
+
+
+def records_query(workload: Workload | None = None, target: Target | None = None) -> Select[Any]:
+    """All records, of one workload or target or of all."""
+    query = _joined(select(*measurements.c["id", "schedule_digest", *COLUMNS]), measurements)
+    if workload is not None:
+        query = query.where(workloads.c.key == workload.key)
+    if target is not None:
+        query = query.where(targets.c.fingerprint == target.fingerprint)
+    return query
+
+
+def runs_query(session: str | None = None) -> Select[Any]:
+    """All runs, or those of a session; a run's key is one, too."""
+    query = _joined(select(*runs.c["id", *RUN_COLUMNS]), runs)
+    if session is None:
+        return query
+    return query.where(or_(runs.c.session == session, runs.c.key == session))
+
+
+def trials(connection: Connection, workload: Workload, target: Target) -> int:
+    """The number of schedules tried."""
+    return connection.execute(TRIALS, asked(workload, target)).scalar() or 0
+
+
+def summaries_query() -> Select[Any]:
+    """The counts of each pair that there are attempts of, with how fast its best record is."""
+    last = (
+        select(measurements.c.pair_id, func.max(measurements.c.id).label("comparison"))
+        .where(*compared(measurements))
+        .group_by(measurements.c.pair_id)
+        .subquery()
+    )
+    return (
+        select(
+            *pairs.c["trials", "failures", "lost"],
+            *_DESCRIPTION,
+            *measurements.c["id", "score", "doubted"],
+        )
+        .select_from(pairs)
+        .join(workloads, pairs.c.workload_id == workloads.c.id)
+        .join(targets, pairs.c.target_id == targets.c.id)
+        .outerjoin(last, last.c.pair_id == pairs.c.id)
+        .outerjoin(measurements, measurements.c.id == best_of(pairs.c.id, last.c.comparison))
+        .where(or_(pairs.c.trials > 0, pairs.c.lost > 0))
+        .order_by(workloads.c.key, targets.c.id)
+    )
+
+
+def _joined(query: Select[Any], table: Any) -> Select[Any]:
+    """Rows of ``table`` with the descriptions of their workload and target."""
+    return (
+        query.add_columns(*_DESCRIPTION)
+        .join(pairs, table.c.pair_id == pairs.c.id)
+        .join(workloads, pairs.c.workload_id == workloads.c.id)
+        .join(targets, pairs.c.target_id == targets.c.id)
+    )
+
+
+_DESCRIPTION = (
+    workloads.c.key.label("workload_key"),
+    workloads.c.description.label("workload"),
+    targets.c.fingerprint,
+    targets.c.description.label("target"),
+)
+
+TRIALS = (
+    select(pairs.c.trials)
+    .join(workloads, pairs.c.workload_id == workloads.c.id)
+    .join(targets, pairs.c.target_id == targets.c.id)
+    .where(*KEYS_ASKED)
+)
+"""The number of schedules tried of ``workload`` and ``target``; no row if there is no attempt."""
+
+TRIALS_OF_RUN = select(func.count(measurements.c.schedule_digest.distinct())).where(
+    measurements.c.run == bindparam("run"),
+    measurements.c.round == "search",
+    measurements.c.status != str(Status.LOST),
+    func.coalesce(measurements.c.origin, "") != CHECKED,
+)
+"""The number of schedules that the run with the key ``run`` tried."""

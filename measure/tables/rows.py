@@ -1,0 +1,144 @@
+"""Records and runs as rows of the tables, and back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from measure.records.fields import Fields, prose
+from measure.records.jsonl import parse_json
+from measure.records.ranking import rank
+from measure.records.record import Record, record_of
+from measure.records.run import Run, run_from_json
+from measure.tables.described import described_target, described_workload
+from spaces.errors import InputError
+from spaces.operators import workload_from_json
+from spaces.target import Target, target_from_json
+from spaces.validation.canonical import canonical_json
+from spaces.workload import Workload
+
+PLAIN = (
+    *("template_version", "status", "score", "clock", "round", "error_kind", "error_text"),
+    *("build_seconds", "run_seconds", "started_at", "recorded_at", "run", "doubted"),
+)
+JSON = ("schedule", "samples", "reference_samples", "info")
+PLACE = ("host", "device", "toolchain")
+PROPOSAL = {
+    "origin": "origin",
+    "place": "place_in_run",
+    "mean": "predicted_mean",
+    "spread": "predicted_spread",
+}
+_OTHER_KEYS = "its keys are not those of its contents"
+_NO_PROPOSAL = dict.fromkeys(PROPOSAL)
+COLUMNS = (*PLAIN, *JSON, *PLACE, *PROPOSAL.values())
+"""The columns of a record's own, and so not those of its workload, target and ranking."""
+
+_RUN_JSON = ("configuration", "versions")
+_RUN_PLAIN = (
+    *("key", "session", "command", "seed", "started_at", "heartbeat", "ended_at", "reason"),
+    *("peak_gflops", "library_seconds"),
+)
+RUN_COLUMNS = (*_RUN_PLAIN, *_RUN_JSON)
+"""The columns of a run's own."""
+
+
+def as_read(record: Record, recorded_at: float) -> Record:
+    """``record`` as it comes back from a database that keeps it at this Unix time, whatever kinds
+    of float or mapping it held.
+
+    Raises :class:`InputError` for one that could not be read back.
+    """
+    own = record.own_json()
+    own |= {"info": _as_read(own["info"], "info"), "recorded_at": recorded_at}
+    return record_of(record.workload, record.target, own)
+
+
+def to_row(record: Record) -> dict[str, Any]:
+    """The columns of a record that was read, but for the id of its workload and target."""
+    data, schedule = record.own_json(), record.schedule.key
+    row = {column: data[column] for column in PLAIN} | data["place"]
+    row |= {column: canonical_json(data[column]) for column in JSON if column != "schedule"}
+    proposal = data["proposal"] or _NO_PROPOSAL
+    row |= {column: proposal[name] for name, column in PROPOSAL.items()}
+    row |= {"key": record.key, "schedule": schedule, "schedule_digest": _digest(schedule)}
+    right = record.measurement.ok and record.measurement.score is not None
+    return row | {"rank_score": rank(record.measurement) if right else None}
+
+
+def from_row(row: Mapping[str, Any]) -> Record:
+    """The record of a row joined with its workload and target; :class:`InputError` if malformed."""
+    described = Fields({name: _parsed(row, name) for name in ("workload", "target")})
+    workload, target = described_workload(described), described_target(described)
+    if (workload.key, target.fingerprint) != (row["workload_key"], row["fingerprint"]):
+        raise InputError(_OTHER_KEYS)
+    return own_from_row(row, workload, target)
+
+
+def own_from_row(row: Mapping[str, Any], workload: Workload, target: Target) -> Record:
+    """The record of a row that is of this workload and target; :class:`InputError` if malformed."""
+    data = {column: row[column] for column in PLAIN}
+    data |= {column: _parsed(row, column) for column in JSON}
+    data["place"] = {column: row[column] for column in PLACE}
+    proposal = {name: row[column] for name, column in PROPOSAL.items()}
+    data["proposal"] = None if proposal["origin"] is None else proposal
+    record = record_of(workload, target, data, id=row["id"])
+    if _digest(record.schedule.key) != row["schedule_digest"]:
+        raise InputError(_OTHER_KEYS)
+    return record
+
+
+def workload_from_column(text: str) -> Workload:
+    """The workload of a row of ``workloads``; :class:`InputError` if malformed."""
+    return workload_from_json(Fields({"workload": parse_json(text)}).description("workload"))
+
+
+@lru_cache(maxsize=64)
+def target_from_column(text: str) -> Target:
+    """The target of a row of ``targets``; :class:`InputError` if malformed."""
+    return target_from_json(Fields({"target": parse_json(text)}).description("target"))
+
+
+def run_to_row(run: Run) -> dict[str, Any]:
+    """The columns of a run, but for the id of its workload and target.
+
+    Raises :class:`InputError` for a run that could not be read back.
+    """
+    data = run.to_json()
+    data |= {column: prose(data[column]) for column in ("session", "command", "reason")}
+    data = _as_read(data, "configuration and versions")
+    run_from_json(data)
+    row = {column: data[column] for column in _RUN_PLAIN}
+    return row | {column: canonical_json(data[column]) for column in _RUN_JSON}
+
+
+def run_from_row(row: Mapping[str, Any]) -> Run:
+    """The run of a row joined with its workload and target; :class:`InputError` if malformed."""
+    data = {column: row[column] for column in _RUN_PLAIN}
+    data |= {column: _parsed(row, column) for column in (*_RUN_JSON, "workload", "target")}
+    return run_from_json(data)
+
+
+def _parsed(row: Mapping[str, Any], column: str) -> Any:
+    try:
+        return parse_json(row[column])
+    except TypeError as error:
+        raise InputError(f"a column has a value of the wrong type: {error}") from None
+
+
+def _digest(schedule: str) -> str:
+    """What the rows of a schedule are found by."""
+    return hashlib.sha256(schedule.encode()).hexdigest()
+
+
+def _as_read(data: object, free: str) -> Any:
+    """``data`` as it comes back from a database, whatever kind of float or mapping it was.
+
+    ``free`` names the part of it that callers fill as they like.
+    """
+    try:
+        return parse_json(canonical_json(data))
+    except TypeError as error:
+        raise InputError(f"{free} must be JSON: {error}") from None

@@ -1,0 +1,110 @@
+"""``tilewright export``, ``import`` and ``list``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scheduler.cli.options import DatabaseName
+from scheduler.cli.text import say, without_passwords
+from spaces.errors import InputError
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+
+class ExportFormat(StrEnum):
+    """How to write records: all that is known of them, or as a table."""
+
+    JSONL = "jsonl"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def export_command(
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    db: DatabaseName = "tuning.db",
+    format: Annotated[
+        ExportFormat, typer.Option(help="jsonl: lossless, for import; or a table.")
+    ] = ExportFormat.JSONL,
+    features: Annotated[
+        bool,
+        typer.Option(
+            "--features", help="Add to a table what cost models see, and a split of the workloads."
+        ),
+    ] = False,
+) -> None:
+    """Write every record of the database to a file.
+
+    csv and parquet are tables with a typed column for each decision. A data card in Markdown is
+    written beside them, as FILE.md: what the columns are, and where the rows are from.
+    """
+    from measure.database import Database
+
+    if format is ExportFormat.JSONL and features:
+        raise InputError("--features is for tables: --format csv or parquet, not jsonl")
+    with Database(db, create=False) as database:
+        if format is ExportFormat.JSONL:
+            print(f"{database.export_jsonl(file)} records written to {file}")
+        else:
+            _export_table(database, file, format, db, features)
+
+
+def _export_table(
+    database: Database, file: Path, format: ExportFormat, db: str, features: bool
+) -> None:
+    from scheduler.data.export import export_table
+
+    source = without_passwords(db) if "://" in db else Path(db).name
+    count, card = export_table(database, file, str(format), source, features)
+    print(f"{count} records written to {file}, and what they are to {card}")
+
+
+def import_command(
+    file: Annotated[Path, typer.Argument(help="A file that tilewright export wrote.")],
+    db: DatabaseName = "tuning.db",
+) -> None:
+    """Add the records of a file to the database; those that are there already are left out."""
+    from measure.database import Database
+
+    if not file.is_file():
+        raise InputError(f"there is no file {file}")  # before a database is made
+    with Database(db) as database:
+        count = database.import_jsonl(file, say)
+    print(f"{count} new records in {without_passwords(db)}")
+
+
+def list_command(
+    db: DatabaseName = "tuning.db",
+    sessions: Annotated[
+        bool, typer.Option("--sessions", help="Print the jobs instead, the latest last.")
+    ] = False,
+) -> None:
+    """Print what the database knows: each workload and target, and how fast the best is."""
+    from measure.database import Database
+    from scheduler.cli.commands.sessions import print_sessions
+
+    with Database(db, create=False) as database:
+        if sessions:
+            print_sessions(database)
+        else:
+            _print_workloads(database)
+
+
+def _print_workloads(database: Database) -> None:
+    from scheduler.cli.output import print_table, seconds
+
+    summaries = database.summaries()
+    columns = ("workload", "target", "#trials", "#failures", "#best", "#GFLOP/s")
+    rows = []
+    for summary in summaries:
+        best = summary.score
+        figures = (
+            (seconds(best), f"{summary.workload.flops / best / 1e9:.1f}") if best else ("-", "-")
+        )
+        counts = (str(summary.trials), str(summary.failures))
+        rows.append((str(summary.workload), summary.target.summary, *counts, *figures))
+    print_table(columns, rows)

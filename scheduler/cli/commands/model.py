@@ -1,0 +1,123 @@
+"""``tilewright train`` and ``tilewright evaluate``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from costmodel.evaluating.parts import Split
+from scheduler.cli.options import DatabaseName, Format, Model
+
+if TYPE_CHECKING:
+    from costmodel.evaluating.evaluation import Evaluation, Figure
+    from scheduler.training import Training
+
+
+def train_command(
+    db: DatabaseName = "tuning.db",
+    out: Annotated[Path, typer.Option(help="Where to write the model.")] = Path("model.json"),
+    format: Annotated[Format, typer.Option(help="How to print the report.")] = Format.TABLE,
+) -> None:
+    """Train a cost model on everything in the database.
+
+    The report says what it was trained on, and how well models that were trained on other workloads
+    rank each workload's schedules; tilewright evaluate explains the figures.
+    """
+    from measure.database import Database
+    from scheduler.training import train
+
+    with Database(db, create=False) as database:
+        report = train(database, out)
+    if format is Format.JSON:
+        print(json.dumps({"model": str(out), **report.to_json()}))
+    else:
+        print(f"{out}: {_learned(report)}")
+        if report.quality is not None:
+            _print_figures(report.quality)
+
+
+def evaluate_command(
+    model: Model,
+    db: DatabaseName = "tuning.db",
+    split: Annotated[Split, typer.Option(help="What is held out as a whole.")] = Split.WORKLOAD,
+    format: Annotated[Format, typer.Option(help="How to print the figures.")] = Format.TABLE,
+) -> None:
+    """Print how well a model ranks the schedules of workloads held out from its training.
+
+    Those that it was trained on (or whose operator or device it was trained on, see --split) are
+    judged by a model that was not: retrained on others, or, of a lone workload, on four fifths of
+    its own schedules. Intervals hold the mean of all such workloads with a probability of 95 %.
+    """
+    from measure.database import Database
+    from scheduler.training import evaluate
+
+    with Database(db, create=False) as database:
+        found = evaluate(model, database, split)
+    if format is Format.JSON:
+        print(json.dumps(found.to_json()))
+    else:
+        _print_parts(found)
+        print()
+        _print_figures(found)
+
+
+def _learned(report: Training) -> str:
+    words = [
+        f"{report.schedules} schedules of {_counted(report.workloads, 'workload')}",
+        f"{report.failures} failed",
+        _counted(len(report.operators), "operator"),
+        _counted(len(report.devices), "device"),
+    ]
+    if report.skipped:
+        words.append(f"{report.skipped} more are in their spaces no longer")
+    return ", ".join(words)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _print_parts(found: Evaluation) -> None:
+    from scheduler.cli.output import percent, print_table
+
+    names = list(found.figures)
+    columns = (str(found.split), "protocol", "#rows", *(f"#{name}" for name in names))
+    rows = [
+        (
+            part.name,
+            part.protocol,
+            str(part.rows),
+            *(percent(part.figures.get(name)) for name in names),
+        )
+        for part in found.parts
+    ]
+    print_table(columns, rows)
+
+
+def _print_figures(found: Evaluation) -> None:
+    from costmodel.evaluating.metrics import METRICS
+    from scheduler.cli.output import print_table
+
+    columns = ("figure", "#mean", "95 % interval", f"#{found.split}s", "what it is")
+    rows = [
+        (metric.name, *_shown(found.figures[metric.name]), metric.meaning)
+        for metric in METRICS
+        if metric.name in found.figures
+    ]
+    meaning = "pairs that the analytic model orders rightly, which needs no data"
+    rows.append(("pairwise, roofline", *_shown(found.roofline), meaning))
+    print_table(columns, rows)
+    for sentence in found.left_out:
+        print(sentence)
+    print(found.verdict)
+
+
+def _shown(figure: Figure) -> tuple[str, str, str]:
+    from scheduler.cli.output import percent
+
+    low_high = figure.interval
+    between = "-" if low_high is None else f"{percent(low_high[0])} to {percent(low_high[1])}"
+    return percent(figure.mean), between, str(figure.parts)

@@ -1,0 +1,90 @@
+"""``tilewright query``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scheduler.cli.options import (
+    DatabaseName,
+    Format,
+    ModelOption,
+    Operator,
+    Parameters,
+    TargetName,
+    Threads,
+    parse_workload,
+)
+from scheduler.cli.text import say
+from spaces.target import detect_target
+
+if TYPE_CHECKING:
+    from scheduler.query import Answer
+
+
+def query_command(
+    operator: Operator,
+    parameters: Parameters = None,
+    target: TargetName = "cpu",
+    threads: Threads = None,
+    db: DatabaseName = "tuning.db",
+    source: Annotated[
+        bool, typer.Option("--source", help="Print the kernel's source, and nothing else.")
+    ] = False,
+    model: ModelOption = None,
+    format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.TABLE,
+) -> None:
+    """Print the best schedule known, and whether it was measured, transferred or predicted.
+
+    With --source the kernel comes on standard output, as a file that compiles, and the rest on
+    standard error.
+
+    \b
+    Examples:
+      tilewright query matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
+      tilewright query matmul m=512 n=512 k=512 --source > kernel.c
+    """
+    workload = parse_workload(operator, parameters)
+    machine = detect_target(target, threads)
+
+    from scheduler.functions.source import source_file
+    from scheduler.opening import is_missing
+    from scheduler.query import query
+
+    answer = query(workload, machine, db, model)
+    if is_missing(db):
+        say(f"there is no database at {db}")
+    text = source_file(answer) if source else None
+    if format is Format.JSON:
+        print(json.dumps(answer.to_json() | ({} if text is None else {"source": text})))
+        return
+    from scheduler.cli.output import console, facts
+
+    console(sys.stdout if text is None else sys.stderr).print(facts(_rows(answer)))
+    if text is not None:
+        print(text, end="")
+
+
+def _rows(answer: Answer) -> list[tuple[str, str]]:
+    from scheduler.cli.output import seconds
+    from scheduler.query import Provenance
+
+    measured = answer.provenance is Provenance.MEASURED
+    origin = str(answer.provenance)
+    if answer.record is not None and not measured:
+        origin += f" from {answer.record.workload}"
+    if answer.doubted:
+        origin += ", doubted: a later run found it far slower"
+    latency = "-" if answer.latency is None else seconds(answer.latency)
+    return [
+        ("workload", str(answer.workload)),
+        ("target", answer.target.summary),
+        ("schedule", str(answer.schedule)),
+        ("latency", latency if measured else f"{latency} (estimated)"),
+        ("GFLOP/s", "-" if answer.gflops is None else f"{answer.gflops:.1f}"),
+        ("provenance", origin),
+        ("trials", str(answer.trials)),
+    ]

@@ -1,0 +1,158 @@
+"""``tilewright replay``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scheduler.cli.options import Format
+from scheduler.cli.text import plain, say
+
+if TYPE_CHECKING:
+    from scheduler.replay.intervals import Estimate
+    from scheduler.replay.repeats import Settings
+    from scheduler.replay.scores import Measure, Replays
+
+
+def replay_command(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Recorded spaces: cache files of Kernel Tuner, T4 results files, or exports of "
+            "tilewright.",
+        ),
+    ],
+    search: Annotated[
+        str, typer.Option(metavar="NAME[,NAME]", help="Which searches to replay.")
+    ] = "evolutionary",
+    trials: Annotated[int, typer.Option(min=1, help="Evaluations of each run.")] = 256,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs of each search.")] = 40,
+    batch: Annotated[int, typer.Option(min=1, help="Schedules asked for at a time.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of the first run; each has the next.")] = 0,
+    time: Annotated[
+        bool, typer.Option("--time", help="Add scores by the recorded compile and benchmark time.")
+    ] = False,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes.", show_default="one for each core")
+    ] = None,
+    format: Annotated[
+        Format,
+        typer.Option("--format", help="table: for people; json: a line for each file and search."),
+    ] = Format.TABLE,
+) -> None:
+    """Replay searches on spaces that were measured before, and print how soon they find the best.
+
+    Each run is the real search under the real cost model; the times it is told come from the
+    record, failures as failures. Intervals hold with 95 % confidence over the runs.
+
+    \b
+    Examples:
+      tilewright replay gemm_RTX_3090.json.gz
+      tilewright replay *.json.gz --search evolutionary,random --format json
+    """
+    from scheduler.replay.formats.reading import read_recordings
+    from scheduler.replay.repeats import Settings, repeated
+    from scheduler.replay.scores import measures
+    from scheduler.strategies.registry import factory
+    from spaces.errors import InputError
+
+    names = list(dict.fromkeys(search.split(",")))
+    for name in names:
+        factory(name)  # or else refused before anything is read
+    recordings = [made for file in files for made in read_recordings(file, say)]
+    for recording in recordings if time else ():
+        if recording.costs is None:
+            raise InputError(f"--time: {recording.name} lacks compile and benchmark times")
+    settings = Settings(trials, repeats, batch, seed)
+    asked = measures(trials, time)
+    show = _print_json if format is Format.JSON else _print_table
+    done: list[dict[str, Replays]] = []
+    for found in repeated(recordings, names, settings, jobs):
+        show({name: [replays] for name, replays in found.items()}, settings, asked)
+        done.append(found)
+    if len(done) > 1:
+        show({name: [found[name] for found in done] for name in names}, settings, asked)
+    if format is not Format.JSON:
+        _explain(asked)
+
+
+def _print_json(
+    found: dict[str, list[Replays]], settings: Settings, asked: Sequence[Measure]
+) -> None:
+    from scheduler.cli.output import put
+    from scheduler.replay.report import as_json
+
+    [(reference, first), *_] = found.items()
+    for name, replays in found.items():
+        others = None if name == reference else first
+        put(json.dumps(as_json(name, replays, settings, asked, others), allow_nan=False))
+
+
+def _print_table(
+    found: dict[str, list[Replays]], settings: Settings, asked: Sequence[Measure]
+) -> None:
+    from scheduler.cli.output import put
+    from scheduler.replay.report import differences, estimates
+
+    [(reference, first), *others] = found.items()
+    put(plain(_heading(first)))
+    _print_estimates({name: estimates(own, asked) for name, own in found.items()}, asked)
+    if others:
+        put(f"less those of {reference}, seed by seed")
+        _print_estimates({name: differences(own, first, asked) for name, own in others}, asked)
+
+
+def _print_estimates(found: dict[str, dict[str, Estimate]], asked: Sequence[Measure]) -> None:
+    """A line for each measure that any of the searches has, a column for each search."""
+    from scheduler.cli.output import print_table, put
+
+    rows = [
+        (measure.label, *(_cell(measure, known.get(measure.key)) for known in found.values()))
+        for measure in asked
+        if any(measure.key in known for known in found.values())
+    ]
+    print_table(("", *found), rows)
+    put("")
+
+
+def _heading(replays: Sequence[Replays]) -> str:
+    from scheduler.cli.output import seconds
+
+    if len(replays) > 1:
+        return f"all {len(replays)} spaces together"
+    known = replays[0].recording
+    failed = f", of which {known.failures} failed" if known.failures else ""
+    count = f"{len(known.outcomes)} schedules{failed}"
+    return f"{known.name}: {count}; the fastest takes {seconds(known.optimum)}"
+
+
+def _cell(measure: Measure, estimate: Estimate | None) -> str:
+    """A value with its interval, or a dash for what does not apply."""
+    if estimate is None:
+        return "-"
+    middle = _number(measure, estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return middle
+    return f"{middle} ({_number(measure, estimate.low)} to {_number(measure, estimate.high)})"
+
+
+def _number(measure: Measure, value: float) -> str:
+    if value == float("inf"):
+        return "never"
+    return (
+        f"{value:.1f}"
+        if measure.key.startswith(("evaluations", "seconds", "search"))
+        else f"{value:.3f}"
+    )
+
+
+def _explain(asked: Sequence[Measure]) -> None:
+    from scheduler.cli.output import put
+
+    for measure in asked:
+        put(f"{measure.label}: {measure.meaning}")

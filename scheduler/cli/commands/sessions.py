@@ -1,0 +1,100 @@
+"""``tilewright resume``, and what ``tilewright list --sessions`` prints."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scheduler.cli.options import DatabaseName, Format, FormatOption, ModelOption, Quiet, Verbose
+from scheduler.cli.place import ExecutorName, Insecure
+
+if TYPE_CHECKING:
+    from measure.database import Database
+    from scheduler.cli.job import Request
+    from scheduler.tuning.sessions import Rest, Session
+
+
+def resume_command(
+    session: Annotated[str, typer.Argument(help="Its name, see tilewright list --sessions.")],
+    db: DatabaseName = "tuning.db",
+    model: ModelOption = None,
+    format: FormatOption = Format.TABLE,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    executor: Annotated[
+        ExecutorName | None,
+        typer.Option(help="Where to go on: local, or ray.", show_default="where it ran"),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="A Ray cluster to go on on.", show_default="where it ran"
+        ),
+    ] = None,
+    insecure_cluster: Insecure = False,
+) -> None:
+    """Go on with a job that was interrupted or lost, with what is left of its trials and seconds.
+
+    It goes on where it ran, or on other machines with the same hardware. What it measured is not
+    measured again. A model that led it has to be given again.
+
+    \b
+    Examples:
+      tilewright resume 5f2c91ab
+      tilewright resume 5f2c91ab --address 10.0.0.2:6379
+    """
+    from measure.database import Database
+    from scheduler.cli.again import place_again
+    from scheduler.cli.job import Manner, carry_out
+    from scheduler.tuning.sessions import rests
+
+    with Database(db, create=False) as database:
+        undone = rests(database, session)
+    requests = [_request(rest, session) for rest in undone]
+    manner = Manner(db, model, format, quiet, verbose)
+    with place_again(session, undone, executor, address, insecure_cluster) as where:
+        raise typer.Exit(carry_out(requests, manner, where))
+
+
+def _request(rest: Rest, session: str) -> Request:
+    """What is left of a workload or a suite."""
+    from scheduler.cli.job import Request
+    from scheduler.strategies.registry import EVOLUTIONARY
+    from scheduler.suites.objective import Objective
+    from scheduler.tuning.sessions import suite_of
+
+    run = rest.run
+    what, objective = suite_of(rest) or (run.workload, Objective.LATENCY)
+    search = str(run.configuration.get("search", EVOLUTIONARY))
+    return Request(what, run.target, rest.budget, run.seed, session, objective, search)
+
+
+def print_sessions(database: Database) -> None:
+    """Print the jobs that a database knows, and what became of them."""
+    from scheduler.cli.output import print_table
+    from scheduler.tuning.sessions import sessions
+
+    columns = ("session", "workload", "target", "executor", "#seed", "started", "#lasted", "state")
+    now = time.time()
+    print_table(columns, [_row(session, now) for session in sessions(database)])
+
+
+def _row(session: Session, now: float) -> tuple[str, ...]:
+    from scheduler.cli.output import clock, moment
+    from scheduler.tuning.sessions import State
+
+    first, state = session.runs[0], session.state(now)
+    more = f" and {len(session.runs) - 1} more" if len(session.runs) > 1 else ""
+    words = {
+        State.RUNNING: "running",
+        State.LOST: f"lost, last heard of {clock(now - session.heartbeat)} ago",
+        State.ENDED: f"ended: {session.reasons}",
+    }
+    lasted = clock(session.heartbeat - session.started_at)
+    targets = "; ".join(dict.fromkeys(run.target.summary for run in session.runs))
+    told = first.configuration
+    ran = " ".join(str(told[name]) for name in ("executor", "address") if told.get(name))
+    about = (session.name, f"{first.workload}{more}", targets, ran or "-", str(first.seed))
+    return (*about, moment(session.started_at), lasted, words[state])

@@ -1,0 +1,133 @@
+"""``tilewright tune``."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Annotated
+
+import typer
+
+from scheduler.cli.options import (
+    DatabaseName,
+    Format,
+    FormatOption,
+    ModelOption,
+    Parameters,
+    Quiet,
+    SearchName,
+    Threads,
+    Verbose,
+    parse_workload,
+)
+from scheduler.cli.place import (
+    Address,
+    ExecutorName,
+    ExecutorOption,
+    Insecure,
+    TargetNames,
+    place,
+)
+from scheduler.suites.objective import Objective
+from scheduler.suites.suite import Suite, read_suite
+from scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from spaces.errors import InputError, shown
+from spaces.validation.checks import positive
+from spaces.workload import Workload
+
+
+def tune_command(
+    operator: Annotated[
+        str | None, typer.Argument(help="What to compute, such as matmul.", show_default=False)
+    ] = None,
+    parameters: Parameters = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Tune the workloads of a TOML file, or of a shipped suite, such as bert-base.",
+        ),
+    ] = None,
+    objective: Annotated[
+        Objective,
+        typer.Option(
+            help="Of a suite. latency: their weighted sum; speedup: over NumPy, their mean."
+        ),
+    ] = Objective.LATENCY,
+    target: TargetNames = None,
+    threads: Threads = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(min=1, help="Schedules to measure at most.", show_default="128 a workload"),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1, help="Seconds to take at most.", show_default="60 a workload"),
+    ] = None,
+    patience: Annotated[
+        int | None, typer.Option(min=1, help="Stop after so many trials without a gain.")
+    ] = None,
+    db: DatabaseName = "tuning.db",
+    seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+    model: ModelOption = None,
+    search: SearchName = "evolutionary",
+    format: FormatOption = Format.TABLE,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+    executor: ExecutorOption = ExecutorName.LOCAL,
+    address: Address = None,
+    insecure_cluster: Insecure = False,
+) -> None:
+    """Search for the fastest schedule, and keep every result in the database.
+
+    With --suite, of several workloads: trials go where the objective gains most by them. With
+    several targets, for all of them at once: each has the trials and the seconds.
+
+    On a terminal a live table shows how it goes; elsewhere a line says each gain, and every 30
+    seconds where the search stands. Ctrl-C ends it with the best found so far.
+
+    \b
+    Examples:
+      tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])" --seconds 60
+      tilewright tune --suite bert-base --seconds 600
+      tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
+    """
+    began = time.monotonic()
+    what = _what(operator, parameters, suite, objective)
+    budget = _budget(what, trials, seconds, patience)
+    session = secrets.token_hex(4)
+    with place(target or ["cpu"], threads, executor, address, insecure_cluster) as where:
+        from scheduler.cli.job import Manner, Request, carry_out
+
+        began = began if where.cluster is None else time.monotonic()  # its start costs no time
+        requests = [
+            Request(what, machine, budget, seed, session, objective, search)
+            for machine in where.targets
+        ]
+        manner = Manner(db, model, format, quiet, verbose)
+        raise typer.Exit(carry_out(requests, manner, where, began))
+
+
+def _budget(
+    what: Workload | Suite, trials: int | None, seconds: float | None, patience: int | None
+) -> Budget:
+    """What may be used for each target; :class:`InputError` for what is no budget."""
+    count = len(what.members) if isinstance(what, Suite) else 1
+    trials = TRIALS * count if trials is None else trials
+    seconds = SECONDS * count if seconds is None else positive("--seconds", seconds)
+    return Budget(trials, seconds, patience)
+
+
+def _what(
+    operator: str | None, parameters: list[str] | None, suite: str | None, objective: Objective
+) -> Workload | Suite:
+    """What to tune; :class:`InputError` if that is nothing, or two things."""
+    if suite is not None:
+        if operator is not None:
+            raise InputError(f"--suite and the operator {shown(operator)}; allowed: one of them")
+        return read_suite(suite)
+    if operator is None:
+        raise InputError("Missing argument 'OPERATOR', or --suite")
+    if objective is not Objective.LATENCY:
+        raise InputError(f"--objective {objective} is for a suite; allowed here: latency")
+    return parse_workload(operator, parameters)

@@ -1,0 +1,1 @@
+"""How a tuning run is shown: a table, lines, or JSON."""

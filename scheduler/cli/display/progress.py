@@ -1,0 +1,149 @@
+"""How a tuning run is shown: by a table that lives on a terminal, by lines, or by JSON.
+
+:func:`display` chooses; what it gives is told of the run's steps by the methods of
+:class:`Display`. How each looks is in a module of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from scheduler.cli.options import Format
+from scheduler.cli.output import clock, percent, seconds, times
+from scheduler.suites.progress import SuiteProgress, SuiteResult
+from scheduler.tuning.progress import Progress, TuningResult
+from scheduler.tuning.yardstick import Yardstick
+from spaces.target import Target
+from spaces.workload import Workload
+
+AnyProgress = Progress | SuiteProgress
+
+
+if TYPE_CHECKING:
+    from measure.cluster.status import DriverStatus
+
+Status = Callable[[], "DriverStatus | None"]
+
+
+class Display(Protocol):
+    """Somebody who watches a tuning run. Entered when it begins, left when it ends."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+        """Tell what each workload is compared with, as soon as that is measured."""
+        ...
+
+    def progress(self, progress: Any) -> None:
+        """Tell where the run stands: a ``Progress``, or a ``SuiteProgress`` of a suite."""
+        ...
+
+    def result(self, result: Any) -> None:
+        """Tell what was found: a ``TuningResult``, or a ``SuiteResult`` of a suite."""
+        ...
+
+
+def display(
+    workload: Workload,
+    target: Target,
+    session: str,
+    format: Format,
+    quiet: bool = False,
+    verbose: bool = False,
+    name: str = "",
+    status: Status = lambda: None,
+) -> Display:
+    """The display for standard output as it is: a terminal, a file or a pipe.
+
+    ``quiet`` shows the result only, ``verbose`` a line for each trial. ``name`` stands in each line
+    where several targets are tuned for at once; there is no table for them. ``status`` says what
+    the workers of a cluster do, if there is one.
+    """
+    if format is Format.JSON:
+        from scheduler.cli.display.json_lines import JsonLines
+
+        return JsonLines(workload, target, session)
+    if sys.stdout.isatty() and not (quiet or verbose or name):
+        from scheduler.cli.display.live_table import LiveTable
+
+        return LiveTable(workload, target, session, status)
+    from scheduler.cli.display.plain_lines import PlainLines
+
+    return PlainLines(workload, target, session, quiet, verbose, name)
+
+
+def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tuple[str, str]]:
+    """What was found, as names and values."""
+    best = result.best
+    if best is None:
+        return []
+    return [
+        ("workload", str(result.workload)),
+        ("target", result.target.summary),
+        ("schedule", str(best.schedule)),
+        *figures(yardstick, best.score),
+        ("trials", f"{result.trials}, failures: {failures_of(result)}"),
+        ("session", session),
+        ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
+    ]
+
+
+def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
+    """The latency of the best and how it compares, as names and values."""
+    if best is None:
+        return [("best", "none yet")]
+    fused = yardstick.workload.epilogue is not None
+    alone = ", which does the product alone" if fused and yardstick.numpy_seconds else ""
+    return [
+        ("best", f"{seconds(best)}, {yardstick.gflops(best):.1f} GFLOP/s"),
+        ("of measured peak", percent(yardstick.of_peak(best))),
+        ("over NumPy's BLAS", times(yardstick.over_numpy(best)) + alone),
+    ]
+
+
+def trials_of(progress: AnyProgress) -> str:
+    """How many trials are done, of how many."""
+    known = f", {progress.resumed} known before" if progress.resumed else ""
+    return f"{progress.trials} of {progress.trials_allowed}{known}"
+
+
+def failures_of(run: AnyProgress | TuningResult | SuiteResult) -> str:
+    """Failures by kind, and how many attempts the machine lost."""
+    counts = {**run.failures, "lost to the machine": run.lost}
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items() if count) or "none"
+
+
+def standing(progress: AnyProgress | None) -> str:
+    """What the run is doing, with its trials and failures, in a line."""
+    where = phase_of(progress)
+    if progress is not None:
+        where += f"; trials: {trials_of(progress)}, failures: {failures_of(progress)}"
+    return where
+
+
+def phase_of(progress: AnyProgress | None) -> str:
+    """What the run is doing, in words; None while the machine itself is measured."""
+    if progress is None:
+        return "measuring the peak of this machine, and NumPy"
+    many = f"{progress.pending} candidate{'' if progress.pending == 1 else 's'}"
+    if progress.phase == "final":
+        return f"comparing the best again, {many} to go"
+    if not progress.pending:
+        return "choosing candidates"
+    if not progress.trials:
+        return f"building the first {many}"
+    return f"building and measuring {many}"
+
+
+def remaining(progress: AnyProgress, elapsed: float) -> str:
+    """The time left after so many seconds, by the pace so far, within what is allowed."""
+    allowed = max(0.0, progress.seconds_allowed - elapsed)
+    if progress.phase == "final" or not progress.trials:
+        return f"at most {clock(allowed)} left"
+    pace = progress.elapsed / progress.trials
+    expected = pace * progress.trials_allowed - elapsed
+    return f"about {clock(min(allowed, max(0.0, expected)))} left"

@@ -1,0 +1,62 @@
+"""What a terminal shows while candidates are built and run, whatever is tuned."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import Generic, Self, TypeVar
+
+from rich.console import RenderableType
+from rich.live import Live
+from rich.table import Table
+
+from scheduler.cli.commands.status import workers_table
+from scheduler.cli.display.progress import Status, remaining
+from scheduler.cli.output import clock, console
+from scheduler.suites.progress import SuiteProgress
+from scheduler.tuning.progress import Progress
+
+PER_SECOND = 2  # drawing takes time from the kernels that are being timed
+
+Told = TypeVar("Told", Progress, SuiteProgress)
+
+
+class Redrawn(ABC, Generic[Told]):
+    """The state of a run, drawn again by a thread of its own, so that its clock never stops;
+    ``status`` says what the workers of its cluster do, if it has one."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+        self._progress: Told | None = None
+        self._begun = self._told = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._live = Live(
+            console=console(), get_renderable=self._drawn, refresh_per_second=PER_SECOND
+        )
+        self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._live.stop()
+
+    def progress(self, progress: Told) -> None:
+        """Show where the run stands when it is drawn next."""
+        self._told = time.monotonic() - progress.elapsed
+        self._progress = progress
+
+    @abstractmethod
+    def _drawn(self) -> RenderableType:
+        """The state as it is now."""
+
+    def _workers(self) -> list[Table]:
+        """What the workers of a cluster do."""
+        status = self._status()
+        return [] if status is None else [workers_table(status.workers)]
+
+    def _passed(self) -> str:
+        """The time since the run began, and what is known to be left of it."""
+        passed = clock(time.monotonic() - self._begun)
+        if self._progress is None:
+            return passed
+        return f"{passed}, {remaining(self._progress, time.monotonic() - self._told)}"

@@ -1,0 +1,98 @@
+"""How the tuning of a suite is shown: as one workload's is (:mod:`scheduler.cli.display.progress`),
+with a table of its workloads."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Group
+from rich.table import Table
+
+from scheduler.cli.display.progress import Display, Status, failures_of
+from scheduler.cli.options import Format
+from scheduler.cli.output import clock, facts, percent, seconds, table, times
+from scheduler.suites.objective import Objective
+from scheduler.suites.progress import SuiteResult, SuiteStates, TaskState
+from scheduler.suites.suite import Suite
+from spaces.target import Target
+
+COLUMNS = ("workload", "#weight", "#trials", "#share", "#latency", "#gain", "#NumPy", "state")
+
+
+def suite_display(
+    suite: Suite,
+    target: Target,
+    session: str,
+    format: Format,
+    quiet: bool = False,
+    verbose: bool = False,
+    name: str = "",
+    status: Status = lambda: None,
+) -> Display:
+    """The display for standard output as it is, see
+    :func:`scheduler.cli.display.progress.display`.
+    """
+    if format is Format.JSON:
+        from scheduler.cli.display.suite_json import SuiteJson
+
+        return SuiteJson(suite, target, session)
+    if sys.stdout.isatty() and not (quiet or verbose or name):
+        from scheduler.cli.display.suite_table import SuiteTable
+
+        return SuiteTable(suite, target, session, status)
+    from scheduler.cli.display.suite_lines import SuiteLines
+
+    return SuiteLines(suite, target, session, quiet, verbose, name)
+
+
+def title_of(suite: Suite, target: Target) -> str:
+    """What is tuned, in words."""
+    return f"{suite.title} ({len(suite.members)} workloads) on {target.summary}"
+
+
+def objective_of(states: SuiteStates) -> str:
+    """The value of the objective, in words."""
+    value, library = states.value, states.library_value
+    if states.objective is Objective.SPEEDUP:
+        return f"geometric mean of speed-ups {times(value)}"
+    if value is None:
+        return "no right kernel yet of some workloads"
+    ratio = "" if library is None else f", {times(library / value)} NumPy"
+    return f"weighted sum of latencies {seconds(value)}{ratio}"
+
+
+def tasks_table(states: SuiteStates) -> Table:
+    """The workloads, a line each: of the trials so far the share that each got."""
+    return table(COLUMNS, (_row(task, max(1, states.trials)) for task in states.tasks))
+
+
+def outcome(result: SuiteResult, session: str) -> Group:
+    """What was found."""
+    pairs = [
+        ("target", result.target.summary),
+        ("objective", objective_of(result)),
+        ("trials", f"{result.trials}, failures: {failures_of(result)}"),
+        ("session", session),
+        ("stopped by", f"{result.stopped} after {clock(result.seconds)}"),
+    ]
+    return Group(tasks_table(result), facts(pairs))
+
+
+def _row(task: TaskState, trials: int) -> list[str]:
+    latency = task.latency
+    return [
+        task.member.label,
+        f"{task.member.weight:g}",
+        str(task.trials),
+        percent(task.trials / trials),
+        "-" if latency is None else seconds(latency),
+        times(task.gain),
+        "-" if latency is None else times(task.yardstick.over_numpy(latency)),
+        _doing(task),
+    ]
+
+
+def _doing(task: TaskState) -> str:
+    if task.stopped is not None:
+        return str(task.stopped)
+    return f"{task.pending} pending" if task.pending else "waits"

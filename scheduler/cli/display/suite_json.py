@@ -1,0 +1,86 @@
+"""One JSON object a line, for programs that watch the tuning of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from scheduler.cli.display.json_lines import print_line, trial
+from scheduler.suites.progress import SuiteProgress, SuiteResult, TaskState
+from scheduler.suites.suite import Suite
+from scheduler.tuning.yardstick import Yardstick
+from spaces.target import Target
+
+
+class SuiteJson:
+    """``event`` is ``start``, ``trial``, ``final`` (a trial of the last comparison) or, at the
+    end, ``result``. Each names its ``target``; ``task`` counts the suite's workloads from 0; times
+    are in seconds."""
+
+    def __init__(self, suite: Suite, target: Target, session: str) -> None:
+        self._suite, self._target, self._session = suite, target, session
+
+    def __enter__(self) -> Self:
+        print_line(
+            event="start",
+            title=self._suite.title,
+            target=self._target.to_json(),
+            session=self._session,
+            tasks=[
+                {"name": m.name, "workload": m.workload.to_json(), "weight": m.weight}
+                for m in self._suite.members
+            ],
+        )
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def compare_with(self, yardsticks: Sequence[Yardstick]) -> None:
+        """The result has it."""
+
+    def progress(self, progress: SuiteProgress) -> None:
+        """Print one trial; the start of a phase is none."""
+        if progress.latest is None:
+            return
+        print_line(
+            **trial(progress, progress.latest, task=progress.place, target=self._target.to_json()),
+            best_s=progress.tasks[progress.place].latency,
+            value=progress.value,
+        )
+
+    def result(self, result: SuiteResult) -> None:
+        """Print what was found."""
+        print_line(
+            event="result",
+            target=self._target.to_json(),
+            objective=str(result.objective),
+            value=result.value,
+            library_value=result.library_value,
+            stopped=str(result.stopped),
+            trials=result.trials,
+            resumed=result.resumed,
+            lost=result.lost,
+            failures=dict(result.failures),
+            seconds=result.seconds,
+            overhead=result.overhead,
+            history=result.history,
+            tasks=[_task(task) for task in result.tasks],
+        )
+
+
+def _task(task: TaskState) -> dict[str, Any]:
+    best = task.best
+    return {
+        "name": task.member.name,
+        "workload": task.member.workload.to_json(),
+        "weight": task.member.weight,
+        "schedule": None if best is None else best.schedule.to_json(),
+        "latency_s": task.latency,
+        "numpy_s": task.yardstick.numpy_seconds,
+        "gain": task.gain,
+        "trials": task.trials,
+        "resumed": task.resumed,
+        "failures": dict(task.failures),
+        "stopped": None if task.stopped is None else str(task.stopped),
+    }

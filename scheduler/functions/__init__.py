@@ -1,0 +1,1 @@
+"""Kernels as Python functions, and as source."""

@@ -1,0 +1,206 @@
+"""A kernel of a GPU as a Python function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from measure.cuda.device import DeviceError
+from measure.cuda.launching import (
+    Arguments,
+    bindings,
+    checked,
+    configuration,
+    entry_point,
+    load_kernel,
+)
+from measure.records.measurement import Candidate, Job, new_job_id
+from measure.registry import builder_for
+from scheduler.functions.arrays import in_order, is_tensor
+from scheduler.functions.cuda_arrays import (
+    ALIGNMENT,
+    DevicePort,
+    Likeness,
+    comparable,
+    current_stream,
+    device_of,
+)
+from scheduler.functions.kernel_function import KernelFunction
+from scheduler.functions.launcher import Launch, Launches, compiled_start, start
+from spaces.errors import InputError
+from spaces.schedule import Schedule
+from spaces.space import Space
+
+MOST_LIKENESSES = 8  # that are kept; as of tensors on several GPUs, or in and out of autocast
+
+
+class CudaFunction(KernelFunction):
+    """A schedule's kernel, compiled, called on arrays of a GPU.
+
+    Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
+    name: CUDA torch tensors, or anything with DLPack or ``__cuda_array_interface__``. The result
+    goes to ``out``, or to a new tensor where the first input is one. Work is queued on
+    ``stream`` (its handle), by default on torch's current stream, and may be captured in a CUDA
+    graph; nothing waits for it. Any number of threads may call at once.
+
+    For each set of addresses the launch is prepared once, tensor maps included, and kept. Every
+    array is checked at every call: by its port, or by torch, for likeness to one that passed.
+    """
+
+    def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
+        super().__init__(space, schedule, provenance)
+        job = Job(new_job_id(), self.workload, self.target)
+        self._cubin = _cubin(Candidate(job, schedule, self._kernel))
+        *inputs, output = self._kernel.arguments
+        self._inputs = tuple(DevicePort(operand) for operand in inputs)
+        self._output = DevicePort(output, output=True)
+        self._ports = (*self._inputs, self._output)
+        self._count = len(inputs)
+        self._has_workspace = self._kernel.workspace_bytes > 0
+        self._driver = bindings()
+        self._functions: dict[int, Any] = {}
+        self._known: tuple[Likeness, ...] = ()
+        self._launches = Launches()
+        self._workspaces: dict[tuple[int, int], int] = {}
+        self._captured: list[Launch] = []
+        self._start = compiled_start() or start
+
+    def __call__(
+        self, *arrays: Any, out: Any = None, stream: int | None = None, **named: Any
+    ) -> Any:
+        """``out``, to be written in the order of the stream. :class:`InputError` for unfit arrays,
+        :class:`measure.cuda.device.DeviceError` if the launch fails."""
+        if named or len(arrays) != self._count:
+            arrays = in_order(self._inputs, arrays, named)
+        if out is None:
+            out = self._new_output(arrays[0])
+        arrays = (*arrays, out)
+        if self._start(self._known, self._launches.tree, arrays, stream) != 0:
+            # nothing was started: a closer look does, or says why not
+            status = self._find(arrays, stream).start()
+            if status:
+                checked((self._driver.CUresult(status),))
+        return out
+
+    def _new_output(self, like: Any) -> Any:
+        if not is_tensor(like):
+            raise InputError("out is needed where the inputs are no torch tensors")
+        return self._output.empty_like(like)
+
+    def _find(self, arrays: tuple[Any, ...], stream: int | None) -> Launch:
+        """The launch for arrays of any kind, the output last; each is checked. While its stream is
+        captured it is one with a workspace of its own: what is in a graph may run at any time."""
+        first = arrays[0]
+        of_torch = is_tensor(first)
+        if stream is None:
+            stream = current_stream(first.get_device()) if of_torch and first.is_cuda else 0
+        key = [stream]
+        for port, array in zip(self._ports, arrays, strict=True):
+            key.append(port.device_address(array, stream))
+        launch = self._launches.find(key)
+        if launch is None:
+            self._check(key[1:])
+        ordinal = device_of(first)
+        self._enter(ordinal)
+        capturing = self._has_workspace and self._capturing(stream)
+        if launch is None or capturing:
+            launch = self._prepare(key, ordinal, capturing)
+        if of_torch:
+            self._remember(arrays)
+        return launch
+
+    def _remember(self, arrays: tuple[Any, ...]) -> None:
+        """Keep what arrays that passed have in common with others to come."""
+        if comparable(arrays) and not any(known.alike(*arrays) for known in self._known):
+            self._known = (Likeness(arrays), *self._known)[:MOST_LIKENESSES]
+
+    def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> Launch:
+        """A new launch, kept for other calls unless it is for one that is being captured."""
+        stream, *addresses = key
+        names = [port.name for port in self._ports]
+        buffers = dict(zip(names, addresses, strict=True))
+        if self._has_workspace:
+            buffers["workspace"] = self._workspace(ordinal, stream, capturing)
+        arguments = Arguments(self._kernel, buffers)
+        config = configuration(self._kernel, stream)
+        pointers = (config.getPtr(), int(self._functions[ordinal]), arguments.address)
+        watch = entry_point("cuStreamIsCapturing") if self._has_workspace else None
+        held = (config, arguments)
+        launch = Launch(entry_point("cuLaunchKernelEx"), pointers, watch, key, held)
+        if capturing:
+            self._captured.append(launch)
+        else:
+            self._launches.keep(launch)
+        return launch
+
+    def _check(self, addresses: list[int]) -> None:
+        *sources, target = addresses
+        for port, address in zip(self._ports, addresses, strict=True):
+            if address % ALIGNMENT:
+                raise InputError(f"{port.name} is not aligned to {ALIGNMENT} bytes")
+        for port, address in zip(self._inputs, sources, strict=True):
+            if address < target + self._output.bytes and target < address + port.bytes:
+                raise InputError(f"out shares memory with {port.name}")
+
+    # -- the driver ------------------------------------------------------------------------
+
+    def _enter(self, ordinal: int) -> None:
+        """Give this thread the GPU's primary context, which torch uses too, if it has none, and
+        the GPU the kernel."""
+        driver, is_new = self._driver, ordinal not in self._functions
+        if is_new:
+            self._initialise()
+        if not int(checked(driver.cuCtxGetCurrent())):
+            device = checked(driver.cuDeviceGet(ordinal))
+            checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
+        if is_new:
+            self._functions[ordinal] = load_kernel(self._cubin, self._kernel, ordinal)
+
+    def _initialise(self) -> None:
+        try:
+            checked(self._driver.cuInit(0))
+        except RuntimeError as error:  # the bindings' own, where there is no driver
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise InputError(f"a CUDA kernel runs on a GPU with its driver: {reason}") from None
+
+    def _capturing(self, stream: int) -> bool:
+        status = checked(self._driver.cuStreamIsCapturing(self._driver.CUstream(stream)))
+        return bool(status.value)
+
+    def _workspace(self, ordinal: int, stream: int, capturing: bool) -> int:
+        """Scratch memory of the stream, zeroed as the kernel asks; a new one in a capture."""
+        key = (ordinal, stream)
+        if capturing or key not in self._workspaces:
+            made = self._zeroed()
+            if capturing:
+                return made
+            self._workspaces[key] = made
+        return self._workspaces[key]
+
+    def _zeroed(self) -> int:
+        """New zeroed memory, also while some stream of this thread is being captured."""
+        driver = self._driver
+        relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
+        before = checked(driver.cuThreadExchangeStreamCaptureMode(relaxed))
+        try:
+            size = self._kernel.workspace_bytes
+            address = int(checked(driver.cuMemAlloc(size)))
+            side = checked(
+                driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value)
+            )
+            checked(driver.cuMemsetD8Async(address, 0, size, side))
+            checked(driver.cuStreamSynchronize(side))
+            checked(driver.cuStreamDestroy(side))
+            return address
+        finally:
+            checked(driver.cuThreadExchangeStreamCaptureMode(before))
+
+
+def _cubin(candidate: Candidate) -> bytes:
+    builder = builder_for(candidate.job.target, jobs=1)
+    try:
+        (built,) = builder.build([candidate])
+        if built.binary is None:
+            raise DeviceError(f"{candidate.schedule} does not build: {built.error_text}")
+        return built.binary if isinstance(built.binary, bytes) else built.binary.read_bytes()
+    finally:
+        builder.close()

@@ -1,0 +1,115 @@
+"""A kernel's source as a file of its own: it says what it computes, how to compile and call it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduler.query import Answer
+from spaces.cpu.target import CpuTarget
+from spaces.dtypes import dtype
+from spaces.epilogue.tree import operand_text
+from spaces.kernel import Kernel
+from spaces.version import VERSION
+from spaces.workload import Operand, Workload
+
+WIDTH = 96
+SPELLINGS = {
+    "bfloat16": "the upper 16 bits of a float32",
+    "tfloat32": "a float32 of which the tensor cores read 19 bits",
+}
+
+
+def source_file(answer: Answer) -> str:
+    """C or CUDA C++ text that compiles as it stands, with the command in its comment."""
+    kernel = answer.space.lower(answer.schedule)
+    if isinstance(answer.target, CpuTarget):
+        return _commented(_about(answer), _cpu(answer.target, kernel)) + kernel.text
+    from spaces.cuda.intrinsics import device_text
+
+    text = device_text(kernel.text) + kernel.text
+    return _commented(_about(answer), _cuda(answer, kernel)) + text
+
+
+def formula(workload: Workload) -> str:
+    """What the workload computes: ``C[m,n] = relu(x), where x = sum over k of A[m,k] * B[k,n]``."""
+    terms = " * ".join(operand_text(o.name, o.axes) for o in workload.inputs)
+    reduced = ", ".join(axis.name for axis in workload.axes if axis.reduction)
+    total = f"sum over {reduced} of {terms}" if reduced else terms
+    result = operand_text(workload.output.name, workload.output.axes)
+    if workload.epilogue is None:
+        return f"{result} = {total}"
+    return f"{result} = {workload.epilogue}, where x = {total}"
+
+
+def _about(answer: Answer) -> Iterator[str]:
+    yield str(answer.workload)
+    yield f"    {formula(answer.workload)}"
+    yield f"for {answer.target.summary}, by tilewright {VERSION}"
+    yield f"schedule ({answer.provenance}): {answer.schedule}"
+
+
+def _cpu(target: CpuTarget, kernel: Kernel) -> Iterator[str]:
+    command = (target.compiler, *target.flags, "-shared -fPIC kernel.c -o kernel.so -lm")
+    yield f"Compile: {' '.join(command)}"
+    yield f"Call:    {kernel.entry}(buffers, workspace, runtime)"
+    for place, operand in enumerate(kernel.arguments):
+        yield f"    buffers[{place}]: {_operand(operand, operand is kernel.arguments[-1])}"
+    yield f"    workspace:  {_workspace(kernel)}"
+    if target.threads == 1:
+        yield "    runtime:    NULL, this kernel is of one thread"
+    else:
+        yield "    runtime:    its parallel(pool, workers, task, context) calls task(context, w)"
+        yield "                for every w < workers, all at the same time, and returns after all"
+
+
+def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
+    from spaces.cuda.abi import tensor_maps
+    from spaces.cuda.target import CudaTarget
+
+    assert isinstance(answer.target, CudaTarget)
+    assert kernel.launch is not None
+    launch = kernel.launch
+    yield f"Compile: nvcc -std=c++17 -arch={answer.target.name} -cubin kernel.cu -o kernel.cubin"
+    yield f"Launch:  {kernel.entry}, grid {launch.grid}, block {launch.block},"
+    yield f"         cluster {launch.cluster}, dynamic shared memory {launch.shared_bytes} bytes"
+    yield "Arguments, in this order (pointers are aligned to 16 bytes):"
+    for operand in kernel.arguments:
+        yield f"    {_operand(operand, operand is kernel.arguments[-1])}"
+    if kernel.workspace_bytes:
+        yield f"    workspace: {_workspace(kernel)}"
+    for spec in tensor_maps(kernel):
+        yield (
+            f"    CUtensorMap over {spec.operand}: {spec.dtype}, dims {spec.dims}, strides of "
+            f"{spec.strides} bytes, box {spec.box}, swizzle of {spec.swizzle} bytes"
+        )
+
+
+def _operand(operand: Operand, written: bool) -> str:
+    index = operand_text(operand.name, operand.axes)
+    places = [f"{step} * {axis}" for axis, step in zip(operand.axes, operand.strides, strict=True)]
+    shape = " x ".join(map(str, operand.shape)) or "one"
+    spelling = SPELLINGS.get(operand.dtype)
+    kind = f"{operand.dtype} ({spelling})" if spelling else operand.dtype
+    what = f"{operand.name}, {shape} {kind}, {dtype(operand.dtype).bytes} bytes each"
+    where = f"; {index} is element {' + '.join(places)}" if places else ""
+    return f"{what}{where}{'; written' if written else ''}"
+
+
+def _workspace(kernel: Kernel) -> str:
+    if not kernel.workspace_bytes:
+        return "NULL"
+    first = ""
+    if kernel.workspace_zeroed:
+        first = f"; its first {kernel.workspace_zeroed} bytes are zero before the first call"
+    return f"{kernel.workspace_bytes} bytes, aligned to 64, used by one call at a time{first}"
+
+
+def _commented(*paragraphs: Iterator[str]) -> str:
+    """Line comments, which nothing within them can end."""
+    blocks = ("\n".join(f"// {_printable(line)}" for line in lines) for lines in paragraphs)
+    return "\n//\n".join(blocks) + "\n\n"
+
+
+def _printable(line: str) -> str:
+    """A backslash at its end would make the next line a comment too."""
+    return "".join(c if c.isprintable() else "?" for c in line).rstrip("\\ ")

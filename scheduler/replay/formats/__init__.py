@@ -1,0 +1,1 @@
+"""Recorded spaces as others wrote them, and as our exports have them."""

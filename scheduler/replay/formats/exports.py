@@ -1,0 +1,56 @@
+"""Exports of our own database: each workload on each target is a recorded space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from measure.records.jsonl import read_lines
+from measure.records.record import Record
+from scheduler.replay.recording import Outcome, Recording, recording
+from spaces.errors import InputError
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+
+
+def export_recordings(path: Path, report: Callable[[str], None]) -> list[Recording]:
+    """The recordings in an export, in the order of their first records.
+
+    The machine's own failures, doubted records and schedules that today's templates cannot make are
+    left out. ``report`` is told of workloads of which nothing is left. Raises :class:`InputError`
+    if that is all of them, or the file is malformed.
+    """
+    found: dict[tuple[str, str], list[Record]] = {}
+    for _, line in read_lines(path, report):
+        if isinstance(line, Record) and not (line.measurement.lost or line.doubted):
+            found.setdefault((line.workload.key, line.target.fingerprint), []).append(line)
+    recordings = []
+    for records in found.values():
+        try:
+            recordings.append(_recording(records))
+        except InputError as error:
+            report(str(error))
+    if not recordings:
+        raise InputError(f"{path} cannot be replayed: no schedule in it ran that can be made today")
+    return recordings
+
+
+def _recording(records: Sequence[Record]) -> Recording:
+    """What was recorded of one workload on one target, with its templates' own quantities."""
+    workload, target = records[0].workload, records[0].target
+    space = space_for(workload, target)
+    outcomes: dict[Schedule, Outcome] = {}
+    for record in records:
+        schedule = record.schedule
+        if record.template_version in space.versions and schedule in space:
+            outcomes[schedule] = _joined(outcomes.get(schedule), record)
+    return recording(f"{workload} on {target.summary}", space.templates.values(), outcomes)
+
+
+def _joined(before: Outcome | None, record: Record) -> Outcome:
+    """The lowest time of several attempts, for noise only adds, and the cost of the first."""
+    m = record.measurement
+    if before is None:
+        return Outcome(m.score, m.build_seconds + m.run_seconds)
+    known = [seconds for seconds in (before.seconds, m.score) if seconds is not None]
+    return Outcome(min(known, default=None), before.cost)

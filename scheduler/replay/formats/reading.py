@@ -1,0 +1,76 @@
+"""Files that hold recorded spaces, whoever wrote them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from measure.records.jsonl import FORMAT
+from scheduler.replay.formats.exports import export_recordings
+from scheduler.replay.formats.kernel_tuner import cache_recording
+from scheduler.replay.formats.t4 import t4_recording
+from scheduler.replay.recording import Recording
+from spaces.errors import InputError
+
+GZIP = b"\x1f\x8b"
+ALLOWED = "a cache file of Kernel Tuner, a T4 results file, or an export of tilewright"
+MOST_BRACES = 4  # that a writer which was stopped left out
+
+
+def read_recordings(path: Path, report: Callable[[str], None]) -> list[Recording]:
+    """The recordings in a file, of an export one for each workload and target.
+
+    ``report`` is told in words of what was left out. Raises :class:`InputError` for a file that
+    cannot be read, that is none of those, or in which nothing ran.
+    """
+    text = _text(path)
+    if FORMAT in text[: text.find("\n") + 1]:
+        return export_recordings(path, report)
+    content = _parsed(path, text)
+    name = path.name.removesuffix(".gz").removesuffix(".json")
+    try:
+        if "cache" in content and "tune_params_keys" in content:
+            return [cache_recording(name, content)]
+        if "results" in content:
+            return [t4_recording(name, content)]
+    except InputError as error:
+        raise InputError(f"{path} cannot be replayed: {error}") from None
+    except KeyError as error:
+        raise InputError(f"{path} is no recorded space: an entry lacks {error}") from None
+    except (TypeError, AttributeError, IndexError) as error:
+        raise InputError(
+            f"{path} is no recorded space, for something in it is of a wrong type ({error}); "
+            f"allowed: {ALLOWED}"
+        ) from None
+    raise InputError(f"{path} is no recorded space; allowed: {ALLOWED}")
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        return (gzip.decompress(data) if data.startswith(GZIP) else data).decode()
+    except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeError) as error:
+        raise InputError(f"{path} is no recorded space: {error}; allowed: {ALLOWED}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _parsed(path: Path, text: str) -> Any:
+    """The JSON value in a text whose last closing braces may be missing."""
+    text = text.rstrip().rstrip(",")
+    problem: Exception | None = None
+    for missing in range(MOST_BRACES + 1):
+        try:
+            content = json.loads(text + "}" * missing)
+            if isinstance(content, dict):
+                return content
+            break
+        except (ValueError, RecursionError) as error:
+            problem = problem or error
+    raise InputError(
+        f"{path} is no recorded space: {problem or 'no JSON object'}; allowed: {ALLOWED}"
+    )

@@ -1,0 +1,271 @@
+"""Evolutionary search under a cost model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from costmodel.dataset import Group
+from costmodel.interfaces import Learner, Predictor
+from scheduler.strategies.history import History, distinct
+from scheduler.strategies.search import Proposed
+from scheduler.strategies.trust import Forecasts, Trust, trust
+from spaces.schedule import Schedule
+from spaces.space import NEAR_ATTEMPTS, Population, Space
+
+JOLTS = 1.5  # mean number of decisions by which a child differs from its parents' mix
+GROWTH = 1.125  # times as many outcomes as the model was trained on, before it is trained anew
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """The settings of an :class:`EvolutionarySearch`.
+
+    ``immigrants`` random schedules enter each ask, drawn anew whenever ``renewal`` more are taken;
+    ``parents`` of the best survive each of ``generations``, with ``children`` each. Of the
+    schedules asked for, the share ``neighbours`` comes from those around the ``leaders`` best
+    measured ones and the share ``random`` is drawn blindly; the model's choice among the evolved
+    fills the rest. ``diversity`` is what likeness to a schedule already chosen costs, in units of
+    the score; ``opening_diversity`` the same as long as nothing is measured. After ``caution``
+    outcomes the model weighs as much as the prior, unless these say who predicts better; what it is
+    unsure of counts as ``optimism`` standard deviations better than it says (an upper confidence
+    bound: Auer, JMLR 3, 2002).
+    """
+
+    immigrants: int = 2048
+    renewal: int = 64
+    parents: int = 64
+    children: int = 128
+    generations: int = 3
+    leaders: int = 3
+    neighbours: float = 0.4
+    random: float = 1 / 16
+    diversity: float = 0.2
+    opening_diversity: float = 0.5
+    caution: float = 8.0
+    optimism: float = 0.4
+
+
+ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
+"""Where rows of a population are from, see :class:`scheduler.strategies.search.Proposed`. Leaders
+are measured already, and never proposed."""
+
+WARM = Evolution(opening_diversity=0.2, caution=32.0, random=0.2)
+"""The settings where the prior has learned from other shapes: it is worth more than a guess, and
+what it does not know of has to be drawn blindly."""
+
+
+class EvolutionarySearch:
+    """A population evolved under the predictions of a cost model; a
+    ``scheduler.strategies.search.Search``.
+
+    Before anything is measured ``prior`` ranks the candidates, so the first batch is already
+    good; then ``model`` is trained from scratch on all outcomes whenever they have grown by an
+    eighth, so that all its training takes about nine times as long as the last. Its predictions are
+    mixed with the prior's as far as the outcomes prove either right
+    (``scheduler.strategies.trust``). What is asked depends on nothing but the seed, the schedules
+    taken, the outcomes told, and how many of them were told at each ask. ``starters`` are schedules
+    thought to be good, which enter every evolution.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        model: Learner,
+        prior: Predictor,
+        seed: int = 0,
+        evolution: Evolution | None = None,
+        starters: Sequence[Schedule] = (),
+    ) -> None:
+        self._space = space
+        self._model = model
+        self._prior = prior
+        self._evolution = evolution or Evolution()
+        self._history = History(space, seed)
+        self._choices = _choices(space)
+        self._starters = space.rows(starters)
+        self._due = 1.0  # so many news, and the model is trained
+        self._trust = Trust()
+        self._forecasts = Forecasts(space, prior)
+        self._immigrants = lru_cache(maxsize=1)(self._draw_immigrants)
+        self._neighbours = lru_cache(maxsize=1)(self._draw_neighbours)
+
+    def ask(self, count: int) -> list[Proposed]:
+        """At most ``count`` new schedules, the most promising first."""
+        generator = self._history.generator()
+        self._train()
+        choice = self._evolution
+        leaders = self._history.best(choice.leaders)
+        diversity = choice.diversity if len(leaders) else choice.opening_diversity
+        blind = _share(choice.random, count, generator)
+        known = self._founders(leaders)
+        around = known.origin == ORIGINS.index("neighbour")
+        near = min(_share(choice.neighbours, count, generator), count - blind)
+        asked = [self._choose(known.at(np.flatnonzero(around)), [], near, diversity)]
+        evolved = self._evolve(generator, known.at(np.flatnonzero(~around)).distinct())
+        more = count - blind - len(asked[0])
+        asked.append(self._choose(evolved, asked, more, diversity))
+        proposed = [proposal for pool in asked for proposal in pool.proposed(self._space)]
+        drawn = self._history.take(self._history.sample(generator, count - len(proposed)))
+        return proposed + [Proposed(schedule, "random") for schedule in drawn]
+
+    def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
+        """Outcomes, in any order; the model learns them at one of the next asks."""
+        self._forecasts.note([schedule for schedule, _ in results])
+        self._history.tell(results)
+
+    def _train(self) -> None:
+        if self._history.news < self._due or not len(self._history.best(1)):
+            return
+        group = Group(self._space, *self._history.told())
+        self._model.fit_groups([group])
+        said = self._forecasts.of(group.population)
+        self._trust = trust(group.score, said, self._model.unseen, self._evolution.caution)
+        self._due = max(self._history.news + 1, GROWTH * self._history.news)
+
+    def _founders(self, leaders: Population) -> _Pool:
+        """What evolution begins with, the leaders and random rows among them, and the leaders'
+        neighbours."""
+        immigrants = self._immigrants(len(self._history) // self._evolution.renewal)
+        rows = [leaders, self._starters, immigrants]
+        if len(leaders):
+            rows.append(self._neighbours(tuple(map(tuple, leaders.tolist()))))
+        return self._rated(rows, ("leader", "starter", "immigrant", "neighbour")[: len(rows)])
+
+    def _draw_immigrants(self, epoch: int) -> Population:
+        generator = np.random.default_rng([self._history.seed, epoch, 1])
+        return self._space.sample(generator, self._evolution.immigrants)
+
+    def _draw_neighbours(self, leaders: tuple[tuple[int, ...], ...]) -> Population:
+        rows = np.array(leaders, dtype=np.int32)
+        generator = np.random.default_rng([self._history.seed, 2, *rows.ravel()])
+        return self._space.neighbours(rows, generator)
+
+    def _rated(self, parts: Sequence[Population], origins: Sequence[str]) -> _Pool:
+        """Rows with their predicted quality: the prior's and the model's, as far as each is
+        trusted."""
+        rows = np.concatenate(parts)
+        origin = np.repeat([ORIGINS.index(name) for name in origins], [*map(len, parts)])
+        trust = self._trust
+        mean, spread = trust.prior(*self._prior.predict(self._space, rows))
+        score = mean
+        if trust.share > 0:
+            learnt, unsure = self._model.predict(self._space, rows)
+            hoped = learnt + self._evolution.optimism * unsure
+            score, mean = trust.mixed(mean, hoped), trust.mixed(mean, learnt)
+            spread = trust.mixed(spread, unsure)
+        return _Pool(rows, score, mean, spread, origin)
+
+    def _evolve(self, generator: np.random.Generator, population: _Pool) -> _Pool:
+        """Promising rows: the founders, and generations of their children."""
+        choice = self._evolution
+        for _ in range(choice.generations):
+            best = population.best(choice.parents).rows
+            first, second = generator.integers(0, len(best), (2, choice.children))
+            wishes = self._space.mixed(best[first], best[second], generator)
+            wishes = self._jolted(wishes, generator)
+            children = self._space.complete(wishes, generator, attempts=NEAR_ATTEMPTS)
+            population = _joined([population, self._rated([children], ["child"])])
+        return population
+
+    def _choose(self, pool: _Pool, before: Sequence[_Pool], count: int, diversity: float) -> _Pool:
+        """At most ``count`` free rows of ``pool``, from now on taken.
+
+        Each is the best by score less ``diversity`` times its likeness to the nearest row chosen
+        before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998).
+        """
+        pool = pool.at(self._history.fresh(pool.rows))
+        score, likeness = pool.score.copy(), np.zeros(len(pool))
+        for row in (row for chosen in before for row in chosen.rows):
+            likeness = np.maximum(likeness, self._likeness(pool.rows, row))
+        chosen: list[int] = []
+        for _ in range(min(count, len(pool))):
+            best = int(np.argmax(score - diversity * likeness))
+            chosen.append(best)
+            likeness = np.maximum(likeness, self._likeness(pool.rows, pool.rows[best]))
+            score[best] = -np.inf
+        self._history.take(pool.rows[chosen])
+        return pool.at(chosen)
+
+    def _likeness(self, pool: Population, row: np.ndarray) -> np.ndarray:
+        """Share of equal decisions: 1.0 for the same row, 0.0 for another template."""
+        choices = self._choices[row[0]]
+        share: np.ndarray = ((pool == row) & choices).sum(axis=1) / choices.sum()
+        return share * (pool[:, 0] == row[0])
+
+    def _jolted(self, wishes: Population, generator: np.random.Generator) -> Population:
+        """Wishes for :meth:`Space.complete`: few decisions of each row one step up or down, where
+        a step below the first value leaves the choice open."""
+        choices = self._choices[wishes[:, 0]]
+        hit = generator.random(wishes.shape) < JOLTS / choices.sum(axis=1, keepdims=True)
+        hit &= choices
+        hit[:, 0] = False
+        return np.where(hit, wishes + generator.choice([-1, 1], wishes.shape), wishes)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Rows to choose from. One entry for each: the ``score`` that ranks it, the ``mean`` and the
+    ``spread`` of its predicted quality, and its place in ``ORIGINS``."""
+
+    rows: Population
+    score: np.ndarray
+    mean: np.ndarray
+    spread: np.ndarray
+    origin: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def at(self, places: Sequence[int] | np.ndarray) -> _Pool:
+        """The rows at these places, in this order."""
+        i = np.asarray(places, dtype=int)
+        return _Pool(self.rows[i], self.score[i], self.mean[i], self.spread[i], self.origin[i])
+
+    def distinct(self) -> _Pool:
+        """The distinct rows, where they first stand."""
+        return self.at(distinct(self.rows))
+
+    def best(self, count: int) -> _Pool:
+        """The ``count`` best, best first."""
+        return self.at(np.argsort(-self.score, kind="stable")[:count])
+
+    def proposed(self, space: Space) -> list[Proposed]:
+        """What is asked for."""
+        rest = zip(self.origin, self.mean.tolist(), self.spread.tolist(), strict=True)
+        return [
+            Proposed(space.schedule(row), ORIGINS[origin], mean, spread)
+            for row, (origin, mean, spread) in zip(self.rows, rest, strict=True)
+        ]
+
+
+def _joined(pools: Sequence[_Pool]) -> _Pool:
+    """The distinct rows of pools, where they first stand."""
+    return _Pool(
+        np.concatenate([pool.rows for pool in pools]),
+        np.concatenate([pool.score for pool in pools]),
+        np.concatenate([pool.mean for pool in pools]),
+        np.concatenate([pool.spread for pool in pools]),
+        np.concatenate([pool.origin for pool in pools]),
+    ).distinct()
+
+
+def _choices(space: Space) -> np.ndarray:
+    """Boolean matrix [templates, columns]: the template itself, and its own decisions that have
+    more than one value."""
+    choices = np.zeros((len(space.templates), space.width), dtype=bool)
+    choices[:, 0] = True
+    column = 1
+    for i, template in enumerate(space.templates.values()):
+        for decision in template.decisions:
+            choices[i, column] = len(decision.values) > 1
+            column += 1
+    return choices
+
+
+def _share(fraction: float, count: int, generator: np.random.Generator) -> int:
+    """``fraction`` of ``count``, rounded up or down at random so that the mean is exact."""
+    return int(fraction * count + generator.random())

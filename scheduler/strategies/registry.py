@@ -1,0 +1,44 @@
+"""The searches that there are, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from scheduler.defaults import default_search
+from scheduler.strategies.annealing import AnnealingSearch
+from scheduler.strategies.exhaustive import ExhaustiveSearch
+from scheduler.strategies.genetic import GeneticSearch
+from scheduler.strategies.iterated_local import IteratedLocalSearch
+from scheduler.strategies.random_search import RandomSearch
+from scheduler.strategies.search import Search
+from spaces.errors import InputError, shown
+from spaces.space import Space
+
+EVOLUTIONARY = "evolutionary"
+"""The one that is used if nobody says, and the only one that follows a model."""
+
+Factory = Callable[[Space, int], Search]
+"""Makes a search of a space with a seed."""
+
+SEARCHES: Mapping[str, Factory] = {
+    EVOLUTIONARY: default_search,
+    "random": RandomSearch,
+    "exhaustive": lambda space, seed: ExhaustiveSearch(space),
+    "genetic": GeneticSearch,
+    "annealing": AnnealingSearch,
+    "iterated-local": IteratedLocalSearch,
+}
+
+
+def factory(name: str) -> Factory:
+    """What makes the search called ``name``; :class:`InputError` if there is none."""
+    if name not in SEARCHES:
+        raise InputError(f"unknown search {shown(name)}; allowed: {', '.join(SEARCHES)}")
+    return SEARCHES[name]
+
+
+def check(name: str, model: object | None) -> None:
+    """Raise :class:`InputError` for an unknown search, or one that does not follow ``model``."""
+    factory(name)
+    if model is not None and name != EVOLUTIONARY:
+        raise InputError(f"search={name} follows no model; allowed with one: {EVOLUTIONARY}")

@@ -1,0 +1,1 @@
+"""Several workloads tuned together, with weights."""

@@ -1,0 +1,133 @@
+"""What the tuning of a suite says while it runs and when it is done."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from measure.records.measurement import Measurement
+from scheduler.suites.objective import Objective
+from scheduler.suites.suite import Member
+from scheduler.tuning.progress import Stop
+from scheduler.tuning.yardstick import Yardstick
+from spaces.target import Target
+
+
+@dataclass(frozen=True)
+class TaskState:
+    """Where one workload of a suite stands.
+
+    Counts are as in :class:`scheduler.tuning.progress.Progress`. ``best`` is the fastest right
+    kernel; ``first_latency`` that of the first one that the run knew of, in seconds. ``stopped``
+    says why it gets no more trials, None as long as it does.
+    """
+
+    member: Member
+    yardstick: Yardstick
+    trials: int
+    resumed: int
+    pending: int
+    lost: int
+    failures: Mapping[str, int]
+    best: Measurement | None
+    first_latency: float | None
+    stopped: Stop | None
+
+    @property
+    def latency(self) -> float | None:
+        """Of the best, in seconds."""
+        return self.best.score if self.best is not None else None
+
+    @property
+    def gain(self) -> float | None:
+        """How many times as fast as the first."""
+        if self.latency is None or self.first_latency is None:
+            return None
+        return self.first_latency / self.latency
+
+
+@dataclass(frozen=True)
+class SuiteStates:
+    """Where all workloads of a suite stand; ``value`` is the objective's, None until it has one."""
+
+    objective: Objective
+    tasks: tuple[TaskState, ...]
+
+    @property
+    def value(self) -> float | None:
+        """See :meth:`scheduler.suites.objective.Objective.evaluate`."""
+        return self._value_of([task.latency for task in self.tasks])
+
+    @property
+    def library_value(self) -> float | None:
+        """The objective's value for the library."""
+        return self._value_of([task.yardstick.numpy_seconds for task in self.tasks])
+
+    @property
+    def trials(self) -> int:
+        """Of all tasks."""
+        return sum(task.trials for task in self.tasks)
+
+    @property
+    def resumed(self) -> int:
+        """Schedules known before, of all tasks."""
+        return sum(task.resumed for task in self.tasks)
+
+    @property
+    def pending(self) -> int:
+        """Candidates of all tasks."""
+        return sum(task.pending for task in self.tasks)
+
+    @property
+    def lost(self) -> int:
+        """Attempts that the machine failed, of all tasks."""
+        return sum(task.lost for task in self.tasks)
+
+    @property
+    def failures(self) -> Mapping[str, int]:
+        """By kind, of all tasks."""
+        return sum((Counter(task.failures) for task in self.tasks), Counter())
+
+    def _value_of(self, latencies: Sequence[float | None]) -> float | None:
+        weights = [task.member.weight for task in self.tasks]
+        library = [task.yardstick.numpy_seconds for task in self.tasks]
+        return self.objective.evaluate(weights, latencies, library)
+
+
+@dataclass(frozen=True)
+class SuiteProgress(SuiteStates):
+    """Where a run stands after ``latest`` of the task at ``place`` became known (None where
+    candidates were asked for). ``phase`` is ``search`` or ``final``. Times in seconds."""
+
+    phase: str
+    place: int
+    latest: Measurement | None
+    trials_allowed: int
+    elapsed: float
+    seconds_allowed: float
+
+
+@dataclass(frozen=True)
+class SuiteResult(SuiteStates):
+    """What a run found in ``seconds`` of wall time.
+
+    ``history`` lists the trials, elapsed seconds and value of each improvement of the objective
+    during the search. ``lacking`` says in what the machine failed, where it did in the end.
+    During ``idle_seconds`` no candidate was built or run.
+    """
+
+    target: Target
+    stopped: Stop
+    history: tuple[tuple[int, float, float], ...]
+    seconds: float
+    idle_seconds: float
+    lacking: str
+
+    @property
+    def overhead(self) -> float:
+        """Share of the wall time in which no candidate was built or run."""
+        return self.idle_seconds / self.seconds
+
+
+OnSuiteProgress = Callable[[SuiteProgress], None]

@@ -1,0 +1,147 @@
+"""Suites: workloads that are tuned together, such as the products of a model, with weights.
+
+A suite is a TOML file::
+
+    title = "what it is"
+
+    [[workloads]]
+    name = "how tables call it"
+    operator = "matmul"
+    parameters = { m = 128, n = 768, k = 768, epilogue = "x + bias[n]" }
+    weight = 36
+
+``title``, ``name`` and ``weight`` (1) may be left out. Some suites are shipped, by name.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spaces.errors import InputError, shown
+from spaces.operators import OPERATORS, workload_from_json
+from spaces.validation.checks import positive
+from spaces.workload import Workload
+
+SHIPPED = Path(__file__).parent
+MOST_BYTES = 1 << 20
+KEYS = ("title", "workloads")
+MEMBER_KEYS = ("name", "operator", "parameters", "weight")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A workload of a suite; ``weight`` says how much its latency counts, such as how often it
+    occurs."""
+
+    workload: Workload
+    weight: float = 1.0
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """How tables call it."""
+        return self.name or str(self.workload)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Distinct workloads with weights above 0; at least one. :class:`InputError` otherwise."""
+
+    title: str
+    members: tuple[Member, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise InputError("it has no workloads; allowed: at least one [[workloads]]")
+        seen: set[Workload] = set()
+        for member in self.members:
+            positive("weight", member.weight)
+            if member.workload in seen:
+                raise InputError(f"{member.workload} is in it twice; allowed: once, and a weight")
+            seen.add(member.workload)
+
+
+def as_suite(given: Suite | str | Path) -> Suite:
+    """``given`` itself, or see :func:`read_suite`."""
+    if isinstance(given, Suite):
+        return given
+    if not isinstance(given, str | Path):
+        raise InputError(f"{shown(given)} is no suite; allowed: a Suite, a name or a path")
+    return read_suite(given)
+
+
+def shipped_suites() -> list[str]:
+    """The names of the suites that come with the program."""
+    return sorted(path.stem for path in SHIPPED.glob("*.toml"))
+
+
+def read_suite(name: str | Path) -> Suite:
+    """The suite of a shipped name or in a file; :class:`InputError` if there is none, or it is
+    malformed."""
+    path = SHIPPED / f"{name}.toml" if str(name) in shipped_suites() else Path(name)
+    try:
+        return _suite(_table(path), path.stem)
+    except InputError as error:
+        raise InputError(f"suite {shown(str(name))}: {error}") from None
+
+
+def _table(path: Path) -> Mapping[str, Any]:
+    """What a TOML file holds."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        names = ", ".join(shipped_suites())
+        raise InputError(f"{reason}; allowed: a TOML file, or one of {names}") from None
+    if len(data) > MOST_BYTES:
+        raise InputError(f"it is larger than the {MOST_BYTES} bytes that are allowed")
+    try:
+        return tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:  # among them: not UTF-8, not TOML
+        raise InputError(f"it is no TOML: {shown(str(error))}") from None
+
+
+def _suite(table: Mapping[str, Any], name: str) -> Suite:
+    _check_keys(table, KEYS)
+    entries = table.get("workloads", [])
+    if not isinstance(entries, list):
+        raise InputError("workloads are no list; allowed: [[workloads]], once for each")
+    members = []
+    for number, entry in enumerate(entries, 1):
+        try:
+            members.append(_member(entry))
+        except InputError as error:
+            raise InputError(f"workload {number}: {error}") from None
+    return Suite(_text(table, "title", name), tuple(members))
+
+
+def _member(entry: object) -> Member:
+    if not isinstance(entry, Mapping):
+        raise InputError(f"{shown(entry)} is no table of {', '.join(MEMBER_KEYS)}")
+    _check_keys(entry, MEMBER_KEYS)
+    operator, parameters = entry.get("operator"), entry.get("parameters", {})
+    if not isinstance(operator, str):
+        raise InputError(f"operator={shown(operator)} is no name; allowed: {', '.join(OPERATORS)}")
+    if not isinstance(parameters, Mapping):
+        raise InputError(f"parameters={shown(parameters)} are no table, such as {{ m = 512 }}")
+    workload = workload_from_json({"operator": operator, "parameters": parameters})
+    weight = positive("weight", entry.get("weight", 1.0))
+    return Member(workload, weight, _text(entry, "name", ""))
+
+
+def _check_keys(table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:
+    for key in table:
+        if key not in allowed:
+            raise InputError(f"unknown key {shown(key)}; allowed: {', '.join(allowed)}")
+
+
+def _text(table: Mapping[str, Any], key: str, default: str) -> str:
+    value = table.get(key, default)
+    if not isinstance(value, str) or not value.isprintable():
+        raise InputError(f"{key}={shown(value)} is no text of one line that can be printed")
+    return value

@@ -1,0 +1,240 @@
+"""Tuning of a suite: trials go to the workload where the objective gains most by them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import asdict
+from functools import partial
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from costmodel.interfaces import CostModel
+from measure.interfaces import Executor
+from measure.records.measurement import new_job_id
+from measure.telling import telling
+from scheduler.defaults import default_pace, local_executor
+from scheduler.limits import check_memory
+from scheduler.opening import as_model, opened
+from scheduler.strategies.registry import EVOLUTIONARY, check, factory
+from scheduler.strategies.search import Search
+from scheduler.suites.allocation import WINDOW, Allocation, Standing, by_gradient
+from scheduler.suites.objective import Objective, as_objective
+from scheduler.suites.progress import OnSuiteProgress, SuiteResult
+from scheduler.suites.shared_model import SharedModel, sharing_search
+from scheduler.suites.suite import Member, Suite, as_suite
+from scheduler.suites.watch import Watch
+from scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from scheduler.tuning.loop import Tuning
+from scheduler.tuning.progress import Ledger
+from scheduler.tuning.run_log import new_run
+from scheduler.tuning.task import Task
+from scheduler.tuning.yardstick import SHARE, Yardstick, has_library, measure_yardsticks
+from spaces.errors import InputError
+from spaces.registry import space_for
+from spaces.space import Space
+from spaces.target import Target, as_target
+from spaces.validation.checks import whole
+from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+
+class SuiteTuner:
+    """Tunes the workloads of a suite side by side on one executor and one target.
+
+    Each is a :class:`scheduler.tuning.task.Task`, so that a killed run goes on where it was; all
+    share a cost model. Others may use ``executor`` too. ``allocation`` decides which is next.
+    ``yardsticks`` are what each is compared with, ``spaces`` what its schedules are taken from, if
+    not all that there are. ``make_search``, or the search that ``strategy`` names, takes
+    the place of that under the shared model.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        target: Target,
+        database: Database,
+        executor: Executor,
+        objective: Objective = Objective.LATENCY,
+        allocation: Allocation = by_gradient,
+        seed: int = 0,
+        model: CostModel | None = None,
+        session: str = "",
+        command: str = "",
+        yardsticks: Sequence[Yardstick] | None = None,
+        spaces: Sequence[Space] | None = None,
+        make_search: Callable[[Space], Search] | None = None,
+        told: Mapping[str, object] | None = None,
+        strategy: str = EVOLUTIONARY,
+    ) -> None:
+        workloads = [member.workload for member in suite.members]
+        for workload in workloads:
+            telling(workload)  # or else refused before anything is measured
+        self.suite, self.target = suite, target
+        self._spaces = spaces or [space_for(workload, target) for workload in workloads]
+        self._database, self._executor = database, executor
+        self._objective, self._allocation = objective, allocation
+        self._seed, self._model = seed, model
+        self._session, self._command = session or new_job_id(), command
+        self._strategy = strategy
+        self._told = dict(told or {}) | ({} if make_search else {"search": strategy})
+        self._yardsticks = yardsticks or [Yardstick(workload) for workload in workloads]
+        self._shared = SharedModel(self._spaces)
+        self._make_search = make_search or self._strategic_search
+
+    def run(
+        self,
+        trials: int,
+        seconds: float,
+        patience: int | None = None,
+        on_progress: OnSuiteProgress | None = None,
+        began: float | None = None,
+    ) -> SuiteResult:
+        """Measure at most ``trials`` new schedules of all workloads together, in at most
+        ``seconds`` of wall time; see :meth:`scheduler.tuning.tuner.Tuner.run`.
+
+        A workload whose last ``patience`` trials brought nothing better gets no more.
+        """
+        budget = Budget(trials, seconds, patience)
+        ledger = Ledger(began, busy=lambda: any(task.pending for task in tasks))
+        watch = Watch(
+            self.suite.members, self._yardsticks, self._objective, budget, ledger, on_progress
+        )
+        places = range(len(self.suite.members))
+        tasks = [self._task(place, budget, ledger, watch) for place in places]
+        watch.tasks = tasks
+        order = partial(self._ordered, tasks)
+        stop = Tuning(tasks, self._executor, ledger, budget, order).run()
+        return watch.result(self.target, stop)
+
+    def _task(self, place: int, budget: Budget, ledger: Ledger, watch: Watch) -> Task:
+        space, executor, parts = self._spaces[place], self._executor, len(self._spaces)
+        return Task(
+            space,
+            self._database,
+            executor,
+            partial(self._make_search, space),
+            default_pace(space, executor.batch, budget.trials // parts, budget.seconds / parts),
+            ledger,
+            new_run(
+                space,
+                self._yardsticks[place],
+                session=self._session,
+                command=self._command,
+                seed=self._seed,
+                configuration=asdict(budget) | self._told | self._of_suite(place),
+            ),
+            partial(watch.report, place),
+        )
+
+    def _of_suite(self, place: int) -> dict[str, object]:
+        """What a run notes of its suite, see :func:`scheduler.tuning.sessions.suite_of`."""
+        member = self.suite.members[place]
+        own: dict[str, object] = {"name": member.name, "weight": member.weight}
+        return own | {"suite": self.suite.title, "objective": str(self._objective)}
+
+    def _strategic_search(self, space: Space) -> Search:
+        if self._strategy != EVOLUTIONARY:
+            return factory(self._strategy)(space, self._seed)
+        return sharing_search(space, self._database, self._shared, self._seed, self._model)
+
+    def _ordered(self, tasks: Sequence[Task], going_on: Sequence[Task]) -> list[Task]:
+        """Those that go on, in the order in which they are to be served."""
+        standings = list(map(self._standing, self.suite.members, tasks))
+        return [tasks[i] for i in self._allocation(standings) if tasks[i] in going_on]
+
+    def _standing(self, member: Member, task: Task) -> Standing:
+        latency = task.latency
+        return Standing(
+            slope=0.0 if latency is None else self._objective.slope(member.weight, latency),
+            flops=member.workload.flops,
+            kind=_kind(member.workload),
+            units=task.units,
+            latencies=(*task.levels[-WINDOW:], latency),
+        )
+
+
+def _kind(workload: Workload) -> tuple[str, str, int]:
+    """Workloads of one kind can be expected to reach about as many FLOP/s: those of one operator
+    and element type with FLOPs per byte of the same order, by powers of four."""
+    intensity = max(1, workload.flops) / workload.least_bytes
+    return workload.operator, workload.inputs[0].dtype, round(log(intensity, 4))
+
+
+def tune_suite(
+    suite: Suite | str | Path,
+    target: Target | str = "cpu",
+    database: Database | str | Path = "tuning.db",
+    trials: int | None = None,
+    seconds: float | None = None,
+    patience: int | None = None,
+    objective: Objective | str = Objective.LATENCY,
+    seed: int = 0,
+    on_progress: OnSuiteProgress | None = None,
+    executor: Executor | None = None,
+    model: CostModel | str | Path | None = None,
+    search: str = EVOLUTIONARY,
+) -> SuiteResult:
+    """Tune the workloads of ``suite`` on this machine and keep every result in ``database``.
+
+    ``suite`` may be the name of a shipped one or the path of a file
+    (:mod:`scheduler.suites.suite`); ``target``, ``database``, ``executor``, ``model`` and
+    ``search`` are as for :func:`scheduler.tuning.tuner.tune`.
+    ``trials`` and ``seconds`` are for all workloads together, by default 128 and a minute for
+    each. ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.suites.objective`). Raises
+    :class:`InputError` for bad input.
+    """
+    began = time.monotonic()
+    suite, target, goal = as_suite(suite), as_target(target), as_objective(objective)
+    count = len(suite.members)
+    budget = Budget(
+        TRIALS * count if trials is None else trials,
+        SECONDS * count if seconds is None else seconds,
+        patience,
+    )
+    whole("seed", seed, 0)
+    check(search, model)
+    prior = None if model is None else as_model(model)
+    check_suite(suite, target, goal)
+    with ExitStack() as stack:
+        if executor is None:  # says what is missing here before a database is made
+            check_memory_of(suite, target)
+            executor = stack.enter_context(closing(local_executor(target)))
+        known = stack.enter_context(opened(database))
+        workloads = [member.workload for member in suite.members]
+        yardsticks = measure_yardsticks(workloads, target, SHARE * budget.seconds)
+        tuner = SuiteTuner(
+            suite,
+            target,
+            known,
+            executor,
+            goal,
+            seed=seed,
+            model=prior,
+            yardsticks=yardsticks,
+            strategy=search,
+        )
+        return tuner.run(budget.trials, budget.seconds, patience, on_progress, began)
+
+
+def check_suite(suite: Suite, target: Target, objective: Objective) -> None:
+    """Raise :class:`InputError` if a workload of ``suite`` cannot be tuned for want of templates,
+    or of a library where ``objective`` compares with one."""
+    for member in suite.members:
+        workload = member.workload
+        space_for(workload, target)
+        if objective is Objective.SPEEDUP and not has_library(workload, target):
+            raise InputError(
+                f"objective=speedup needs a library for {workload} on {target.summary}, and "
+                "there is none to compare with; allowed: latency"
+            )
+
+
+def check_memory_of(suite: Suite, target: Target) -> None:
+    """See :func:`scheduler.limits.check_memory`, for each workload."""
+    for member in suite.members:
+        check_memory(member.workload, target)

@@ -1,0 +1,87 @@
+"""Follows the tasks of a suite, to tell where they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from measure.records.measurement import Measurement
+from scheduler.suites.objective import Objective
+from scheduler.suites.progress import OnSuiteProgress, SuiteProgress, SuiteResult, TaskState
+from scheduler.suites.suite import Member
+from scheduler.tuning.budget import Budget
+from scheduler.tuning.progress import Ledger, Stop
+from scheduler.tuning.task import Task
+from scheduler.tuning.yardstick import Yardstick
+from spaces.target import Target
+
+
+@dataclass
+class Watch:
+    """Follows the tasks of a suite, and tells ``on_progress`` where they stand."""
+
+    members: Sequence[Member]
+    yardsticks: Sequence[Yardstick]
+    objective: Objective
+    budget: Budget
+    ledger: Ledger
+    on_progress: OnSuiteProgress | None
+    tasks: Sequence[Task] = ()
+    history: list[tuple[int, float, float]] = field(default_factory=list)
+
+    def report(self, place: int, phase: str, latest: Measurement | None) -> None:
+        """The task at ``place`` has something to tell, see :data:`scheduler.tuning.task.Report`."""
+        progress = SuiteProgress(
+            objective=self.objective,
+            tasks=self._states(),
+            phase=phase,
+            place=place,
+            latest=latest,
+            trials_allowed=self.budget.trials,
+            elapsed=self.ledger.elapsed,
+            seconds_allowed=self.budget.seconds,
+        )
+        if phase == "search":
+            self._note(progress)
+        if self.on_progress is not None:
+            self.on_progress(progress)
+
+    def result(self, target: Target, stopped: Stop) -> SuiteResult:
+        """What was found."""
+        losses = [loss.error_text for task in self.tasks for loss in task.board.losses[-1:]]
+        return SuiteResult(
+            objective=self.objective,
+            tasks=self._states(),
+            target=target,
+            stopped=stopped,
+            history=tuple(self.history),
+            seconds=self.ledger.elapsed,
+            idle_seconds=self.ledger.spent("idle"),
+            lacking=losses[0] if losses else "",
+        )
+
+    def _note(self, progress: SuiteProgress) -> None:
+        value = progress.value
+        if value is not None and (
+            not self.history or self.objective.better(value, self.history[-1][2])
+        ):
+            self.history.append((progress.trials, progress.elapsed, value))
+
+    def _states(self) -> tuple[TaskState, ...]:
+        return tuple(map(_state, self.members, self.yardsticks, self.tasks))
+
+
+def _state(member: Member, yardstick: Yardstick, task: Task) -> TaskState:
+    board = task.board
+    return TaskState(
+        member=member,
+        yardstick=yardstick,
+        trials=board.trials,
+        resumed=board.resumed,
+        pending=task.pending,
+        lost=board.lost,
+        failures=dict(board.failures),
+        best=board.best,
+        first_latency=task.first_latency,
+        stopped=task.stop,
+    )

@@ -1,0 +1,1 @@
+"""A tuning run: its tasks, its time, its tally and its log."""

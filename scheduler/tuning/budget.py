@@ -1,0 +1,36 @@
+"""What a tuning run may use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.validation.checks import positive, whole
+
+TRIALS = 128  # for a workload, if nobody says
+SECONDS = 60.0  # for a workload, if nobody says
+OVERTIME, OVERTIME_SHARE = 1.5, 0.08  # seconds, and share of the time, for a late comparison
+
+
+@dataclass(frozen=True)
+class Budget:
+    """At most so many new schedules, in at most so many ``seconds`` of wall time.
+
+    Tuning a workload ends early when ``patience`` of its trials brought nothing better. Raises
+    :class:`InputError` for what is no budget.
+    """
+
+    trials: int
+    seconds: float
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        whole("trials", self.trials, 1)
+        positive("seconds", self.seconds)
+        if self.patience is not None:
+            whole("patience", self.patience, 1)
+
+    @property
+    def overtime(self) -> float:
+        """Seconds after which a final comparison must be over that candidates have kept waiting:
+        their results come all at once, and may be late."""
+        return max(OVERTIME, OVERTIME_SHARE * self.seconds)

@@ -1,0 +1,49 @@
+"""What earlier records say of schedules, until this run has seen for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from measure.records.measurement import Measurement
+from measure.records.record import Record
+from spaces.schedule import Schedule
+
+FAR = 2.0
+"""How many times as long as recorded a schedule may take before the record is doubted.
+
+Another process on the same core takes half of it, and a lower clock some more; a sound record
+that is doubted for that loses nothing, since what was measured instead stands in its place.
+"""
+
+
+class Claims:
+    """Records of earlier runs about schedules that this run has not measured itself.
+
+    A record may be mistaken or forged. So none is what candidates have to beat, and the best of
+    them is measured again; what turns out to be far slower than it says is false.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._open: dict[Schedule, list[Record]] = {}
+        for record in records:
+            if record.measurement.score is not None and not record.doubted:
+                self._open.setdefault(record.schedule, []).append(record)
+
+    def __contains__(self, schedule: Schedule) -> bool:
+        """Whether there is a claim about ``schedule`` that nobody has checked in this run."""
+        return schedule in self._open
+
+    def settle(self, measurement: Measurement) -> list[Record]:
+        """The claims about the measured schedule that are false; none of them is open now.
+
+        A kernel that fails is a false claim too; what the machine lost says nothing.
+        """
+        if measurement.lost:
+            return []
+        claims = self._open.pop(measurement.schedule, [])
+        return [record for record in claims if _is_false(record, measurement)]
+
+
+def _is_false(record: Record, measurement: Measurement) -> bool:
+    claimed, found = record.measurement.score, measurement.score
+    return claimed is not None and (found is None or found > FAR * claimed)

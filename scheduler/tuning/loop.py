@@ -1,0 +1,202 @@
+"""The loop of tuning: keeps an executor busy with tasks, until time or trials are used up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from measure.interfaces import Executor
+from measure.records.measurement import Measurement
+from scheduler.tuning.budget import Budget
+from scheduler.tuning.interrupt import Interrupt
+from scheduler.tuning.progress import Ledger, Stop
+from scheduler.tuning.task import Task
+from spaces.schedule import Schedule
+
+SETTLE_SECONDS = 2.0  # that a run waits at its end for what an executor still runs
+POLL = 0.5  # seconds after which a wait for results looks at the clock again
+FAILED = "failed"  # why a run ended that an error ended
+
+Order = Callable[[Sequence[Task]], Sequence[Task]]
+"""Tasks that go on, those first that are to get the next batch."""
+
+
+class Tuning:
+    """Tunes tasks side by side on one executor, and compares the best of each in the end.
+
+    They share ``budget``, whose time counts by ``ledger``; its patience is with each of them.
+    Others may use the executor at the same time. ``stop`` says why the last task stopped.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        executor: Executor,
+        ledger: Ledger,
+        budget: Budget,
+        order: Order = lambda tasks: tasks,
+    ) -> None:
+        self.stop: Stop | None = None
+        self._tasks, self._executor, self._ledger = tasks, executor, ledger
+        self._budget, self._order = budget, order
+        self._heard: float | None = None  # when results came last, or the first were asked for
+        self._interrupt = Interrupt()
+
+    def run(self) -> Stop:
+        """Tune until there is a reason to stop, which may be Ctrl-C; that reason."""
+        failed = True
+        try:
+            with self._interrupt:
+                for task in self._tasks:
+                    task.begin()
+                self._explore()
+                self._compare()
+            failed = False
+        except KeyboardInterrupt:
+            self._end(self._tasks, Stop.INTERRUPTED)
+            failed = False
+        finally:
+            self._settle()
+            for task in self._tasks:
+                task.end(FAILED if failed else str(task.stop))
+        assert self.stop is not None
+        return self.stop
+
+    # -- phases ----------------------------------------------------------------------------
+
+    def _explore(self) -> None:
+        """Keep the executor busy until a reason to stop, and its last results are in."""
+        while self._time_left > 0:
+            self._interrupt.check()
+            self._make_room_to_compare()
+            while self._submit_more():
+                pass
+            if not self._pending():
+                break
+            self._collect(min(POLL, self._time_left))
+            if any(task.machine_fails for task in self._tasks):
+                self._end(self._tasks, Stop.MACHINE)
+                return
+        self._end(self._open, Stop.SECONDS)
+
+    def _compare(self) -> None:
+        """Compare the best of each task. What still runs is waited for, a little past the time."""
+        if self.stop is Stop.MACHINE:
+            return
+        while self._pending() and self._finalists():
+            self._take_late()
+        if self._pending():
+            return
+        for task, schedules in self._finalists().items():
+            task.compare(schedules)
+        while self._pending() and self._time_left > -self._budget.overtime:
+            self._take_late()
+
+    def _finalists(self) -> dict[Task, list[Schedule]]:
+        """What there is time to compare, each task in its share of it."""
+        tasks = {task: task.reserve for task in self._tasks if task.comparable}
+        left, late, total = self._time_left, self._budget.overtime, sum(tasks.values())
+        found = {
+            task: task.finalists(left * reserve / total, late * reserve / total)
+            for task, reserve in tasks.items()
+        }
+        return {task: schedules for task, schedules in found.items() if schedules}
+
+    def _take_late(self) -> None:
+        """Take in what comes next, also when the time is up."""
+        self._interrupt.check()
+        self._collect(min(POLL, self._time_left + self._budget.overtime))
+
+    def _settle(self) -> None:
+        """Drop what does not run yet, and wait for what runs, as long as there is time but not for
+        long."""
+        for task in self._tasks:
+            self._executor.cancel(task.job())
+        patience = min(self._ledger.elapsed + SETTLE_SECONDS, self._budget.seconds)
+        while self._pending() and self._ledger.elapsed < patience:
+            self._collect(patience - self._ledger.elapsed)
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def _make_room_to_compare(self) -> None:
+        """Drop what does not run yet if it would leave no time to compare; not before each task
+        has a result, for any kernel is better than none."""
+        needed = sum(task.reserve for task in self._tasks if task.comparable)
+        if needed < self._time_left or not all(task.board.trials for task in self._open):
+            return
+        if needed:
+            for task in self._tasks:
+                self._executor.cancel(task.job())
+            self._end(self._open, Stop.SECONDS)
+
+    def _submit_more(self) -> bool:
+        """Let the first task that is due queue a batch; false if none is."""
+        for task in self._open:
+            if reason := self._reason_to_stop(task):
+                self._end([task], reason)
+        if self._pending() > max((task.batch_size for task in self._open), default=0):
+            return False
+        for task in self._order(self._open):
+            room = min(task.batch_size, self._trials_left, task.affordable(self._left_for(task)))
+            if task.pending <= task.ahead and room > 0:
+                self._submit(task, room)
+                return True
+        return False
+
+    def _submit(self, task: Task, count: int) -> None:
+        if not task.submit(count):
+            self._end([task], Stop.EXHAUSTED)
+        if self._heard is None:
+            self._heard = self._ledger.elapsed
+
+    def _reason_to_stop(self, task: Task) -> Stop | None:
+        if self._trials_left <= 0:
+            return Stop.TRIALS
+        patience = self._budget.patience
+        if patience is not None and task.board.since_gain >= patience:
+            return Stop.PATIENCE
+        if not self._pending() and task.affordable(self._left_for(task)) <= 0:
+            return Stop.SECONDS
+        return None
+
+    def _collect(self, timeout: float) -> None:
+        """Hand new results to their tasks; waited for at most ``timeout`` seconds."""
+        with self._ledger.on("waiting"):
+            jobs = [task.job() for task in self._tasks]
+            results = self._executor.results(max(0.0, timeout), *jobs)
+        found: dict[str, list[Measurement]] = {}
+        for result in results:
+            found.setdefault(result.candidate.job.id, []).append(result.measurement)
+        now = self._ledger.elapsed
+        each = (now - (self._heard or now)) / max(1, len(results))
+        for task in self._tasks:
+            measurements = found.get(task.id, [])
+            task.take(measurements, each * len(measurements))
+        if not all(result.measurement.lost for result in results):
+            self._heard = now
+
+    def _end(self, tasks: Sequence[Task], reason: Stop) -> None:
+        for task in tasks:
+            task.stop = self.stop = reason
+
+    # -- what there is ---------------------------------------------------------------------
+
+    @property
+    def _open(self) -> list[Task]:
+        """The tasks that have no reason to stop."""
+        return [task for task in self._tasks if task.stop is None]
+
+    def _pending(self) -> int:
+        return sum(task.pending for task in self._tasks)
+
+    @property
+    def _trials_left(self) -> int:
+        return self._budget.trials - sum(task.submitted for task in self._tasks)
+
+    @property
+    def _time_left(self) -> float:
+        return self._budget.seconds - self._ledger.elapsed
+
+    def _left_for(self, task: Task) -> float:
+        """Seconds that the others need neither for what they have pending nor to compare."""
+        others = (other for other in self._tasks if other is not task)
+        return self._time_left - sum(other.owed + other.reserve for other in others)

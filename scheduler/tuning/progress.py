@@ -1,0 +1,128 @@
+"""What a tuning run says while it runs and when it is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from measure.records.measurement import Measurement
+from spaces.target import Target
+from spaces.workload import Workload
+
+
+class Stop(StrEnum):
+    """Why a run ended."""
+
+    TRIALS = "trials"
+    SECONDS = "seconds"
+    PATIENCE = "patience"
+    EXHAUSTED = "exhausted"
+    INTERRUPTED = "interrupted"
+    MACHINE = "machine"  # one attempt after another was lost
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands after ``latest`` became known (None where candidates were asked for).
+
+    ``phase`` is ``search`` or ``final``. ``trials`` of ``trials_allowed`` are measured in this
+    run, failures included; ``pending`` candidates are being built or run, or wait for it;
+    ``resumed`` schedules were known from the database. ``lost`` attempts, in which the machine
+    failed, are no trials. ``failures`` counts by kind of error; ``best`` is the fastest right
+    kernel so far. Times in seconds.
+    """
+
+    phase: str
+    trials: int
+    trials_allowed: int
+    resumed: int
+    pending: int
+    lost: int
+    failures: Mapping[str, int]
+    best: Measurement | None
+    latest: Measurement | None
+    elapsed: float
+    seconds_allowed: float
+
+
+@dataclass(frozen=True)
+class TuningResult:
+    """What a run found and where its ``seconds`` of wall time went.
+
+    ``best`` is None if no kernel was right. ``history`` lists the trial, elapsed seconds and
+    latency of each improvement. ``waiting_seconds`` were spent waiting for candidates to be
+    built and run; search, lowering and database are the tuner's own work. Most of that is done
+    while candidates are built and run; during ``idle_seconds`` of it there were none. Where the
+    machine failed in the end, ``lacking`` says in what.
+    """
+
+    workload: Workload
+    target: Target
+    best: Measurement | None
+    stopped: Stop
+    trials: int
+    resumed: int
+    lost: int
+    lacking: str
+    failures: Mapping[str, int]
+    history: tuple[tuple[int, float, float], ...]
+    seconds: float
+    waiting_seconds: float
+    search_seconds: float
+    lowering_seconds: float
+    database_seconds: float
+    idle_seconds: float
+    before_seconds: float = 0.0
+
+    @property
+    def own_seconds(self) -> float:
+        """The tuner's own work, overlapped or not: all but waiting, and what was before it."""
+        return self.seconds - self.waiting_seconds - self.before_seconds
+
+    @property
+    def overhead(self) -> float:
+        """Share of the wall time in which no candidate was built or run."""
+        return self.idle_seconds / self.seconds
+
+
+class Ledger:
+    """Where the time of a run goes, by name, in seconds of wall time.
+
+    ``busy`` tells whether candidates are built or run meanwhile.
+    """
+
+    def __init__(
+        self, began: float | None = None, busy: Callable[[], bool] = lambda: False
+    ) -> None:
+        now = time.monotonic()
+        self._start = now if began is None else began
+        self._busy = busy
+        self.before = now - self._start
+        """Seconds of the run that had passed when the ledger was opened."""
+        self._spent: dict[str, float] = {}
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._start
+
+    def spent(self, name: str) -> float:
+        """Seconds on account ``name``."""
+        return self._spent.get(name, 0.0)
+
+    @contextmanager
+    def on(self, *names: str) -> Iterator[None]:
+        """Book the time of the block on the accounts ``names``."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            for name in names:
+                self._spent[name] = self.spent(name) + time.monotonic() - start
+
+    def work(self, name: str) -> AbstractContextManager[None]:
+        """Book own work; also as ``idle`` if no candidate is built or run meanwhile."""
+        return self.on(name) if self._busy() else self.on(name, "idle")

@@ -1,0 +1,107 @@
+"""What the database keeps of a run of the tuner, beside what it measured."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from measure.records.measurement import Measurement, new_job_id
+from measure.records.record import Record
+from measure.records.run import Proposal, Run
+from scheduler.strategies.search import Proposed
+from scheduler.tuning.yardstick import Yardstick
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.version import VERSION
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+HEARTBEAT = 10.0  # seconds without a result after which a run says that it is alive
+
+
+class RunLog:
+    """Keeps one run: that it began, lives and ended, and its measurements, each with who proposed
+    the schedule and what that one expected."""
+
+    def __init__(self, database: Database, space: Space, run: Run) -> None:
+        self._database, self._space, self._run = database, space, run
+        self._proposals: dict[Schedule, Proposal] = {}
+        self._places = 0
+        self._alive = time.monotonic()
+
+    def begin(self) -> None:
+        """Keep the run, before anything is measured."""
+        self._database.begin_run(self._run)
+
+    def propose(self, proposed: Sequence[Proposed]) -> None:
+        """Note the candidates of a batch, which get the next places in the run."""
+        for p in proposed:
+            self._proposals[p.schedule] = Proposal(p.origin, self._places, p.mean, p.spread)
+            self._places += 1
+
+    def record(self, measurements: Sequence[Measurement]) -> None:
+        """Keep results; on disk on return."""
+        self._database.record_all([self._record(measurement) for measurement in measurements])
+        self._alive = time.monotonic()
+
+    def beat(self) -> None:
+        """Say that the run is alive, if there was nothing to record for a while."""
+        if time.monotonic() - self._alive >= HEARTBEAT:
+            self._database.beat(self._run.key)
+            self._alive = time.monotonic()
+
+    def end(self, reason: str) -> None:
+        """Note that the run has ended, and why."""
+        self._database.end_run(self._run.key, reason)
+
+    def _record(self, measurement: Measurement) -> Record:
+        schedule = measurement.schedule
+        return Record(
+            workload=self._space.workload,
+            target=self._space.target,
+            template_version=self._space.version_of(schedule),
+            measurement=measurement,
+            run=self._run.key,
+            proposal=self._proposals.pop(schedule, None),
+        )
+
+
+def new_run(
+    space: Space,
+    yardstick: Yardstick,
+    session: str,
+    command: str,
+    seed: int,
+    configuration: Mapping[str, Any],
+) -> Run:
+    """A run that begins now in ``space``; see :class:`measure.records.run.Run`."""
+    now = time.time()
+    return Run(
+        key=new_job_id(),
+        workload=space.workload,
+        target=space.target,
+        session=session,
+        command=command,
+        seed=seed,
+        configuration=configuration,
+        versions=versions(space),
+        started_at=now,
+        heartbeat=now,
+        peak_gflops=yardstick.peak_gflops,
+        library_seconds=yardstick.numpy_seconds,
+    )
+
+
+def versions(space: Space) -> dict[str, str]:
+    """What a run is made with."""
+    return {
+        "tilewright": VERSION,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "templates": ",".join(sorted(space.versions)),
+    }

@@ -1,0 +1,121 @@
+"""The tally of a tuning run: what is known, what is best, what failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, zip_longest
+
+from measure.records.measurement import Measurement
+from measure.records.ranking import FINAL, Ranking
+from spaces.schedule import Schedule
+
+APART = 3
+"""Decisions in which schedules differ that are not nearly alike."""
+
+
+class Scoreboard:
+    """Counts measurements as they come, and ranks them with those of earlier runs as the database
+    does (``measure.records.ranking``). What the machine lost is counted apart, and changes nothing
+    else.
+    """
+
+    def __init__(self) -> None:
+        self.trials = 0
+        self.resumed = 0
+        self.lost = 0
+        self.failures: Counter[str] = Counter()
+        self.losses: list[Measurement] = []  # in a row, since the machine last did its work
+        self.history: list[tuple[int, float, float]] = []
+        self.latency_to_beat: float | None = None  # the least that this run has measured itself
+        self._ranking = Ranking()  # of this run and earlier ones, as they came
+        self._last_gain = 0
+
+    @property
+    def best(self) -> Measurement | None:
+        """What ranks first."""
+        return self._ranking.best
+
+    @property
+    def right(self) -> int:
+        """How many schedules may win; of thousands only the best are counted."""
+        return len(self._ranking)
+
+    @property
+    def since_gain(self) -> int:
+        """Trials of this run since the best became better."""
+        return self.trials - self._last_gain
+
+    def resume(self, measurements: list[Measurement]) -> None:
+        """What earlier runs measured, did not lose, and nobody doubts, oldest first."""
+        for measurement in measurements:
+            self._ranking.add(measurement)
+        self.resumed = len({measurement.schedule for measurement in measurements})
+
+    def add(self, measurement: Measurement, elapsed: float) -> None:
+        """One result of this run's search, ``elapsed`` seconds after its start."""
+        if measurement.lost:
+            self.lost += 1
+            self.losses.append(measurement)
+            return
+        self.losses.clear()
+        before = self.best
+        self.trials += 1
+        if measurement.error_kind is not None:
+            self.failures[str(measurement.error_kind)] += 1
+        self._see(measurement)
+        if self.best is not before and measurement.score is not None:
+            self._last_gain = self.trials
+            self.history.append((self.trials, elapsed, measurement.score))
+
+    def add_final(self, measurement: Measurement) -> None:
+        """One result of this run's final comparison."""
+        self._see(measurement)
+
+    def check(self, measurement: Measurement) -> None:
+        """A schedule of an earlier run as this run finds it. No trial of this run, since it says
+        nothing new."""
+        self._see(measurement)
+
+    def withdraw(self, measurements: Sequence[Measurement]) -> None:
+        """Take back what earlier runs measured and this run found false."""
+        if measurements:
+            self._ranking.withdraw(measurements)
+
+    def leaders(self, count: int) -> list[Schedule]:
+        """The schedules of ``count`` fast right kernels to compare: in turn, the next fastest of
+        earlier comparisons and of the rest, since latencies of the two do not compare. Those that
+        are nearly like a faster one come last: they say little that it does not."""
+        ranked = sorted((measurement for _, measurement in self._ranking.standing), key=_by_score)
+        compared = [m.schedule for m in ranked if m.round == FINAL]
+        known = set(compared)
+        others = [m.schedule for m in ranked if m.schedule not in known]
+        in_turn = chain.from_iterable(zip_longest(compared, others))
+        return _various([schedule for schedule in in_turn if schedule is not None], count)
+
+    def _see(self, measurement: Measurement) -> None:
+        """Keep what this run has measured itself."""
+        self._ranking.add(measurement)
+        if measurement.ok and measurement.score is not None:
+            known = [] if self.latency_to_beat is None else [self.latency_to_beat]
+            self.latency_to_beat = min([measurement.score, *known])
+
+
+def _various(schedules: Sequence[Schedule], count: int) -> list[Schedule]:
+    chosen: list[Schedule] = []
+    alike: list[Schedule] = []
+    for schedule in schedules:
+        if len(chosen) == count:
+            break
+        near = any(_alike(schedule, other) for other in chosen)
+        (alike if near else chosen).append(schedule)
+    return (chosen + alike)[:count]
+
+
+def _alike(one: Schedule, other: Schedule) -> bool:
+    differences = one.values.items() - other.values.items()
+    return one.template == other.template and len(differences) < APART
+
+
+def _by_score(measurement: Measurement) -> tuple[float, str]:
+    return measurement.score or 0.0, measurement.schedule.key

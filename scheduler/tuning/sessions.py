@@ -1,0 +1,192 @@
+"""Jobs as the database knows them: which run, which ended or were lost, and what those left undone.
+
+A job's runs share the name of its session, one run for each workload and target; a run by itself is
+a session under its own key. What is left of a run follows from what it was told and what is
+recorded of it. The command that was typed is shown to people, and never run again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from scheduler.suites.objective import Objective, as_objective
+from scheduler.suites.suite import Member, Suite
+from scheduler.tuning.budget import Budget
+from scheduler.tuning.progress import Stop
+from scheduler.tuning.run_log import HEARTBEAT
+from spaces.errors import InputError, shown
+from spaces.target import Target, detect_target
+from spaces.validation.checks import positive, whole
+
+if TYPE_CHECKING:
+    from measure.database import Database
+    from measure.records.run import Run
+
+LOST_AFTER = 6 * HEARTBEAT
+"""Seconds without a sign of life after which a job is taken for lost."""
+
+DONE = {Stop.TRIALS, Stop.SECONDS, Stop.PATIENCE, Stop.EXHAUSTED}
+"""Reasons of runs that came to their end."""
+
+
+class State(StrEnum):
+    """What became of a job."""
+
+    RUNNING = "running"
+    LOST = "lost"  # it did not end, and gives no sign of life
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class Session:
+    """A job: its runs, of each workload and target the latest. Times are Unix times."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+    @property
+    def started_at(self) -> float:
+        """When the first of them began."""
+        return min(run.started_at for run in self.runs)
+
+    @property
+    def heartbeat(self) -> float:
+        """When one of them was last known to live."""
+        return max(run.heartbeat for run in self.runs)
+
+    @property
+    def reasons(self) -> str:
+        """Why those that ended did."""
+        return ", ".join(dict.fromkeys(run.reason for run in self.runs if run.reason))
+
+    def state(self, now: float) -> State:
+        """What became of it by the time ``now``."""
+        open = [run for run in self.runs if run.ended_at is None]
+        if not open:
+            return State.ENDED
+        alive = any(now - run.heartbeat < LOST_AFTER for run in open)
+        return State.RUNNING if alive else State.LOST
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What a run left undone, and what it may use for that; or those of a suite, which share it."""
+
+    runs: tuple[Run, ...]
+    budget: Budget
+
+    @property
+    def run(self) -> Run:
+        """The first of them."""
+        return self.runs[0]
+
+
+def sessions(database: Database) -> list[Session]:
+    """All sessions of a database, the oldest first."""
+    runs: dict[str, list[Run]] = {}
+    for run in database.runs():
+        runs.setdefault(run.session or run.key, []).append(run)
+    return [_session(name, members) for name, members in runs.items()]
+
+
+def rests(database: Database, name: str) -> list[Rest]:
+    """What the session called ``name`` left undone.
+
+    :class:`InputError` if there is none of that name, it runs or came to its end, or nothing is
+    left of its budget.
+    """
+    runs = list(database.runs(name)) if name else []
+    if not runs:
+        raise InputError(f"there is no session {shown(name)}; see tilewright list --sessions")
+    session, now = _session(name, runs), time.time()
+    if session.state(now) is State.RUNNING:
+        ago = f"{max(0.0, now - session.heartbeat):.0f} s ago"
+        raise InputError(f"session {name} is running: its last sign of life was {ago}")
+    undone = [run for run in session.runs if run.reason not in DONE]
+    if not undone:
+        raise InputError(f"session {name} has come to its end ({session.reasons})")
+    budgets = [
+        (runs, _budget_left(database, _spenders(session, runs))) for runs in _sharing(undone)
+    ]
+    found = [Rest(runs, budget) for runs, budget in budgets if budget is not None]
+    if not found:
+        raise InputError(f"session {name} has used up its trials or seconds")
+    return found
+
+
+def suite_of(rest: Rest) -> tuple[Suite, Objective] | None:
+    """The suite that runs are of, as they noted it, and what it was tuned for; None for one that is
+    of none. :class:`InputError` if they are malformed."""
+    told = rest.run.configuration
+    if "suite" not in told:
+        return None
+    try:
+        members = tuple(
+            Member(run.workload, positive("weight", run.configuration.get("weight")), _name(run))
+            for run in rest.runs
+        )
+        return Suite(str(told["suite"]), members), as_objective(str(told.get("objective")))
+    except InputError as error:
+        raise InputError(f"run {rest.run.key} cannot be resumed: {error}") from None
+
+
+def target_here(run: Run) -> Target:
+    """The target of a run, which must be this machine; :class:`InputError` if it is not."""
+    target = run.target
+    here = detect_target(target.kind, getattr(target, "threads", None))
+    if here.fingerprint != target.fingerprint:
+        raise InputError(
+            f"{run.workload} was tuned on {target.summary}, and this is {here.summary}: resume it "
+            "where it was, or tune it anew"
+        )
+    return here
+
+
+def _session(name: str, runs: Iterable[Run]) -> Session:
+    latest = {(run.workload.key, run.target.fingerprint): run for run in runs}
+    return Session(name, tuple(latest.values()))
+
+
+def _name(run: Run) -> str:
+    return str(run.configuration.get("name", ""))
+
+
+def _sharing(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
+    """Each run by itself, but those of a suite on one target together."""
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        shared = "suite" in run.configuration
+        key = ("suite", run.target.fingerprint) if shared else ("run", run.key)
+        found.setdefault(key, []).append(run)
+    return [tuple(members) for members in found.values()]
+
+
+def _spenders(session: Session, runs: Sequence[Run]) -> list[Run]:
+    """Whoever used the budget of ``runs``: of a suite, also those that stopped alone before. Each
+    time it was resumed, what was left was another budget."""
+    told = _budget_told(runs[0])
+    others = [run for run in session.runs if "suite" in runs[0].configuration and run not in runs]
+    return [*runs, *(run for run in others if _budget_told(run) == told)]
+
+
+def _budget_told(run: Run) -> tuple[object, ...]:
+    told = run.configuration
+    return run.target.fingerprint, told.get("suite"), told.get("trials"), told.get("seconds")
+
+
+def _budget_left(database: Database, runs: Sequence[Run]) -> Budget | None:
+    """None if less than a trial or a second is left."""
+    told: dict[str, Any] = {"trials": None, "seconds": None, **runs[0].configuration}
+    try:
+        whole("seed", runs[0].seed, 0)
+        budget = Budget(told["trials"], told["seconds"], told.get("patience"))
+    except InputError as error:
+        raise InputError(f"run {runs[0].key} cannot be resumed: {error}") from None
+    trials = budget.trials - sum(database.trials_of_run(run.key) for run in runs)
+    lasted = max(run.heartbeat for run in runs) - min(run.started_at for run in runs)
+    seconds = budget.seconds - lasted
+    return replace(budget, trials=trials, seconds=seconds) if min(trials, seconds) >= 1 else None

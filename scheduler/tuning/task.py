@@ -1,0 +1,263 @@
+"""A workload that is being tuned: what to measure next, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from measure.interfaces import Executor
+from measure.records.measurement import Candidate, Job, Measurement
+from measure.records.run import CHECKED, Run
+from scheduler.strategies.search import Proposed, Search
+from scheduler.tuning.claims import Claims
+from scheduler.tuning.pace import LEAST_FINALISTS, Pace, Rate
+from scheduler.tuning.progress import Ledger, Stop
+from scheduler.tuning.run_log import RunLog
+from scheduler.tuning.scoreboard import Scoreboard
+from spaces.schedule import Schedule
+from spaces.space import Space
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+LOST_IN_A_ROW = 16  # attempts, after which the machine is taken for broken
+
+Report = Callable[[str, Measurement | None], None]
+"""Told the phase and the latest measurement, None where candidates were asked for."""
+
+
+class Task:
+    """One workload on one target while it is tuned.
+
+    It asks a search for candidates, hands them to an executor, and learns from what comes back;
+    :class:`scheduler.tuning.loop.Tuning` decides when and how many. What the database knows of this
+    space is told to the search first and never measured again. But what it says of the best is
+    checked before that is told (:mod:`scheduler.tuning.claims`). Attempts in which the machine
+    failed are recorded and otherwise as if they had not been. Every result is recorded before
+    anything else is done with it. ``make_search`` is called before the first candidates are asked
+    for.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        database: Database,
+        executor: Executor,
+        make_search: Callable[[], Search],
+        pace: Pace,
+        ledger: Ledger,
+        run: Run,
+        report: Report,
+    ) -> None:
+        self.space = space
+        self.board = Scoreboard()
+        self.stop: Stop | None = None
+        self.submitted = 0  # candidates of the search, but for those that the machine lost
+        self.levels: list[float | None] = []  # the best latency known when each batch was sent
+        self._database, self._executor = database, executor
+        self._make_search = make_search
+        self._search: Search | None = None
+        self._pace, self._rate, self._ledger = pace, Rate(), ledger
+        self._run, self._report = run, report
+        self._log = RunLog(database, space, run)
+        self._claims = Claims([])
+        self._known: list[Measurement] = []  # that the search is told first
+        self._checked: Schedule | None = None
+        self._before: float | None = None  # the best latency that earlier runs found
+
+    @property
+    def id(self) -> str:
+        """Of its job, and of its run in the database."""
+        return self._run.key
+
+    @property
+    def latency(self) -> float | None:
+        """Of the fastest right kernel, in seconds."""
+        return self.board.best.score if self.board.best is not None else None
+
+    @property
+    def first_latency(self) -> float | None:
+        """Of the first right kernel that this run knew of: what it began with."""
+        if self._before is not None:
+            return self._before
+        return self.board.history[0][2] if self.board.history else None
+
+    @property
+    def units(self) -> int:
+        """How many batches were sent; trials of earlier runs count as if they had come in batches
+        too."""
+        return len(self.levels) + self.board.resumed // self._pace.batch
+
+    @property
+    def machine_fails(self) -> bool:
+        """Whether one attempt after another was lost."""
+        return len(self.board.losses) >= LOST_IN_A_ROW
+
+    @property
+    def pending(self) -> int:
+        """Candidates whose results have not come."""
+        return self._executor.pending(self.job())
+
+    def job(self, final: bool = False) -> Job:
+        """What its next batch is measured for."""
+        space = self.space
+        beat = self.board.latency_to_beat
+        return Job(self.id, space.workload, space.target, beat, final)
+
+    # -- time ------------------------------------------------------------------------------
+
+    @property
+    def batch_size(self) -> int:
+        """Candidates to ask for at a time."""
+        return self._pace.batch_size(self._rate.run)
+
+    @property
+    def ahead(self) -> int:
+        """How many may be pending when more are asked for. The first batch is awaited, since all
+        that follow profit from it; from then on one is built while another is timed."""
+        return self.batch_size if self.board.trials else 0
+
+    @property
+    def reserve(self) -> float:
+        """Seconds that its final comparison needs."""
+        return self._pace.reserve(self._rate.each, self.latency)
+
+    @property
+    def owed(self) -> float:
+        """Seconds until what is pending is done."""
+        return self.pending * self._pace.candidate_seconds(self._rate.each)
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there is something to compare in the end."""
+        return self.board.right >= LEAST_FINALISTS
+
+    def finalists(self, left: float, late: float) -> list[Schedule]:
+        """What can be compared in ``left`` seconds, or begun ``late`` seconds after these; empty
+        if that is not two."""
+        count = self._pace.comparable(left, late, self._rate.each, self.latency)
+        return self.board.leaders(count) if self.comparable else []
+
+    def affordable(self, left: float) -> int:
+        """How many more candidates can be built and run, and the best compared, in ``left``
+        seconds."""
+        affordable = self._pace.affordable(left, self._rate.each, self.latency)
+        if not affordable and self.latency is None and not self.submitted:
+            return self._pace.first(left)
+        return max(0, affordable - self.pending)
+
+    # -- steps -----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Note the run, and take over what earlier ones measured."""
+        with self._ledger.work("database"):
+            self._log.begin()
+            records = [
+                record
+                for record in self._database.records(self.space.workload, self.space.target)
+                if record.template_version in self.space.versions and not record.measurement.lost
+            ]
+        self._claims = Claims(records)
+        sound = [record.measurement for record in records if not record.doubted]
+        self.board.resume(sound)
+        self._before = self.latency
+        best = self.board.best.schedule if self.board.best else None
+        self._known = [measurement for measurement in sound if measurement.schedule != best]
+        self._report("search", None)
+
+    def submit(self, count: int) -> bool:
+        """Ask for ``count`` candidates and queue them; false if there are no more."""
+        search = self._opened_search()
+        self._check_best()
+        with self._ledger.work("search"):
+            asked = search.ask(count)
+        if not asked:
+            return False
+        proposed = [p for p in asked if p.schedule != self._checked]
+        self.levels.append(self.latency)
+        self.submitted += len(proposed)
+        self._send(proposed, self.job())
+        self._report("search", None)
+        return True
+
+    def take(self, measurements: Sequence[Measurement], seconds: float) -> None:
+        """Record and learn from results that came after so many ``seconds`` without any."""
+        with self._ledger.work("database"):
+            if measurements:
+                self._log.record(measurements)
+            else:
+                self._log.beat()
+        new = [m for m in measurements if not self._settles_a_claim(m)]
+        for measurement in new:
+            self._add(measurement)
+        self.submitted -= sum(measurement.lost for measurement in new)
+        measured = [measurement for measurement in measurements if not measurement.lost]
+        if measured:
+            self._rate.note(seconds, len(measured), sum(m.run_seconds for m in measured))
+            self._tell(measured)
+
+    def compare(self, schedules: Sequence[Schedule]) -> None:
+        """Measure the best few again, interleaved: a single measurement's winner is partly lucky
+        (the winner's curse)."""
+        finalists = [Proposed(schedule, "finalist") for schedule in schedules]
+        self._send(finalists, self.job(final=True))
+        self._report("final", None)
+
+    def end(self, reason: str) -> None:
+        """Note that the run has ended, and why; what the executor still has of it is dropped."""
+        self._executor.drop(self.job())
+        self._log.end(reason)
+
+    # -- parts of steps --------------------------------------------------------------------
+
+    def _opened_search(self) -> Search:
+        if self._search is None:
+            with self._ledger.work("search"):
+                self._search = self._make_search()
+            self._tell(self._known)
+        return self._search
+
+    def _tell(self, measurements: Sequence[Measurement]) -> None:
+        if self._search is None:
+            self._known += measurements
+            return
+        with self._ledger.work("search"):
+            self._search.tell([(m.schedule, m.score) for m in measurements])
+
+    def _check_best(self) -> None:
+        """Measure the best of earlier runs once more, to the end, if that is not under way: only
+        what this run has seen itself cuts others short."""
+        best = self.board.best
+        if best is not None and best.schedule in self._claims and self._checked is None:
+            self._checked = best.schedule
+            workload, target = self.space.workload, self.space.target
+            self._send([Proposed(best.schedule, CHECKED)], Job(self.id, workload, target))
+
+    def _settles_a_claim(self, measurement: Measurement) -> bool:
+        """Doubt what earlier records say of the measured schedule, if that is false. Whether it
+        was measured for no other reason."""
+        with self._ledger.work("database"):
+            false = self._claims.settle(measurement)
+            for record in false:
+                self._database.doubt(record)
+        self.board.withdraw([record.measurement for record in false])
+        if measurement.schedule != self._checked or measurement.round == "final":
+            return False
+        self._checked = None
+        self.board.check(measurement)
+        self._report("search", None)
+        return True
+
+    def _send(self, proposed: Sequence[Proposed], job: Job) -> None:
+        with self._ledger.work("lowering"):
+            schedules = [p.schedule for p in proposed]
+            candidates = [Candidate(job, s, self.space.lower(s)) for s in schedules]
+        self._log.propose(proposed)
+        self._executor.submit(job, candidates)
+
+    def _add(self, measurement: Measurement) -> None:
+        if measurement.round == "final":
+            self.board.add_final(measurement)
+        else:
+            self.board.add(measurement, self._ledger.elapsed)
+        self._report(measurement.round, measurement)

@@ -1,0 +1,92 @@
+"""What was measured of other shapes, operators and devices, to begin a new search with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from costmodel.interfaces import CostModel, Example
+from costmodel.model import XGBoostModel
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.target import Target
+from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from measure.database import Database
+    from measure.records.record import Record
+
+RELATIVES = 8
+ROWS = 1024  # of all relatives together, which train in about half a second
+LEADERS = 8  # of each relative
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A model of the relatives' measurements, and their best schedules as this space has them."""
+
+    model: CostModel
+    starters: list[Schedule]
+
+
+@dataclass(frozen=True)
+class Relatives:
+    """What was measured of the workloads and devices nearest to those of a space, and their best
+    schedules as the space has them."""
+
+    examples: list[Example]
+    starters: list[Schedule]
+
+
+def transfer(space: Space, database: Database) -> Transfer | None:
+    """A model of what ``database`` knows of other shapes, operators and devices.
+
+    None where that is too little to learn from.
+    """
+    near = relatives(space, database)
+    model = XGBoostModel()
+    model.fit(near.examples)
+    return Transfer(model, near.starters) if model.trained_on else None
+
+
+def relatives(space: Space, database: Database) -> Relatives:
+    """What ``database`` knows of the workloads and targets nearest to those of ``space``.
+
+    Targets are of the same kind (GPUs, or CPUs), schedules of the templates that the space has
+    today. Records that a run could not confirm are passed over. Of each relative the best
+    schedules count, and the ones that it tried first.
+    """
+    near = database.related(space.workload, space.target, space.versions, RELATIVES)
+    examples: list[Example] = []
+    starters: list[Schedule] = []
+    generator = np.random.default_rng(0)
+    for workload, target in ((record.workload, record.target) for record in near):
+        leaders = [
+            record
+            for record in database.best_few(workload, target, LEADERS, space.versions)
+            if not record.doubted
+        ]
+        first = islice(_sound(space, database, workload, target), ROWS // len(near))
+        examples += [
+            Example(workload, target, record.schedule, record.measurement.score)
+            for record in {record.key: record for record in (*leaders, *first)}.values()
+        ]
+        as_here = [space.nearest(record.schedule, generator) for record in leaders]
+        starters += [schedule for schedule in as_here if schedule is not None]
+    return Relatives(examples, starters)
+
+
+def _sound(
+    space: Space, database: Database, workload: Workload, target: Target
+) -> Iterator[Record]:
+    """The records that a space can learn from, the oldest first."""
+    return (
+        record
+        for record in database.records(workload, target)
+        if record.template_version in space.versions
+        and not (record.measurement.lost or record.doubted)
+    )

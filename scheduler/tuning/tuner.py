@@ -1,0 +1,212 @@
+"""Tuning of one workload: search proposes, an executor builds and runs, the database keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from costmodel.interfaces import CostModel
+from measure.interfaces import Executor
+from measure.records.measurement import Measurement
+from measure.telling import telling
+from scheduler.defaults import default_pace, default_search, local_executor
+from scheduler.limits import check_memory
+from scheduler.opening import as_model, opened
+from scheduler.strategies.registry import EVOLUTIONARY, check, factory
+from scheduler.strategies.search import Search
+from scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from scheduler.tuning.loop import Tuning
+from scheduler.tuning.progress import Ledger, Progress, Stop, TuningResult
+from scheduler.tuning.run_log import new_run
+from scheduler.tuning.task import Report, Task
+from scheduler.tuning.transfer import transfer
+from scheduler.tuning.yardstick import Yardstick
+from spaces.operators import as_workload
+from spaces.registry import space_for
+from spaces.space import Space
+from spaces.target import Target, as_target
+from spaces.validation.checks import whole
+from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+OnProgress = Callable[[Progress], None]
+
+
+class Tuner:
+    """Tunes one workload on one target, see :class:`scheduler.tuning.task.Task`.
+
+    So a killed run goes on where it was; what the database knows of other shapes is the search's
+    prior. A ``batch`` is as large as the executor likes it, if nobody says. An ``executor`` stays
+    open for whoever made it; without one each run has its own on this machine. A ``model`` leads
+    the search until enough is measured. ``strategy`` names the search where none is given, see
+    :mod:`scheduler.strategies`. ``told`` is what a run notes of its configuration beside its budget
+    and its strategy.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        target: Target,
+        database: Database,
+        executor: Executor | None = None,
+        search: Search | None = None,
+        seed: int = 0,
+        space: Space | None = None,
+        batch: int | None = None,
+        session: str = "",
+        command: str = "",
+        yardstick: Yardstick | None = None,
+        model: CostModel | None = None,
+        told: Mapping[str, object] | None = None,
+        strategy: str = EVOLUTIONARY,
+    ) -> None:
+        self.workload = workload
+        self.target = target
+        self.space = space or space_for(workload, target)
+        telling(workload)  # or else refused before anything is measured
+        self._database = database
+        self._executor = executor
+        self._search, self._model, self._seed = search, model, seed
+        self._batch = batch
+        self._session, self._command = session, command
+        self._strategy = strategy
+        self._told = dict(told or {}) | ({} if search else {"search": strategy})
+        self._yardstick = yardstick or Yardstick(workload)
+
+    def run(
+        self,
+        trials: int = TRIALS,
+        seconds: float = SECONDS,
+        patience: int | None = None,
+        on_progress: OnProgress | None = None,
+        began: float | None = None,
+    ) -> TuningResult:
+        """Measure at most ``trials`` new schedules in at most ``seconds`` of wall time.
+
+        The time counts from ``began`` (by ``time.monotonic``), by default from now, and the final
+        comparison of the best is part of it. Stops early when ``patience`` trials brought nothing
+        better, when the space is exhausted, when the machine fails time after time, or by Ctrl-C:
+        then the result is the best so far.
+        """
+        budget = Budget(trials, seconds, patience)
+        with ExitStack() as stack:
+            ledger = Ledger(began, busy=lambda: task.pending > 0)
+            executor = self._executor or stack.enter_context(closing(local_executor(self.target)))
+
+            def report(phase: str, latest: Measurement | None) -> None:
+                if on_progress is not None:
+                    on_progress(_progress(task, phase, latest, budget, ledger))
+
+            task = self._task(executor, budget, ledger, report)
+            stop = Tuning([task], executor, ledger, budget).run()
+        return _result(task, stop, ledger)
+
+    def _task(self, executor: Executor, budget: Budget, ledger: Ledger, report: Report) -> Task:
+        batch = self._batch or executor.batch
+        return Task(
+            self.space,
+            self._database,
+            executor,
+            self._make_search,
+            default_pace(self.space, batch, budget.trials, budget.seconds),
+            ledger,
+            new_run(
+                self.space,
+                self._yardstick,
+                session=self._session,
+                command=self._command,
+                seed=self._seed,
+                configuration=asdict(budget) | self._told,
+            ),
+            report,
+        )
+
+    def _make_search(self) -> Search:
+        if self._search is not None:
+            return self._search
+        if self._strategy != EVOLUTIONARY:
+            return factory(self._strategy)(self.space, self._seed)
+        known = transfer(self.space, self._database)
+        return default_search(self.space, self._seed, known, self._model)
+
+
+def _progress(
+    task: Task, phase: str, latest: Measurement | None, budget: Budget, ledger: Ledger
+) -> Progress:
+    board = task.board
+    return Progress(
+        phase=phase,
+        trials=board.trials,
+        trials_allowed=budget.trials,
+        resumed=board.resumed,
+        pending=task.pending,
+        lost=board.lost,
+        failures=dict(board.failures),
+        best=board.best,
+        latest=latest,
+        elapsed=ledger.elapsed,
+        seconds_allowed=budget.seconds,
+    )
+
+
+def _result(task: Task, stop: Stop, ledger: Ledger) -> TuningResult:
+    board = task.board
+    return TuningResult(
+        workload=task.space.workload,
+        target=task.space.target,
+        best=board.best,
+        stopped=stop,
+        trials=board.trials,
+        resumed=board.resumed,
+        lost=board.lost,
+        lacking=board.losses[-1].error_text if board.losses else "",
+        failures=dict(board.failures),
+        history=tuple(board.history),
+        seconds=ledger.elapsed,
+        waiting_seconds=ledger.spent("waiting"),
+        search_seconds=ledger.spent("search"),
+        lowering_seconds=ledger.spent("lowering"),
+        database_seconds=ledger.spent("database"),
+        idle_seconds=ledger.spent("idle"),
+        before_seconds=ledger.before,
+    )
+
+
+def tune(
+    workload: Workload | str,
+    target: Target | str = "cpu",
+    database: Database | str | Path = "tuning.db",
+    trials: int = TRIALS,
+    seconds: float = SECONDS,
+    patience: int | None = None,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+    executor: Executor | None = None,
+    model: CostModel | str | Path | None = None,
+    search: str = EVOLUTIONARY,
+) -> TuningResult:
+    """Tune ``workload`` on this machine and keep every result in ``database``.
+
+    All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
+    path or URL. ``executor`` takes the place of this machine; ``model``, or the model at that
+    path, leads the search until enough is measured. ``search`` is one of
+    ``scheduler.strategies.SEARCHES``. See :meth:`Tuner.run` for the budgets.
+    Raises :class:`InputError` for bad input.
+    """
+    workload, target = as_workload(workload), as_target(target)
+    Budget(trials, seconds, patience)  # or else refused before a database is made
+    whole("seed", seed, 0)
+    check(search, model)
+    prior = None if model is None else as_model(model)
+    with ExitStack() as stack:
+        if executor is None:  # says what is missing here before a database is made
+            check_memory(workload, target)
+            executor = stack.enter_context(closing(local_executor(target)))
+        known = stack.enter_context(opened(database))
+        tuner = Tuner(workload, target, known, executor, seed=seed, model=prior, strategy=search)
+        return tuner.run(trials, seconds, patience, on_progress)

@@ -1,0 +1,1 @@
+"""Index arithmetic: task mappings, layouts, and the C that they become."""

@@ -1,0 +1,1 @@
+"""Contractions in cache blocks, packed or not."""

@@ -1,0 +1,73 @@
+"""Fetching ahead: what tiles will read first comes into L2 while earlier tiles multiply.
+
+The right operand is read for the first time when a block of it is packed, or when a panel of it is
+met as it lies. Its lines come from far away, and rows a page apart are nothing that the hardware
+foresees; with few rows to multiply, waiting for them takes a fifth of the time. So each tile asks
+for its share of the block or panel after its own, one line a step: many at once would only wait
+for each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.layout import Strided, strided
+from spaces.cpu.blocked.blocking import Blocking
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.product import Product
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What is next of the right operand: a block, if they are ``packed``, or a panel."""
+
+    product: Product
+    blocks: Blocking
+    packed: bool
+
+    @property
+    def c_type(self) -> str:
+        """Spelling of an element in C."""
+        return C_TYPES[self.product.right.dtype]
+
+    @property
+    def layout(self) -> Strided:
+        """Where a tile's share keeps (run, element), a run being contiguous."""
+        apart = max(self._place.strides)
+        return strided((ceil_div(self._runs, self._shares), self._length), (apart, 1))
+
+    def start(self, term: Index, terms_left: str, column: Index) -> str:
+        """C text: where the next block (or panel) begins, seen from one at (term, column) that
+        has ``terms_left`` terms of depth after it."""
+        b, place = self.blocks, self._place
+        if not self.packed:
+            return f"{place.emit(term, column + b.tile_columns)}"
+        deeper = place.emit(term + b.block_depth, column)
+        return f"({terms_left} > 0 ? {deeper} : {place.emit(0, column + b.block_columns)})"
+
+    def share(self, row: Index, column: Index) -> str:
+        """C text: how far from there the share of the tile at (row, column) begins, a row of the
+        worker's chunk and a column of the block."""
+        tile = f"{row} / {self.blocks.tile_rows}"
+        run = f"{tile} * {self._runs} / {self._shares}"
+        return f"{self._place.emit(0, column)} + {run} * {self.layout.strides[0]}"
+
+    @property
+    def _place(self) -> Strided:
+        return self.product.layout(self.product.right)
+
+    @property
+    def _runs(self) -> int:
+        b = self.blocks
+        return int(b.tile_columns if self.product.right_runs_deep else b.block_depth)
+
+    @property
+    def _length(self) -> int:
+        b = self.blocks
+        return int(b.block_depth if self.product.right_runs_deep else b.tile_columns)
+
+    @property
+    def _shares(self) -> int:
+        return int(self.blocks.chunk_rows // self.blocks.tile_rows)

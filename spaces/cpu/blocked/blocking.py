@@ -1,0 +1,73 @@
+"""How a product is cut: workers, cache blocks, register tiles.
+
+Decisions give the most that a block may hold; the blocks are then made as equal as whole tiles
+allow, so that no size of the input leaves a sliver. All of it works on integers and, element by
+element, on NumPy arrays of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.product import Product
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Extents, outermost first: a worker's chunk, the blocks in it, the tile in them.
+
+    ``row_blocks``, ``column_blocks`` and ``depth_blocks`` count the blocks of a whole chunk.
+    """
+
+    row_workers: Any
+    column_workers: Any
+    chunk_rows: Any
+    chunk_columns: Any
+    row_blocks: Any
+    column_blocks: Any
+    depth_blocks: Any
+    block_rows: Any
+    block_columns: Any
+    block_depth: Any
+    tile_rows: Any
+    tile_columns: Any
+
+
+def blocking(product: Product, lanes: int, values: Mapping[str, Any]) -> Blocking:
+    """The extents that the decisions ``values`` (integers or arrays) lead to."""
+    tile_rows, tile_columns = values["tile_rows"], values["tile_vectors"] * lanes
+    row_workers, column_workers = values["row_workers"], values["column_workers"]
+    row_tiles = ceil_div(ceil_div(product.rows, tile_rows), row_workers)
+    column_tiles = ceil_div(ceil_div(product.columns, tile_columns), column_workers)
+    row_blocks = blocks_of(row_tiles, values["block_rows"], tile_rows)
+    column_blocks = blocks_of(column_tiles, values["block_columns"], tile_columns)
+    block_depth = round_up(
+        ceil_div(product.terms, ceil_div(product.terms, values["block_depth"])), DEPTH_UNIT
+    )
+    return Blocking(
+        row_workers=row_workers,
+        column_workers=column_workers,
+        chunk_rows=row_tiles * tile_rows,
+        chunk_columns=column_tiles * tile_columns,
+        row_blocks=row_blocks,
+        column_blocks=column_blocks,
+        depth_blocks=ceil_div(product.terms, block_depth),
+        block_rows=ceil_div(row_tiles, row_blocks) * tile_rows,
+        block_columns=ceil_div(column_tiles, column_blocks) * tile_columns,
+        block_depth=block_depth,
+        tile_rows=tile_rows,
+        tile_columns=tile_columns,
+    )
+
+
+DEPTH_UNIT = 32
+"""Blocks hold a multiple of this many terms: whole vectors, and whole turns of unrolled loops."""
+
+
+def blocks_of(tiles: Any, most: Any, tile: Any) -> Any:
+    """How many blocks of at most ``most`` elements (at least one tile) hold ``tiles`` tiles."""
+    per_block = most // tile
+    return ceil_div(tiles, per_block + (per_block == 0))

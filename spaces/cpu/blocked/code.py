@@ -1,0 +1,318 @@
+"""The C of one contraction: workers, cache blocks, packed panels, register tiles.
+
+The loops are those of Goto and van de Geijn (ACM TOMS 2008), written as task mappings that nest:
+
+    spatial(workers) * repeat(column blocks, depth blocks) * repeat(row blocks)
+                     * repeat(row tiles, column tiles) * repeat(tile rows, vectors) * lanes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.layout import Strided, row_major
+from spaces.algebra.mapping import repeat, spatial
+from spaces.cpu.blocked.ahead import Ahead
+from spaces.cpu.blocked.blocking import Blocking, blocking
+from spaces.cpu.blocked.packing import LeftBlock, RightBlock
+from spaces.cpu.tiles.epilogue import finish_function
+from spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
+from spaces.cpu.tiles.register_tile import RegisterTile
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.tiles.steps import PAIR, Stream, stream
+from spaces.product import Product
+from spaces.schedule import Value
+
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class ContractionCode:
+    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+
+    product: Product
+    values: Mapping[str, Value]
+    lanes: int
+    entry: str
+
+    @cached_property
+    def blocks(self) -> Blocking:
+        """All extents."""
+        return blocking(self.product, self.lanes, self.values)
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        lines = [
+            *self._packing_functions(),
+            *(line for tile in self._tiles for line in tile.source()),
+            *self._tile_choice(),
+            *self._finish(),
+            *self._worker(),
+            *self._entry(),
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Scratch memory of all workers."""
+        workers = self.blocks.row_workers * self.blocks.column_workers
+        return workers * self._worker_floats * 4
+
+    # -- what lies where -----------------------------------------------------------------------
+
+    @property
+    def _terms_a_step(self) -> int:
+        return 2 if self.values["multiply"] == "dot" else 1
+
+    @property
+    def _packed(self) -> str:
+        """Dtype of packed elements, of 4 bytes: all sizes of blocks are in these."""
+        return PAIR if self.values["multiply"] == "dot" else "float32"
+
+    @property
+    def _steps(self) -> int:
+        return ceil_div(self.product.terms, self._terms_a_step)
+
+    @property
+    def _block_steps(self) -> int:
+        return int(self.blocks.block_depth) // self._terms_a_step
+
+    @cached_property
+    def _left(self) -> Stream:
+        return stream(self.product, self.product.left, self._terms_a_step)
+
+    @cached_property
+    def _right(self) -> Stream:
+        return stream(self.product, self.product.right, self._terms_a_step)
+
+    @cached_property
+    def _left_block(self) -> LeftBlock | None:
+        if not self.values["pack_left"]:
+            return None
+        b = self.blocks
+        panels = b.block_rows // b.tile_rows
+        return LeftBlock(
+            panels, b.tile_rows, self._block_steps, self.lanes, self._packed, self._left
+        )
+
+    @cached_property
+    def _right_block(self) -> RightBlock | None:
+        if not self.values["pack_right"]:
+            return None
+        b = self.blocks
+        panels = b.block_columns // b.tile_columns
+        return RightBlock(
+            panels, b.tile_columns, self._block_steps, self.lanes, self._packed, self._right
+        )
+
+    @cached_property
+    def _ahead(self) -> Ahead | None:
+        if not self.values["prefetch"]:
+            return None
+        return Ahead(self.product, self.blocks, bool(self.values["pack_right"]))
+
+    @cached_property
+    def _sums(self) -> Strided | None:
+        """Layout of a worker's partial sums, where the output cannot hold them itself."""
+        if self.product.output.dtype == "float32":
+            return None
+        if self.blocks.depth_blocks > 1:
+            return row_major(self.blocks.chunk_rows, self.blocks.chunk_columns)
+        return row_major(self.blocks.tile_rows, self.blocks.tile_columns)
+
+    @cached_property
+    def _block_sizes(self) -> list[int]:
+        """Floats of a worker's left block, right block and sums, each in whole cache lines."""
+        blocks = (self._left_block, self._right_block)
+        sizes = [block.layout.size + self.lanes if block else 0 for block in blocks]
+        return [round_up(size, 16) for size in (*sizes, self._sums.size if self._sums else 0)]
+
+    @property
+    def _worker_floats(self) -> int:
+        return round_up(sum(self._block_sizes), PAGE // 4)
+
+    # -- functions -----------------------------------------------------------------------------
+
+    def _packing_functions(self) -> list[str]:
+        left, right = self._left_block, self._right_block
+        return [
+            *(left.function(f"{self.entry}_left") if left else ()),
+            *(right.function(f"{self.entry}_right") if right else ()),
+        ]
+
+    @cached_property
+    def _tiles(self) -> list[RegisterTile]:
+        """Micro-kernels by shape: the full tile, and those of the last row and column."""
+        product, b = self.product, self.blocks
+        left, right, ahead = self._left_block, self._right_block, self._ahead
+
+        def tile(rows: int, columns: int) -> RegisterTile:
+            # Edges run rarely: what makes them faster is not worth the time it takes to compile.
+            is_edge = (rows, columns) != (b.tile_rows, b.tile_columns)
+            return RegisterTile(
+                name=f"{self.entry}_{rows}x{columns}",
+                rows=rows,
+                columns=columns,
+                lanes=self.lanes,
+                unroll=1 if is_edge else int(self.values["unroll"]),
+                prefetch=0,
+                ahead=None if is_edge or not ahead else ahead.layout,
+                ahead_dtype=product.right.dtype,
+                left=left.panel if left else self._left.layout,
+                right=right.panel if right else self._right.layout,
+                sums=self._sums or product.layout(product.output),
+                left_dtype=self._packed if left else self._left.dtype,
+                right_dtype=self._packed if right else self._right.dtype,
+                right_is_padded=right is not None,
+                fetches_sums=not is_edge,
+            )
+
+        return [
+            tile(rows, columns)
+            for rows in tile_extents(product.rows, b.tile_rows)
+            for columns in tile_extents(product.columns, b.tile_columns)
+        ]
+
+    def _tile_choice(self) -> list[str]:
+        b, ahead = self.blocks, self._ahead
+        return tile_choice(
+            f"{self.entry}_tile",
+            [(tile, ", next" if tile.ahead else "") for tile in self._tiles],
+            self.product,
+            (b.tile_rows, b.tile_columns),
+            f", const {ahead.c_type} *next" if ahead else "",
+        )
+
+    @property
+    def _needs_finish(self) -> bool:
+        return self.product.workload.epilogue is not None or self._sums is not None
+
+    def _finish(self) -> list[str]:
+        if not self._needs_finish:
+            return []
+        b = self.blocks
+        sums = self._sums or self.product.layout(self.product.output)
+        vectors = b.tile_columns // self.lanes
+        return finish_function(
+            f"{self.entry}_finish", self.product, b.tile_rows, vectors, self.lanes, sums
+        )
+
+    def _worker(self) -> list[str]:
+        """The function that does one worker's chunk of the output."""
+        b, product = self.blocks, self.product
+        left_floats, right_floats, _ = self._block_sizes
+        packed = C_TYPES[self._packed]
+        worker = index("worker", b.row_workers * b.column_workers)
+        chunks = (ceil_div(product.rows, b.chunk_rows), ceil_div(product.columns, b.chunk_columns))
+        return [
+            f"static void {self.entry}_work(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            *pointers(self.product, self._left, self._right),
+            f"  float *own = (float *)call->workspace + {worker * self._worker_floats};",
+            f"  {packed} *pl = (void *)own, *pr = pl + {left_floats};",
+            f"  float *sums = own + {left_floats + right_floats};",
+            *spatial(b.row_workers, b.column_workers).emit(worker, self._chunk, extents=chunks),
+            "}",
+        ]
+
+    def _chunk(self, chunk: Sequence[Index]) -> list[str]:
+        """A worker's part of the output: its blocks of columns and depth."""
+        b, product = self.blocks, self.product
+        blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(
+            b.block_columns, self._block_steps
+        )
+        row, column = chunk[0] * b.chunk_rows, chunk[1] * b.chunk_columns
+        extents = ("chunk_columns", self._steps)
+        return [
+            f"const long row0 = {row}, column0 = {column};",
+            f"const long chunk_rows = tw_least({product.rows} - row0, {b.chunk_rows});",
+            f"const long chunk_columns = tw_least({product.columns} - column0, {b.chunk_columns});",
+            *blocks.emit(0, self._right_part, extents=extents, prefix="b"),
+        ]
+
+    def _right_part(self, start: Sequence[Index]) -> list[str]:
+        """A block of the right operand: packed once, then met by all blocks of rows."""
+        b = self.blocks
+        lines = [
+            f"const long j = {start[0]}, k = {start[1]};",
+            f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
+            f"const long depth = tw_least({self._steps} - k, {self._block_steps});",
+        ]
+        if self._right.odd:
+            lines.append(f"const long terms = tw_least({self.product.terms} - k * 2, depth * 2);")
+        if self._right_block:
+            place = self._right.layout.emit(DEPTH, COLUMN)
+            extent = self._right.extent
+            lines.append(f"{self.entry}_right(r + {place}, pr, {extent}, columns);")
+        if self._ahead:
+            kind = f"const {self._ahead.c_type} *"
+            left = f"{self._steps} - k - depth"
+            place = self._ahead.start(DEPTH * self._terms_a_step, left, COLUMN)
+            lines.append(f"{kind}next = ({kind})r + {place};")
+        blocks = repeat(b.row_blocks) * spatial(b.block_rows)
+        return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")
+
+    def _left_part(self, start: Sequence[Index]) -> list[str]:
+        """A block of the left operand, packed where that is decided, and its tiles."""
+        b = self.blocks
+        lines = [
+            f"const long i = {start[0]};",
+            f"const long rows = tw_least(chunk_rows - i, {b.block_rows});",
+        ]
+        if self._left_block:
+            place = self._left.layout.emit(ROW, DEPTH)
+            lines.append(f"{self.entry}_left(l + {place}, pl, rows, {self._left.extent});")
+        counts = (b.block_rows // b.tile_rows, b.block_columns // b.tile_columns)
+        order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
+        tiles = repeat(*counts, order=order) * spatial(b.tile_rows, b.tile_columns)
+        return lines + tiles.emit(0, self._tile, extents=("rows", "columns"), prefix="t")
+
+    def _tile(self, start: Sequence[Index]) -> list[str]:
+        """One call of a micro-kernel, and the epilogue after the last block of depth."""
+        b, product = self.blocks, self.product
+        ti, tj = start
+        output = product.layout(product.output).emit(ROW + ti, COLUMN + tj)
+        a = f"l + {self._left.layout.emit(ROW + ti, DEPTH)}"
+        if self._left_block:
+            a = f"pl + {self._left_block.layout.emit(ti, 0)}"
+        r = f"r + {self._right.layout.emit(DEPTH, COLUMN + tj)}"
+        if self._right_block:
+            r = f"pr + {self._right_block.layout.emit(0, tj)}"
+        s = f"c + {output}"
+        if self._sums:
+            whole = b.depth_blocks > 1
+            s = f"sums + {self._sums.emit(BLOCK_ROW + ti, BLOCK_COLUMN + tj)}" if whole else "sums"
+        sizes = f"rows - {ti}, columns - {tj}"
+        ahead = f", next + {self._ahead.share(BLOCK_ROW + ti, tj)}" if self._ahead else ""
+        lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0{ahead});"]
+        if self._needs_finish:
+            operands = [
+                f"{pointer(product, o)} + {product.layout(o).emit(ROW + ti, COLUMN + tj)}"
+                for o in product.workload.epilogue_inputs
+            ]
+            arguments = ", ".join([s, f"c + {output}", *operands, sizes])
+            lines.append(f"if (k + depth == {self._steps}) {self.entry}_finish({arguments});")
+        return lines
+
+    def _entry(self) -> list[str]:
+        workers = self.blocks.row_workers * self.blocks.column_workers
+        run = f"{self.entry}_work(&call, 0);"
+        if workers > 1:
+            run = f"runtime->parallel(runtime->pool, {workers}, {self.entry}_work, &call);"
+        return [
+            f"void {self.entry}(",
+            "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
+            "  tw_call call = {buffers, workspace};",
+            f"  {run}",
+            "}",
+        ]
+
+
+# Variables of the generated code: a block's place in its worker's chunk, and in the product.
+BLOCK_ROW, BLOCK_COLUMN, DEPTH = index("i"), index("j"), index("k")
+ROW, COLUMN = index("row0") + BLOCK_ROW, index("column0") + BLOCK_COLUMN

@@ -1,0 +1,208 @@
+"""Rules of a contraction about memory: what must be packed, what is worth packing, what fits."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.blocked.blocking import blocks_of
+from spaces.cpu.blocked.rule_context import Context
+from spaces.template import Rule
+
+PAGE = 4096
+"""Bytes of a page, and of one way of an L1 cache that is indexed by virtual addresses."""
+ROWS_FOR_DOT = 16
+"""Rows from which packing pairs is sure to pay."""
+ROWS_PER_PACKED = 512
+"""Rows of the product from which a right operand over many pages is better packed."""
+COLUMNS_PER_PACKED = 512
+"""Columns that must use a packed left block: fewer do not repay the copy."""
+
+
+def layout_rules(context: Context) -> list[Rule]:
+    """What must be packed because registers cannot be filled from it as it lies."""
+    product, has_dot = context.product, "dot" in context.values["multiply"]
+    has_pairs = product.left_runs_deep and product.terms % 2 == 0
+    return [
+        Rule(
+            "dot",
+            ("multiply",),
+            lambda c: (c["multiply"] == "dot") | (not has_dot) | (product.rows < ROWS_FOR_DOT),
+            lambda c: (
+                f"with {product.rows} rows, multiplying term by term takes twice the instructions "
+                "of a dot product of pairs"
+            ),
+        ),
+        Rule(
+            "right_vectors",
+            ("multiply", "pack_right"),
+            lambda c: c["pack_right"] | ((c["multiply"] == "fma") & (not product.right_runs_deep)),
+            lambda c: (
+                f"{product.right.name} has no vectors along {product.column} in memory"
+                f"{' of pairs' if c['multiply'] == 'dot' else ''}, so it must be packed"
+            ),
+        ),
+        Rule(
+            "left_pairs",
+            ("multiply", "pack_left"),
+            lambda c: c["pack_left"] | (c["multiply"] == "fma") | has_pairs,
+            lambda c: (
+                f"{product.left.name} has no whole pairs along {product.depth} in memory, "
+                "so it must be packed"
+            ),
+        ),
+    ]
+
+
+def packing_rules(context: Context) -> list[Rule]:
+    """Where packing pays, and where leaving it out does."""
+    product = context.product
+    apart = product.right.stride(product.depth) * product.right.element.bytes
+    height = _rows_without_conflict(context)
+
+    def packed_columns(c: Any) -> Any:
+        width = c["tile_vectors"] * context.lanes
+        tiles = ceil_div(ceil_div(product.columns, width), c["column_workers"])
+        whole = blocks_of(tiles, c["block_columns"], width) == 1
+        return whole | (c["block_columns"] >= COLUMNS_PER_PACKED)
+
+    return [
+        Rule(
+            "left_conflicts",
+            ("pack_left", "tile_rows"),
+            lambda c: c["pack_left"] | (c["tile_rows"] <= height),
+            lambda c: (
+                f"{c['tile_rows']} rows of {product.left.name} as they lie compete for the same "
+                f"sets of L1, which hold {height}"
+            ),
+        ),
+        Rule(
+            "left_reuse",
+            ("pack_left", "tile_vectors", "column_workers", "block_columns"),
+            lambda c: np.logical_not(c["pack_left"]) | packed_columns(c),
+            lambda c: (
+                f"{c['block_columns']} columns do not repay the packing of {product.left.name}; "
+                f"at least {COLUMNS_PER_PACKED}, or all there are, must share a packed block"
+            ),
+        ),
+        Rule(
+            "right_pages",
+            ("pack_right", "row_workers"),
+            lambda c: (
+                c["pack_right"]
+                | (apart < PAGE)
+                | (product.rows < ROWS_PER_PACKED * c["row_workers"])
+            ),
+            lambda c: (
+                f"neighbours of {product.right.name} along {product.depth} are {apart} bytes apart,"
+                f" each in a page of its own; for {product.rows} rows it is better packed"
+            ),
+        ),
+    ]
+
+
+def ahead_rules(context: Context) -> list[Rule]:
+    """Where asking ahead for the right operand is of use."""
+    product, target = context.product, context.target
+
+    def following(c: Any) -> Any:
+        """Bytes of the next block to be packed."""
+        return product.right.element.bytes * c["block_depth"] * c["block_columns"]
+
+    return [
+        Rule(
+            "ahead_block",
+            ("prefetch", "pack_right", "block_depth", "block_columns"),
+            lambda c: (
+                np.logical_not(c["prefetch"] & c["pack_right"]) | (following(c) <= target.l2_bytes)
+            ),
+            lambda c: (
+                f"the next block of {product.right.name} takes {following(c)} bytes; to wait there "
+                f"for being packed, it must fit in L2 ({target.l2_bytes})"
+            ),
+        ),
+        Rule(
+            "ahead_order",
+            ("prefetch", "pack_right", "order"),
+            lambda c: (
+                np.logical_not(c["prefetch"])
+                | c["pack_right"]
+                | (np.asarray(c["order"]) == "columns_outer")
+            ),
+            lambda c: (
+                f"with order={c['order']} the next tile reads all of the next panel of "
+                f"{product.right.name}, too soon to be asked for it"
+            ),
+        ),
+    ]
+
+
+def cache_rules(context: Context) -> list[Rule]:
+    """What each loop keeps must fit in its cache; the smallest bounds always may."""
+    target, lanes, values = context.target, context.lanes, context.values
+
+    def term(c: Any) -> Any:
+        """Bytes of one packed term."""
+        return np.where(np.asarray(c["multiply"]) == "dot", 2, 4)
+
+    def panels(c: Any) -> Any:
+        return term(c) * c["block_depth"] * (c["tile_rows"] + c["tile_vectors"] * lanes)
+
+    def left_block(c: Any) -> Any:
+        return term(c) * c["block_depth"] * c["block_rows"]
+
+    def right_block(c: Any) -> Any:
+        return term(c) * c["block_depth"] * c["block_columns"]
+
+    return [
+        Rule(
+            "l2_panels",
+            ("multiply", "tile_rows", "tile_vectors", "block_depth"),
+            lambda c: (
+                (panels(c) <= target.l2_bytes // 2) | (c["block_depth"] == values["block_depth"][0])
+            ),
+            lambda c: (
+                f"the two panels of a tile take {panels(c)} bytes; they must fit in half of L2 "
+                f"({target.l2_bytes // 2})"
+            ),
+        ),
+        Rule(
+            "l2_block",
+            ("multiply", "pack_left", "block_depth", "block_rows"),
+            lambda c: (
+                np.logical_not(c["pack_left"])
+                | (left_block(c) <= target.l2_bytes)
+                | (c["block_rows"] == values["block_rows"][0])
+            ),
+            lambda c: (
+                f"the packed left block takes {left_block(c)} bytes; it must fit in L2 "
+                f"({target.l2_bytes})"
+            ),
+        ),
+        Rule(
+            "l3_block",
+            ("multiply", "pack_right", "block_depth", "block_columns"),
+            lambda c: (
+                np.logical_not(c["pack_right"])
+                | (right_block(c) <= target.l3_bytes)
+                | (c["block_columns"] == values["block_columns"][0])
+            ),
+            lambda c: (
+                f"the packed right block takes {right_block(c)} bytes; it must fit in L3 "
+                f"({target.l3_bytes})"
+            ),
+        ),
+    ]
+
+
+def _rows_without_conflict(context: Context) -> int:
+    """How many rows of the unpacked left operand L1 holds at the same depth: rows a multiple of a
+    page apart all fall into one set, which has as many lines as the cache has ways."""
+    product = context.product
+    if not product.left_runs_deep:
+        return product.rows
+    apart = product.left.stride(product.row) * product.left.element.bytes
+    return context.target.l1_bytes // PAGE * (PAGE // gcd(apart, PAGE))

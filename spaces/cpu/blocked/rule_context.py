@@ -1,0 +1,57 @@
+"""What the rules of a contraction judge by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product as pairs
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.target import CpuTarget
+from spaces.product import Product
+
+FLOAT = 4
+
+
+@dataclass(frozen=True)
+class Context:
+    """What rules judge by: the product, the machine, and each decision's values."""
+
+    product: Product
+    target: CpuTarget
+    values: Mapping[str, np.ndarray]
+
+    @property
+    def lanes(self) -> int:
+        """Floats in a vector."""
+        return self.target.lanes(FLOAT)
+
+    @cached_property
+    def tiles(self) -> list[tuple[int, int]]:
+        """Tiles (rows, vectors) that fit the registers and the product."""
+        tiles = pairs(self.values["tile_rows"].tolist(), self.values["tile_vectors"].tolist())
+        inside = [(r, v) for r, v in tiles if r <= self.product.rows and v <= self.widest]
+        return [(r, v) for r, v in inside if self.fits(r, v)]
+
+    def fits(self, rows: Any, vectors: Any) -> Any:
+        """Whether a tile fits in the registers."""
+        return registers(rows, vectors) <= self.target.vector_registers
+
+    @property
+    def widest(self) -> int:
+        """Vectors in a row of the product."""
+        return int(ceil_div(self.product.columns, self.lanes))
+
+    def before(self, name: str, value: Any) -> Any:
+        """The next smaller value of a decision; 0 below the smallest."""
+        known = np.concatenate([[0], self.values[name]])
+        return known[np.searchsorted(self.values[name], value)]
+
+
+def registers(rows: Any, vectors: Any) -> Any:
+    """Vector registers a tile takes: accumulators, a row of the right operand, a broadcast."""
+    return rows * vectors + vectors + 1

@@ -1,0 +1,175 @@
+"""What rules out a schedule of a contraction, and the sentence that says so.
+
+Three kinds. Resources: accumulators must fit in registers, and what a loop order keeps must fit
+in its cache (Low et al., "Analytical Modeling Is Enough for High-Performance BLIS", ACM TOMS 2016,
+section 4). Merit: tiles that cannot hide the latency of an FMA, or that load more than they
+compute, and copies that do not pay are left out where the product allows better. Identity: bounds
+that lead to the same blocks as a smaller bound are the same schedule, and only the smallest stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product as pairs
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.blocked.blocking import blocks_of
+from spaces.cpu.blocked.memory_rules import ahead_rules, cache_rules, layout_rules, packing_rules
+from spaces.cpu.blocked.rule_context import Context, registers
+from spaces.cpu.target import CpuTarget
+from spaces.product import Product
+from spaces.template import Decision, Rule
+
+LEAST_CHAINS = 8
+"""Independent accumulations that keep two FMA pipes of latency 4 busy; with many registers, a
+third of them must accumulate."""
+LEAST_INTENSITY = 1.5
+"""FMAs per load, for cores that start as many loads as FMAs a cycle, with room for misses; with
+few registers, three quarters of the best there is."""
+LEAST_WORK = 2.0**20
+"""Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
+
+
+def contraction_rules(
+    product: Product, target: CpuTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the contraction template, cheapest first."""
+    values = {decision.name: np.array(decision.values) for decision in decisions}
+    makers = (
+        *(_tile_rules, _worker_rules, layout_rules, packing_rules, cache_rules, ahead_rules),
+        _identity_rules,
+    )
+    context = Context(product, target, values)
+    return tuple(rule for make in makers for rule in make(context))
+
+
+def _tile_rules(context: Context) -> list[Rule]:
+    product, target = context.product, context.target
+    reads = ("tile_rows", "tile_vectors")
+    wanted = max(LEAST_CHAINS, target.vector_registers // 3)
+    chains = min(wanted, max(r * v for r, v in context.tiles))
+    best = max(r * v / (r + v) for r, v in context.tiles)
+    intensity = min(LEAST_INTENSITY, 0.75 * best)
+    return [
+        Rule(
+            "registers",
+            reads,
+            lambda c: context.fits(c["tile_rows"], c["tile_vectors"]),
+            lambda c: (
+                f"a tile of {c['tile_rows']} rows of {c['tile_vectors']} vectors takes "
+                f"{registers(c['tile_rows'], c['tile_vectors'])} vector registers; "
+                f"there are {target.vector_registers}"
+            ),
+        ),
+        Rule(
+            "tile_height",
+            ("tile_rows",),
+            lambda c: c["tile_rows"] <= product.rows,
+            lambda c: (
+                f"a tile of {c['tile_rows']} rows is higher than the product's {product.rows}"
+            ),
+        ),
+        Rule(
+            "tile_width",
+            ("tile_vectors",),
+            lambda c: c["tile_vectors"] <= context.widest,
+            lambda c: (
+                f"a tile of {c['tile_vectors']} vectors is wider than the product's "
+                f"{product.columns} columns, which are {context.widest}"
+            ),
+        ),
+        Rule(
+            "latency",
+            reads,
+            lambda c: c["tile_rows"] * c["tile_vectors"] >= chains,
+            lambda c: (
+                f"{c['tile_rows'] * c['tile_vectors']} accumulators do not hide the latency of "
+                f"an FMA; at least {chains} are needed"
+            ),
+        ),
+        Rule(
+            "intensity",
+            reads,
+            lambda c: (
+                c["tile_rows"] * c["tile_vectors"]
+                >= intensity * (c["tile_rows"] + c["tile_vectors"])
+            ),
+            lambda c: (
+                f"a tile of {c['tile_rows']} rows of {c['tile_vectors']} vectors does "
+                f"{c['tile_rows'] * c['tile_vectors']} FMAs for "
+                f"{c['tile_rows'] + c['tile_vectors']} loads; at least {intensity:.2f} a load "
+                "are needed"
+            ),
+        ),
+    ]
+
+
+def _worker_rules(context: Context) -> list[Rule]:
+    product, threads = context.product, context.target.threads
+    work = float(product.rows) * product.columns * product.terms
+    wanted = int(min(threads, max(1.0, work // LEAST_WORK)))
+    row_tiles = ceil_div(product.rows, context.values["tile_rows"][0])
+    column_tiles = ceil_div(product.columns, context.lanes)
+    grid = [
+        r * c
+        for r, c in pairs(context.values["row_workers"].tolist(), repeat=2)
+        if r * c <= threads and r <= row_tiles and c <= column_tiles
+    ]
+    least = max(n for n in grid if n <= wanted)
+    reads = ("row_workers", "column_workers")
+    return [
+        Rule(
+            "threads",
+            reads,
+            lambda c: c["row_workers"] * c["column_workers"] <= threads,
+            lambda c: (
+                f"{c['row_workers']} times {c['column_workers']} workers are more than the "
+                f"target's {threads} threads"
+            ),
+        ),
+        Rule(
+            "idle_threads",
+            reads,
+            lambda c: c["row_workers"] * c["column_workers"] >= least,
+            lambda c: (
+                f"{c['row_workers'] * c['column_workers']} of {threads} threads would work; "
+                f"there is work enough for {least}"
+            ),
+        ),
+    ]
+
+
+def _identity_rules(context: Context) -> list[Rule]:
+    product, lanes = context.product, context.lanes
+
+    def depth_blocks(bound: Any) -> Any:
+        return ceil_div(product.terms, np.maximum(bound, 1))
+
+    def row_blocks(c: Any, bound: Any) -> Any:
+        tiles = ceil_div(ceil_div(product.rows, c["tile_rows"]), c["row_workers"])
+        return blocks_of(tiles, bound, c["tile_rows"])
+
+    def column_blocks(c: Any, bound: Any) -> Any:
+        width = c["tile_vectors"] * lanes
+        tiles = ceil_div(ceil_div(product.columns, width), c["column_workers"])
+        return blocks_of(tiles, bound, width)
+
+    def distinct(name: str, reads: tuple[str, ...], count: Any) -> Rule:
+        def holds(c: Any) -> Any:
+            before = context.before(name, c[name])
+            return (before == 0) | (count(c, c[name]) != count(c, before))
+
+        def explain(c: Mapping[str, Any]) -> str:
+            before = int(context.before(name, c[name]))
+            return f"{name}={c[name]} makes the same blocks as {name}={before}"
+
+        return Rule(f"distinct_{name}", (*reads, name), holds, explain)
+
+    return [
+        distinct("block_depth", (), lambda c, bound: depth_blocks(bound)),
+        distinct("block_rows", ("tile_rows", "row_workers"), row_blocks),
+        distinct("block_columns", ("tile_vectors", "column_workers"), column_blocks),
+    ]

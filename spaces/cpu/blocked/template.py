@@ -1,0 +1,118 @@
+"""The CPU template for contractions: what can be decided.
+
+Block shapes are bounds taken from the machine's caches, not divisors of the input; see
+``spaces.cpu.blocked.blocking`` for what a bound makes of a given size, ``spaces.cpu.blocked.rules``
+for what may go together, and ``spaces.cpu.blocked.code`` for the kernel.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.cpu.blocked.code import ContractionCode
+from spaces.cpu.blocked.rules import contraction_rules
+from spaces.cpu.blocked.traffic import contraction_quantities
+from spaces.cpu.prelude import prelude
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.thin.blocking import THIN_ROWS
+from spaces.kernel import Kernel
+from spaces.product import orient, why_no_product
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+FLOAT = 4
+DTYPES = ("float32", "bfloat16")
+PANEL_WIDTH = 32
+"""Columns of a typical panel, which is to be as deep as L1 holds, and at most half of L2."""
+MANY_REGISTERS = 32
+"""Registers from which a tile has work enough in one step that much unrolling gains nothing."""
+TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
+TILE_VECTORS = (1, 2, 3, 4)
+
+
+class Contraction(Template):
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` by packed, blocked panels."""
+
+    name: ClassVar[str] = "contraction"
+    version: ClassVar[int] = 2
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        super().__init__(workload, target)
+        self.cpu = target
+        self.product = orient(workload)
+        self.lanes = target.lanes(4)
+        self.decisions = self._decisions()
+        self.rules = contraction_rules(self.product, target, self.decisions)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no product of matrices, a dtype that kernels here do not load or store, or so
+        few rows that a thin template serves better."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        for operand in workload.operands:
+            if operand.dtype not in DTYPES:
+                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(DTYPES)}"
+        reason = why_no_product(workload)
+        if reason is None and (product := orient(workload)).rows <= THIN_ROWS:
+            reason = (
+                f"{product.rows} rows along {product.row} do not repay packed panels; "
+                f"needs more than {THIN_ROWS}"
+            )
+        return reason
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.blocked.traffic``."""
+        return contraction_quantities(self.product, self.cpu, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
+        return Kernel(
+            language="c",
+            entry=code.entry,
+            prelude=prelude(self.workload, self.cpu),
+            source=code.source,
+            arguments=self.workload.operands,
+            workspace_bytes=code.workspace_bytes,
+        )
+
+    # -- the space -----------------------------------------------------------------------------
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        cpu = self.cpu
+        least_depth = cpu.l1_bytes // (FLOAT * PANEL_WIDTH)
+        depths = _geometric(least_depth, cpu.l2_bytes // (2 * FLOAT * PANEL_WIDTH), halves=True)
+        inputs = {operand.dtype for operand in self.workload.inputs}
+        pairs = cpu.bf16_dot and inputs == {"bfloat16"}
+        workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)
+        return (
+            Decision("multiply", ("fma", "dot") if pairs else ("fma",)),
+            Decision("tile_rows", TILE_ROWS),
+            Decision("tile_vectors", TILE_VECTORS),
+            Decision("row_workers", workers),
+            Decision("column_workers", workers),
+            Decision("order", ("columns_outer", "rows_outer")),
+            Decision("pack_left", (False, True)),
+            Decision("pack_right", (False, True)),
+            Decision("block_depth", depths),
+            Decision("block_rows", _geometric(32, cpu.l2_bytes // (FLOAT * least_depth))),
+            Decision("block_columns", _geometric(64, cpu.l3_bytes // (4 * 1024))),
+            Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
+            Decision("prefetch", (False, True)),
+        )
+
+
+def _geometric(least: int, most: int, halves: bool = False) -> tuple[int, ...]:
+    """Powers of two times ``least`` up to ``most``, with the points half-way if asked; where the
+    caches are so unlike others that there is none, ``least`` alone."""
+    values, value = [], least
+    while value <= most:
+        values += [value, value * 3 // 2] if halves else [value]
+        value *= 2
+    return tuple(value for value in values if value <= most) or (least,)

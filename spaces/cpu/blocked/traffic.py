@@ -1,0 +1,157 @@
+"""Work and memory traffic of a blocked contraction, for whole populations at once.
+
+The analytic model of Low et al., "Analytical Modeling Is Enough for High-Performance BLIS", ACM
+TOMS 2016: each loop around the micro-kernel keeps one operand's block in one cache and streams
+another past it; a block that does not fit is streamed again on every turn. Names and units are
+those of ``spaces.quantities``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.blocked.blocking import Blocking, blocking
+from spaces.cpu.target import CpuTarget
+from spaces.product import Product
+from spaces.template import Columns
+
+USABLE = 0.75
+"""Share of a cache that a block can hold on to while other data streams through."""
+
+FLOAT = 4
+LINE_BYTES = 64
+
+
+def contraction_quantities(
+    product: Product, target: CpuTarget, columns: Columns
+) -> dict[str, np.ndarray]:
+    """Every quantity of ``spaces.quantities``, one float64 array each."""
+    lanes = target.lanes(FLOAT)
+    wide = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    b = blocking(product, lanes, wide)
+    quantities = {
+        **_work(product, b, lanes, wide),
+        **_near_and_middle(product, b, target, wide),
+        **_far_and_main(product, b, target, wide),
+        **_workers(product, b, target),
+    }
+    shape = wide["tile_rows"].shape
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }
+
+
+def _terms_a_step(values: Columns) -> np.ndarray:
+    return np.where(values["multiply"] == "dot", 2.0, 1.0)
+
+
+def _term_bytes(values: Columns) -> np.ndarray:
+    return FLOAT / _terms_a_step(values)
+
+
+def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[str, np.ndarray]:
+    rows, columns = float(product.rows), float(product.columns)
+    steps = product.terms / _terms_a_step(values)
+    vectors = float(ceil_div(product.columns, lanes))
+    tile_vectors = b.tile_columns // lanes
+    row_tiles = ceil_div(product.rows, b.tile_rows)
+    column_tiles = ceil_div(product.columns, b.tile_columns)
+    visits = row_tiles * column_tiles * b.depth_blocks
+    multiplies = rows * vectors * steps
+    broadcasts, loads = rows * column_tiles * steps, row_tiles * vectors * steps
+    updates = 2 * rows * vectors * b.depth_blocks
+    bookkeeping = 3 * row_tiles * column_tiles * steps / values["unroll"]
+    prefetches = product.right.bytes / LINE_BYTES * values["prefetch"]
+    chains = b.tile_rows * tile_vectors
+    has_epilogue = product.workload.epilogue is not None
+    return {
+        "flops": 2 * rows * vectors * lanes * product.terms,
+        "useful_flops": 2 * rows * columns * product.terms,
+        "instructions": multiplies + broadcasts + loads + prefetches + bookkeeping + updates,
+        "register_bytes": FLOAT * (broadcasts + lanes * (loads + updates)),
+        "epilogue_elements": rows * vectors * lanes * has_epilogue,
+        "independent_chains": chains,
+        "registers": chains + tile_vectors + 1,
+        "vector_fraction": columns / (vectors * lanes),
+        "intensity": chains / (b.tile_rows + tile_vectors),
+        "main_loop_trips": np.minimum(b.block_depth / _terms_a_step(values), steps)
+        / values["unroll"],
+        "tile_visits": visits,
+    }
+
+
+def _near_and_middle(
+    product: Product, b: Blocking, target: CpuTarget, values: Columns
+) -> dict[str, np.ndarray]:
+    """Between L1 and L2, L2 and L3: one panel stays in L1 while the other operand's block, which
+    stays in L2 if it can, streams past it."""
+    row_tiles = ceil_div(product.rows, b.tile_rows)
+    column_tiles = ceil_div(product.columns, b.tile_columns)
+    row_blocks, column_blocks = b.row_blocks * b.row_workers, b.column_blocks * b.column_workers
+    size = _term_bytes(values) * float(product.terms)
+    left, right = size * product.rows, size * product.columns
+    rows_outer = values["order"] == "rows_outer"
+    tile = _term_bytes(values) * b.block_depth
+    left_panel, right_panel = tile * b.tile_rows, tile * b.tile_columns
+    staying = np.where(rows_outer, left_panel, right_panel)
+    streaming = np.where(rows_outer, right * row_tiles, left * column_tiles)
+    once = np.where(rows_outer, left * column_blocks, right * row_blocks)
+    again = np.where(rows_outer, left * column_tiles, right * row_tiles)
+    sums = 2.0 * FLOAT * product.rows * product.columns * b.depth_blocks
+    near = streaming + np.where(staying <= USABLE * target.l1_bytes, once, again) + sums
+
+    block = np.where(rows_outer, tile * b.block_columns, tile * b.block_rows)
+    block_once = np.where(rows_outer, right * row_blocks, left * column_blocks)
+    middle = once + np.where(block <= USABLE * target.l2_bytes, block_once, streaming) + sums
+    near_footprint = left_panel + right_panel + FLOAT * b.tile_rows * b.tile_columns
+    middle_footprint = block + staying
+    # What was fetched ahead is only written.
+    right_passes = values["pack_right"] * (2 - values["prefetch"])
+    packing = 2 * left * column_blocks * values["pack_left"] + right * b.row_workers * right_passes
+    return {
+        "near_bytes": near,
+        "middle_bytes": middle,
+        "packing_bytes": packing,
+        "near_footprint": near_footprint,
+        "near_fraction": near_footprint / target.l1_bytes,
+        "middle_footprint": middle_footprint,
+        "middle_fraction": middle_footprint / target.l2_bytes,
+        "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
+        / target.vector_registers,
+    }
+
+
+def _far_and_main(
+    product: Product, b: Blocking, target: CpuTarget, values: Columns
+) -> dict[str, np.ndarray]:
+    """Between L3 and memory: the right block stays in L3 while the left operand streams past."""
+    workers = b.row_workers * b.column_workers
+    right_block = _term_bytes(values) * b.block_depth * b.block_columns
+    left_block = _term_bytes(values) * b.block_depth * b.block_rows
+    footprint = workers * (right_block + left_block)
+    everything = float(product.workload.least_bytes)
+    left, right = float(product.left.bytes), float(product.right.bytes)
+    right_turns = np.where(
+        workers * right_block <= USABLE * target.l3_bytes, b.row_workers, b.row_blocks
+    )
+    turns = b.column_blocks * b.column_workers
+    output = float(product.output.bytes)
+    streamed = left * turns + right * right_turns + output * (2 * b.depth_blocks - 1)
+    main = np.where(everything <= USABLE * target.l3_bytes, everything, streamed)
+    return {
+        "main_bytes": np.maximum(main, everything),
+        "far_fraction": np.minimum(footprint, everything) / target.l3_bytes,
+    }
+
+
+def _workers(product: Product, b: Blocking, target: CpuTarget) -> dict[str, np.ndarray]:
+    workers = b.row_workers * b.column_workers
+    largest = np.minimum(b.chunk_rows, product.rows) * np.minimum(b.chunk_columns, product.columns)
+    return {
+        "parallelism": workers,
+        "worker_fraction": workers / target.threads,
+        "imbalance": largest * workers / (float(product.rows) * product.columns),
+        "synchronisations": workers > 1,
+    }

@@ -1,0 +1,1 @@
+"""Contractions of few rows, whose large operand streams by once."""

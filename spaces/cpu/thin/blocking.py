@@ -1,0 +1,60 @@
+"""How a thin product is cut: workers along columns and depth, blocks, tiles.
+
+Works on integers and, element by element, on NumPy arrays of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.blocked.blocking import blocks_of
+from spaces.product import Product
+
+THIN_ROWS = 16
+"""Rows up to which a product is thin: the right operand is used too little to repay a copy."""
+CHUNK_UNIT = 64
+"""A worker's share of the depth is a multiple of this many terms: whole vectors, whole lines."""
+
+
+@dataclass(frozen=True)
+class ThinBlocking:
+    """Extents, outermost first: a worker's chunk, the blocks in it, the tile in them.
+
+    ``depth_chunks`` counts the workers along the depth that have anything to do.
+    """
+
+    column_workers: Any
+    depth_workers: Any
+    chunk_columns: Any
+    chunk_depth: Any
+    depth_chunks: Any
+    column_blocks: Any
+    block_columns: Any
+    block_depth: Any
+    depth_blocks: Any
+    tile_rows: Any
+    tile_columns: Any
+
+
+def thin_blocking(product: Product, tile_columns: Any, values: Mapping[str, Any]) -> ThinBlocking:
+    """The extents that the decisions ``values`` (integers or arrays) lead to."""
+    column_workers, depth_workers = values["column_workers"], values["depth_workers"]
+    column_tiles = ceil_div(ceil_div(product.columns, tile_columns), column_workers)
+    column_blocks = blocks_of(column_tiles, values["block_columns"], tile_columns)
+    chunk_depth = round_up(ceil_div(product.terms, depth_workers), CHUNK_UNIT)
+    return ThinBlocking(
+        column_workers=column_workers,
+        depth_workers=depth_workers,
+        chunk_columns=column_tiles * tile_columns,
+        chunk_depth=chunk_depth,
+        depth_chunks=ceil_div(product.terms, chunk_depth),
+        column_blocks=column_blocks,
+        block_columns=ceil_div(column_tiles, column_blocks) * tile_columns,
+        block_depth=values["block_depth"],
+        depth_blocks=ceil_div(chunk_depth, values["block_depth"]),
+        tile_rows=values["tile_rows"],
+        tile_columns=tile_columns,
+    )

@@ -1,0 +1,260 @@
+"""What rules out a schedule of a thin product, and the sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.blocked.memory_rules import PAGE
+from spaces.cpu.thin.blocking import CHUNK_UNIT
+from spaces.template import Rule
+
+if TYPE_CHECKING:
+    from spaces.cpu.thin.template import Thin
+
+LEAST_CHAINS = 4
+"""Independent accumulations below which even a memory-bound loop waits for its FMAs."""
+BUSY_CHAINS = 8
+"""The same for a loop with a few rows' work for each vector it reads."""
+STREAMS = 8
+"""Rows of the right operand at a time that hardware is sure to fetch ahead by itself."""
+LEAST_DEPTH = 32
+"""Terms of a block below which more than a few rows wait for the traffic of their sums."""
+REUSE = 0.75
+"""Share of the most multiply-adds a load that a tile of dot products is to reach."""
+LEAST_WORK = 2.0**20
+"""Multiply-adds that are worth waking a thread for."""
+
+
+def thin_rules(template: Thin) -> tuple[Rule, ...]:
+    """All rules of a thin template."""
+    return (
+        *_tile_rules(template),
+        *_prefetch_rules(template),
+        *([] if template.dots else _stream_rules(template)),
+        *_worker_rules(template),
+        *_packing_rules(template),
+        *(_distinct(template, d.name) for d in template.decisions if d.name in _EXTENT),
+    )
+
+
+def _tile_reads(template: Thin) -> tuple[str, ...]:
+    return ("tile_rows", *(("tile_columns", "unroll") if template.dots else ("tile_vectors",)))
+
+
+def _tile_rules(template: Thin) -> list[Rule]:
+    target, reads = template.cpu, _tile_reads(template)
+    widest = round_up(template.product.columns, template.lanes)
+    tiles = _tiles(template, widest)
+    most = max(int(template.chains(tile)) for tile in tiles)
+    chains = min(LEAST_CHAINS if template.few else BUSY_CHAINS, most)
+    busy = [tile for tile in tiles if template.chains(tile) >= chains]
+    return [
+        Rule(
+            "registers",
+            reads,
+            lambda c: template.registers(c) <= target.vector_registers,
+            lambda c: (
+                f"the tile takes {template.registers(c)} vector registers; there are "
+                f"{target.vector_registers}"
+            ),
+        ),
+        Rule(
+            "latency",
+            reads,
+            lambda c: template.chains(c) >= chains,
+            lambda c: (
+                f"{template.chains(c)} accumulators do not hide the latency of an FMA; at least "
+                f"{chains} are needed"
+            ),
+        ),
+        Rule(
+            "tile_width",
+            reads[1:2],
+            lambda c: template.tile_columns(c) <= widest,
+            lambda c: (
+                f"a tile of {template.tile_columns(c)} columns is wider than the product's "
+                f"{template.product.columns}"
+            ),
+        ),
+        _dots_reuse(busy) if template.dots else _stream_reuse(template),
+    ]
+
+
+def _tiles(template: Thin, widest: int) -> list[dict[str, Any]]:
+    """The tiles that fit the registers and the product."""
+    reads = _tile_reads(template)
+    choices = {d.name: d.values for d in template.decisions}
+    tiles = (
+        dict(zip(reads, values, strict=True)) for values in product(*(choices[r] for r in reads))
+    )
+    return [
+        tile
+        for tile in tiles
+        if template.registers(tile) <= template.cpu.vector_registers
+        and template.tile_columns(tile) <= widest
+    ]
+
+
+def _stream_reuse(template: Thin) -> Rule:
+    """As few row tiles as leave room for two vectors a row: each reads the right operand again."""
+    thin = template.product
+    most = ceil_div(thin.rows, (template.cpu.vector_registers - 3) // 2)
+    return Rule(
+        "row_tiles",
+        ("tile_rows",),
+        lambda c: ceil_div(thin.rows, c["tile_rows"]) <= most,
+        lambda c: (
+            f"tiles of {c['tile_rows']} rows would read {thin.right.name} "
+            f"{ceil_div(thin.rows, c['tile_rows'])} times; with taller ones {most} would do"
+        ),
+    )
+
+
+def _dots_reuse(tiles: list[dict[str, Any]]) -> Rule:
+    """Both operands of a dot product are loaded: square tiles load least."""
+
+    def multiplies(c: Any) -> Any:
+        """Multiply-adds a load."""
+        return c["tile_rows"] * c["tile_columns"] / (c["tile_rows"] + c["tile_columns"])
+
+    least = REUSE * max(multiplies(tile) for tile in tiles)
+    return Rule(
+        "reuse",
+        ("tile_rows", "tile_columns"),
+        lambda c: multiplies(c) >= least,
+        lambda c: (
+            f"a tile of {c['tile_rows']} x {c['tile_columns']} does {multiplies(c):.2f} "
+            f"multiply-adds a load; others do {least:.2f} and more"
+        ),
+    )
+
+
+def _prefetch_rules(template: Thin) -> list[Rule]:
+    """Software fetches ahead what hardware does not: many rows, or columns, at a time."""
+    thin, across = template.product, "tile_columns" if template.dots else "block_depth"
+    if thin.right.bytes <= template.cpu.l2_bytes:
+        return []
+    most = STREAMS if template.few or not template.dots else 0
+    return [
+        Rule(
+            "prefetch_streams",
+            (across, "prefetch"),
+            lambda c: (c[across] <= most) | (c["prefetch"] > 0),
+            lambda c: (
+                f"{across}={c[across]} parts of {thin.right.name} at a time are more than hardware "
+                "fetches ahead, so software must"
+            ),
+        )
+    ]
+
+
+def _stream_rules(template: Thin) -> list[Rule]:
+    thin = template.product
+    few = template.few
+    least = 1 if few else LEAST_DEPTH
+    most = STREAMS if few else 2**30
+    return [
+        Rule(
+            "block_depth",
+            ("block_depth",),
+            lambda c: (
+                ((c["block_depth"] >= least) | (c["block_depth"] >= thin.terms))
+                & (c["block_depth"] <= most)
+            ),
+            lambda c: (
+                f"for {thin.rows} rows a block of {c['block_depth']} terms "
+                + (f"is more than {most} streams" if few else f"does not repay a visit; {least} do")
+            ),
+        ),
+    ]
+
+
+def _worker_rules(template: Thin) -> list[Rule]:
+    thin, threads = template.product, template.cpu.threads
+    work = float(thin.rows) * thin.columns * thin.terms
+    least = threads if work >= threads * LEAST_WORK else 1
+    reads = ("column_workers", "depth_workers")
+    return [
+        Rule(
+            "threads",
+            reads,
+            lambda c: c["column_workers"] * c["depth_workers"] <= threads,
+            lambda c: (
+                f"{c['column_workers']} times {c['depth_workers']} workers are more than the "
+                f"target's {threads} threads"
+            ),
+        ),
+        Rule(
+            "idle_threads",
+            reads,
+            lambda c: c["column_workers"] * c["depth_workers"] >= least,
+            lambda c: (
+                f"{c['column_workers'] * c['depth_workers']} of {threads} threads would work; "
+                f"there is work enough for {least}"
+            ),
+        ),
+        Rule(
+            "depth_share",
+            ("depth_workers",),
+            lambda c: (c["depth_workers"] == 1) | (c["depth_workers"] * CHUNK_UNIT <= thin.terms),
+            lambda c: (
+                f"{c['depth_workers']} workers along {thin.depth} need {CHUNK_UNIT} terms "
+                f"each; there are {thin.terms}"
+            ),
+        ),
+    ]
+
+
+def _packing_rules(template: Thin) -> list[Rule]:
+    thin = template.product
+    deep, wide = thin.left_runs_deep, thin.left.dtype != "float32"
+    needed = template.dots and not deep
+    useful = needed or wide or thin.rows > 1
+    name = thin.left.name
+    stride = thin.left.stride(thin.row) * thin.left.element.bytes
+    ways = template.cpu.l1_bytes // PAGE * (PAGE // gcd(stride, PAGE))
+    height = max(1, ways // 2) if deep else thin.rows
+    return [
+        Rule(
+            "left_conflicts",
+            ("pack_left", "tile_rows"),
+            lambda c: c["pack_left"] | (c["tile_rows"] <= height),
+            lambda c: (
+                f"{c['tile_rows']} rows of {name} as they lie take more than half of the {ways} "
+                "lines of L1 that they compete for, so it must be packed"
+            ),
+        ),
+        Rule(
+            "packing_needed",
+            ("pack_left",),
+            lambda c: c["pack_left"] | (not needed),
+            lambda c: f"{name} is not contiguous along {thin.depth}, so it must be packed",
+        ),
+        Rule(
+            "packing_useful",
+            ("pack_left",),
+            lambda c: np.logical_not(c["pack_left"]) | useful,
+            lambda c: f"{name} is one contiguous row already; packing it gains nothing",
+        ),
+    ]
+
+
+_EXTENT = {"block_depth": "terms", "block_columns": "columns"}
+
+
+def _distinct(template: Thin, name: str) -> Rule:
+    """Bounds beyond the product's extent mean the same: only the smallest of them stays."""
+    values = next(d.values for d in template.decisions if d.name == name)
+    extent = getattr(template.product, _EXTENT[name])
+    most = min((int(v) for v in values if int(v) >= extent), default=int(values[-1]))
+
+    def explain(c: Mapping[str, Any]) -> str:
+        return f"{name}={c[name]} is the same as {name}={most}: the product ends at {extent}"
+
+    return Rule(f"distinct_{name}", (name,), lambda c: c[name] <= most, explain)

@@ -1,0 +1,206 @@
+"""CPU templates for products of few rows (a batch of 1 to 16 through a layer).
+
+Such a product moves the whole right operand through the core for a handful of FMAs an element,
+so it is bound by memory: nothing of the right operand is packed, and its bytes are read in the
+order in which they lie. ``ThinStream`` serves an operand contiguous along columns (lanes along
+columns), ``ThinDots`` one contiguous along the depth (lanes along the depth).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.prelude import prelude
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
+from spaces.cpu.thin.code import ThinCode
+from spaces.cpu.thin.rules import thin_rules
+from spaces.cpu.thin.traffic import thin_quantities
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.kernel import Kernel
+from spaces.product import orient, why_no_product
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+FEW_ROWS = 3
+"""Rows up to which memory is all that counts: then a few rows of the right operand at a time are
+swept by whole, and prefetched by whole."""
+FLOAT = 4
+
+
+class Thin(Template):
+    """What both templates share. ``dots`` tells them apart."""
+
+    version: ClassVar[int] = 4
+    dots: ClassVar[bool]
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        super().__init__(workload, target)
+        self.cpu = target
+        self.product = orient(workload)
+        self.lanes = target.lanes(FLOAT)
+        self.terms = 2 if self._has_pairs() else 1
+        self.few = self.product.rows <= FEW_ROWS
+        workers = tuple(n for n in range(1, target.threads + 1) if target.threads % n == 0)
+        self.decisions = (
+            Decision("tile_rows", _even_parts(self.product.rows)),
+            *self._tile_decisions(),
+            Decision("column_workers", workers),
+            Decision("depth_workers", workers),
+            Decision("pack_left", (False, True)),
+        )
+        self.rules = thin_rules(self)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: too many rows, the other order of the right operand, or no product."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        for operand in workload.operands:
+            if operand.dtype not in C_TYPES:
+                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(C_TYPES)}"
+        reason = why_no_product(workload)
+        if reason:
+            return reason
+        product = orient(workload)
+        if product.rows > THIN_ROWS:
+            return f"needs at most {THIN_ROWS} rows along {product.row}; there are {product.rows}"
+        if product.right_runs_deep is not cls.dots:
+            wanted = product.depth if cls.dots else product.column
+            return f"needs {product.right.name} to be contiguous along {wanted}"
+        return None
+
+    def blocks(self, values: Mapping[str, Any]) -> ThinBlocking:
+        """The extents that decisions lead to, for one schedule or for columns of many."""
+        return thin_blocking(self.product, self.tile_columns(values), self.complete(values))
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.thin.traffic``."""
+        return thin_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        values = schedule.values
+        blocks = self.blocks(values)
+        entry = self.entry(schedule)
+        code = ThinCode(
+            self.product,
+            values,
+            blocks,
+            self.lanes,
+            entry,
+            dots=self.dots,
+            terms=self.terms,
+            blocks_ahead=self.few,
+        )
+        return Kernel(
+            language="c",
+            entry=code.entry,
+            prelude=prelude(self.workload, self.cpu),
+            source=code.source,
+            arguments=self.workload.operands,
+            workspace_bytes=code.workspace_bytes,
+        )
+
+    def _has_pairs(self) -> bool:
+        """Whether the dot instruction applies: twice the work of an FMA, so it always pays."""
+        dtypes = {operand.dtype for operand in self.workload.inputs}
+        pairs = dtypes == {"bfloat16"} and self.product.terms % 2 == 0
+        return self.cpu.bf16_dot and pairs and self.product.left_runs_deep
+
+    @abstractmethod
+    def tile_columns(self, values: Mapping[str, Any]) -> Any:
+        """Columns of a tile."""
+
+    @abstractmethod
+    def registers(self, values: Mapping[str, Any]) -> Any:
+        """Vector registers that a tile takes."""
+
+    @abstractmethod
+    def chains(self, values: Mapping[str, Any]) -> Any:
+        """Independent accumulations of a tile."""
+
+    @abstractmethod
+    def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The decisions with those that this template leaves no choice for."""
+
+    @abstractmethod
+    def _tile_decisions(self) -> tuple[Decision, ...]: ...
+
+
+class ThinStream(Thin):
+    """Lanes along columns: a few rows of the right operand at a time stream by whole."""
+
+    name: ClassVar[str] = "thin_stream"
+    dots: ClassVar[bool] = False
+
+    def tile_columns(self, values: Mapping[str, Any]) -> Any:
+        """Whole vectors."""
+        return values["tile_vectors"] * self.lanes
+
+    def registers(self, values: Mapping[str, Any]) -> Any:
+        """Accumulators, one vector of the right operand, one broadcast."""
+        return values["tile_rows"] * values["tile_vectors"] + 2
+
+    def chains(self, values: Mapping[str, Any]) -> Any:
+        """The accumulators."""
+        return values["tile_rows"] * values["tile_vectors"]
+
+    def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """All is decided."""
+        return values
+
+    def _tile_decisions(self) -> tuple[Decision, ...]:
+        widest = self.cpu.l2_bytes // (4 * FLOAT * self.product.rows)
+        widest = 1 << (max(widest, 1024).bit_length() - 1)
+        return (
+            Decision("tile_vectors", (1, 2, 3, 4, 6, 8)),
+            Decision("block_depth", tuple(2**i for i in range(3, 10))),
+            Decision("block_columns", (widest // 4, widest)),
+            Decision("prefetch", (0, 1, 2) if self.few else (0, 1, 2, 4)),
+            Decision("unroll", (1, 2, 4)),
+        )
+
+
+class ThinDots(Thin):
+    """Lanes along the depth: a few columns at a time, each read from its beginning to its end."""
+
+    name: ClassVar[str] = "thin_dots"
+    dots: ClassVar[bool] = True
+
+    def tile_columns(self, values: Mapping[str, Any]) -> Any:
+        """As decided."""
+        return values["tile_columns"]
+
+    def registers(self, values: Mapping[str, Any]) -> Any:
+        """Accumulators, the rows' vectors, one vector of the right operand."""
+        return self.chains(values) + values["tile_rows"] + 1
+
+    def chains(self, values: Mapping[str, Any]) -> Any:
+        """Accumulators: a result has as many as the loop is unrolled."""
+        return values["tile_rows"] * values["tile_columns"] * values["unroll"]
+
+    def complete(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Columns need no blocks: nothing of them is used twice."""
+        return {**values, "block_columns": 2**30}
+
+    def _tile_decisions(self) -> tuple[Decision, ...]:
+        return (
+            Decision("tile_columns", (1, 2, 3, 4, 5, 6, 8, 12, 16)),
+            Decision("block_depth", tuple(2**i for i in range(10, 15))),
+            Decision("prefetch", (0, 1, 2)),
+            Decision("unroll", (1, 2)),
+        )
+
+
+def _even_parts(rows: int) -> tuple[int, ...]:
+    """Rows of a tile when there are 1, 2, ... tiles, as even as can be; each height once."""
+    return tuple(sorted({ceil_div(rows, tiles) for tiles in range(1, rows + 1)}))

@@ -1,0 +1,1 @@
+"""What the inner loops of several templates share: vectors, register tiles, epilogues."""

@@ -1,0 +1,78 @@
+"""The end of a tile: sums in, epilogue applied vector by vector, output out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.algebra.index import Index
+from spaces.algebra.layout import Layout
+from spaces.algebra.mapping import repeat, spatial
+from spaces.cpu.tiles import vector_math
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.product import Product
+
+
+def finish_function(
+    name: str, product: Product, rows: int, vectors: int, lanes: int, sums: Layout
+) -> list[str]:
+    """C function ``name(s, c, operands..., rows, columns)`` for tiles of up to ``rows`` rows of
+    ``vectors`` vectors; ``s`` is laid out as ``sums`` and may be ``c``.
+
+    A loop over vectors in L1, not over accumulators in registers: one copy of the epilogue's code
+    serves all tile shapes, at the price of one load and one store an element.
+    """
+    workload = product.workload
+    arguments = [
+        f"const {C_TYPES[operand.dtype]} *{operand_name(operand.name)}"
+        for operand in workload.epilogue_inputs
+    ]
+    output = product.output
+
+    def body(indices: Sequence[Index]) -> list[str]:
+        i, j = indices
+        place = product.layout(output).emit(i, j)
+        return [
+            f"const long left = columns - {j};",
+            f"const vf x = tw_load_most_float32(s + {sums.emit(i, j)}, left);",
+            f"tw_store_most_{output.dtype}(c + {place}, {_value(product, i, j)}, left);",
+        ]
+
+    tile = repeat(rows, vectors) * spatial(1, lanes)
+    parameters = [
+        "const float *s",
+        f"{C_TYPES[output.dtype]} *c",
+        *arguments,
+        "long rows",
+        "long columns",
+    ]
+    return [
+        f"static __attribute__((noinline)) void {name}({', '.join(parameters)}) {{",
+        *(f"  {line}" for line in tile.emit(0, body, extents=("rows", "columns"))),
+        "}",
+    ]
+
+
+def operand_name(name: str) -> str:
+    """The C name of an epilogue operand; the prefix keeps clear of C's words and of our names."""
+    return f"e_{name}"
+
+
+def _value(product: Product, i: Index, j: Index) -> str:
+    """The epilogue of ``x`` as a vector expression."""
+    workload = product.workload
+    if workload.epilogue is None:
+        return "x"
+    operands = {operand.name: operand for operand in workload.epilogue_inputs}
+
+    def load(name: str, axes: tuple[str, ...]) -> str:
+        operand = operands[name]
+        place = f"{operand_name(name)} + {product.layout(operand).emit(i, j)}"
+        match operand.stride(product.column):
+            case 0:
+                return f"tw_splat_{operand.dtype}({place})"
+            case 1:
+                return f"tw_load_most_{operand.dtype}({place}, left)"
+            case stride:
+                return f"tw_gather_{operand.dtype}({place}, {stride}, left)"
+
+    return workload.epilogue.emit("x", load, literal=vector_math.literal)

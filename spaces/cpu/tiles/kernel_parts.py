@@ -1,0 +1,65 @@
+"""What the C of blocked and of thin contractions has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.cpu.tiles.dot_tile import DotTile
+from spaces.cpu.tiles.epilogue import operand_name
+from spaces.cpu.tiles.register_tile import RegisterTile
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.tiles.steps import Stream
+from spaces.product import Product
+from spaces.workload import Operand
+
+Tile = RegisterTile | DotTile
+
+
+def tile_extents(total: int, tile: int) -> list[int]:
+    """The distinct extents of tiles along an axis."""
+    rest = total % tile
+    return [tile] * (total >= tile) + [rest] * (rest > 0)
+
+
+def tile_choice(
+    name: str,
+    tiles: Sequence[tuple[Tile, str]],
+    product: Product,
+    full: tuple[int, int],
+    further: str = "",
+) -> list[str]:
+    """C function ``name(a, b, s, rows, columns, depth, accumulate, further...)``: calls the
+    micro-kernel for what is left of a ``full`` tile (rows, columns). With each micro-kernel comes
+    the text of its arguments after those that all have."""
+    chosen = []
+    for tile, arguments in tiles:
+        tests = [f"rows < {full[0]}"] * (tile.rows < full[0] < product.rows)
+        tests += [f"columns < {full[1]}"] * (tile.columns < full[1] < product.columns)
+        call = f"{tile.name}(a, b, s, depth, accumulate{arguments});"
+        chosen.append((len(tests), f"if ({' && '.join(tests)}) {call}" if tests else call))
+    chosen.sort(key=lambda choice: -choice[0])
+    a, b = C_TYPES[tiles[0][0].left_dtype], C_TYPES[tiles[0][0].right_dtype]
+    return [
+        f"static inline void {name}(",
+        f"    const {a} *a, const {b} *b, float *s,",
+        f"    long rows, long columns, long depth, int accumulate{further}) {{",
+        "  " + "\n  else ".join(text for _, text in chosen),
+        "}",
+    ]
+
+
+def pointers(product: Product, left: Stream, right: Stream) -> list[str]:
+    """C variables for the buffers of ``call``, as :func:`pointer` names them."""
+    lines = []
+    c_types = {product.left.name: left.c_type, product.right.name: right.c_type}
+    for i, operand in enumerate(product.workload.operands):
+        constant = "" if operand is product.output else "const "
+        c_type = c_types.get(operand.name, C_TYPES[operand.dtype])
+        lines.append(f"  {constant}{c_type} *{pointer(product, operand)} = call->buffers[{i}];")
+    return lines
+
+
+def pointer(product: Product, operand: Operand) -> str:
+    """The C variable that points to ``operand``."""
+    own = {"l": product.left, "r": product.right, "c": product.output}
+    return next((name for name, o in own.items() if o is operand), operand_name(operand.name))

@@ -1,0 +1,229 @@
+"""The micro-kernel: a tile of the output held in vector registers over a loop along the depth.
+
+``s[i, j] (+)= sum_k a[i, k] * b[k, j]`` for one tile of ``rows`` times ``vectors`` vectors, where k
+counts steps (see ``spaces.cpu.tiles.steps``) and a step of two terms is one dot instruction. Each
+accumulator is a variable with a name of its own: an array of them would live in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from spaces.algebra.index import Index
+from spaces.algebra.layout import Layout, Strided
+from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.tiles.steps import PAIR, element_bytes, multiply_add
+
+LINE = 16
+"""Floats in a cache line."""
+
+REMEMBERED = 512  # texts of tiles
+
+
+@dataclass(frozen=True)
+class RegisterTile:
+    """A tile and what it reads and writes.
+
+    ``columns`` need not fill the last vector. ``left`` (row, depth), ``right`` (depth, column) and
+    ``sums`` (row, column) lay out what the arguments a, b and s point to; ``right_is_padded`` says
+    that whole vectors of b may be read. If ``apart`` is not 0, a step's pairs of terms have yet to
+    be formed, of bfloat16 elements of b and those ``apart`` from them. Vectors of b are prefetched
+    ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
+    ``prefetches_far`` says that this is another tile, and ``fetches_sums`` that the sums are worth
+    prefetching too. ``ahead`` lays out, in runs of elements of ``ahead_dtype``, a further argument
+    ``next``: a share of what later tiles read first, to be brought from far away into L2.
+    """
+
+    name: str = field(compare=False)
+    rows: int
+    columns: int
+    lanes: int
+    unroll: int
+    prefetch: int
+    left: Layout
+    right: Layout
+    sums: Strided
+    left_dtype: str = "float32"
+    right_dtype: str = "float32"
+    right_is_padded: bool = True
+    apart: int = 0
+    prefetch_columns: int = 0
+    prefetches_far: bool = False
+    fetches_sums: bool = True
+    ahead: Strided | None = None
+    ahead_dtype: str = "float32"
+
+    @property
+    def vectors(self) -> int:
+        """Vectors in a row of the tile."""
+        return -(-self.columns // self.lanes)
+
+    def source(self) -> list[str]:
+        """The C function ``name(a, b, s, depth, accumulate)``; ``next`` comes last, if needed."""
+        a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
+        ahead = f", const {C_TYPES[self.ahead_dtype]} *next" if self.ahead else ""
+        return [
+            f"static __attribute__((noinline)) void {self.name}(",
+            f"    const {a} *restrict a, const {b} *restrict b, float *restrict s,",
+            f"    long depth, int accumulate{ahead}) {{",
+            *_body(self),
+            "}",
+        ]
+
+    def body(self) -> list[str]:
+        """The lines within the function."""
+        return [
+            *(f"  vf {c} = {{0}};" for c, _, _ in self._tasks),
+            *(f"  {line}" for line in self._loops()),
+            "  if (accumulate) {",
+            *(f"    {c} += {self._access('load', i, j)};" for c, i, j in self._tasks),
+            "  }",
+            *(f"  {self._access('store', i, j, c)};" for c, i, j in self._tasks),
+        ]
+
+    @cached_property
+    def _tasks(self) -> list[tuple[str, int, int]]:
+        """Accumulator, row and first column of each vector of the tile."""
+        tasks = repeat(self.rows, self.vectors).tasks(0)
+        return [(f"c{i}_{j}", i, j * self.lanes) for i, j in tasks]
+
+    def _loops(self) -> list[str]:
+        """All steps: first single ones, each of which also asks for one line of the sums and of
+        what is next, then whole turns of the unrolled loop.
+
+        The sums are needed at the end. Asked for one line a step, they arrive in time and never
+        keep the operands waiting.
+        """
+        asked = self._asked()
+        fetches = max((lines.num_workers for lines, _ in asked), default=0)
+
+        def single(k: Sequence[Index]) -> list[str]:
+            lines = [line for asks in asked for line in self._ask(*asks, k[0], fetches)]
+            return [*lines, *self._step(k)]
+
+        start = f"{fetches} + (depth - {fetches}) % {self.unroll}"
+        depth = self.left.shape[1]
+        loops = [f"const long start = depth < {fetches} ? depth : {start};"]
+        if fetches or self.unroll > 1:
+            loops += repeat(fetches + self.unroll).emit(0, single, extents=("start",), prefix="f")
+        turns = repeat(max(depth // self.unroll, 1)) * spatial(self.unroll)
+        return loops + turns.emit(0, self._steps, extents=("depth",), base=("start",), prefix="k")
+
+    def _asked(self) -> list[tuple[TaskMapping, Callable[..., str]]]:
+        """Lines to ask for, one after the other, and how."""
+        asked: list[tuple[TaskMapping, Callable[..., str]]] = []
+        if self.fetches_sums:
+            lines = self.vectors + (self.sums.strides[0] % LINE > 0)
+            asked.append((spatial(self.rows, lines), self._fetch))
+        if self.ahead:
+            runs, length = self.ahead.shape
+            asked.append((spatial(runs, -(-length // self._ahead_line)), self._fetch_next))
+        return asked
+
+    @property
+    def _ahead_line(self) -> int:
+        return 4 * LINE // element_bytes(self.ahead_dtype)
+
+    def _ask(
+        self, lines: TaskMapping, fetch: Callable[..., str], step: Index, steps: int
+    ) -> list[str]:
+        """Asks for the line of ``step``, which is less than ``steps + unroll``."""
+        width = lines.task_shape[1]
+        grid = spatial(-(-(steps + self.unroll) // width), width)
+        asked = grid.emit(step, lambda line: [fetch(*line)])
+        if lines.num_workers < steps:
+            asked = [f"if ({step} < {lines.num_workers}) {{", *asked, "}"]
+        return asked
+
+    def _fetch_next(self, run: Index, line: Index) -> str:
+        assert self.ahead is not None
+        return f"__builtin_prefetch(next + {self.ahead.emit(run, line * self._ahead_line)}, 0, 2);"
+
+    def _fetch(self, row: Index, line: Index) -> str:
+        return f"__builtin_prefetch(s + {self.sums.emit(row, line * LINE)}, 1);"
+
+    def _steps(self, indices: Sequence[Index]) -> list[str]:
+        (start,) = indices
+        lines = []
+        for u in range(self.unroll):
+            lines += ["{", *self._step((start + u,)), "}"]
+        return lines
+
+    def _step(self, indices: Sequence[Index]) -> list[str]:
+        """One step of depth: load the vectors of b, then one row of the tile after the other."""
+        (k,) = indices
+        lines = [
+            f"const {C_TYPES[self.left_dtype]} *ak = a + {self.left.emit(0, k)};",
+            f"const {C_TYPES[self.right_dtype]} *bk = b + {self.right.emit(k, 0)};",
+        ]
+        if self.apart:
+            lines += self._right_pairs()
+        for j in range(self.vectors):
+            if not self.apart:
+                lines.append(f"const vf b{j} = {self._right_vector(j * self.lanes)};")
+            lines += self._ahead(j * self.lanes)
+        pairs = self.apart > 0 or self.right_dtype == PAIR
+        for i in range(self.rows):
+            place = f"ak + {self.left.offset(i, 0)}"
+            lines.append(f"const vf a{i} = tw_splat_{self.left_dtype}({place});")
+            lines += [
+                multiply_add(f"c{i}_{j}", f"a{i}", f"b{j}", pairs) for j in range(self.vectors)
+            ]
+        return lines
+
+    def _right_vector(self, column: int) -> str:
+        place, left = f"bk + {self.right.offset(0, column)}", self.columns - column
+        vector = f"tw_load_{self.right_dtype}({place})"
+        if left < self.lanes and not self.right_is_padded:
+            vector = f"tw_load_first_{self.right_dtype}({place}, {left})"
+        # GCC would rather load again for each of a few rows.
+        return f"tw_keep({vector})" if 1 < self.rows <= 4 else vector
+
+    def _right_pairs(self) -> list[str]:
+        """Two vectors of pairs at a time, where there are as many whole ones."""
+        lines, j = [], 0
+        while j < self.vectors:
+            column = j * self.lanes
+            place, left = f"bk + {self.right.offset(0, column)}", self.columns - column
+            if left >= 2 * self.lanes:
+                lines.append(f"const vw x{j} = tw_load_words({place});")
+                lines.append(f"const vw y{j} = tw_load_words({place} + {self.apart});")
+                lines.append(f"const vf b{j} = tw_low_pairs(x{j}, y{j});")
+                lines.append(f"const vf b{j + 1} = tw_high_pairs(x{j}, y{j});")
+                j += 2
+            else:
+                lines.append(f"const vf b{j} = tw_load_pairs({place}, {self.apart}, {left});")
+                j += 1
+        return lines
+
+    def _ahead(self, column: int) -> list[str]:
+        """Prefetches of the line of b that begins with ``column``.
+
+        What is needed only after this whole tile would be evicted from L1 by itself if rows are a
+        multiple of a page apart, so L2 gets it. Asked for by its last element, also a line comes in
+        time that one misaligned tile ends in and the next one begins in.
+        """
+        line = 4 * LINE // element_bytes(self.right_dtype)
+        if column % line or not (self.prefetch or self.prefetch_columns):
+            return []
+        hint, last = (", 0, 2", line - 1) if self.prefetches_far else ("", 0)
+        ahead = self.right.emit(self.prefetch, column + self.prefetch_columns + last)
+        places = [f"bk + {ahead}", *([f"bk + {ahead} + {self.apart}"] * (self.apart > 0))]
+        return [f"__builtin_prefetch({place}{hint});" for place in places]
+
+    def _access(self, verb: str, row: int, column: int, value: str = "") -> str:
+        """A load from or store to the sums, of as many lanes as there are."""
+        left = self.columns - column
+        arguments = [f"s + {self.sums.offset(row, column)}", *filter(None, [value])]
+        if left < self.lanes:
+            return f"tw_{verb}_first_float32({', '.join([*arguments, str(left)])})"
+        return f"tw_{verb}_float32({', '.join(arguments)})"
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _body(tile: RegisterTile) -> Sequence[str]:
+    """A search tries the same tiles in many kernels."""
+    return tuple(tile.body())

@@ -1,0 +1,207 @@
+"""The functions of epilogues as C on vectors of float, for any compiler with ``vector_size``.
+
+Each is branch-free, so that a register tile goes through it at full vector width. Tests hold
+every function to its bound of :mod:`spaces.epilogue.functions`. Code relies on ``-fno-math-errno``
+and ``-fno-trapping-math`` for speed, and on nothing of one architecture; multiply-adds are
+contracted by the compiler where the machine has them, and the bounds hold without.
+
+NaN comes out where NaN goes in. Three places fall short of IEEE: ``exp`` gives zero where the
+result is below 2**-125.5, ``sigmoid`` and ``silu`` follow it, and signed zeros are not kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from spaces.epilogue.functions import FUNCTIONS
+from spaces.epilogue.polynomials import (
+    ERF,
+    EXP,
+    GELU,
+    GELU_END,
+    GELU_TANH,
+    GELU_TANH_END,
+    TANH_BOTTOM,
+    TANH_TOP,
+    horner,
+)
+from spaces.errors import InputError
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """C text of one function, and the functions it calls."""
+
+    text: str
+    calls: tuple[str, ...] = ()
+
+
+def _odd(name: str, bound: float, t: str, value: str) -> _Definition:
+    """``a * value(t)`` of a = |x|, at most one, with the sign of x; one beyond ``bound``."""
+    return _Definition(
+        f"""\
+TW_INLINE vf tw_{name}(vf x) {{
+  vf a = tw_lesser(tw_set({bound}f), tw_abs(x));
+  vf t = {t};
+  vf y = tw_lesser(tw_set(1.0f), a * {value});
+  return (vf)((vi)y | ((vi)x & (int)0x80000000));
+}}""",
+        ("lesser", "abs"),
+    )
+
+
+def _gelu(name: str, end: float, root: tuple[float, ...]) -> _Definition:
+    return _Definition(
+        f"""\
+TW_INLINE vf tw_{name}(vf x) {{
+  vf a = tw_bounded(tw_abs(x), {end}f);
+  vf p = {horner(root, "a")};
+  p *= p;
+  return tw_relu(x) - a * (p * p);
+}}""",
+        ("bounded", "abs", "relu"),
+    )
+
+
+def _extreme(name: str, bare: str) -> _Definition:
+    return _Definition(
+        f"TW_INLINE vf tw_{name}(vf a, vf b) {{ return tw_select(b != b, b, tw_{bare}(b, a)); }}",
+        (bare, "select"),
+    )
+
+
+def _lanewise(signature: str, value: str) -> _Definition:
+    """A loop over the lanes, which compilers turn into one instruction: gcc as a loop, clang
+    once it is unrolled."""
+    return _Definition(
+        f"""\
+TW_INLINE vf tw_{signature} {{
+  vf r;
+  TW_UNROLL for (int i = 0; i < TW_LANES; i++) r[i] = {value};
+  return r;
+}}"""
+    )
+
+
+_DEFINITIONS = {
+    "select": _Definition(
+        "TW_INLINE vf tw_select(vi mask, vf a, vf b) "
+        "{ return (vf)((mask & (vi)a) | (~mask & (vi)b)); }"
+    ),
+    # Both give b if either is NaN.
+    "lesser": _lanewise("lesser(vf a, vf b)", "a[i] < b[i] ? a[i] : b[i]"),
+    "greater": _lanewise("greater(vf a, vf b)", "a[i] > b[i] ? a[i] : b[i]"),
+    # min(a, end) of numbers that are not negative, which order as their bits do; not for NaN.
+    "bounded": _Definition(
+        """\
+TW_INLINE vf tw_bounded(vf a, float end) {
+  vi bits = (vi)a, last = (vi)tw_set(end), r;
+  TW_UNROLL for (int i = 0; i < TW_LANES; i++) r[i] = bits[i] < last[i] ? bits[i] : last[i];
+  return (vf)r;
+}"""
+    ),
+    "min": _extreme("min", "lesser"),
+    "max": _extreme("max", "greater"),
+    "relu": _Definition("TW_INLINE vf tw_relu(vf x) { return (vf)((vi)x & ~(x < 0.0f)); }"),
+    "abs": _Definition("TW_INLINE vf tw_abs(vf x) { return (vf)((vi)x & 0x7fffffff); }"),
+    "sqrt": _lanewise("sqrt(vf x)", "__builtin_sqrtf(x[i])"),
+    "rsqrt": _Definition("TW_INLINE vf tw_rsqrt(vf x) { return 1.0f / tw_sqrt(x); }", ("sqrt",)),
+    # x = n log(2) + f. Adding 1.5 * 2**23 rounds to the whole number n and leaves it in the low
+    # bits. The result is 2 exp(f) * 2**(n-1), so that it overflows no sooner than it must.
+    "exp": _Definition(
+        f"""\
+TW_INLINE vf tw_exp(vf x) {{
+  vf y = tw_lesser(tw_set(89.0f), tw_greater(tw_set(-87.5f), x));
+  vf shifted = y * 1.44269504f + 12582912.0f;
+  vf n = shifted - 12582912.0f;
+  vf f = y - n * 0.693359375f + n * 2.12194440e-4f;
+  vf p = {horner([2 * c for c in EXP], "f")};
+  return p * (vf)(((vu)shifted << 23) + 0x3f000000u);
+}}""",
+        ("lesser", "greater"),
+    ),
+    "sigmoid": _Definition(
+        "TW_INLINE vf tw_sigmoid(vf x) { return 1.0f / (1.0f + tw_exp(-x)); }", ("exp",)
+    ),
+    "silu": _Definition(
+        """\
+TW_INLINE vf tw_silu(vf x) {
+  vf y = tw_greater(tw_set(-100.0f), x);
+  return y / (1.0f + tw_exp(-y));
+}""",
+        ("greater", "exp"),
+    ),
+    "erf": _odd("erf", 3.85, "a * a - 7.41125f", horner(ERF, "t")),
+    "tanh": _odd("tanh", 9.02, "a * a", f"{horner(TANH_TOP, 't')} / {horner(TANH_BOTTOM, 't')}"),
+    "gelu": _gelu("gelu", GELU_END, GELU),
+    "gelu_tanh": _gelu("gelu_tanh", GELU_TANH_END, GELU_TANH),
+    "float32": _Definition("TW_INLINE vf tw_float32(vf x) { return x; }"),
+    # To nearest, ties to even, on the upper half of the bits; NaN stays NaN.
+    "bfloat16": _Definition(
+        """\
+TW_INLINE vf tw_bfloat16(vf x) {
+  vu bits = (vu)x;
+  vu rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return tw_select(x == x, (vf)(rounded & 0xffff0000u), x);
+}""",
+        ("select",),
+    ),
+    # Three ranges: subnormal halves are multiples of 2**-24, which are the floats' own spacing
+    # just above 1/2; normal ones lose 13 bits; from 65520 on all is infinite.
+    "float16": _Definition(
+        """\
+TW_INLINE vf tw_float16(vf x) {
+  vu bits = (vu)x;
+  vi sign = (vi)x & (int)0x80000000;
+  vf a = tw_abs(x);
+  vf normal = (vf)((((vu)a) + 0xfffu + ((bits >> 13) & 1u)) & 0xffffe000u);
+  vf r = tw_select(a < 0x1p-14f, (a + 0.5f) - 0.5f, normal);
+  r = tw_select(a >= 65520.0f, tw_set(__builtin_inff()), r);
+  return tw_select(x == x, (vf)((vi)r | sign), x);
+}""",
+        ("select", "abs"),
+    ),
+}
+
+
+def prelude(functions: Iterable[str], lanes: int) -> str:
+    """C text that defines ``tw_<name>`` for each of ``functions`` and all they need.
+
+    The functions take and return ``vf``, a vector of ``lanes`` floats; ``vi`` and ``vu`` are its
+    companions of int and unsigned; ``tw_set(float)`` fills a vector. Nothing is included.
+    Every call is inlined and costs a compiler one to three milliseconds: a kernel had better
+    loop over the vectors of its tile than spell out a call for each.
+    Raises :class:`InputError` for a function that is not known.
+    """
+    needed: dict[str, None] = {}
+    for name in sorted(functions):
+        if name not in FUNCTIONS:
+            raise InputError(f"unknown function {name!r}; known: {', '.join(FUNCTIONS)}")
+        _require(name, needed)
+    size = 4 * lanes
+    head = f"""\
+#define TW_LANES {lanes}
+#define TW_INLINE static inline __attribute__((always_inline, unused))
+#ifdef __clang__
+#define TW_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define TW_UNROLL
+#endif
+typedef float vf __attribute__((vector_size({size})));
+typedef int vi __attribute__((vector_size({size})));
+typedef unsigned vu __attribute__((vector_size({size})));
+TW_INLINE vf tw_set(float value) {{ return value - (vf){{0}}; }}"""
+    return "\n".join([head, *(_DEFINITIONS[name].text for name in needed)]) + "\n"
+
+
+def literal(value: float) -> str:
+    """A constant as a vector, for ``Expression.emit``."""
+    return f"tw_set({value!r}f)"
+
+
+def _require(name: str, needed: dict[str, None]) -> None:
+    """Adds ``name`` after the functions it calls."""
+    for other in _DEFINITIONS[name].calls:
+        _require(other, needed)
+    needed.setdefault(name)

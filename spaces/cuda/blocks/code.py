@@ -1,0 +1,189 @@
+"""What the kernels of contractions have in common whose threads load tiles themselves.
+
+A block computes one tile of the output in steps of depth: copies of both operands' tiles fill the
+stages of a ring in shared memory, the threads multiply out of it into sums in registers, and the
+sums are exchanged with other blocks if need be, finished, and stored.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.integers import round_up
+from spaces.cuda.blocks.finish import SUM_TYPES, signature, sum_dtype
+from spaces.cuda.blocks.partial_sums import PartialSums
+from spaces.cuda.blocks.tile_copy import TileCopy, position_type
+from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
+from spaces.kernel import Kernel, Launch
+from spaces.product import Product
+from spaces.schedule import Value
+
+WARP = 32
+ALIGNMENT = 128
+
+
+@dataclass(frozen=True)
+class BlockCode(ABC):
+    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+
+    product: Product
+    values: Mapping[str, Value]
+    entry: str
+
+    def number(self, name: str) -> int:
+        """An integer decision."""
+        return int(self.values[name])
+
+    # -- what a template says ------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of the block's tile."""
+
+    @property
+    @abstractmethod
+    def stages(self) -> int:
+        """Tiles of each operand that shared memory holds."""
+
+    @property
+    @abstractmethod
+    def left(self) -> TileCopy:
+        """Moves tiles of the left operand."""
+
+    @property
+    @abstractmethod
+    def right(self) -> TileCopy:
+        """Moves tiles of the right operand."""
+
+    @property
+    @abstractmethod
+    def sums_in_thread(self) -> int:
+        """Sums that a thread keeps."""
+
+    @property
+    @abstractmethod
+    def declare_sums(self) -> str:
+        """C declaration of ``sums``, all zero."""
+
+    @property
+    def sum(self) -> str:
+        """C text of sum number ``i`` of a thread."""
+        return "sums[i]"
+
+    @abstractmethod
+    def main_loop(self) -> list[str]:
+        """Add all products of ``steps`` steps to the sums; the copies have been started at
+        their first tiles, which are at ``depth0``. Leaves no access to shared memory pending
+        but those of other threads."""
+
+    @abstractmethod
+    def finish(self) -> list[str]:
+        """Finish and store the sums."""
+
+    # -- what follows --------------------------------------------------------------------------
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.number("warp_rows") * self.number("warp_columns") * WARP
+
+    @property
+    def depth(self) -> int:
+        """Terms of one step."""
+        return self.number("depth")
+
+    @cached_property
+    def grid(self) -> TileGrid:
+        """Blocks to tiles."""
+        return tile_grid(self.product, *self.block, self.depth, self.values)
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes of the left tile in a stage."""
+        return int(round_up(self.left.stage_bytes, ALIGNMENT))
+
+    @property
+    def stage_bytes(self) -> int:
+        """Bytes of a stage: the left tile, then the right one."""
+        return self.left_bytes + int(round_up(self.right.stage_bytes, ALIGNMENT))
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.stages * self.stage_bytes
+
+    @property
+    def kind(self) -> str:
+        """C type of the sums."""
+        return SUM_TYPES[sum_dtype(self.product.workload)]
+
+    @cached_property
+    def partial(self) -> PartialSums:
+        """The exchange of sums between blocks that share a tile."""
+        way = str(self.values["exchange"])
+        return PartialSums(self.grid, self.threads, self.sums_in_thread, self.kind, way, self.sum)
+
+    def kernel(self, prelude: str) -> Kernel:
+        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
+        return Kernel(
+            language="cuda",
+            entry=self.entry,
+            prelude=prelude,
+            source=self.source,
+            arguments=self.product.workload.operands,
+            workspace_bytes=self.partial.workspace_bytes,
+            workspace_zeroed=self.partial.zeroed_bytes,
+            launch=Launch(self.grid.blocks, (self.threads, 1, 1), shared_bytes=self.shared_bytes),
+        )
+
+    @property
+    def source(self) -> str:
+        """The entry."""
+        bounds = f"__launch_bounds__({self.threads}, {self.number('residency')})"
+        parameters = signature(self.product, self.partial.is_needed)
+        lines = [
+            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
+            "  const u32 shared = tw::shared_base();",
+            *(f"  {line}" for line in self.grid.emit(self._tile)),
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _tile(self) -> list[str]:
+        """What a block does with its tile."""
+        return [
+            *self.corner(),
+            self.declare_sums,
+            *self.left.start(*self.left_corner),
+            *self.right.start(*self.right_corner),
+            *self.main_loop(),
+            *self.partial.lines(),
+            *self.finish(),
+        ]
+
+    def corner(self) -> list[str]:
+        """Declare where the block's tile starts: ``row0``, ``column0`` and ``depth0``."""
+        position = position_type(self.product)
+        return [
+            f"const {position} row0 = ({position})tile_row * {self.block[0]};",
+            f"const {position} column0 = ({position})tile_column * {self.block[1]};",
+            f"{position} depth0 = ({position})first_step * {self.depth};",
+        ]
+
+    @property
+    def left_corner(self) -> tuple[str, str]:
+        """Where the next left tile starts, as its memory runs: (slow, fast)."""
+        return ("row0", "depth0") if self.product.left_runs_deep else ("depth0", "row0")
+
+    @property
+    def right_corner(self) -> tuple[str, str]:
+        """Where the next right tile starts, as its memory runs: (slow, fast)."""
+        return ("column0", "depth0") if self.product.right_runs_deep else ("depth0", "column0")
+
+    def advance(self) -> list[str]:
+        """Go on to the next tiles."""
+        return [*self.left.advance(), *self.right.advance(), f"depth0 += {self.depth};"]

@@ -1,0 +1,228 @@
+"""What rules out blocks for what they take: threads, shared memory, registers.
+
+Templates differ in how decisions become sizes (:class:`BlockSizes`), not in what a multiprocessor
+has of each.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.tile_copy import source_of
+from spaces.cuda.blocks.traffic import BLOCK_SHARED
+from spaces.cuda.target import CudaTarget
+from spaces.product import Product
+from spaces.schedule import Value
+from spaces.template import Decision, Rule
+from spaces.workload import Operand
+
+WARP = 32
+
+LEAST_REGISTERS = 36
+"""Registers that addresses and counters take at least."""
+
+LEAST_THREADS = 256
+"""Threads that keep a multiprocessor busy."""
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Who keeps a tile of sums in registers: its threads, and sums that are worth its loads."""
+
+    name: str
+    threads: int
+    sums: int
+
+
+@dataclass(frozen=True)
+class BlockSizes(ABC):
+    """Extents and resources of schedules of ``product``, from columns of their decisions."""
+
+    product: Product
+
+    @abstractmethod
+    def block(self, c: Any) -> tuple[Any, Any]:
+        """Rows and columns of a block's tile."""
+
+    @abstractmethod
+    def shared_bytes(self, c: Any) -> Any:
+        """Shared memory of a block."""
+
+    @abstractmethod
+    def registers(self, c: Any) -> Any:
+        """The least 32-bit registers that a thread can do with."""
+
+    def threads(self, c: Any) -> Any:
+        """Threads of a block."""
+        return c["warp_rows"] * c["warp_columns"] * WARP
+
+    def register_limit(self, target: CudaTarget, c: Any) -> Any:
+        """Registers that a thread may have, so that as many blocks fit as were asked for."""
+        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
+        return np.minimum(share // 8 * 8, target.registers_per_thread)
+
+    def vector(self, operand: Operand) -> int:
+        """Elements of an input's widest global accesses, tiles aside."""
+        fast = source_of(self.product, operand).shape[1]
+        return int(np.gcd(16 // operand.element.bytes, fast))
+
+    def held(self, operand: Operand, width: Any, c: Any) -> Any:
+        """Elements of a tile of ``width`` rows or columns that pass through a thread."""
+        deep = (
+            self.product.left_runs_deep
+            if operand is self.product.left
+            else self.product.right_runs_deep
+        )
+        tile_fast, tile_slow = (c["depth"], width) if deep else (width, c["depth"])
+        vector = np.gcd(self.vector(operand), tile_fast)
+        fast = np.gcd(tile_fast // vector, self.threads(c))
+        turns = ceil_div(tile_slow, self.threads(c) // fast) * (tile_fast // vector // fast)
+        return turns * vector
+
+
+def step_rule(product: Product, decisions: Sequence[Decision]) -> Rule:
+    """Steps no deeper than the product needs."""
+    (depths,) = (d.values for d in decisions if d.name == "depth")
+    return Rule(
+        "step_depth",
+        ("depth",),
+        lambda c: (c["depth"] < 2 * product.terms) | (c["depth"] == depths[0]),
+        lambda c: f"a step of {c['depth']} terms is twice the {product.terms} there are, or more",
+    )
+
+
+def thread_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
+    """What a block and a multiprocessor hold in threads."""
+    most = min(target.threads_per_block, 512)
+    return [
+        Rule(
+            "threads",
+            ("warp_rows", "warp_columns"),
+            lambda c: sizes.threads(c) <= most,
+            lambda c: (
+                f"{c['warp_rows']} times {c['warp_columns']} warps are {sizes.threads(c)} "
+                f"threads; allowed: {most}"
+            ),
+        ),
+        Rule(
+            "resident_threads",
+            ("warp_rows", "warp_columns", "residency"),
+            lambda c: sizes.threads(c) * c["residency"] <= target.threads_per_multiprocessor,
+            lambda c: (
+                f"{c['residency']} blocks of {sizes.threads(c)} threads are more than the "
+                f"{target.threads_per_multiprocessor} a multiprocessor holds"
+            ),
+        ),
+    ]
+
+
+def memory_rules(
+    sizes: BlockSizes,
+    target: CudaTarget,
+    decisions: Sequence[Decision],
+    tile: Sequence[str],
+    others: Sequence[str],
+) -> list[Rule]:
+    """What blocks may take of shared memory and registers; the decisions ``tile`` and ``others``
+    make the sizes.
+
+    Each rule is judged as soon as the tile is known, and again with the others, as if decisions
+    still to come took their first and least demanding values: so sampling meets no dead ends.
+    """
+    least = {decision.name: decision.values[0] for decision in decisions}
+    steps = [(*tile, *others[:n]) for n in range(len(others) + 1)]
+    return [
+        rule
+        for known in (*steps, (*tile, *others, "residency"))
+        for rule in judged_early(_memory_rules(sizes, target), known, least)
+    ]
+
+
+def judged_early(
+    rules: Sequence[Rule], known: Sequence[str], least: Mapping[str, Value]
+) -> list[Rule]:
+    """``rules`` as soon as the decisions ``known`` are made; others are as in ``least``."""
+
+    def filled(c: Any) -> dict[str, Any]:
+        return {**least, **{name: c[name] for name in known}}
+
+    def early(rule: Rule) -> Rule:
+        return Rule(
+            rule.name,
+            tuple(known),
+            lambda c: rule.holds(filled(c)),
+            lambda c: rule.explain({**least, **c}),
+        )
+
+    return [early(rule) for rule in rules]
+
+
+def _memory_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
+    return [
+        Rule(
+            "shared_memory",
+            (),
+            lambda c: sizes.shared_bytes(c) <= target.shared_per_block,
+            lambda c: (
+                f"the tiles of a block take {sizes.shared_bytes(c)} bytes of shared memory; "
+                f"it may have {target.shared_per_block}"
+            ),
+        ),
+        Rule(
+            "resident_shared_memory",
+            (),
+            lambda c: (
+                (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
+                <= target.shared_per_multiprocessor
+            ),
+            lambda c: (
+                f"{c['residency']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do "
+                f"not fit the {target.shared_per_multiprocessor} of a multiprocessor"
+            ),
+        ),
+        Rule(
+            "registers",
+            (),
+            lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
+            lambda c: (
+                f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
+                f"{sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
+            ),
+        ),
+    ]
+
+
+def reuse_rule(
+    product: Product, target: CudaTarget, reads: tuple[str, str], worker: Worker
+) -> Rule:
+    """Tiles of ``reads[0]`` x ``reads[1]`` sums, one for each ``worker``, are not so small that
+    operands are loaded over and over, where the output is large enough for more."""
+    workers = target.multiprocessors * LEAST_THREADS // worker.threads
+    share = max(product.rows * product.columns // workers, 1)
+    least = min(worker.sums, 2 ** (share.bit_length() - 1))
+    return Rule(
+        "reuse",
+        reads,
+        lambda c: c[reads[0]] * c[reads[1]] >= least,
+        lambda c: (
+            f"a {worker.name}'s {c[reads[0]]} x {c[reads[1]]} sums use what it loads too little; "
+            f"the output has {least} for each, or more"
+        ),
+    )
+
+
+def sums_rule(reads: tuple[str, str], sums: Callable[[Any], Any], target: CudaTarget) -> Rule:
+    """Sums alone, ``sums(c)`` registers of a thread, leave some for all else."""
+    most = target.registers_per_thread - LEAST_REGISTERS
+    return Rule(
+        "sums",
+        reads,
+        lambda c: sums(c) <= most,
+        lambda c: f"the sums of a thread take {sums(c)} registers; there are {most} for them",
+    )

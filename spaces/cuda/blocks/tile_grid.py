@@ -1,0 +1,191 @@
+"""Which block computes which tile of the output, and over which part of the depth.
+
+Blocks of neighbouring numbers run at about the same time, so the order in which they walk the
+tiles decides what they find in L2. Tiles are counted, never divided: the last ones may stick out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping import TaskMapping, spatial
+from spaces.product import Product
+from spaces.template import Decision, Rule
+
+RASTERS = ("along_columns", "along_rows")
+GROUPS = (1, 2, 4, 8, 16)
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
+
+
+@dataclass(frozen=True)
+class TileGrid:
+    """``rows`` x ``columns`` tiles of ``depth_tiles`` steps each.
+
+    Blocks walk ``raster`` (one of :data:`RASTERS`) in bands of ``group`` tiles, crossing the band
+    first. ``splits`` blocks share the depth of a tile.
+    """
+
+    rows: int
+    columns: int
+    depth_tiles: int
+    raster: str = "along_columns"
+    group: int = 1
+    splits: int = 1
+
+    @property
+    def mapping(self) -> TaskMapping:
+        """Block to tile; tiles at or past (rows, columns) do not exist."""
+        if self.raster == "along_columns":
+            bands, height = _bands(self.rows, self.group)
+            return spatial(bands, 1) * spatial(1, self.columns) * spatial(height, 1)
+        bands, width = _bands(self.columns, self.group)
+        return spatial(1, bands) * spatial(self.rows, 1) * spatial(1, width)
+
+    @property
+    def blocks(self) -> tuple[int, int, int]:
+        """Extents of the launch: tiles along x, parts of the depth along y."""
+        return (self.mapping.num_workers, self.splits, 1)
+
+    @property
+    def depth_share(self) -> int:
+        """Depth tiles of one part; the last part may have fewer."""
+        return int(ceil_div(self.depth_tiles, self.splits))
+
+    def emit(self, body: Callable[[], Sequence[str]]) -> list[str]:
+        """CUDA lines that declare ``tile_row``, ``tile_column``, ``first_step`` and ``steps`` of
+        this block and run ``body``."""
+
+        def lines(tile: tuple[Any, ...]) -> list[str]:
+            row, column = tile
+            return [
+                f"const int tile_row = {row.text};",
+                f"const int tile_column = {column.text};",
+                *self._depth(),
+                *body(),
+            ]
+
+        return self.mapping.emit(
+            "blockIdx.x", lines, extents=(self.rows, self.columns), integer="int", language="cuda"
+        )
+
+    def _depth(self) -> list[str]:
+        if self.splits == 1:
+            return ["const int first_step = 0;", f"const int steps = {self.depth_tiles};"]
+        share = self.depth_share
+        return [
+            f"const int first_step = (int)blockIdx.y * {share};",
+            f"const int rest = {self.depth_tiles} - first_step;",
+            f"const int steps = rest < {share} ? rest : {share};",
+        ]
+
+
+def tile_grid(
+    product: Product, block_rows: int, block_columns: int, depth: int, values: Mapping[str, Any]
+) -> TileGrid:
+    """The grid of tiles of this size, with the decisions of :func:`grid_decisions`."""
+    return TileGrid(
+        int(ceil_div(product.rows, block_rows)),
+        int(ceil_div(product.columns, block_columns)),
+        int(ceil_div(product.terms, depth)),
+        str(values["raster"]),
+        int(values["group"]),
+        int(values["splits"]),
+    )
+
+
+def grid_decisions() -> tuple[Decision, ...]:
+    """Order of the tiles, and how many blocks share one."""
+    return (
+        Decision("splits", SPLITS),
+        Decision("raster", RASTERS),
+        Decision("group", GROUPS),
+    )
+
+
+def grid_rules(
+    product: Product,
+    reads: Sequence[str],
+    block: Callable[[Any], tuple[Any, Any]],
+    multiprocessors: int,
+) -> tuple[Rule, ...]:
+    """What rules out decisions about the grid.
+
+    ``block`` gives the rows and columns of a tile from the columns of the decisions ``reads``;
+    the depth of a step is the decision ``depth``.
+    """
+
+    def tiles(c: Any) -> tuple[Any, Any]:
+        rows, columns = block(c)
+        return ceil_div(product.rows, rows), ceil_div(product.columns, columns)
+
+    def count(c: Any) -> Any:
+        rows, columns = tiles(c)
+        return rows * columns
+
+    def crossed(c: Any) -> Any:
+        rows, columns = tiles(c)
+        along_columns = c["raster"] == "along_columns"
+        return along_columns * rows + (1 - along_columns) * columns
+
+    def steps(c: Any) -> Any:
+        return ceil_div(product.terms, c["depth"])
+
+    most = 4 * multiprocessors
+    return (
+        Rule(
+            "idle_parts",
+            ("depth", "splits"),
+            lambda c: (c["splits"] - 1) * ceil_div(steps(c), c["splits"]) < steps(c),
+            lambda c: (
+                f"{steps(c)} steps of {c['depth']} terms in {c['splits']} parts of "
+                f"{ceil_div(steps(c), c['splits'])} leave a part without work"
+            ),
+        ),
+        Rule(
+            "needless_split",
+            (*reads, "splits"),
+            lambda c: (c["splits"] == 1) | (count(c) * c["splits"] <= most),
+            lambda c: (
+                f"{count(c)} tiles in {c['splits']} parts make more than four blocks for each of "
+                f"the {multiprocessors} multiprocessors; splitting the depth gains nothing"
+            ),
+        ),
+        Rule(
+            "needless_order",
+            (*reads, "raster", "group"),
+            lambda c: (np.minimum(*tiles(c)) > 1) | (c["raster"] == RASTERS[0]) & (c["group"] == 1),
+            lambda c: (
+                f"{' x '.join(map(str, tiles(c)))} tiles have one order; "
+                f"allowed: raster={RASTERS[0]}, group=1"
+            ),
+        ),
+        Rule(
+            "distinct_group",
+            (*reads, "raster", "group"),
+            lambda c: (c["group"] == 1) | (c["group"] < 2 * crossed(c)),
+            lambda c: f"bands of {c['group']} tiles are no narrower than all {crossed(c)} tiles",
+        ),
+    )
+
+
+def exchange_rule(usual: str = "store") -> Rule:
+    """How sums are exchanged is no question where no tile is shared; ``usual`` stands there."""
+    return Rule(
+        "needless_exchange",
+        ("splits", "exchange"),
+        lambda c: (c["splits"] > 1) | (c["exchange"] == usual),
+        lambda c: (
+            f"blocks share no tile, so exchange={c['exchange']} says nothing; allowed: {usual}"
+        ),
+    )
+
+
+def _bands(tiles: int, group: int) -> tuple[int, int]:
+    """How many bands, and their width made as equal as can be."""
+    bands = int(ceil_div(tiles, group))
+    return bands, int(ceil_div(tiles, bands))

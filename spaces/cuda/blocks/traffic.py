@@ -1,0 +1,154 @@
+"""Work and memory traffic of a tiled contraction on a GPU, for whole populations at once.
+
+A block loads a step of depth of its rows and columns into shared memory, threads read it into
+registers from there, and blocks that run at the same time find each other's loads in L2. Names
+and units are those of ``spaces.quantities``; near memory is shared memory, middle memory is L2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.target import CudaTarget
+from spaces.product import Product
+from spaces.template import Columns
+
+USABLE = 0.75
+"""Share of L2 that holds on to data while other data streams through."""
+
+BLOCK_SHARED = 1024
+"""Bytes of shared memory that the system takes for itself in each block."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks of many schedules, one array entry each.
+
+    Extents of a tile in elements; ``threads`` and ``shared_bytes`` of a block, ``registers`` of
+    a thread. Of one step of depth of one block: ``step_instructions`` issue slots of its warps
+    together, ``step_loads`` those that load from shared memory, ``step_multiplies`` those that
+    multiply, ``step_register_bytes`` bytes that these loads bring into registers.
+    ``chains`` are independent accumulations of a warp, ``vector_fraction`` the share of 16 bytes
+    that global loads move at a time, ``most_resident`` blocks a multiprocessor is given.
+    """
+
+    rows: Any
+    columns: Any
+    depth: Any
+    threads: Any
+    registers: Any
+    shared_bytes: Any
+    step_instructions: Any
+    step_loads: Any
+    step_multiplies: Any
+    step_register_bytes: Any
+    chains: Any
+    vector_fraction: Any
+    most_resident: Any = np.inf
+
+
+def resident_blocks(target: CudaTarget, threads: Any, registers: Any, shared_bytes: Any) -> Any:
+    """Blocks that a multiprocessor holds at a time; registers come in eights a thread."""
+    by_registers = target.registers_per_multiprocessor // (threads * ceil_div(registers, 8) * 8)
+    by_shared = target.shared_per_multiprocessor // (shared_bytes + BLOCK_SHARED)
+    by_threads = target.threads_per_multiprocessor // threads
+    few = np.minimum(np.minimum(by_registers, by_shared), by_threads)
+    return np.minimum(few, target.blocks_per_multiprocessor)
+
+
+def grid_quantities(
+    product: Product, target: CudaTarget, blocks: Blocks, columns: Columns
+) -> dict[str, np.ndarray]:
+    """Every quantity of ``spaces.quantities``, one float64 array each; ``columns`` holds the
+    decisions of :func:`spaces.cuda.blocks.tile_grid.grid_decisions` and ``exchange``."""
+    splits = columns["splits"].astype(np.int64)
+    # blocks of a cluster send each other their sums without a trip to L2
+    through_memory = (splits > 1) & (columns["exchange"] != "cluster")
+    rows, columns_of_tiles = (
+        ceil_div(product.rows, blocks.rows),
+        ceil_div(product.columns, blocks.columns),
+    )
+    steps = ceil_div(product.terms, blocks.depth)
+    launched = rows * columns_of_tiles * splits
+    total_steps = 1.0 * rows * columns_of_tiles * steps
+    element = product.left.element.bytes
+    tile_elements = 1.0 * blocks.rows * blocks.columns
+    fitting = resident_blocks(target, blocks.threads, blocks.registers, blocks.shared_bytes)
+    resident = np.clip(fitting, 1, blocks.most_resident)
+    slots = resident * target.multiprocessors
+    near = total_steps * (blocks.rows + blocks.columns) * blocks.depth * element
+    exchange = np.where(through_memory, (2.0 * splits + 1) * rows * columns_of_tiles, 0) * (
+        4 * tile_elements
+    )
+    useful = float(product.workload.flops)
+    quantities = {
+        "flops": 2 * total_steps * tile_elements * blocks.depth,
+        "useful_flops": useful,
+        "instructions": total_steps * blocks.step_instructions,
+        "register_bytes": total_steps * blocks.step_register_bytes,
+        "near_bytes": near,
+        "packing_bytes": exchange,
+        "epilogue_elements": rows * columns_of_tiles * tile_elements,
+        "registers": blocks.registers,
+        "register_fraction": blocks.registers / target.registers_per_thread,
+        "near_footprint": blocks.shared_bytes,
+        "near_fraction": resident * blocks.shared_bytes / target.shared_per_multiprocessor,
+        "independent_chains": blocks.chains * resident * blocks.threads / 32,
+        "vector_fraction": blocks.vector_fraction,
+        "intensity": blocks.step_multiplies / np.maximum(blocks.step_loads, 1),
+        "main_loop_trips": ceil_div(steps, splits),
+        "tile_visits": launched,
+        "synchronisations": through_memory,
+        **_occupation(target, launched, slots),
+        **_from_memory(product, target, blocks, columns, slots),
+    }
+    shape = columns["splits"].shape
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }
+
+
+def _occupation(target: CudaTarget, launched: Any, slots: Any) -> dict[str, Any]:
+    """How evenly the blocks fill the multiprocessors."""
+    share = launched / target.multiprocessors
+    busiest = np.ceil(share)
+    return {
+        "parallelism": np.minimum(launched, slots),
+        "worker_fraction": np.minimum(share, 1.0),
+        "imbalance": np.where(share < 1, 1.0, busiest / share),
+    }
+
+
+def _from_memory(
+    product: Product, target: CudaTarget, blocks: Blocks, columns: Columns, slots: Any
+) -> dict[str, Any]:
+    """Bytes between memory and L2: the blocks of one wave form a band of ``group`` tiles, and
+    what they load is shared among them, or stays in L2 for good if everything fits."""
+    element = product.left.element.bytes
+    rows, wide = ceil_div(product.rows, blocks.rows), ceil_div(product.columns, blocks.columns)
+    along_columns = columns["raster"] == "along_columns"
+    group = columns["group"].astype(np.int64)
+    wave = np.minimum(slots / columns["splits"], rows * wide)
+    crossed = np.minimum(group, np.where(along_columns, rows, wide))
+    walked = np.minimum(np.ceil(wave / crossed), np.where(along_columns, wide, rows))
+    high = np.where(along_columns, crossed, walked)
+    long = np.where(along_columns, walked, crossed)
+    waves = rows * wide / np.maximum(high * long, 1)
+    loaded = waves * (high * blocks.rows + long * blocks.columns) * product.terms * float(element)
+    everything = float(product.workload.least_bytes)
+    streamed = loaded + product.output.bytes
+    fits = everything <= USABLE * target.l2_bytes
+    main = np.where(fits, everything, np.maximum(streamed, everything))
+    working = (high * blocks.rows + long * blocks.columns) * blocks.depth * element
+    return {
+        "main_bytes": main,
+        "middle_bytes": main,
+        "middle_footprint": working,
+        "middle_fraction": working / target.l2_bytes,
+        "far_fraction": min(everything / target.l2_bytes, 1e6) + 0 * main,
+    }

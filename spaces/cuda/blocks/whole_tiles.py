@@ -1,0 +1,77 @@
+"""Tiles of a product that never stick out, so that nothing is tested where they are multiplied.
+
+The last tile of a row or column of tiles is moved back until it ends with the output; what it then
+shares with the tile before is computed twice and stored once. Of the depth, what is left over comes
+first: the first step is short, and all that follow are whole. Only a tile larger than the output
+still sticks out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from spaces.cuda.blocks.tile_copy import Ends, position_type
+from spaces.product import Product
+
+
+@dataclass(frozen=True)
+class WholeTiles:
+    """Places of tiles of ``block`` = (rows, columns) sums, in steps of ``depth`` terms."""
+
+    product: Product
+    block: tuple[int, int]
+    depth: int
+
+    def corner(self) -> list[str]:
+        """C lines that declare ``row0`` and ``column0`` of the tile ``tile_row``, ``tile_column``,
+        ``depth0`` of the step ``first_step``, and the ``first_terms`` that step has."""
+        position = position_type(self.product)
+        late = self.depth - self._left_over
+        depth0, terms = f"({position})first_step * {self.depth}", str(self.depth)
+        if late:
+            depth0 = f"first_step == 0 ? 0 : {depth0} - {late}"
+            terms = f"first_step == 0 ? {self._left_over} : {self.depth}"
+        return [
+            *(line for rank in (0, 1) for line in self._start(rank)),
+            f"{position} depth0 = {depth0};",
+            f"const {position} first_terms = {terms};",
+        ]
+
+    @property
+    def first(self) -> tuple[str | None, str | None]:
+        """C names of the first row and column that no other tile has; None of all in the tile."""
+        return self._first(0), self._first(1)
+
+    def ends(self, rank: int, of_first_step: bool) -> Ends:
+        """What the left (``rank`` 0) or right operand's tile may read of, in the first step or in
+        one of those after it."""
+        (extent, block), deep = self._size(rank), self._runs_deep(rank)
+        width = extent if extent < block else None
+        short = of_first_step and self._left_over < self.depth
+        depth = "depth0 + first_terms" if short else None
+        return (width, depth) if deep else (depth, width)
+
+    @property
+    def _left_over(self) -> int:
+        """Terms of the first step of all."""
+        return (self.product.terms - 1) % self.depth + 1
+
+    def _start(self, rank: int) -> Iterator[str]:
+        (extent, block), name = self._size(rank), ("row", "column")[rank]
+        position = position_type(self.product)
+        place = f"({position})tile_{name} * {block}"
+        if first := self._first(rank):
+            yield f"const {position} {first} = {place};"
+            place = f"{first} < {extent - block} ? {first} : {extent - block}"
+        yield f"const {position} {name}0 = {place};"
+
+    def _first(self, rank: int) -> str | None:
+        extent, block = self._size(rank)
+        return ("first_row", "first_column")[rank] if extent > block and extent % block else None
+
+    def _size(self, rank: int) -> tuple[int, int]:
+        return (self.product.rows, self.product.columns)[rank], self.block[rank]
+
+    def _runs_deep(self, rank: int) -> bool:
+        return (self.product.left_runs_deep, self.product.right_runs_deep)[rank]

@@ -1,0 +1,1 @@
+"""Contractions on Hopper: TMA, warpgroup matrix instructions, clusters."""

@@ -1,0 +1,247 @@
+"""The CUDA C++ of a contraction on Hopper's warpgroup matrix instructions.
+
+A block is one warp or warpgroup that loads and one to three warpgroups that multiply. Between
+them runs a ring of stages in shared memory: TMA fills a stage and completes its ``full`` barrier,
+each multiplying warp reports to its ``empty`` barrier once wgmma has read it. Blocks stay and walk
+over tiles, so that the next tile loads while the last one is stored; only blocks that exchange
+sums in a cluster take one tile each. See ``hopper_plan`` for what m and n are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.integers import round_up
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import TENSOR_MAPS
+from spaces.cuda.blocks.finish import signature
+from spaces.cuda.blocks.tile_copy import position_type
+from spaces.cuda.hopper.multiply import MainLoop
+from spaces.cuda.hopper.plan import GROUP, WARPS, HopperPlan, group_registers
+from spaces.cuda.hopper.tile import BLOCK
+from spaces.kernel import Kernel, Launch
+
+START = 15
+"""Number of the named barrier at which multiplying warps wait for the ring to be made."""
+_WHEN_EMPTY = "tw::mbarrier_wait(empty + 8 * stage, phase ^ 1);"
+
+
+@dataclass(frozen=True)
+class HopperCode:
+    """The kernel called ``entry`` that follows ``plan``."""
+
+    plan: HopperPlan
+    entry: str
+
+    def kernel(self, prelude: str) -> Kernel:
+        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
+        plan = self.plan
+        maps = [plan.m.tensor_map, plan.n.tensor_map]
+        if plan.store.is_staged:
+            maps.append(plan.store.tensor_map)
+        return Kernel(
+            language="cuda",
+            entry=self.entry,
+            prelude=prelude,
+            source=self.source,
+            arguments=plan.product.workload.operands,
+            workspace_bytes=plan.split.workspace_bytes,
+            workspace_zeroed=plan.split.workspace_bytes,
+            launch=Launch(
+                grid=(plan.grid.blocks, 1, 1),
+                block=(plan.threads, 1, 1),
+                cluster=(plan.grid.cluster_size, 1, 1),
+                shared_bytes=plan.shared_bytes,
+            ),
+            metadata={TENSOR_MAPS: tuple(maps)},
+        )
+
+    @property
+    def source(self) -> str:
+        """The entry, after the table it may need."""
+        plan = self.plan
+        maps = ["m_map", "n_map", *(["output_map"] if plan.store.is_staged else [])]
+        parameters = signature(plan.product, plan.split.workspace_bytes > 0, maps)
+        # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
+        threads = round_up(plan.threads, GROUP)
+        bounds = f"__launch_bounds__({threads}, {plan.number('residency')})"
+        body = [
+            "const u32 shared = tw::shared_base();",
+            f"const u32 full = shared + {plan.full_at}, empty = shared + {plan.empty_at};",
+            "const int group = (int)tw::warp_uniform(threadIdx.x / 128);",
+            *(["const u32 rank = tw::cluster_rank();"] if plan.grid.cluster_size > 1 else []),
+            *self._start(),
+            f"if (group == {plan.consumers}) {{",
+            *indented(self._producer()),
+            "} else {",
+            *indented(self._consumer()),
+            "}",
+        ]
+        lines = [
+            *plan.grid.table(self._table),
+            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
+            *indented(body),
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def _table(self) -> str:
+        return f"{self.entry}_order"
+
+    def _start(self) -> list[str]:
+        """Barriers: a stage is full by one arrival and its bytes, empty once every multiplying
+        warp of every block that loads into it has reported.
+
+        The thread that loads makes them: so it waits for nobody, unless it loads for other blocks.
+        """
+        plan = self.plan
+        multiplying = WARPS * (1 if plan.takes_turns else plan.consumers)
+        exchanged = f"shared + {plan.exchanged_at}"
+        return [
+            f"if ({self._loads}) {{",
+            "  tw::tma_prefetch(&m_map);",
+            "  tw::tma_prefetch(&n_map);",
+            f"  for (int i = 0; i < {plan.stages}; i++) {{",
+            "    tw::mbarrier_init(full + 8 * i, 1);",
+            f"    tw::mbarrier_init(empty + 8 * i, {multiplying * plan.cluster_tiles});",
+            "  }",
+            *indented(plan.slices.start_lines(exchanged)),
+            "  tw::fence_barrier_init();",
+            *indented(plan.slices.expect_lines(exchanged)),
+            "}",
+            "tw::sync_warp();",
+            *self._meet(),
+            *plan.slices.ready_lines(),
+        ]
+
+    def _meet(self) -> list[str]:
+        if self.plan.cluster_tiles > 1:
+            # no block may load into another one, or report to it, before its barriers exist
+            return ["tw::cluster_arrive_relaxed();", "tw::cluster_wait();"]
+        everybody = f"({START}, {self.plan.threads});"
+        return [
+            f"if (group == {self.plan.consumers}) tw::arrive_named{everybody}",
+            f"else tw::sync_named{everybody}",
+        ]
+
+    @property
+    def _loads(self) -> str:
+        return f"threadIdx.x == {self.plan.consumers * GROUP}"
+
+    def _drain(self) -> list[str]:
+        """A block's barriers must outlive the reports of others in its cluster: it ends once all
+        its stages are empty. What they load into it, its own warps have waited for."""
+        if self.plan.cluster_tiles == 1:
+            return []
+        return [
+            "#pragma unroll 1",
+            f"for (int i = 0; i < {self.plan.stages}; i++) {{",
+            f"  {_WHEN_EMPTY}",
+            f"  {self.plan.next_stage}",
+            "}",
+        ]
+
+    def _producer(self) -> list[str]:
+        plan = self.plan
+        given, (m_axis, n_axis) = plan.number("producer_registers"), plan.axes
+        load = [
+            _WHEN_EMPTY,
+            f"const u32 to = shared + stage * {plan.stage_bytes}, barrier = full + 8 * stage;",
+            f"tw::mbarrier_arrive_expect(barrier, {plan.stage_bytes});",
+            f"const int depth0 = (first_step + step) * {plan.m.terms};",
+            *plan.m.load("to", "m_map", "barrier", "m0", "depth0"),
+            *plan.n.load(f"to + {plan.m.bytes}", "n_map", "barrier", "n0", "depth0"),
+            plan.next_stage,
+        ]
+
+        def tile() -> list[str]:
+            return [
+                f"const int m0 = tile_{m_axis} * {plan.tile[0]};",
+                f"const int n0 = tile_{n_axis} * {plan.tile[1]};",
+                # unrolled, addresses would not fit the few registers of a loading thread
+                "#pragma unroll 1",
+                "for (int step = 0; step < steps; step++) {",
+                *indented(load),
+                "}",
+            ]
+
+        return [
+            *([f"tw::registers_down<{given}>();"] if given else []),
+            f"if ({self._loads}) {{",
+            "  u32 stage = 0, phase = 0;",
+            *indented(plan.grid.emit(self._table, tile)),
+            *indented(self._drain()),
+            "}",
+            *plan.slices.others_lines(),
+        ]
+
+    def _consumer(self) -> list[str]:
+        plan = self.plan
+        given = plan.number("producer_registers")
+        registers = group_registers(plan.consumers, given)
+        staging = [
+            f"const u32 staging = shared + {plan.staging_at} + group * {plan.staging_bytes};",
+            "u32 turn = 0;",
+        ]
+        return [
+            *([f"tw::registers_up<{registers}>();"] if given else []),
+            f"const int thread = (int)threadIdx.x % {GROUP}, lane = thread % 32;",
+            *(staging if plan.store.is_staged else []),
+            "u32 stage = 0, phase = 0;",
+            *(self._in_turns() if plan.takes_turns else plan.grid.emit(self._table, self._tile)),
+            *plan.store.last_lines(),
+        ]
+
+    def _in_turns(self) -> list[str]:
+        """Tiles go round the warpgroups, and so does the right to multiply: a warpgroup that ran
+        ahead would take an earlier phase of a ``full`` barrier for its own."""
+        plan, last = self.plan, self.plan.consumers - 1
+
+        def tile() -> list[str]:
+            return [
+                "if (whose == group) {",
+                f"  tw::sync_named({self._turn('group')});",
+                *indented(self._tile()),
+                "} else {",
+                "  stage += steps;",
+                f"  phase ^= stage / {plan.stages} & 1;",
+                f"  stage %= {plan.stages};",
+                "}",
+                f"whose = whose == {last} ? 0 : whose + 1;",
+            ]
+
+        return [
+            "int whose = 0;",
+            f"if (group == {last}) tw::arrive_named({self._turn('0')});",
+            *plan.grid.emit(self._table, tile),
+            f"if (whose == group) tw::sync_named({self._turn('group')});",
+        ]
+
+    def _turn(self, group: str) -> str:
+        """Arguments of the named barrier at which ``group`` gets its turn from the one before."""
+        return f"{1 + self.plan.consumers} + {group}, {2 * GROUP}"
+
+    def _tile(self) -> list[str]:
+        """What a multiplying warpgroup does with a tile."""
+        plan = self.plan
+        position, (m_axis, n_axis) = position_type(plan.product), plan.axes
+        own, member, turn_over = f" + group * {plan.blocks * BLOCK}", "group", []
+        own_slice = f" + part * {plan.slice_columns}" if plan.parts[1] > 1 else ""
+        if plan.takes_turns:
+            following = f"(group + 1) % {plan.consumers}"
+            own, member = "", "0"
+            turn_over = [f"tw::arrive_named({self._turn(following)});"]
+        rank = " + rank" if plan.cluster_tiles > 1 else ""
+        return [
+            f"const {position} {m_axis}0 = ({position})tile_{m_axis} * {plan.tile[0]}{own};",
+            f"const {position} {n_axis}0 = ({position})tile_{n_axis} * {plan.tile[1]}{own_slice};",
+            *MainLoop(plan).lines(turn_over),
+            *plan.slices.lines(f"shared + {plan.received_at}", f"shared + {plan.exchanged_at}"),
+            *plan.split.lines(
+                f"place * {plan.cluster_tiles}{rank}",
+                member,
+                f"shared + {plan.slots_at} + 4 * group",
+                plan.store.lines(),
+            ),
+        ]

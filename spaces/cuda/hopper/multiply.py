@@ -1,0 +1,155 @@
+"""What a multiplying warpgroup of a Hopper kernel does with the stages of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.mapping import repeat
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.hopper.plan import HopperPlan
+from spaces.cuda.hopper.tile import BLOCK, STEP_BYTES
+
+ELEMENTS = {
+    "float16": "f16",
+    "bfloat16": "bf16",
+    "tfloat32": "tf32",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+}
+"""wgmma's names of the types it multiplies here."""
+
+
+@dataclass(frozen=True)
+class MainLoop:
+    """Sums up all steps of a tile in ``sums[block][register]``.
+
+    Lines read ``steps`` and the ring (``shared``, ``full``, ``empty``, ``stage``, ``phase``), the
+    warpgroup's number ``group`` and the thread's number ``lane`` in its warp.
+    """
+
+    plan: HopperPlan
+
+    def lines(self, last: Sequence[str]) -> list[str]:
+        """The loop; the lines ``last`` come once all products are under way."""
+        plan = self.plan
+        shape = f"[{plan.blocks}][{plan.registers}]"
+        return [
+            f"float sums{shape} = {{}}, fresh{shape};" if plan.promotion else f"float sums{shape};",
+            *(self._ahead(last) if plan.number("in_flight") else self._one_by_one(last)),
+            *_settle("sums", plan.blocks),
+        ]
+
+    def _one_by_one(self, last: Sequence[str]) -> list[str]:
+        """Each step waits for its products."""
+        step = [
+            *self._multiply(),
+            "tw::wgmma_wait<0>();",
+            *self._release("stage"),
+            *(self._promote() if self.plan.promotion else []),
+            self.plan.next_stage,
+        ]
+        return ["for (int step = 0; step < steps; step++) {", *indented(step), "}", *last]
+
+    def _ahead(self, last: Sequence[str]) -> list[str]:
+        """Products of a step may still run when the next one starts.
+
+        The last step stands behind the loop: where the wait for all products stood there alone,
+        CUDA 13.0's compiler read sums ahead of it.
+        """
+        plan = self.plan
+        before = f"(stage == 0 ? {plan.stages - 1} : stage - 1)"
+        release = ["if (step > 0) {", *indented(self._release(before)), "}"]
+        step = [*self._multiply(), "tw::wgmma_wait<1>();", *release, plan.next_stage]
+        last_step = [
+            "const int step = steps - 1;",
+            *self._multiply(),
+            *last,
+            "tw::wgmma_wait<0>();",
+            *release,
+            *self._release("stage"),
+            plan.next_stage,
+        ]
+        return [
+            "for (int step = 0; step < steps - 1; step++) {",
+            *indented(step),
+            "}",
+            "{",
+            *indented(last_step),
+            "}",
+        ]
+
+    def _multiply(self) -> list[str]:
+        """Start the products of a step, once its stage is full."""
+        plan = self.plan
+        own = "" if plan.takes_turns else f" + group * {plan.blocks * plan.m.block_bytes}"
+        return [
+            "tw::mbarrier_wait(full + 8 * stage, phase);",
+            f"const u32 at = shared + stage * {plan.stage_bytes};",
+            f"const u64 m_tile = {plan.m.descriptor('at' + own)};",
+            f"const u64 n_tile = {plan.n.descriptor(f'at + {plan.m.bytes}')};",
+            "tw::wgmma_fence();",
+            *self._products(),
+            "tw::wgmma_commit();",
+        ]
+
+    def _products(self) -> list[str]:
+        """All wgmma of a step; a descriptor counts in 16 bytes."""
+        plan = self.plan
+        sums, since = "sums", "step"
+        if plan.promotion:
+            sums, since = "fresh", f"step % {plan.promotion}"
+        name = self._instruction
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            part, block = indices
+            m = part * (plan.m.step_bytes // 16) + block * (plan.m.block_bytes // 16)
+            n = part * (plan.n.step_bytes // 16)
+            return [
+                f"tw::{name}({sums}[{block.text}], {(index('m_tile') + m).text}, "
+                f"{(index('n_tile') + n).text}, ({since} | {part}) != 0);"
+            ]
+
+        parts = plan.m.depth_bytes // STEP_BYTES
+        return unrolled(repeat(parts, plan.blocks), 0, body, "k")
+
+    @property
+    def _instruction(self) -> str:
+        plan = self.plan
+        kind, size = ELEMENTS[plan.m.operand.dtype], plan.m.operand.element.bytes
+        majors = "".join("n" if tile.runs_deep else "t" for tile in (plan.m, plan.n))
+        shape = f"m{BLOCK}n{plan.tile[1]}k{STEP_BYTES // size}"
+        return f"wgmma_{shape}_f32_{kind}_{kind}_ss" + (f"_{majors}" if size == 2 else "")
+
+    def _promote(self) -> list[str]:
+        """Add what was multiplied since the last time to the sums."""
+        plan, every = self.plan, self.plan.promotion
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            place = "".join(f"[{i.text}]" for i in indices)
+            return [f"sums{place} += fresh{place};"]
+
+        all_sums = repeat(plan.blocks, plan.registers // 8) * repeat(1, 8)
+        return [
+            f"if (step % {every} == {every - 1} || step + 1 == steps) {{",
+            *indented(_settle("fresh", plan.blocks)),
+            *indented(unrolled(all_sums, 0, body, "q")),
+            "}",
+        ]
+
+    def _release(self, stage: str) -> list[str]:
+        """Report a stage to the blocks that load into it. Every warp does, since waiting for
+        wgmma tells a warp of its own part only (PTX ISA, wgmma.wait_group)."""
+        blocks = self.plan.cluster_tiles
+        if blocks == 1:
+            return [f"if (lane == 0) tw::mbarrier_arrive(empty + 8 * {stage});"]
+        return [
+            f"if (lane < {blocks})",
+            f"  tw::mbarrier_report_remote(tw::map_shared(empty + 8 * {stage}, lane));",
+        ]
+
+
+def _settle(name: str, blocks: int) -> list[str]:
+    return [f"tw::settle({name}[{block}]);" for block in range(blocks)]

@@ -1,0 +1,259 @@
+"""The numbers of a Hopper contraction: who multiplies what, and what lies where.
+
+wgmma multiplies 64 rows at a time; the side of the product that they run along is called m, the
+other n. Swapped, m runs along the output's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.hopper.grid import PersistentGrid
+from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
+from spaces.cuda.hopper.store import TileStore
+from spaces.cuda.hopper.tile import BLOCK, OperandTile
+from spaces.cuda.target import CudaTarget
+from spaces.product import Product
+from spaces.schedule import Value
+
+GROUP = 128
+WARPS = 4
+CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
+"""Tiles of a cluster along m and n."""
+
+
+def launch_registers(threads: int, residency: int = 1) -> int:
+    """Registers each thread of a block may have, ``residency`` blocks being on a multiprocessor.
+    They lie in four banks, a warp's in one, so that a lone warp costs as much as four."""
+    return int(min(65536 // residency // int(round_up(threads, GROUP)) // 8 * 8, 255))
+
+
+def group_registers(consumers: int, producer_registers: int, residency: int = 1) -> int:
+    """Registers a thread of a multiplying warpgroup may have: what a loading warpgroup that keeps
+    ``producer_registers`` leaves of those all threads start with, or where that is 0 and one warp
+    loads, the latter."""
+    if not producer_registers:
+        return launch_registers(consumers * GROUP + 32, residency)
+    groups = consumers + 1
+    pool = launch_registers(groups * GROUP) * groups
+    return (pool - producer_registers) // consumers // 8 * 8
+
+
+@dataclass(frozen=True)
+class HopperPlan:
+    """A kernel for ``product`` on ``target`` under the decisions ``values``."""
+
+    product: Product
+    target: CudaTarget
+    values: Mapping[str, Value]
+
+    def number(self, name: str) -> int:
+        """An integer decision."""
+        return int(self.values[name])
+
+    # -- extents -------------------------------------------------------------------------------
+
+    @property
+    def swapped(self) -> bool:
+        """Whether m runs along the output's columns."""
+        return bool(self.values["swapped"])
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Extents along m and n of a block's tile."""
+        return self.number("block_m"), self.number("block_n")
+
+    @property
+    def consumers(self) -> int:
+        """Warpgroups that multiply."""
+        return self.number("consumers")
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether each warpgroup computes whole tiles, in turn (ping-pong)."""
+        return self.values["schedule"] == "pingpong"
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of 64 along m that one warpgroup computes."""
+        return self.tile[0] // BLOCK // (1 if self.takes_turns else self.consumers)
+
+    @property
+    def registers(self) -> int:
+        """Sums of a thread in each block."""
+        return self.tile[1] // 2
+
+    @property
+    def promotion(self) -> int:
+        """Steps after which products are added to the sums by ordinary additions; 0 for never.
+
+        wgmma on float8 keeps about 14 bits of its sums (DeepSeek-V3 Technical Report, section
+        3.3.2), so that long sums lose bits that adding up in float32 keeps.
+        """
+        return int(self.values.get("promotion", 0))
+
+    @property
+    def stages(self) -> int:
+        """Stages of the ring."""
+        return self.number("stages")
+
+    @property
+    def producer_threads(self) -> int:
+        """A warp, or a warpgroup where registers are moved to the others."""
+        return GROUP if self.number("producer_registers") else 32
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.consumers * GROUP + self.producer_threads
+
+    @property
+    def cluster(self) -> tuple[int, int]:
+        """Tiles of a cluster along m and n."""
+        return CLUSTERS[str(self.values["cluster"])]
+
+    @property
+    def cluster_tiles(self) -> int:
+        """Tiles of a cluster, which load for each other."""
+        return self.cluster[0] * self.cluster[1]
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """How many clusters share the depth of a tile, and how many blocks of one cluster."""
+        splits = self.number("splits")
+        return (1, splits) if self.values["exchange"] == "cluster" else (splits, 1)
+
+    def _rows_and_columns(self, sides: tuple[int, int]) -> tuple[int, int]:
+        """What lies along m and n, put along the output's rows and columns."""
+        return (sides[1], sides[0]) if self.swapped else sides
+
+    @property
+    def axes(self) -> tuple[str, str]:
+        """What m and n run along in the output."""
+        return ("column", "row") if self.swapped else ("row", "column")
+
+    @cached_property
+    def m(self) -> OperandTile:
+        """The operand along m."""
+        return self._operand(0)
+
+    @cached_property
+    def n(self) -> OperandTile:
+        """The operand along n."""
+        return self._operand(1)
+
+    def _operand(self, side: int) -> OperandTile:
+        """Tiles next to each other along one side share the operand of the other side."""
+        along_rows = (side == 0) != self.swapped
+        return OperandTile(
+            self.product.left if along_rows else self.product.right,
+            self.product.row if along_rows else self.product.column,
+            self.product.depth,
+            self.tile[side],
+            self.number("depth") * self.product.left.element.bytes,
+            self.cluster[1 - side],
+        )
+
+    @cached_property
+    def grid(self) -> PersistentGrid:
+        """Blocks to tiles."""
+        block_rows, block_columns = self._rows_and_columns(self.tile)
+        return PersistentGrid(
+            (
+                int(ceil_div(self.product.rows, block_rows)),
+                int(ceil_div(self.product.columns, block_columns)),
+            ),
+            self._rows_and_columns(self.cluster),
+            int(ceil_div(self.product.terms, self.m.terms)),
+            self.number("splits"),
+            str(self.values["raster"]),
+            self.number("group"),
+            self.target.multiprocessors * self.number("residency"),
+            self.parts[1] > 1,
+        )
+
+    @cached_property
+    def split(self) -> SharedDepth:
+        """The exchange of sums between clusters that share tiles."""
+        members = 1 if self.takes_turns else self.consumers
+        tiles = self.grid.places * self.cluster_tiles
+        return SharedDepth(self.parts[0], tiles, members, self.blocks, self.registers)
+
+    @cached_property
+    def slices(self) -> ClusterDepth:
+        """The exchange of sums between the blocks of a cluster that share a tile."""
+        return ClusterDepth(self.parts[1], self.consumers, self.blocks, self.registers)
+
+    @property
+    def slice_columns(self) -> int:
+        """Columns of a tile along n that one block finishes."""
+        return self.tile[1] // self.parts[1]
+
+    @cached_property
+    def store(self) -> TileStore:
+        """The way of the sums to the output. A cluster's last tiles may stick out altogether."""
+        rows, columns = self._rows_and_columns(
+            (self.tile[0] * self.cluster[0], self.tile[1] * self.cluster[1])
+        )
+        finish = Finish(self.product, rows, columns)
+        buffers = self.number("staging")
+        return TileStore(finish, self.swapped, self.blocks, self.slice_columns, buffers)
+
+    @property
+    def next_stage(self) -> str:
+        """C statement that moves on in the ring."""
+        return f"if (++stage == {self.stages}) {{ stage = 0; phase ^= 1; }}"
+
+    # -- shared memory: stages, staging buffers, sums of other blocks, barriers, a word for each
+    # warpgroup ------------------------------------------------------------------------------------
+
+    @property
+    def stage_bytes(self) -> int:
+        """Bytes of a stage: the tile along m, then the one along n."""
+        return self.m.bytes + self.n.bytes
+
+    @property
+    def staging_at(self) -> int:
+        """Offset of the staging buffers, the first warpgroup's first."""
+        return self.stages * self.stage_bytes
+
+    @property
+    def staging_bytes(self) -> int:
+        """Bytes of one warpgroup's staging buffers: what whole tiles take, so that slices of
+        tiles find room where whole ones do."""
+        return self.store.buffers * replace(self.store, columns=self.tile[1]).buffer_bytes
+
+    @property
+    def received_at(self) -> int:
+        """Offset of the sums that other blocks send."""
+        return self.staging_at + self.consumers * self.staging_bytes
+
+    @property
+    def full_at(self) -> int:
+        """Offset of the barriers of full stages."""
+        return self.received_at + self.slices.bytes
+
+    @property
+    def empty_at(self) -> int:
+        """Offset of the barriers of empty stages."""
+        return self.full_at + 8 * self.stages
+
+    @property
+    def exchanged_at(self) -> int:
+        """Offset of the barrier that the sums of other blocks complete, where they are exchanged
+        in a cluster."""
+        return self.empty_at + 8 * self.stages
+
+    @property
+    def slots_at(self) -> int:
+        """Offset of the warpgroups' words."""
+        return self.exchanged_at + 8 * (self.parts[1] > 1)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.slots_at + 4 * self.consumers

@@ -1,0 +1,129 @@
+"""Extents and resources of Hopper schedules, for whole populations at once: what rules and
+quantities are made of. ``hopper_plan`` has the same numbers of one schedule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.traffic import BLOCK_SHARED
+from spaces.cuda.hopper.plan import GROUP, group_registers, launch_registers
+from spaces.cuda.hopper.store import CHUNK
+from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
+from spaces.cuda.target import CudaTarget
+from spaces.product import Product
+
+SPARE_REGISTERS, SPARE_FOR_EPILOGUE = 40, 8
+"""What a multiplying thread needs beside its sums, and what more where there is an epilogue:
+measured on hundreds of kernels, the least that lets them all but one compile without spills."""
+
+
+@dataclass(frozen=True)
+class HopperSizes:
+    """Extents and resources of schedules, from columns of their decisions."""
+
+    product: Product
+
+    @property
+    def element(self) -> int:
+        """Bytes of an element of the operands."""
+        return self.product.left.element.bytes
+
+    @property
+    def spare(self) -> int:
+        """Registers that a multiplying thread needs beside its results."""
+        fused = self.product.workload.epilogue is not None
+        return SPARE_REGISTERS + fused * SPARE_FOR_EPILOGUE
+
+    def block(self, c: Any) -> tuple[Any, Any]:
+        """Rows and columns of the output in a tile."""
+        m, n, swapped = c["block_m"], c["block_n"], c["swapped"]
+        return np.where(swapped, n, m), np.where(swapped, m, n)
+
+    def tiles(self, c: Any) -> Any:
+        """Tiles of the output."""
+        rows, columns = self.block(c)
+        return ceil_div(self.product.rows, rows) * ceil_div(self.product.columns, columns)
+
+    def cluster(self, c: Any) -> tuple[Any, Any]:
+        """Tiles of a cluster along m and n."""
+        m, n = 1 + (c["cluster"] == "2x1"), 1 + (c["cluster"] == "1x2")
+        return m, n
+
+    def launch_cluster(self, c: Any) -> Any:
+        """Blocks of a cluster: its tiles, or those that share the depth of one tile."""
+        m, n = self.cluster(c)
+        return m * n * np.where(c["exchange"] == "cluster", c["splits"], 1)
+
+    def sides(self, c: Any) -> tuple[Any, Any]:
+        """Extents of the product along m and n."""
+        rows, columns, swapped = self.product.rows, self.product.columns, c["swapped"]
+        return np.where(swapped, columns, rows), np.where(swapped, rows, columns)
+
+    def blocks(self, c: Any) -> Any:
+        """Blocks of 64 along m that one warpgroup computes."""
+        sharing = np.where(c["schedule"] == "pingpong", 1, c["consumers"])
+        return c["block_m"] // BLOCK // sharing
+
+    def sums(self, c: Any) -> Any:
+        """Sums that each multiplying thread keeps."""
+        return self.blocks(c) * c["block_n"] // 2
+
+    def results(self, c: Any) -> Any:
+        """Sums, and where they are kept apart from wgmma's, those too."""
+        apart = c["promotion"] > 0 if promotes(self.product) else 0
+        return self.sums(c) * (1 + apart)
+
+    def threads(self, c: Any) -> Any:
+        """Threads of a block."""
+        return c["consumers"] * GROUP + np.where(c["producer_registers"] > 0, GROUP, 32)
+
+    def launch_registers(self, c: Any) -> Any:
+        """Registers of each thread at launch."""
+        return np.vectorize(launch_registers, otypes=[np.int64])(self.threads(c), c["residency"])
+
+    def group_registers(self, c: Any) -> Any:
+        """Registers of a multiplying thread; see :func:`hopper_plan.group_registers`."""
+        return np.vectorize(group_registers, otypes=[np.int64])(
+            c["consumers"], c["producer_registers"], c["residency"]
+        )
+
+    def buffer_bytes(self, c: Any) -> Any:
+        """Bytes of a staging buffer."""
+        bytes_out = self.product.output.element.bytes
+        most = np.where(c["swapped"], CHUNK, min(CHUNK, WIDEST_SWIZZLE // bytes_out))
+        return BLOCK * np.gcd(c["block_n"], most) * bytes_out
+
+    def stage_bytes(self, c: Any) -> Any:
+        """Bytes of a stage."""
+        return (c["block_m"] + c["block_n"]) * c["depth"] * self.element
+
+    def ring_bytes(self, c: Any) -> Any:
+        """Shared memory of a block that exchanges nothing: stages, staging buffers, two barriers a
+        stage, a word for each warpgroup."""
+        staging = c["consumers"] * c["staging"] * self.buffer_bytes(c)
+        return c["stages"] * (self.stage_bytes(c) + 16) + staging + 4 * c["consumers"]
+
+    def exchange_bytes(self, c: Any) -> Any:
+        """Shared memory that exchanging sums in a cluster takes: room for the slices that other
+        blocks send, and a barrier."""
+        sent = 4 * c["block_m"] * (c["block_n"] // c["splits"]) * (c["splits"] - 1)
+        return np.where(c["exchange"] == "cluster", sent + 8, 0)
+
+    def shared_bytes(self, c: Any) -> Any:
+        """All shared memory of a block."""
+        return self.ring_bytes(c) + self.exchange_bytes(c)
+
+    def most_shared(self, c: Any, target: CudaTarget) -> Any:
+        """Shared memory that a block may have."""
+        share = target.shared_per_multiprocessor // c["residency"] - BLOCK_SHARED
+        return np.minimum(share, target.shared_per_block)
+
+
+def promotes(product: Product) -> bool:
+    """Whether sums can be kept apart from wgmma's: where its own lose bits."""
+    return product.left.element.bytes == 1

@@ -1,0 +1,246 @@
+"""The end of a Hopper tile: a warpgroup's sums finished and written to the output.
+
+Directly, each thread the elements it holds; or through shared memory, from where TMA stores whole
+rows of 32 to 128 bytes and clips what sticks out. A warpgroup holds blocks of 64 x ``columns``
+sums as wgmma leaves them (PTX ISA, "Register Fragments for wgmma"). Computed transposed, the
+block's columns are rows of the output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.layout import Layout, row_major, swizzled
+from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
+from spaces.cuda.tensor_map import TensorMapSpec
+
+CHUNK = 64
+"""Most columns of a block that are finished at a time."""
+MATRIX = 16
+"""Rows and columns of what four 8 x 8 matrices of stmatrix cover."""
+
+
+@dataclass(frozen=True)
+class TileStore:
+    """Stores ``blocks`` blocks of 64 x ``columns`` sums, ``sums[block][register]`` in each thread.
+
+    Lines read ``thread`` and ``group``, the numbers in the warpgroup and of it, and the position
+    of the first sum in the output, ``row0`` and ``column0``. Staged, they also read ``staging``,
+    the address of the warpgroup's ``buffers`` buffers, and ``turn``, the one to use next.
+    """
+
+    finish: Finish
+    swapped: bool
+    blocks: int
+    columns: int
+    buffers: int
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether the output passes through shared memory."""
+        return self.buffers > 0
+
+    @property
+    def chunk(self) -> int:
+        """Columns of a block that are finished at a time."""
+        most = CHUNK if self.swapped else min(CHUNK, WIDEST_SWIZZLE // self._bytes)
+        return gcd(self.columns, most)
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of a buffer."""
+        return BLOCK * self.chunk * self._bytes
+
+    @cached_property
+    def tensor_map(self) -> TensorMapSpec:
+        """A panel of a buffer, on its way to the output."""
+        product = self.finish.product
+        rows, _ = self._staged
+        return TensorMapSpec(
+            product.output.name,
+            product.output.dtype,
+            (product.columns, product.rows),
+            (product.output.stride(product.row) * self._bytes,),
+            (self._panel, rows),
+            self._panel * self._bytes,
+        )
+
+    def lines(self) -> list[str]:
+        """Finish and write all blocks, a chunk at a time."""
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            m, n = indices[0] * BLOCK, indices[1] * self.chunk
+            write = self._staged_chunk if self.is_staged else self._direct_chunk
+            return [
+                "{",
+                # addresses and loads of a chunk are not worth registers before its turn
+                f"  const int thread = tw::opaque((int)threadIdx.x % {2 * BLOCK});",
+                *(f"  {line}" for line in write(m, n)),
+                "}",
+            ]
+
+        return unrolled(repeat(self.blocks, self.columns // self.chunk), 0, body, "c")
+
+    def last_lines(self) -> list[str]:
+        """Before a block ends: shared memory must stay until TMA has read it."""
+        return ["if (thread == 0) tw::tma_wait_read<0>();"] if self.is_staged else []
+
+    # -- directly ------------------------------------------------------------------------------
+
+    def _direct_chunk(self, m: Index, n: Index) -> list[str]:
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            at = m + indices[0], n + indices[1] * 2
+            sums, row, column = self._pair(*at), index("row0"), index("column0")
+            if not self.swapped:
+                return self.finish.store(row + at[0], column + at[1], sums)
+            return [
+                line
+                for e, total in enumerate(sums)
+                for line in self.finish.store(row + at[1] + e, column + at[0], [total])
+            ]
+
+        return unrolled(spatial(4, 1) * _pairs_of_warp(self.chunk), "thread", body, "s")
+
+    def _pair(self, m: Index, n: Index) -> list[str]:
+        """The sums at (m, n) and (m, n + 1) of the warpgroup's blocks; n is even."""
+        place = n // 8 * 4 + m // 8 % 2 * 2
+        return [f"sums[{(m // BLOCK).text}][{(place + e).text}]" for e in range(2)]
+
+    # -- through shared memory -----------------------------------------------------------------
+
+    @property
+    def _bytes(self) -> int:
+        return self.finish.output.element.bytes
+
+    @property
+    def _staged(self) -> tuple[int, int]:
+        """Rows and columns of the output in a buffer."""
+        return (self.chunk, BLOCK) if self.swapped else (BLOCK, self.chunk)
+
+    @property
+    def _panel(self) -> int:
+        """Columns of the output that TMA stores at a time."""
+        return min(self._staged[1], WIDEST_SWIZZLE // self._bytes)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """Place in a buffer, in elements, of (row, column) of the output."""
+        rows, columns = self._staged
+        bits = (self._panel * self._bytes // 16).bit_length() - 1
+        base = (16 // self._bytes).bit_length() - 1
+        panel = swizzled(row_major(rows, self._panel), bits, base, 3)
+        return row_major(1, columns // self._panel) * panel
+
+    def _staged_chunk(self, m: Index, n: Index) -> list[str]:
+        step = f"turn = turn == {self.buffers - 1} ? 0 : turn + 1;"
+        sync = f"tw::sync_named(1 + group, {2 * BLOCK});"
+        return [
+            "const int lane = thread % 32;",
+            f"const u32 buffer = staging + turn * {self.buffer_bytes};",
+            # the buffer is free once all later stores but those of the others have read it
+            f"if (thread == 0) tw::tma_wait_read<{self.buffers - 1}>();",
+            sync,
+            *self._fill(m, n),
+            # what threads wrote, TMA reads by the asynchronous proxy
+            "tw::fence_async();",
+            sync,
+            "if (thread == 0) {",
+            *(f"  {line}" for line in self._send(m, n)),
+            "  tw::tma_commit();",
+            "}",
+            step,
+        ]
+
+    def _send(self, m: Index, n: Index) -> list[str]:
+        row, column = (n, m) if self.swapped else (m, n)
+        rows, columns = self._staged
+        lines = []
+        for panel in range(columns // self._panel):
+            offset = panel * self._panel * rows * self._bytes
+            at = (index("column0") + column + panel * self._panel).text
+            lines.append(
+                f"tw::tma_store_2d(&output_map, {(index('buffer') + offset).text}, "
+                f"(int)({at}), (int)({(index('row0') + row).text}));"
+            )
+        return lines
+
+    def _fill(self, m: Index, n: Index) -> list[str]:
+        if self._bytes == 2:
+            return self._fill_matrices(m, n)
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            within, column = indices[0], indices[1] * 2
+            lines = ["float value[2];", *self._finished(m + within, n + column, 0)]
+            if self.swapped:
+                lines += [
+                    f"tw::store_shared({self._address(column + e, within)}, value[{e}]);"
+                    for e in range(2)
+                ]
+            else:
+                lines.append(f"tw::store_shared<2>({self._address(within, column)}, value);")
+            return lines
+
+        return unrolled(spatial(4, 1) * _pairs_of_warp(self.chunk), "thread", body, "f")
+
+    def _fill_matrices(self, m: Index, n: Index) -> list[str]:
+        """Elements of 16 bits go by stmatrix: four 8 x 8 matrices of a warp at a time, the lanes
+        giving the address of a row of a matrix each, transposed where n runs along rows."""
+        kind = C_TYPES[self.finish.output.dtype]
+        suffix = "_trans" if self.swapped else ""
+        unit, matrix_rows = ((8, 1), spatial(1, 8)) if self.swapped else ((1, 8), spatial(8, 1))
+        addresses = spatial(1, 2) * spatial(2, 1) * matrix_rows
+        pairs = [f"tw::pack2<{kind}>(value[{i}], value[{i + 1}])" for i in range(0, 8, 2)]
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            first = (indices[0] * MATRIX, indices[1] * MATRIX)
+            places = iter(range(0, 8, 2))
+
+            def pair(task: tuple[Index, ...]) -> list[str]:
+                at = m + first[0] + task[0], n + first[1] + task[1] * 2
+                return self._finished(*at, next(places))
+
+            def store(task: tuple[Index, ...]) -> list[str]:
+                at = [f + t * u for f, t, u in zip(first, task, unit, strict=True)]
+                place = self._address(*(reversed(at) if self.swapped else at))
+                return [f"tw::stmatrix_x4{suffix}({place}, packed);"]
+
+            return [
+                "float value[8];",
+                *_pairs_of_warp(MATRIX).emit("lane", pair, unroll=True, language="cuda"),
+                f"const u32 packed[4] = {{{', '.join(pairs)}}};",
+                *addresses.emit("lane", store, integer="int", language="cuda"),
+            ]
+
+        parts = spatial(4, 1) * repeat(1, self.chunk // MATRIX)
+        # a loop of one turn would leave the declarations without a scope
+        return ["{", *unrolled(parts, "thread / 32", body, "p"), "}"]
+
+    def _finished(self, m: Index, n: Index, place: int) -> list[str]:
+        """Assign ``value[place]`` and the next: the finished elements at (m, n) and (m, n + 1)."""
+        sums = self._pair(m, n)
+        results = [f"value[{place + e}]" for e in range(2)]
+        row, column = index("row0"), index("column0")
+        if not self.swapped:
+            return self.finish.finish(row + m, column + n, sums, results)
+        return [
+            line
+            for e in range(2)
+            for line in self.finish.finish(
+                row + n + e, column + m, sums[e : e + 1], results[e : e + 1]
+            )
+        ]
+
+    def _address(self, row: Index, column: Index) -> str:
+        return (index("buffer") + self._layout.index([row, column]) * self._bytes).text
+
+
+def _pairs_of_warp(columns: int) -> TaskMapping:
+    """Lane to the pairs of neighbours it holds of 16 x ``columns`` sums, in order of registers."""
+    return repeat(1, columns // 8) * repeat(2, 1) * spatial(8, 4)

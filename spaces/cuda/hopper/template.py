@@ -1,0 +1,145 @@
+"""Contractions by Hopper's warpgroup matrix instructions: what can be decided, and what rules it.
+
+See ``spaces.cuda.hopper.code`` for the kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaces.cuda.blocks.finish import prelude
+from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
+from spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from spaces.cuda.hopper.code import HopperCode
+from spaces.cuda.hopper.grid import ORDERS
+from spaces.cuda.hopper.multiply import ELEMENTS
+from spaces.cuda.hopper.plan import CLUSTERS, HopperPlan
+from spaces.cuda.hopper.rules import hopper_rules
+from spaces.cuda.hopper.sizes import HopperSizes, promotes
+from spaces.cuda.hopper.split import WAYS
+from spaces.cuda.hopper.tile import BLOCK, STEP_BYTES, why_no_tensor_map
+from spaces.cuda.target import CudaTarget
+from spaces.kernel import Kernel
+from spaces.product import Product, orient, why_no_product
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+
+class Hopper(Template):
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, TMA and wgmma.
+
+    Operands are float16, bfloat16, tfloat32 or float8, sums float32. Of tfloat32, wgmma drops the
+    bits it does not read.
+    """
+
+    name: ClassVar[str] = "hopper"
+    version: ClassVar[int] = 6
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        super().__init__(workload, target)
+        self.cuda = target
+        self.product = orient(workload)
+        self.decisions = _decisions(self.product)
+        self.rules = hopper_rules(self.product, target, self.decisions)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no Hopper, no product of matrices, a type that wgmma does not multiply, or an
+        operand that TMA cannot load."""
+        if not isinstance(target, CudaTarget) or not target.has("wgmma"):
+            return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
+        if reason := why_no_product(workload):
+            return reason
+        product = orient(workload)
+        for operand in (product.left, product.right):
+            if operand.dtype not in ELEMENTS or operand.dtype != product.left.dtype:
+                return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"
+            if operand.element.bytes != 2 and operand.stride(product.depth) != 1:
+                return (
+                    f"{operand.name} is {operand.dtype} and does not run along {product.depth} in "
+                    "memory; wgmma multiplies only elements of 2 bytes otherwise"
+                )
+            if reason := why_no_tensor_map(operand):
+                return reason
+        if workload.output.element.is_integer:
+            return f"the output is {workload.output.dtype}; allowed: floating point"
+        return None
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once."""
+        c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+        sizes = HopperSizes(self.product)
+        hilbert = c["raster"] == "hilbert"
+        square = int(np.sqrt(self.cuda.multiprocessors))
+        walk = {
+            **c,
+            "raster": np.where(hilbert, "along_columns", c["raster"]),
+            "group": np.where(hilbert, square, c["group"]),
+        }
+        found = grid_quantities(self.product, self.cuda, self._blocks(sizes, c), walk)
+        m, n = sizes.cluster(c)
+        loaded = (c["block_m"] / n + c["block_n"] / m) / (c["block_m"] + c["block_n"])
+        registers = (sizes.results(c) + sizes.spare).astype(np.float64)
+        return {
+            **found,
+            "near_bytes": found["near_bytes"] * loaded,
+            "registers": registers,
+            "register_fraction": registers / sizes.group_registers(c),
+        }
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        plan = HopperPlan(self.product, self.cuda, schedule.values)
+        return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.workload))
+
+    def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:
+        """A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. Blocks count as
+        having all the registers that their residency leaves them."""
+        rows, columns = sizes.block(c)
+        threads = sizes.threads(c)
+        parts = c["depth"] * sizes.element // STEP_BYTES
+        products = c["block_m"] // BLOCK * parts
+        working = np.where(c["schedule"] == "pingpong", 1, c["consumers"])
+        return Blocks(
+            rows=rows,
+            columns=columns,
+            depth=c["depth"],
+            threads=threads,
+            registers=sizes.launch_registers(c),
+            shared_bytes=sizes.shared_bytes(c),
+            step_instructions=4 * (products + 25 * working) + 20,
+            step_loads=2,
+            step_multiplies=4 * products,
+            step_register_bytes=products * (BLOCK + c["block_n"]) * STEP_BYTES,
+            chains=sizes.blocks(c) * (1 + c["in_flight"]),
+            vector_fraction=1.0,
+            most_resident=c["residency"],
+        )
+
+
+def _decisions(product: Product) -> tuple[Decision, ...]:
+    element = product.left.element.bytes
+    return (
+        Decision("swapped", (False, True)),
+        Decision("block_m", (64, 128, 192, 256)),
+        Decision("block_n", tuple(range(16, 257, 16))),
+        Decision("exchange", WAYS),
+        Decision("schedule", ("cooperative", "pingpong")),
+        Decision("consumers", (1, 2, 3)),
+        Decision("producer_registers", (0, 24, 32, 40, 56)),
+        Decision("residency", (1, 2)),
+        Decision("cluster", tuple(CLUSTERS)),
+        Decision("depth", (64 // element, 128 // element)),
+        Decision("staging", (0, 1, 2, 4)),
+        Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),
+        *((Decision("promotion", (0, 1, 2, 4)),) if promotes(product) else ()),
+        Decision("in_flight", (0, 1)),
+        Decision("splits", SPLITS),
+        Decision("raster", ORDERS),
+        Decision("group", GROUPS),
+    )

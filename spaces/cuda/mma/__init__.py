@@ -1,0 +1,1 @@
+"""Contractions by ``mma.sync``, for tensor cores since sm_80."""

@@ -1,0 +1,148 @@
+"""Sums as ``mma.sync`` keeps them in registers, and their way to the output.
+
+A warp's accumulator of 16 rows and 8 columns lies on its lanes as the mapping
+``repeat(2, 1) * spatial(8, 4) * repeat(1, 2)`` says: each thread holds two pairs of neighbours.
+Stored as they are, pairs of a row come from four lanes; by way of shared memory, lanes store
+whole vectors side by side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.layout import Layout, strided
+from spaces.algebra.mapping import repeat, spatial
+from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.tile_copy import position_type
+from spaces.cuda.blocks.unrolled import THREAD, unrolled
+from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.product import Product
+
+STORES = ("direct", "shared")
+"""How sums reach the output: as accumulators hold them, or by way of shared memory."""
+
+VECTOR = 8
+"""Most elements of a row that a thread finishes at a time."""
+
+_WARP = 32
+_WIDTH = 8
+_BYTES = 4
+_PADDING = 8  # floats: rows that are written at once fall into different banks
+
+
+@dataclass(frozen=True)
+class Accumulators:
+    """``sums[i][4]`` of C type ``kind`` in each thread of ``warps`` (rows, columns), each of which
+    has ``fragments`` of 16 rows and of 16 columns; two accumulators lie side by side in one."""
+
+    product: Product
+    warps: tuple[int, int]
+    fragments: tuple[int, int]
+    kind: str
+    through_shared: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Accumulators of a warp along rows and columns."""
+        return self.fragments[0], self.fragments[1] * FRAGMENT // _WIDTH
+
+    @property
+    def count(self) -> int:
+        """Accumulators of a warp."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory that the way out takes."""
+        return self.through_shared * self.warps[0] * self.warps[1] * self._slab_bytes
+
+    def finish(self) -> list[str]:
+        """Lines that finish and store all sums."""
+        if not self.through_shared:
+            return self._finish_pairs()
+        return [
+            "tw::sync_block();",
+            f"const u32 slab = shared + (int)threadIdx.x / {_WARP} * {self._slab_bytes};",
+            *unrolled(repeat(self.fragments[0]), 0, self._finish_slab, "s"),
+        ]
+
+    def _finish_pairs(self) -> list[str]:
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            row, pair = indices
+            i = row // FRAGMENT % self.shape[0]
+            j = pair // (_WIDTH // 2) % self.shape[1]
+            place = index("row0") + row, index("column0") + pair * 2
+            return self._output.store(*place, self._pair(i, j, row))
+
+        mapping = spatial(*self.warps) * repeat(*self.shape) * repeat(2, 1) * spatial(8, 4)
+        return unrolled(mapping, THREAD, body, "f", None, position_type(self.product))
+
+    def _finish_slab(self, indices: tuple[Index, ...]) -> list[str]:
+        """Sixteen rows of each warp's tile: into its slab, and out again as vectors of a row."""
+        (i,) = indices
+        return ["tw::sync_warp();", *self._fill(i), "tw::sync_warp();", *self._drain(i)]
+
+    def _fill(self, i: Index) -> list[str]:
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            row, pair = indices
+            values = ", ".join(self._pair(i, pair // (_WIDTH // 2), row))
+            place = self._slab.index([row, pair * 2]) * _BYTES
+            return [
+                f"const {self.kind} two[2] = {{{values}}};",
+                f"tw::store_shared<2>(slab + {place}, two);",
+            ]
+
+        lanes = repeat(1, 1, self.shape[1]) * repeat(1, 2, 1) * spatial(1, 8, 4)
+        warps = spatial(self.warps[0] * self.warps[1], 1, 1)
+        return unrolled((warps * lanes).project((1, 2)), THREAD, body, "w")
+
+    def _drain(self, i: Index) -> list[str]:
+        width = self._output.vector(VECTOR)
+        wide = self._columns // width
+        lanes = min(wide, _WARP)
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            tall, vector = indices
+            place = self._slab.index([tall % FRAGMENT, vector % wide * width]) * _BYTES
+            row = tall // FRAGMENT * (self.fragments[0] * FRAGMENT) + i * FRAGMENT + tall % FRAGMENT
+            totals = [f"row[{e}]" for e in range(width)]
+            return [
+                f"{self.kind} row[{width}];",
+                f"tw::load_shared<{width}>(row, slab + {place});",
+                *self._output.store(index("row0") + row, index("column0") + vector * width, totals),
+            ]
+
+        tasks = repeat(FRAGMENT * lanes // _WARP, wide // lanes) * spatial(_WARP // lanes, lanes)
+        mapping = spatial(*self.warps) * tasks
+        return unrolled(mapping, THREAD, body, "r", None, position_type(self.product))
+
+    def _pair(self, i: Index, j: Index, row: Index) -> list[str]:
+        """The two sums of a thread in accumulator (i, j) at a row of it."""
+        total = f"sums[{(i * self.shape[1] + j).text}]"
+        first = row // _WIDTH % 2 * 2
+        return [f"{total}[{first.text}]", f"{total}[{(first + 1).text}]"]
+
+    @property
+    def _output(self) -> Finish:
+        rows, columns = (w * n * FRAGMENT for w, n in zip(self.warps, self.fragments, strict=True))
+        return Finish(self.product, rows, columns)
+
+    @property
+    def _columns(self) -> int:
+        return self.fragments[1] * FRAGMENT
+
+    @property
+    def _slab(self) -> Layout:
+        """Where sixteen rows of a warp's tile lie, in elements."""
+        return strided((FRAGMENT, self._columns), (self._columns + _PADDING, 1))
+
+    @property
+    def _slab_bytes(self) -> int:
+        return int(slab_bytes(self._columns))
+
+
+def slab_bytes(columns: Any) -> Any:
+    """Shared memory for sixteen rows of ``columns`` sums."""
+    return FRAGMENT * (columns + _PADDING) * _BYTES

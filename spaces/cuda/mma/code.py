@@ -1,0 +1,283 @@
+"""The CUDA C++ of a contraction by ``mma.sync``: tensor cores since sm_80.
+
+A ring of stages in shared memory is filled by ``cp.async`` several steps ahead. Warps share the
+block's tile as one task mapping says, outermost first:
+
+    spatial(warps) * repeat(fragments) * repeat(2, 1) * spatial(8, 4) * repeat(1, 2)
+
+whose last three factors are how an accumulator of 16 x 8 sums lies in a warp's registers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.index import Index
+from spaces.algebra.layout import permuted
+from spaces.algebra.mapping import repeat
+from spaces.cuda.blocks.code import BlockCode
+from spaces.cuda.blocks.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.mma.accumulators import Accumulators
+from spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile
+from spaces.workload import Operand
+
+INSTRUCTIONS = {
+    "float16": "mma_m16n8k16_f32_f16_f16",
+    "bfloat16": "mma_m16n8k16_f32_bf16_bf16",
+    "tfloat32": "mma_m16n8k8_f32_tf32_tf32",
+    "int8": "mma_m16n8k32_s32_s8_s8",
+    "float8_e4m3fn": "mma_m16n8k32_f32_e4m3_e4m3",
+    "float8_e5m2": "mma_m16n8k32_f32_e5m2_e5m2",
+}
+"""The instruction for each dtype of A and B; all take 32 bytes of depth."""
+
+PACKED = "mma_m16n8k16_f16_f16_f16"
+"""That of float16 with float16 sums."""
+
+
+@dataclass(frozen=True)
+class MmaCode(BlockCode):
+    """See the module."""
+
+    # -- extents -------------------------------------------------------------------------------
+
+    @property
+    def warps(self) -> tuple[int, int]:
+        """Warps of a block along rows and columns."""
+        return self.number("warp_rows"), self.number("warp_columns")
+
+    @property
+    def fragments(self) -> tuple[int, int]:
+        """Fragments of 16 rows and of 16 columns in a warp's tile."""
+        return self.number("tile_rows") // FRAGMENT, self.number("tile_columns") // FRAGMENT
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of the block's tile."""
+        rows, columns = (w * n * FRAGMENT for w, n in zip(self.warps, self.fragments, strict=True))
+        return rows, columns
+
+    @property
+    def stages(self) -> int:
+        """Steps of depth that shared memory holds."""
+        return self.number("stages")
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element of A and B."""
+        return self.product.left.element.bytes
+
+    # -- memory --------------------------------------------------------------------------------
+
+    @cached_property
+    def left(self) -> TileCopy:
+        """Moves tiles of the left operand."""
+        return self._copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
+
+    @cached_property
+    def right(self) -> TileCopy:
+        """Moves tiles of the right operand."""
+        return self._copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
+
+    def _copy(self, name: str, operand: Operand, width: int, deep: bool) -> TileCopy:
+        """Tiles keep their order in shared memory where ``ldmatrix`` can transpose them;
+        elements of other sizes than 2 bytes are put crosswise on the way if they must."""
+        source = source_of(self.product, operand)
+        tile = (width, self.depth) if deep else (self.depth, width)
+        if deep or self.element_bytes == 2:
+            shared = swizzled_tile(*tile, self.element_bytes)
+        else:
+            shared = permuted(swizzled_tile(width, self.depth, self.element_bytes), 1, 0)
+        return TileCopy(
+            name=name,
+            dtype=operand.dtype,
+            source=source,
+            tile=tile,
+            threads=self.threads,
+            vector=widest_vector(tile[1], source.shape[1], operand.element.bytes),
+            step=step_of(self.product, operand, self.depth),
+            shared=shared,
+            shared_dtype=operand.dtype,
+            integer=position_type(self.product),
+        )
+
+    @cached_property
+    def operands(self) -> tuple[Fragments, Fragments]:
+        """Fragments of both operands."""
+        parts = (
+            ("a", self.left, self.product.left_runs_deep),
+            ("b", self.right, self.product.right_runs_deep),
+        )
+        left, right = (
+            Fragments(
+                name,
+                rank,
+                self.warps,
+                self.fragments[rank],
+                copy.shared if deep or self.element_bytes == 2 else permuted(copy.shared, 1, 0),
+                deep or self.element_bytes != 2,
+                self.element_bytes,
+            )
+            for rank, (name, copy, deep) in enumerate(parts)
+        )
+        return left, right
+
+    # -- text ----------------------------------------------------------------------------------
+
+    @property
+    def sums_in_thread(self) -> int:
+        """Four of each accumulator."""
+        return self.accumulated.count * 4
+
+    @property
+    def declare_sums(self) -> str:
+        """One array for each accumulator."""
+        return f"{self.kind} sums[{self.accumulated.count}][4] = {{}};"
+
+    @property
+    def sum(self) -> str:
+        """C text of sum number ``i`` of a thread."""
+        return "sums[i / 4][i % 4]"
+
+    def main_loop(self) -> list[str]:
+        """Copies run ``stages - 1`` steps ahead; a stage is filled again as soon as all threads
+        are known to have left it."""
+        ahead = self.stages - 1
+        pending = [copy for copy in (self.left, self.right) if not copy.can_be_asynchronous]
+        return [
+            *(line for copy in pending for line in copy.declare()),
+            *self._declare_packed(),
+            "#pragma unroll",
+            f"for (int step = 0; step < {ahead}; step++) {{",
+            "  if (step < steps) {",
+            f"    const u32 next = shared + step * {self.stage_bytes};",
+            *(f"    {line}" for line in [*self._fetch(), *self._settle()]),
+            "  }",
+            "  tw::cp_async_commit();",
+            "}",
+            "for (int step = 0; step < steps; step++) {",
+            f"  tw::cp_async_wait<{ahead - 1}>();",
+            "  tw::sync_block();",
+            f"  const u32 stage = shared + step % {self.stages} * {self.stage_bytes};",
+            f"  const u32 next = shared + (step + {ahead}) % {self.stages} * {self.stage_bytes};",
+            f"  const bool more = step + {ahead} < steps;",
+            "  if (more) {",
+            *(f"    {line}" for line in self._fetch()),
+            "  }",
+            "  tw::cp_async_commit();",
+            *(f"  {line}" for line in self._multiply()),
+            *(f"  {line}" for line in self._settle_if_more()),
+            "}",
+            *self._unpack(),
+        ]
+
+    def _fetch(self) -> list[str]:
+        """Start to move the next tiles to the stage at ``next``, and go on to those after them."""
+        lines = []
+        for copy, corner, stage in self._moves():
+            if copy.can_be_asynchronous:
+                lines += copy.copy(stage, *corner)
+            else:
+                lines += copy.load(*corner)
+        return [*lines, *self.advance()]
+
+    def _settle(self) -> list[str]:
+        """Store what came through registers."""
+        return [
+            line
+            for copy, _, stage in self._moves()
+            if not copy.can_be_asynchronous
+            for line in copy.store(stage)
+        ]
+
+    def _settle_if_more(self) -> list[str]:
+        lines = self._settle()
+        return ["if (more) {", *(f"  {line}" for line in lines), "}"] if lines else []
+
+    def _moves(self) -> tuple[tuple[TileCopy, tuple[str, str], str], ...]:
+        """Each operand's copy, corner of the tile, and address in the stage at ``next``."""
+        return (
+            (self.left, self.left_corner, "next"),
+            (self.right, self.right_corner, f"next + {self.left_bytes}"),
+        )
+
+    def _multiply(self) -> list[str]:
+        """All products of a stage."""
+        rows, columns = self.accumulated.shape
+        left, right = self.operands
+
+        def step(indices: tuple[Index, ...]) -> list[str]:
+            (k,) = indices
+            return [
+                f"u32 a[{left.count}][4], b[{right.count}][4];",
+                *left.load("stage", k),
+                *right.load(f"stage + {self.left_bytes}", k),
+                *self._rounded("a", left.count),
+                *self._rounded("b", right.count),
+                *unrolled(repeat(rows, columns), 0, accumulate, "t"),
+            ]
+
+        def accumulate(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices
+            total = f"{'packed' if self._is_packed else 'sums'}[{(i * columns + j).text}]"
+            block, half = (j // 2).text, j % 2 * 2
+            pair = f"b[{block}][{half.text}], b[{block}][{(half + 1).text}]"
+            return [
+                f"const u32 pair[2] = {{{pair}}};",
+                f"tw::{self._instruction}({total}, a[{i.text}], pair);",
+            ]
+
+        return unrolled(repeat(self.depth // left.terms), 0, step, "k")
+
+    @property
+    def _instruction(self) -> str:
+        return PACKED if self._is_packed else INSTRUCTIONS[self.product.left.dtype]
+
+    @property
+    def _is_packed(self) -> bool:
+        """Whether sums are kept in float16, two in a register, until they are finished."""
+        return self.product.workload.accumulator == "float16"
+
+    def _declare_packed(self) -> list[str]:
+        return [f"u32 packed[{self.accumulated.count}][2] = {{}};"] if self._is_packed else []
+
+    def _unpack(self) -> list[str]:
+        if not self._is_packed:
+            return []
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, half = indices
+            low, high = (f"sums[{i.text}][{(half * 2 + e).text}]" for e in (0, 1))
+            return [f"tw::unpack2<f16>(packed[{i.text}][{half.text}], {low}, {high});"]
+
+        return unrolled(repeat(self.accumulated.count, 2), 0, body, "u")
+
+    def _rounded(self, name: str, count: int) -> list[str]:
+        """Round what ``ldmatrix`` brought to tf32, whose instructions would cut it off."""
+        if self.product.left.dtype != "tfloat32":
+            return []
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            place = f"{name}[{indices[0].text}][{indices[1].text}]"
+            return [f"{place} = tw::to_tf32(tw::bits_float({place}));"]
+
+        return unrolled(repeat(count, 4), 0, body, f"{name}_")
+
+    # -- output --------------------------------------------------------------------------------
+
+    @cached_property
+    def accumulated(self) -> Accumulators:
+        """The sums of the block, and their way out."""
+        through_shared = self.values["store"] == "shared"
+        return Accumulators(self.product, self.warps, self.fragments, self.kind, through_shared)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block: the ring, whose place sums use on their way out."""
+        return max(super().shared_bytes, self.accumulated.shared_bytes)
+
+    def finish(self) -> list[str]:
+        """See :class:`Accumulators`."""
+        return self.accumulated.finish()

@@ -1,0 +1,1 @@
+"""Contractions by ordinary multiply-adds, for any GPU."""

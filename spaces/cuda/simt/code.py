@@ -1,0 +1,280 @@
+"""The CUDA C++ of a contraction by ordinary multiply-adds.
+
+Who does what is one task mapping over the block's tile, outermost first:
+
+    spatial(warps) * repeat(vectors) * spatial(lanes) * repeat(rows, columns of a vector)
+
+Both operands' tiles lie depth-major in shared memory, so that a thread reads vectors of rows of
+the left one and of columns of the right one. Two stages alternate: while the terms of one are
+multiplied, the next tile goes from registers to the other, vector by vector, and the one after
+that is loaded in its place. So loads have a whole step to arrive, and their instructions stand
+between products. Of two sets of fragments one is read while the other is multiplied.
+
+A multiply-add of three registers takes the register file more than a cycle, unless one of them is
+also that of the multiply-add before: rows of sums are walked to and fro.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.layout import Layout, row_major, strided
+from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.cuda.blocks.code import WARP, BlockCode
+from spaces.cuda.blocks.finish import Finish, sum_dtype
+from spaces.cuda.blocks.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
+from spaces.cuda.blocks.unrolled import THREAD, unrolled
+from spaces.cuda.blocks.whole_tiles import WholeTiles
+from spaces.dtypes import dtype
+from spaces.workload import Operand
+
+
+@dataclass(frozen=True)
+class SimtCode(BlockCode):
+    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+
+    # -- extents -------------------------------------------------------------------------------
+
+    @property
+    def element(self) -> str:
+        """Dtype that operands are multiplied in: that of the sums."""
+        return sum_dtype(self.product.workload)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element in shared memory and registers."""
+        return dtype(self.element).bytes
+
+    @property
+    def warps(self) -> tuple[int, int]:
+        """Warps of a block along rows and columns."""
+        return self.number("warp_rows"), self.number("warp_columns")
+
+    @property
+    def lanes(self) -> tuple[int, int]:
+        """Lanes of a warp along rows and columns."""
+        rows = self.number("lane_rows")
+        return rows, WARP // rows
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Sums of a thread along rows and columns."""
+        return self.number("thread_rows"), self.number("thread_columns")
+
+    @property
+    def vectors(self) -> tuple[int, int]:
+        """Neighbouring rows and columns that a thread reads at once."""
+        return min(self.tile[0], 16 // self.bytes), min(self.tile[1], 16 // self.bytes)
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of the block's tile."""
+        rows, columns = (
+            w * n * t for w, n, t in zip(self.warps, self.lanes, self.tile, strict=True)
+        )
+        return rows, columns
+
+    @property
+    def vectors_of_thread(self) -> TaskMapping:
+        """Thread to the vectors (along rows, along columns) whose sums it keeps."""
+        (rows, columns), (high, wide) = self.tile, self.vectors
+        return spatial(*self.warps) * repeat(rows // high, columns // wide) * spatial(*self.lanes)
+
+    @cached_property
+    def sums(self) -> Layout:
+        """Register of the sum at (row, column) of a thread's tile."""
+        return row_major(*self.tile)
+
+    @cached_property
+    def tiles(self) -> WholeTiles:
+        """Where the tiles of blocks and steps are."""
+        return WholeTiles(self.product, self.block, self.depth)
+
+    # -- memory --------------------------------------------------------------------------------
+
+    @cached_property
+    def left(self) -> TileCopy:
+        """Moves tiles of the left operand."""
+        return self._copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
+
+    @cached_property
+    def right(self) -> TileCopy:
+        """Moves tiles of the right operand."""
+        return self._copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
+
+    def _copy(self, name: str, operand: Operand, width: int, deep: bool) -> TileCopy:
+        """Shared tiles are (depth, width); elements that arrive deep are put crosswise, into rows
+        moved apart by a vector, so that they fall into different banks."""
+        row = width + deep * (16 // self.bytes)
+        source = source_of(self.product, operand)
+        tile = (width, self.depth) if deep else (self.depth, width)
+        return TileCopy(
+            name=name,
+            dtype=operand.dtype,
+            source=source,
+            tile=tile,
+            threads=self.threads,
+            vector=widest_vector(tile[1], source.shape[1], operand.element.bytes),
+            step=step_of(self.product, operand, self.depth),
+            shared=strided(tile, (1, row) if deep else (row, 1)),
+            shared_dtype=self.element,
+            integer=position_type(self.product),
+        )
+
+    # -- text ----------------------------------------------------------------------------------
+
+    @property
+    def stages(self) -> int:
+        """Two: one to read while the other is written."""
+        return 2
+
+    @property
+    def sums_in_thread(self) -> int:
+        """Sums of a thread's tile."""
+        return self.sums.size
+
+    @property
+    def declare_sums(self) -> str:
+        """A flat array."""
+        return f"{self.kind} sums[{self.sums.size}] = {{}};"
+
+    def corner(self) -> list[str]:
+        """Tiles are moved back rather than stick out."""
+        return self.tiles.corner()
+
+    def main_loop(self) -> list[str]:
+        """See this module's text; the first step's tile is in shared memory before, and the second
+        one's on its way."""
+        rows, columns = self.tile
+        return [
+            *self.left.declare(),
+            *self.right.declare(),
+            *self._load(of_first_step=True),
+            *self._advance_first(),
+            *self._store("shared"),
+            "if (steps > 1) {",
+            *(f"  {line}" for line in (*self._load(), *self._advance())),
+            "}",
+            "tw::sync_block();",
+            f"u32 stage = shared, next = shared + {self.stage_bytes};",
+            f"{self.kind} a[{2 * rows}], b[{2 * columns}];",
+            *self._fragments(0),
+            "for (int step = 0; step < steps; step++) {",
+            "  const bool more = step + 2 < steps;",
+            *(f"  {line}" for line in self._step()),
+            "}",
+        ]
+
+    def _load(self, of_first_step: bool = False) -> list[str]:
+        """Load tiles into registers."""
+        left, right = (self.tiles.ends(rank, of_first_step) for rank in (0, 1))
+        return [
+            *self.left.load(*self.left_corner, left),
+            *self.right.load(*self.right_corner, right),
+        ]
+
+    def _store(self, stage: str) -> list[str]:
+        return [*self.left.store(stage), *self.right.store(f"{stage} + {self.left_bytes}")]
+
+    def _advance(self) -> list[str]:
+        return [*self.left.advance(), *self.right.advance()]
+
+    def _advance_first(self) -> list[str]:
+        copies = (self.left, self.right)
+        return [line for c in copies for line in c.advance(f"first_terms * {c.step // self.depth}")]
+
+    def _step(self) -> list[str]:
+        """The terms of a stage, added to the sums."""
+        moves = self._moves()
+        spread = min(self.number("spread"), self.depth - 1)
+        lines: list[str] = []
+        for k in range(self.depth - 1):
+            here = [m for i, m in enumerate(moves) if i * spread // len(moves) == k]
+            lines += [*self._fragments(k + 1), *chain.from_iterable(here), *self._products(k)]
+        return [
+            *lines,
+            *self._advance(),
+            "const u32 read = stage;",
+            "stage = next;",
+            "next = read;",
+            "tw::sync_block();",
+            *self._fragments(0),
+            *self._products(self.depth - 1),
+        ]
+
+    def _moves(self) -> list[list[str]]:
+        """For each vector that a thread moves: on to shared memory, and its successor's load."""
+        moves = []
+        for rank, copy in enumerate((self.left, self.right)):
+            stage = ("next", f"next + {self.left_bytes}")[rank]
+            corner = (self.left_corner, self.right_corner)[rank]
+            ends = self.tiles.ends(rank, of_first_step=False)
+            for turn in range(copy.turns):
+                load = [f"  {line}" for line in copy.load(*corner, ends, turn)]
+                moves.append([*copy.store(stage, turn), "if (more) {", *load, "}"])
+        return moves
+
+    def _products(self, k: int) -> list[str]:
+        """Those of term ``k``."""
+        rows, columns = self.tile
+
+        def product(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices
+            place = self.sums.index([i, index("column", columns)])
+            left, right = k % 2 * rows + i, k % 2 * columns + index("column")
+            return [
+                "{",
+                f"  const int column = {i} % 2 ? {columns - 1} - {j} : {j};",
+                f"  sums[{place.text}] += a[{left.text}] * b[{right.text}];",
+                "}",
+            ]
+
+        return unrolled(repeat(rows, columns), 0, product, "t")
+
+    def _fragments(self, k: int) -> list[str]:
+        """Load a thread's vectors of term ``k``."""
+        return [
+            *self._vectors(0, "a", "stage", self.left, k),
+            *self._vectors(1, "b", f"stage + {self.left_bytes}", self.right, k),
+        ]
+
+    def _vectors(self, rank: int, name: str, stage: str, copy: TileCopy, k: int) -> list[str]:
+        """Load a thread's vectors along one rank of the tile, at depth ``k``."""
+        width, depth = self.vectors[rank], index(k)
+        deep = (self.product.left_runs_deep, self.product.right_runs_deep)[rank]
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            (i,) = indices
+            place = copy.shared.index([i * width, depth] if deep else [depth, i * width])
+            held = k % 2 * self.tile[rank] + self._turn(rank, i) * width
+            return [f"tw::load_shared<{width}>({name} + {held}, {stage} + {place * self.bytes});"]
+
+        mapping = self.vectors_of_thread.project((rank,))
+        return unrolled(mapping, THREAD, body, f"{name}_")
+
+    def _turn(self, rank: int, i: Index) -> Index:
+        """Which of a thread's own vectors along a rank the block's vector ``i`` is."""
+        return i // self.lanes[rank] % (self.tile[rank] // self.vectors[rank])
+
+    def finish(self) -> list[str]:
+        """Vectors of a row at a time."""
+        output = Finish(self.product, *self.block, self.tiles.first)
+        high, wide = self.vectors
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices
+            row, column = index("row0") + i * high, index("column0") + j * wide
+            first_row, first_column = self._turn(0, i) * high, self._turn(1, j) * wide
+            lines = []
+            for r in range(high):
+                places = [self.sums.index([first_row + r, first_column + c]) for c in range(wide)]
+                totals = [f"sums[{place.text}]" for place in places]
+                lines += output.store(row + r, column, totals)
+            return lines
+
+        return unrolled(
+            self.vectors_of_thread, THREAD, body, "f", None, position_type(self.product)
+        )

@@ -1,0 +1,1 @@
+"""Contractions with few rows or columns, whose large operand is read once."""

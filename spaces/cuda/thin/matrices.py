@@ -1,0 +1,126 @@
+"""Products with few rows by ``mma.sync``, whose operands come as vectors straight from memory.
+
+The columns of the large operand are the rows of the instruction's first matrix: any order of
+columns and of terms is as good as another, so vectors need no shuffling, and the eight columns of
+the second matrix are the rows of the small operand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping import repeat
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.thin.multiply import FRAGMENT, MMA_TYPES, Place, ThinMultiply
+
+
+@dataclass(frozen=True)
+class MatrixInstructions(ThinMultiply):
+    """Two columns of a thread and four neighbouring terms make its part of one instruction."""
+
+    @property
+    def pairs(self) -> bool:
+        """The instruction takes pairs."""
+        return True
+
+    @property
+    def small_pairs(self) -> bool:
+        """The instruction takes pairs."""
+        return True
+
+    @property
+    def rows(self) -> int:
+        """One for each instruction that the rows of the small operand take."""
+        return int(ceil_div(self.tile.thin.few, FRAGMENT))
+
+    def row(self, number: Index) -> Index:
+        """That of the lane's number; lanes for which there is none read the last one, and nobody
+        reads their results."""
+        last = self.tile.thin.few - 1
+        row = self.tile.lane[0] + number * FRAGMENT
+        if number.value is not None and number.value * FRAGMENT + FRAGMENT - 1 <= last:
+            return row
+        return index(f"({row.text} < {last} ? {row.text} : {last})", last + 1)
+
+    def declare(self) -> list[str]:
+        """Four of each instruction."""
+        return [f"float sums[{self._fragments * self.rows}][4] = {{}};"]
+
+    @property
+    def _fragments(self) -> int:
+        """Pairs of a thread's columns."""
+        return self.tile.own[0] // 2
+
+    def run(self, held: str, small: str, number: Index, run: Index) -> list[str]:
+        """Four terms after the other."""
+        kind = MMA_TYPES[self.tile.thin.large.dtype]
+        tile, half = self.tile, self._fragments
+
+        def quad(indices: tuple[Index, ...]) -> list[str]:
+            e = indices[0] * 4
+            return unrolled(repeat(half), 0, lambda at: fragment(at[0], e), "f")
+
+        def fragment(f: Index, e: Index) -> list[str]:
+            pairs = [
+                self._pair(held, f + column, number, e + t) for t in (0, 2) for column in (0, half)
+            ]
+            lines = [f"const u32 a[4] = {{{', '.join(pairs)}}};"]
+            for row in range(self.rows):
+                b = [f"{small}[{self.small_word(index(row), run, e + t).text}]" for t in (0, 2)]
+                total = f"sums[{(f * self.rows + row).text}]"
+                lines += [
+                    "{",
+                    f"  const u32 b[2] = {{{', '.join(b)}}};",
+                    f"  tw::mma_m16n8k16_f32_{kind}_{kind}({total}, a, b);",
+                    "}",
+                ]
+            return lines
+
+        return unrolled(repeat(tile.run // 4), 0, quad, "q")
+
+    def _pair(self, held: str, column: Index, number: Index, e: Index) -> str:
+        """Two neighbouring terms of one of a thread's columns, in one register."""
+        tile = self.tile
+        if tile.by_rows:
+            return f"{held}[{((column * tile.run + e) // 2).text}]"
+        term = number * tile.run + e
+        if tile.thin.large_runs_deep:
+            return f"{held}[{self.word(column, term).text}]"
+        # words hold neighbouring columns of one term: even ones are low halves
+        words = [f"{held}[{self.word(column, term + t).text}]" for t in (0, 1)]
+        low = f"({words[0]} & 0xffffu) | {words[1]} << 16"
+        high = f"{words[0]} >> 16 | ({words[1]} & 0xffff0000u)"
+        return f"({(column % 2).text} ? {high} : {low})"
+
+    def fold(self, slab: str, place: Place) -> list[str]:
+        """Every lane its results that are rows of the small operand."""
+        few, lines = self.tile.thin.few, []
+        for result in range(2 * self.rows):
+            first = result // 2 * FRAGMENT + result % 2
+            row = self.tile.lane[1] * 2 + first
+            store = unrolled(
+                repeat(self.tile.vectors[0]),
+                0,
+                partial(self._store, slab, place, result, row),
+                "s",
+            )
+            head = "{" if first + 6 < few else f"if ({row.text} < {few}) {{"
+            lines += [head, *indented(store), "}"]
+        return lines
+
+    def _store(
+        self, slab: str, place: Place, result: int, row: Index, at: tuple[Index, ...]
+    ) -> list[str]:
+        tile, half = self.tile, self._fragments
+        lines = []
+        for c in range(tile.vector[0]):
+            own = at[0] * tile.vector[0] + c
+            total = own % half * self.rows + result // 2
+            register = own // half * 2 + result % 2
+            address = place.address(slab, row, tile.column(at[0]) + c)
+            lines.append(f"tw::store_shared({address}, sums[{total.text}][{register.text}]);")
+        return lines

@@ -1,0 +1,237 @@
+"""How thin kernels multiply what threads hold of both operands, and put their sums together.
+
+By ordinary multiply-adds here, and by ``mma.sync`` in ``spaces.cuda.thin.matrices``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.mapping import repeat
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.finish import SUM_TYPES, sum_dtype
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.thin.tile import ThinTile
+from spaces.dtypes import dtype
+
+FRAGMENT = 8
+"""Rows of the small operand that one ``mma.sync`` takes, and lanes along columns."""
+MMA_TYPES = {"float16": "f16", "bfloat16": "bf16"}
+"""Elements that ``mma.sync`` multiplies here, as its name spells them."""
+
+
+@dataclass(frozen=True)
+class ThinMultiply(ABC):
+    """Adds the products of a step to ``sums``; ``tile`` says who reads what.
+
+    A thread holds elements of both operands in arrays of words, which are elements or, to be taken
+    apart later, pairs of neighbours.
+    """
+
+    tile: ThinTile
+
+    @property
+    @abstractmethod
+    def pairs(self) -> bool:
+        """Whether words of the large operand are pairs."""
+
+    @property
+    @abstractmethod
+    def small_pairs(self) -> bool:
+        """Whether words of the small operand are pairs."""
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """Rows of the small operand that a thread reads."""
+
+    @abstractmethod
+    def row(self, number: Index) -> Index:
+        """Row of the small operand that a thread reads as its number ``number``."""
+
+    @abstractmethod
+    def declare(self) -> list[str]:
+        """Declare the sums, all zero."""
+
+    @abstractmethod
+    def run(self, held: str, small: str, number: Index, run: Index) -> list[str]:
+        """Add the products of one run of terms, the thread's run ``number``; in the array
+        ``small`` it is run ``run``."""
+
+    @abstractmethod
+    def fold(self, slab: str, place: Place) -> list[str]:
+        """Store the sums of a warp to the shared memory at ``slab``."""
+
+    @property
+    def sum_kind(self) -> str:
+        """C type of the sums."""
+        return SUM_TYPES[sum_dtype(self.tile.thin.product.workload)]
+
+    @property
+    def kind(self) -> str:
+        """C type of words of the large operand."""
+        return "u32" if self.pairs else C_TYPES[self.tile.thin.large.dtype]
+
+    @property
+    def small_kind(self) -> str:
+        """C type of words of the small operand."""
+        return "u32" if self.small_pairs else C_TYPES[self.tile.thin.small.dtype]
+
+    @property
+    def held(self) -> int:
+        """Words of the large operand in a step."""
+        return self.tile.own[0] * self.tile.own[1] // (1 + self.pairs)
+
+    @property
+    def small_held(self) -> int:
+        """Words of the small operand in one run of all rows."""
+        return self.rows * self.tile.run // (1 + self.small_pairs)
+
+    def word(self, column: Index, term: Index) -> Index:
+        """Place of the word with a thread's column and term of the large operand."""
+        return self.tile.register(column, term) // (1 + self.pairs)
+
+    def small_word(self, row: Index, run: Index, term: Index) -> Index:
+        """Place of the word with a thread's row, run and term of the run of the small operand."""
+        return ((run * self.rows + row) * self.tile.run + term) // (1 + self.small_pairs)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where sums of a block lie in shared memory: one slab for each warp along the depth."""
+
+    tile: ThinTile
+    bytes: int
+
+    def address(self, slab: str, row: Index, column: Index) -> str:
+        """Of a warp's own sum at (row, column) of the block."""
+        offset = (self.tile.part * self.tile.thin.few + row) * self.tile.columns + column
+        return f"{slab} + {offset * self.bytes}"
+
+    @property
+    def part_bytes(self) -> int:
+        """Bytes of one slab."""
+        return self.tile.thin.few * self.tile.columns * self.bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of all slabs."""
+        return self.tile.warps[1] * self.part_bytes
+
+
+@dataclass(frozen=True)
+class MultiplyAdds(ThinMultiply):
+    """Each lane multiplies what it has read; the lanes along the depth add up by shuffles."""
+
+    @property
+    def pairs(self) -> bool:
+        """Whether they are read by pairs at least, of a type that comes in pairs."""
+        return self._comes_in_pairs and self.tile.thin.large_vector % 2 == 0
+
+    @property
+    def small_pairs(self) -> bool:
+        """The same; from memory, its rows may start anywhere."""
+        aligned = self.tile.values["small"] == "shared" or self.tile.thin.small_vector % 2 == 0
+        return self._comes_in_pairs and self.tile.run % 2 == 0 and aligned
+
+    @property
+    def _comes_in_pairs(self) -> bool:
+        return self.tile.thin.large.dtype in MMA_TYPES
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return self.tile.thin.few
+
+    def row(self, number: Index) -> Index:
+        """The same."""
+        return number
+
+    def declare(self) -> list[str]:
+        """An array of rows of columns."""
+        return [f"{self.sum_kind} sums[{self.rows * self.tile.own[0]}] = {{}};"]
+
+    def run(self, held: str, small: str, number: Index, run: Index) -> list[str]:
+        """Vector after vector of the large operand by all rows."""
+        tile, rows = self.tile, self.rows
+        wide, deep = tile.vector
+
+        def row(at: tuple[Index, ...]) -> list[str]:
+            place = self.small_word(at[0], run, Index())
+            return self._numbers("x", at[0] * tile.run, small, place, tile.run, self.small_pairs)
+
+        def vector(at: tuple[Index, ...]) -> list[str]:
+            column, term = at[0] * wide, at[1] * deep
+            place = self.word(column, number * tile.run + term)
+            count = max(tile.vector)
+            return [
+                f"{self.sum_kind} w[{count}];",
+                *self._numbers("w", Index(), held, place, count, self.pairs),
+                *unrolled(repeat(rows, wide, deep), 0, lambda i: product(column, term, *i), "p"),
+            ]
+
+        def product(column: Index, term: Index, r: Index, c: Index, e: Index) -> list[str]:
+            total = r * tile.own[0] + column + c
+            return [
+                f"sums[{total.text}] += x[{(r * tile.run + term + e).text}] * w[{(c + e).text}];"
+            ]
+
+        return [
+            f"{self.sum_kind} x[{rows * tile.run}];",
+            *unrolled(repeat(rows), 0, row, "y"),
+            *unrolled(repeat(tile.vectors[0], tile.run // deep), 0, vector, "c"),
+        ]
+
+    def _numbers(
+        self, to: str, first: Index, words: str, place: Index, count: int, pairs: bool
+    ) -> list[str]:
+        """Assign ``count`` elements, from the word at ``place`` on, to sums' type."""
+        if not pairs:
+            return [
+                f"{to}[{(first + i).text}] = {self._converted(f'{words}[{(place + i).text}]')};"
+                for i in range(count)
+            ]
+        kind = C_TYPES[self.tile.thin.large.dtype]
+        return [
+            f"tw::unpack2<{kind}>({words}[{(place + i // 2).text}], "
+            f"{to}[{(first + i).text}], {to}[{(first + i + 1).text}]);"
+            for i in range(0, count, 2)
+        ]
+
+    def fold(self, slab: str, place: Place) -> list[str]:
+        """Shuffles, then one lane stores for all along the depth."""
+        tile = self.tile
+        count, (_, deep) = self.rows * tile.own[0], tile.lanes
+        lines = []
+        lanes = deep
+        while lanes > 1:
+            lanes //= 2
+            lines += [
+                "#pragma unroll",
+                f"for (int i = 0; i < {count}; i++) sums[i] += tw::shuffle_xor(sums[i], {lanes});",
+            ]
+        vectors = repeat(tile.vectors[0])
+        store = unrolled(vectors, 0, lambda at: self._store(slab, place, at[0]), "s")
+        if deep == 1:
+            return [*lines, *store]
+        return [*lines, f"if ({tile.lane[1].text} == 0) {{", *indented(store), "}"]
+
+    def _store(self, slab: str, place: Place, vector: Index) -> list[str]:
+        tile = self.tile
+        own, column = vector * tile.vector[0], tile.column(vector)
+        return [
+            f"tw::store_shared({place.address(slab, index(row), column + c)}, "
+            f"sums[{(own + c + row * tile.own[0]).text}]);"
+            for row in range(self.rows)
+            for c in range(tile.vector[0])
+        ]
+
+    def _converted(self, element: str) -> str:
+        source = self.tile.thin.large.dtype
+        target = sum_dtype(self.tile.thin.product.workload)
+        if dtype(source).bytes == dtype(target).bytes:
+            return element
+        return f"tw::to_float({element})" if target == "float32" else f"({self.sum_kind}){element}"

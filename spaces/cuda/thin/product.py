@@ -1,0 +1,113 @@
+"""A product seen along its thin side: one operand is small, the other one is read once.
+
+Templates of tiles pad few rows to whole tiles. Here the few rows (or the few columns: the roles are
+the same) stay as they are, and all that counts is how fast the large operand comes from memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from spaces.algebra.index import Index
+from spaces.product import Product
+from spaces.workload import Operand
+
+MOST_FEW = 16
+"""Rows (or columns) that are few."""
+
+
+@dataclass(frozen=True)
+class ThinProduct:
+    """``product`` with a ``small`` operand of ``few`` rows (or columns) and a ``large`` one that
+    has ``many`` columns (or rows)."""
+
+    product: Product
+
+    @property
+    def rows_are_few(self) -> bool:
+        """Whether the left operand is the small one."""
+        return self.product.rows <= self.product.columns
+
+    @property
+    def few(self) -> int:
+        """Rows of the small operand."""
+        return min(self.product.rows, self.product.columns)
+
+    @property
+    def many(self) -> int:
+        """Columns of the large operand."""
+        return max(self.product.rows, self.product.columns)
+
+    @property
+    def terms(self) -> int:
+        """Extent of the axis that is summed over."""
+        return self.product.terms
+
+    @property
+    def small(self) -> Operand:
+        """The operand with few rows."""
+        return self.product.left if self.rows_are_few else self.product.right
+
+    @property
+    def large(self) -> Operand:
+        """The operand with many columns."""
+        return self.product.right if self.rows_are_few else self.product.left
+
+    @property
+    def small_name(self) -> str:
+        """What an entry calls the small operand."""
+        return "left" if self.rows_are_few else "right"
+
+    @property
+    def large_name(self) -> str:
+        """What an entry calls the large operand."""
+        return "right" if self.rows_are_few else "left"
+
+    @property
+    def row_stride(self) -> int:
+        """Elements between rows of the small operand."""
+        return self.small.stride(self._axes[0])
+
+    @property
+    def column_stride(self) -> int:
+        """Elements between columns of the large operand."""
+        return self.large.stride(self._axes[1])
+
+    @property
+    def small_depth_stride(self) -> int:
+        """Elements between terms of the small operand."""
+        return self.small.stride(self.product.depth)
+
+    @property
+    def large_depth_stride(self) -> int:
+        """Elements between terms of the large operand."""
+        return self.large.stride(self.product.depth)
+
+    @property
+    def large_runs_deep(self) -> bool:
+        """Whether the large operand is contiguous along the depth (else along columns)."""
+        return self.large_depth_stride == 1
+
+    @property
+    def large_vector(self) -> int:
+        """Elements of the large operand's widest accesses: up to 16 bytes, in whole and aligned
+        wherever its rows start."""
+        extent = self.terms if self.large_runs_deep else self.many
+        return gcd(16 // self.large.element.bytes, extent)
+
+    @property
+    def small_vector(self) -> int:
+        """The same of the small operand along the depth; 1 where it runs along its rows."""
+        if self.small_depth_stride != 1:
+            return 1
+        return gcd(16 // self.small.element.bytes, self.terms)
+
+    def place(self, row: Index, column: Index) -> tuple[Index, Index]:
+        """Row and column of the output, of those of the thin product."""
+        return (row, column) if self.rows_are_few else (column, row)
+
+    @property
+    def _axes(self) -> tuple[str, str]:
+        axes = self.product.row, self.product.column
+        return axes if self.rows_are_few else axes[::-1]

@@ -1,0 +1,296 @@
+"""What rules out a schedule of a product with few rows, and the sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.rules import WARP, judged_early, memory_rules
+from spaces.cuda.blocks.tile_grid import exchange_rule
+from spaces.cuda.target import CudaTarget
+from spaces.cuda.thin.multiply import FRAGMENT
+from spaces.cuda.thin.sizes import ThinSizes
+from spaces.template import Decision, Rule
+
+MOST_THREADS = 512
+MOST_PRODUCTS = 1024
+"""Multiply-adds of a step that a thread writes out: more do not fit the instruction cache."""
+SEGMENT = 64
+"""Bytes side by side that memory gives at a time."""
+LEAST_FLIGHT = 16 * 1024
+"""Bytes on their way to a multiprocessor that keep its share of memory busy, or nearly so."""
+MOST_WAVES = 8
+"""Blocks for each place there is, where larger tiles or less splitting would make fewer."""
+
+
+TILE = ("multiply", "lane_columns", "thread_columns", "thread_depth")
+
+
+def thin_rules(sizes: ThinSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
+    """All rules of the template, cheapest first."""
+    return [
+        *_vector_rules(sizes),
+        *_matrix_rules(sizes),
+        *_extent_rules(sizes),
+        *_thread_rules(sizes, target),
+        *memory_rules(
+            sizes,
+            target,
+            decisions,
+            (*TILE, "in_flight", "small", "reads", "splits"),
+            ("warp_columns", "warp_depth"),
+        ),
+        *_work_rules(sizes, target),
+        *_part_rules(sizes),
+        exchange_rule(),
+    ]
+
+
+def _vector_rules(sizes: ThinSizes) -> list[Rule]:
+    """Threads read whole vectors, lanes whole segments."""
+    thin, vector = sizes.thin, sizes.thin.large_vector
+    across = "thread_depth" if thin.large_runs_deep else "thread_columns"
+
+    def side(c: Any) -> Any:
+        """Bytes that neighbouring lanes read side by side."""
+        lanes = WARP // c["lane_columns"] if thin.large_runs_deep else c["lane_columns"]
+        return lanes * vector * sizes.bytes
+
+    extent = thin.terms if thin.large_runs_deep else thin.many
+    widest = WARP * vector * sizes.bytes
+    least = min(SEGMENT, widest, extent * sizes.bytes)
+    return [
+        Rule(
+            "whole_vectors",
+            (across,),
+            lambda c: c[across] % vector == 0,
+            lambda c: f"{across}={c[across]} is no whole number of vectors of {vector} elements",
+        ),
+        Rule(
+            "segments",
+            ("lane_columns",),
+            lambda c: side(c) >= least,
+            lambda c: (
+                f"lanes read {side(c)} bytes side by side; memory gives {SEGMENT} at a time, and "
+                f"{least} can be had"
+            ),
+        ),
+        Rule(
+            "code_size",
+            ("multiply", "thread_columns", "thread_depth"),
+            lambda c: (
+                (c["multiply"] == "mma")
+                | (thin.few * c["thread_columns"] * c["thread_depth"] <= MOST_PRODUCTS)
+            ),
+            lambda c: (
+                f"a thread would write out {thin.few * c['thread_columns'] * c['thread_depth']} "
+                f"multiply-adds a step; allowed: {MOST_PRODUCTS}"
+            ),
+        ),
+    ]
+
+
+def _matrix_rules(sizes: ThinSizes) -> list[Rule]:
+    """What ``mma.sync`` asks of lanes and threads."""
+    thin = sizes.thin
+    run = thin.large_vector if thin.large_runs_deep else 4
+
+    def plain(c: Any) -> Any:
+        return c["multiply"] != "mma"
+
+    return [
+        Rule(
+            "matrix_vectors",
+            ("multiply",),
+            lambda c: plain(c) | (run % 4 == 0) & (thin.large_runs_deep or thin.large_vector > 1),
+            lambda c: (
+                f"mma.sync takes four neighbouring terms, or pairs of columns, of a thread; "
+                f"{thin.large.name} can be read by {thin.large_vector} at a time"
+            ),
+        ),
+        Rule(
+            "matrix_pairs",
+            ("multiply", "small"),
+            lambda c: plain(c) | (c["small"] == "shared") | (thin.small_vector > 1),
+            lambda c: (
+                f"mma.sync takes pairs of neighbouring terms; {thin.small.name} has none that can "
+                "be read at once from memory, so it must be copied to shared memory"
+            ),
+        ),
+        Rule(
+            "needless_rows",
+            ("multiply", "reads"),
+            lambda c: (c["reads"] == "lanes") | (c["multiply"] == "mma"),
+            lambda c: "lanes that need not be mma.sync's read rows side by side anyway",
+        ),
+        Rule(
+            "whole_rows",
+            ("thread_depth", "reads"),
+            lambda c: (c["reads"] == "lanes") | (c["thread_depth"] >= 16),
+            lambda c: (
+                f"a warp reads {8 * c['thread_depth']} bytes of a row, as lanes of mma.sync do; "
+                "by rows, at least 128"
+            ),
+        ),
+        Rule(
+            "rows_in_flight",
+            ("in_flight", "reads"),
+            lambda c: (c["reads"] == "lanes") | (c["in_flight"] == 1),
+            lambda c: "rows are in flight while those in shared memory are multiplied; allowed: 1",
+        ),
+        Rule(
+            "matrix_lanes",
+            ("multiply", "lane_columns"),
+            lambda c: plain(c) | (c["lane_columns"] == FRAGMENT),
+            lambda c: f"mma.sync has {FRAGMENT} lanes along columns, not {c['lane_columns']}",
+        ),
+        Rule(
+            "matrix_columns",
+            ("multiply", "thread_columns"),
+            lambda c: plain(c) | (c["thread_columns"] % 2 == 0),
+            lambda c: "mma.sync takes two columns of a thread; one is not enough",
+        ),
+        Rule(
+            "matrix_terms",
+            ("multiply", "thread_depth"),
+            lambda c: plain(c) | (c["thread_depth"] % 4 == 0),
+            lambda c: f"mma.sync takes four terms of a thread; {c['thread_depth']} are no multiple",
+        ),
+    ]
+
+
+def _extent_rules(sizes: ThinSizes) -> list[Rule]:
+    """Tiles less than twice as large as the product, in both directions, or the least there is."""
+    thin = sizes.thin
+    wide, deep = (1, thin.large_vector) if thin.large_runs_deep else (thin.large_vector, 1)
+    widest, deepest = 2 * max(thin.many, 16 * wide), 2 * max(thin.terms, 128 * deep)
+
+    def columns(c: Any, names: Sequence[str]) -> Any:
+        return prod(c[name] for name in names)
+
+    def depth(c: Any, names: Sequence[str]) -> Any:
+        return WARP // c["lane_columns"] * prod(c[name] for name in names[1:])
+
+    def width_rule(names: Sequence[str]) -> Rule:
+        return Rule(
+            "tile_width",
+            tuple(names),
+            lambda c: columns(c, names) < widest,
+            lambda c: (
+                f"a tile of {columns(c, names)} columns is twice as wide as the product's "
+                f"{thin.many}, or wider"
+            ),
+        )
+
+    def depth_rule(names: Sequence[str]) -> Rule:
+        return Rule(
+            "step_depth",
+            tuple(names),
+            lambda c: depth(c, names) < deepest,
+            lambda c: (
+                f"a step of {depth(c, names)} terms is twice the {thin.terms} there are, or more"
+            ),
+        )
+
+    across = ("lane_columns", "thread_columns", "warp_columns")
+    along = ("lane_columns", "thread_depth", "warp_depth")
+    return [
+        *(width_rule(across[:n]) for n in (2, 3)),
+        *(depth_rule(along[:n]) for n in (2, 3)),
+    ]
+
+
+def _thread_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
+    most = min(target.threads_per_block, MOST_THREADS)
+    return [
+        Rule(
+            "threads",
+            ("warp_columns", "warp_depth"),
+            lambda c: sizes.threads(c) <= most,
+            lambda c: (
+                f"{c['warp_columns']} times {c['warp_depth']} warps are {sizes.threads(c)} "
+                f"threads; allowed: {most}"
+            ),
+        ),
+        Rule(
+            "resident_threads",
+            ("warp_columns", "warp_depth", "residency"),
+            lambda c: sizes.threads(c) * c["residency"] <= target.threads_per_multiprocessor,
+            lambda c: (
+                f"{c['residency']} blocks of {sizes.threads(c)} threads are more than the "
+                f"{target.threads_per_multiprocessor} a multiprocessor holds"
+            ),
+        ),
+    ]
+
+
+def _work_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
+    """Enough on its way from memory, and not more blocks than help."""
+    thin = sizes.thin
+    share = thin.large.bytes // target.multiprocessors
+    least = min(LEAST_FLIGHT, 1 << max(share // 4, 1).bit_length() - 1)
+    reads = ("thread_columns", "thread_depth", "in_flight", "warp_columns", "warp_depth")
+
+    def flight(c: Any) -> Any:
+        return sizes.threads(c) * sizes.flight(c) * c["residency"]
+
+    return [
+        Rule(
+            "in_flight",
+            reads[:3],
+            lambda c: target.threads_per_multiprocessor * sizes.flight(c) >= least,
+            lambda c: (
+                f"with {sizes.flight(c)} bytes of each thread on their way, no multiprocessor "
+                f"comes to the {least} that keep memory busy"
+            ),
+        ),
+        Rule(
+            "flight",
+            (*reads, "residency"),
+            lambda c: flight(c) >= least,
+            lambda c: (
+                f"{flight(c)} bytes on their way to a multiprocessor leave memory idle; at least "
+                f"{least} are asked for"
+            ),
+        ),
+        Rule(
+            "needless_split",
+            ("lane_columns", "thread_columns", "warp_columns", "residency", "splits"),
+            lambda c: (
+                (c["splits"] == 1)
+                | (sizes.tiles(c) * c["splits"] <= MOST_WAVES * target.multiprocessors)
+            ),
+            lambda c: (
+                f"{sizes.tiles(c)} tiles in {c['splits']} parts make more than {MOST_WAVES} blocks "
+                f"for each of {target.multiprocessors} multiprocessors; splitting the depth gains "
+                "nothing"
+            ),
+        ),
+    ]
+
+
+def _part_rules(sizes: ThinSizes) -> list[Rule]:
+    """No part of the depth without work, and no step that never comes; with one warp along the
+    depth there are the most steps."""
+    rules = [
+        Rule(
+            "idle_parts",
+            (),
+            lambda c: (c["splits"] - 1) * ceil_div(sizes.steps(c), c["splits"]) < sizes.steps(c),
+            lambda c: (
+                f"{sizes.steps(c)} steps of {sizes.depth(c)} terms in {c['splits']} parts of "
+                f"{ceil_div(sizes.steps(c), c['splits'])} leave a part without work"
+            ),
+        ),
+        Rule(
+            "second_stage",
+            (),
+            lambda c: (c["in_flight"] == 1) | (ceil_div(sizes.steps(c), c["splits"]) > 1),
+            lambda c: "a block has one step, so a second one is never in flight; allowed: 1",
+        ),
+    ]
+    reads = ("lane_columns", "thread_depth", "in_flight", "splits", "warp_depth")
+    least = {"in_flight": 1, "splits": 1, "warp_depth": 1}
+    return [rule for n in (3, 4, 5) for rule in judged_early(rules, reads[:n], least)]

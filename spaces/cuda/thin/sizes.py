@@ -1,0 +1,105 @@
+"""Extents and resources of thin schedules, for one of them or for whole populations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.finish import sum_dtype
+from spaces.cuda.blocks.rules import WARP, BlockSizes
+from spaces.cuda.thin.multiply import FRAGMENT, MMA_TYPES
+from spaces.cuda.thin.product import ThinProduct
+from spaces.cuda.thin.small import small_pitch
+from spaces.cuda.thin.tile import slab_pitch
+from spaces.dtypes import dtype
+
+
+@dataclass(frozen=True)
+class ThinSizes(BlockSizes):
+    """Sizes of thin schedules."""
+
+    @cached_property
+    def thin(self) -> ThinProduct:
+        """The product along its thin side."""
+        return ThinProduct(self.product)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of an element of the operands."""
+        return self.product.left.element.bytes
+
+    @property
+    def sum_bytes(self) -> int:
+        """Bytes of a sum."""
+        return dtype(sum_dtype(self.product.workload)).bytes
+
+    def threads(self, c: Any) -> Any:
+        """Threads of a block."""
+        return c["warp_columns"] * c["warp_depth"] * WARP
+
+    def columns(self, c: Any) -> Any:
+        """Columns of a block."""
+        return c["warp_columns"] * c["lane_columns"] * c["thread_columns"]
+
+    def depth(self, c: Any) -> Any:
+        """Terms of a step."""
+        return c["warp_depth"] * (WARP // c["lane_columns"]) * c["thread_depth"]
+
+    def steps(self, c: Any) -> Any:
+        """Steps of all the depth."""
+        return ceil_div(self.thin.terms, self.depth(c))
+
+    def tiles(self, c: Any) -> Any:
+        """Tiles of columns."""
+        return ceil_div(self.thin.many, self.columns(c))
+
+    def block(self, c: Any) -> tuple[Any, Any]:
+        """Rows and columns of the output in a block's tile."""
+        few, columns = self.thin.few, self.columns(c)
+        return (few, columns) if self.thin.rows_are_few else (columns, few)
+
+    def shared_bytes(self, c: Any) -> Any:
+        """Shared memory of a block: its share of the small operand, or its warps' sums."""
+        terms = ceil_div(self.steps(c), c["splits"]) * self.depth(c)
+        small = self.thin.few * small_pitch(terms, self.thin) * (c["small"] == "shared")
+        slabs = self.columns(c) * c["warp_depth"] * slab_pitch(c["thread_depth"], self.thin)
+        sums = c["warp_depth"] * self.thin.few * self.columns(c) * self.sum_bytes
+        return np.maximum(small + slabs * (c["reads"] == "rows"), sums)
+
+    def flight(self, c: Any) -> Any:
+        """Bytes of the large operand that a thread reads ahead."""
+        return c["thread_columns"] * c["thread_depth"] * self.bytes * c["in_flight"]
+
+    def sums(self, c: Any) -> Any:
+        """Registers of a thread's sums."""
+        few = self.thin.few
+        plain = few * c["thread_columns"] * (self.sum_bytes // 4)
+        by_matrices = ceil_div(few, FRAGMENT) * (c["thread_columns"] // 2) * 4
+        return np.where(c["multiply"] == "mma", by_matrices, plain)
+
+    def registers(self, c: Any) -> Any:
+        """The least 32-bit registers that a thread can do with: sums, what it has read of both
+        operands, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
+        matrices = c["multiply"] == "mma"
+        rows = np.where(matrices, ceil_div(self.thin.few, FRAGMENT), self.thin.few)
+        from_memory = c["small"] == "memory"
+        run = self.thin.large_vector if self.thin.large_runs_deep else c["thread_depth"]
+        terms = np.where(from_memory, c["thread_depth"] * c["in_flight"], run)
+        words = ceil_div(rows * terms * self.bytes, 4)
+        numbers = np.where(matrices, 0, self.thin.few * (self.sum_bytes // 4) + 8)
+        own = (c["reads"] == "rows") * 4 * c["thread_columns"]
+        return self.sums(c) + self.flight(c) // 4 + words + numbers + own + 30
+
+    @property
+    def serves_rows(self) -> bool:
+        """Whether the large operand can be read by rows, for ``mma.sync``."""
+        return self.serves_matrices and self.thin.large_runs_deep and self.thin.large_vector == 8
+
+    @property
+    def serves_matrices(self) -> bool:
+        """Whether ``mma.sync`` multiplies these elements."""
+        return self.thin.large.dtype in MMA_TYPES and self.thin.small.dtype in MMA_TYPES

@@ -1,0 +1,169 @@
+"""The way of a thin product's small operand into registers: by shared memory, or straight there.
+
+In shared memory lies a block's whole share of the depth, copied once. Straight from memory, a
+thread reads its runs beside its vectors of the large operand; other blocks' reads leave them in L2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.mapping import repeat, spatial
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.unrolled import THREAD, unrolled
+from spaces.cuda.thin.multiply import ThinMultiply
+
+SOURCES = ("shared", "memory")
+"""Where threads read the small operand."""
+_BANKS = 128
+_UNROLLED = 4  # copies in a loop, which comes late to its multiplications if it is long
+
+
+@dataclass(frozen=True)
+class SmallOperand:
+    """What ``multiply`` needs of the small operand in ``steps`` steps, the share of a block."""
+
+    multiply: ThinMultiply
+    steps: int
+    integer: str
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it lies in shared memory."""
+        return self.multiply.tile.values["small"] == "shared"
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory that it takes."""
+        tile = self.multiply.tile
+        return tile.thin.few * self._pitch if self.is_shared else 0
+
+    @property
+    def held(self) -> int:
+        """Words in registers: of one run, or of all those of a step."""
+        runs = 1 if self.is_shared else self.multiply.tile.runs
+        return self.multiply.small_held * runs
+
+    def stage(self) -> list[str]:
+        """Copy the block's share to shared memory, zeros behind its end, and wait for it."""
+        if not self.is_shared:
+            return []
+        thin, vector = self._thin, self._vector
+        vectors = self.steps * self.multiply.tile.depth // vector
+        threads = self.multiply.tile.threads
+        moves = repeat(thin.few, int(ceil_div(vectors, threads))) * spatial(1, threads)
+        copies = moves.emit(
+            THREAD,
+            self._copy,
+            extents=(None, vectors),
+            prefix="x",
+            unroll=_UNROLLED,
+            integer=self.integer,
+            language="cuda",
+        )
+        wait = ["tw::cp_async_commit();", "tw::cp_async_wait<0>();"] if self._flies else []
+        return [*copies, *wait, "tw::sync_block();"]
+
+    def load(self, to: str) -> list[str]:
+        """Where it comes from memory: read the runs of the step at ``depth0``."""
+        if self.is_shared:
+            return []
+        tile, packed, width = self.multiply.tile, 1 + self.multiply.small_pairs, self._piece
+
+        def body(at: tuple[Index, ...]) -> list[str]:
+            run, number, piece = at
+            row = self.multiply.row(number)
+            term = index("depth0") + tile.start(run) + piece * width
+            word = self.multiply.small_word(number, run, piece * width)
+            source = self._source(row, term)
+            load = f"tw::load_global<{width // packed}>({to} + {word}, {source});"
+            if tile.thin.terms % tile.depth == 0:
+                return [load]
+            zeros = [f"  {to}[{(word + w).text}] = {{}};" for w in range(width // packed)]
+            return [
+                f"if ({term.text} < {tile.thin.terms}) {{",
+                f"  {load}",
+                "} else {",
+                *zeros,
+                "}",
+            ]
+
+        pieces = repeat(tile.runs, self.multiply.rows, tile.run // width)
+        return unrolled(pieces, 0, body, "x", None, self.integer)
+
+    def fetch(self, to: str, run: Index) -> list[str]:
+        """Where it is in shared memory: read the thread's run ``run`` of the step at ``term0``."""
+        if not self.is_shared:
+            return []
+        tile, packed = self.multiply.tile, 1 + self.multiply.small_pairs
+        bytes = self._thin.small.element.bytes
+        width = min(tile.run, 16 // bytes)
+
+        def body(at: tuple[Index, ...]) -> list[str]:
+            number, piece = at
+            term = index("term0") + tile.start(run) + piece * width
+            address = self.multiply.row(number) * self._pitch + term * bytes
+            word = self.multiply.small_word(number, Index(), piece * width)
+            return [f"tw::load_shared<{width // packed}>({to} + {word}, shared + {address});"]
+
+        return unrolled(repeat(self.multiply.rows, tile.run // width), 0, body, "x")
+
+    # -- copies --------------------------------------------------------------------------------
+
+    @property
+    def _thin(self) -> Any:
+        return self.multiply.tile.thin
+
+    @property
+    def _pitch(self) -> int:
+        """Bytes between rows in shared memory."""
+        return int(small_pitch(self.steps * self.multiply.tile.depth, self._thin))
+
+    @property
+    def _vector(self) -> int:
+        """Terms that are copied at once."""
+        return min(self._thin.small_vector, self.multiply.tile.depth)
+
+    @property
+    def _flies(self) -> bool:
+        """Whether copies can be asynchronous."""
+        return self._vector * self._thin.small.element.bytes in (4, 8, 16)
+
+    @property
+    def _piece(self) -> int:
+        """Terms that come from memory at once."""
+        return min(self._thin.small_vector, self.multiply.tile.run)
+
+    def _source(self, row: Index, term: Index) -> str:
+        thin = self._thin
+        place = (
+            f"{thin.small_name} + {(row * thin.row_stride + term * thin.small_depth_stride).text}"
+        )
+        return f"(const u32 *)({place})" if self.multiply.small_pairs else place
+
+    def _copy(self, at: tuple[Index, ...]) -> list[str]:
+        thin, vector = self._thin, self._vector
+        bytes = thin.small.element.bytes
+        row, term = at[0], at[1] * vector
+        place = (row * thin.row_stride + (index("depth0") + term) * thin.small_depth_stride).text
+        source = f"{thin.small_name} + {place}"
+        to = f"shared + {row * self._pitch + term * bytes}"
+        inside = f"depth0 + {term} < {thin.terms}"
+        if self._flies:
+            size = vector * bytes
+            return [f"tw::cp_async<{size}>({to}, {source}, {inside} ? {size} : 0);"]
+        kind = C_TYPES[thin.small.dtype]
+        return [
+            f"{kind} piece[{vector}] = {{}};",
+            f"if ({inside}) tw::load_global<{vector}>(piece, {source});",
+            f"tw::store_shared<{vector}>({to}, piece);",
+        ]
+
+
+def small_pitch(terms: Any, thin: Any) -> Any:
+    """Bytes from one row of ``terms`` elements to the next: rows that lanes of ``mma.sync`` read
+    at once fall into different banks."""
+    return round_up(terms * thin.small.element.bytes, _BANKS) + (thin.few > 1) * _BANKS // 2

@@ -1,0 +1,116 @@
+"""Contractions with few rows, or few columns, that read their large operand once.
+
+See ``spaces.cuda.thin.code`` for the kernel and ``spaces.cuda.thin.rules`` for what is ruled out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaces.cuda.blocks.finish import prelude, why_no_finish
+from spaces.cuda.blocks.partial_sums import WAYS
+from spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from spaces.cuda.target import CudaTarget
+from spaces.cuda.thin.code import ThinCode
+from spaces.cuda.thin.product import MOST_FEW
+from spaces.cuda.thin.rules import thin_rules
+from spaces.cuda.thin.sizes import ThinSizes
+from spaces.cuda.thin.small import SOURCES
+from spaces.cuda.thin.tile import READS
+from spaces.kernel import Kernel
+from spaces.product import orient, why_no_product
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+
+class CudaThin(Template):
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` with 1 to 16 rows or columns.
+
+    Elements are multiplied in the type of the sums, or, of float16 and bfloat16, by ``mma.sync``.
+    """
+
+    name: ClassVar[str] = "thin"
+    version: ClassVar[int] = 2
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        super().__init__(workload, target)
+        self.cuda = target
+        self.product = orient(workload)
+        self.sizes = ThinSizes(self.product)
+        self.decisions = _decisions(self.sizes)
+        self.rules = tuple(thin_rules(self.sizes, target, self.decisions))
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no product of matrices, too many rows, a type or an epilogue beyond this
+        GPU."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        for operand in workload.operands:
+            if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
+                return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
+        if reason := why_no_product(workload) or why_no_finish(workload):
+            return reason
+        few = min(orient(workload).rows, orient(workload).columns)
+        if few > MOST_FEW:
+            return f"needs at most {MOST_FEW} rows or columns of the output; there are {few}"
+        return None
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cuda.blocks.traffic``."""
+        wide = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+        shape = wide["splits"].shape
+        walk = {**wide, "raster": np.full(shape, "along_columns"), "group": np.ones(shape, int)}
+        return grid_quantities(self.product, self.cuda, self._blocks(wide), walk)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        code = ThinCode(self.product, schedule.values, self.entry(schedule))
+        return code.kernel(prelude(self.workload))
+
+    def _blocks(self, c: Any) -> Blocks:
+        sizes, thin = self.sizes, self.sizes.thin
+        rows, columns = sizes.block(c)
+        warps = sizes.threads(c) // 32
+        elements = c["thread_columns"] * c["thread_depth"]
+        matrices = c["multiply"] == "mma"
+        multiplies = np.where(matrices, elements * -(-thin.few // 8) // 8, elements * thin.few)
+        loads = elements // thin.large_vector
+        return Blocks(
+            rows=rows,
+            columns=columns,
+            depth=sizes.depth(c),
+            threads=sizes.threads(c),
+            registers=np.minimum(sizes.registers(c), sizes.register_limit(self.cuda, c)),
+            shared_bytes=sizes.shared_bytes(c),
+            step_instructions=warps * (multiplies + loads + np.where(matrices, 0, elements) + 10),
+            step_loads=warps * loads,
+            step_multiplies=warps * multiplies,
+            step_register_bytes=sizes.threads(c) * elements * sizes.bytes,
+            chains=np.maximum(multiplies // np.maximum(c["thread_depth"], 1), 1),
+            vector_fraction=thin.large_vector * sizes.bytes / 16,
+            most_resident=c["residency"],
+        )
+
+
+def _decisions(sizes: ThinSizes) -> tuple[Decision, ...]:
+    return (
+        Decision("multiply", ("fma", "mma") if sizes.serves_matrices else ("fma",)),
+        Decision("lane_columns", (1, 2, 4, 8, 16, 32)),
+        Decision("thread_columns", (1, 2, 4, 8, 16)),
+        Decision("thread_depth", (1, 2, 4, 8, 16, 32, 64)),
+        Decision("in_flight", (1, 2)),
+        Decision("small", SOURCES),
+        Decision("reads", READS if sizes.serves_rows else READS[:1]),
+        Decision("splits", (1, 2, 3, 4, 6, 8)),
+        Decision("warp_columns", (1, 2, 4, 8)),
+        Decision("warp_depth", (1, 2, 4, 8, 16)),
+        Decision("residency", (1, 2, 3, 4, 6, 8)),
+        Decision("fetch", (0, 128, 256)),
+        Decision("exchange", WAYS),
+    )

@@ -1,0 +1,169 @@
+"""Which thread of a thin kernel reads which elements in one step of the depth.
+
+Along columns as along the depth, warps come first, then a thread's own turns, then lanes. A thread
+reads whole vectors of the large operand, as its memory runs; of the small operand it reads the same
+terms, in runs of neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from spaces.algebra.index import Index, index
+from spaces.cuda.thin.product import ThinProduct
+from spaces.schedule import Value
+
+WARP = 32
+READS = ("lanes", "rows")
+"""Which vectors a lane reads: those that it multiplies, or such that rows lie side by side."""
+
+
+@dataclass(frozen=True)
+class ThinTile:
+    """The tile of a block in one step, under the decisions ``values``."""
+
+    thin: ThinProduct
+    values: Mapping[str, Value]
+
+    def number(self, name: str) -> int:
+        """An integer decision."""
+        return int(self.values[name])
+
+    # -- extents -------------------------------------------------------------------------------
+
+    @property
+    def warps(self) -> tuple[int, int]:
+        """Warps of a block along columns and depth."""
+        return self.number("warp_columns"), self.number("warp_depth")
+
+    @property
+    def lanes(self) -> tuple[int, int]:
+        """Lanes of a warp along columns and depth."""
+        columns = self.number("lane_columns")
+        return columns, WARP // columns
+
+    @property
+    def own(self) -> tuple[int, int]:
+        """Columns and terms of a thread."""
+        return self.number("thread_columns"), self.number("thread_depth")
+
+    @property
+    def vector(self) -> tuple[int, int]:
+        """Columns and terms of the large operand that are read at once; one of them is 1."""
+        width = self.thin.large_vector
+        return (1, width) if self.thin.large_runs_deep else (width, 1)
+
+    @property
+    def vectors(self) -> tuple[int, int]:
+        """A thread's vectors along columns and depth."""
+        return self.own[0] // self.vector[0], self.own[1] // self.vector[1]
+
+    @property
+    def run(self) -> int:
+        """Neighbouring terms of a thread: those of a vector, or all its terms."""
+        return self.vector[1] if self.thin.large_runs_deep else self.own[1]
+
+    @property
+    def runs(self) -> int:
+        """Runs of a thread."""
+        return self.own[1] // self.run
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.warps[0] * self.warps[1] * WARP
+
+    @property
+    def columns(self) -> int:
+        """Columns of a block."""
+        return self.warps[0] * self.lanes[0] * self.own[0]
+
+    @property
+    def depth(self) -> int:
+        """Terms of a step."""
+        return self.warps[1] * self.lanes[1] * self.own[1]
+
+    # -- positions -----------------------------------------------------------------------------
+
+    @property
+    def part(self) -> Index:
+        """The number of a thread's warp along the depth."""
+        return self._thread // WARP % self.warps[1]
+
+    @property
+    def lane(self) -> tuple[Index, Index]:
+        """A thread's lane along columns and depth."""
+        lane = self._thread % WARP
+        return lane // self.lanes[1], lane % self.lanes[1]
+
+    def column(self, vector: Index) -> Index:
+        """First column, within the block, of a thread's vector number ``vector``."""
+        warp = self._thread // (WARP * self.warps[1])
+        return ((warp * self.vectors[0] + vector) * self.lanes[0] + self.lane[0]) * self.vector[0]
+
+    def start(self, run: Index) -> Index:
+        """First term, within the step, of a thread's run number ``run``."""
+        return ((self.part * self.runs + run) * self.lanes[1] + self.lane[1]) * self.run
+
+    def term(self, vector: Index) -> Index:
+        """First term, within the step, of a thread's vector number ``vector``."""
+        terms = vector * self.vector[1]
+        return self.start(terms // self.run) + terms % self.run
+
+    def register(self, column: Index, term: Index) -> Index:
+        """Where a thread holds an element of its own: vector after vector."""
+        wide = self.vector[0]
+        return (column // wide * self.own[1] + term) * wide + column % wide
+
+    # -- reading by rows -----------------------------------------------------------------------
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether lanes read whole rows side by side, and find their own vectors in a slab of
+        shared memory that belongs to their warp."""
+        return self.values["reads"] == "rows"
+
+    @property
+    def slab_pitch(self) -> int:
+        """Bytes between columns in a slab: those that lanes read at once miss each other's
+        banks."""
+        return int(slab_pitch(self.own[1], self.thin))
+
+    @property
+    def slab_bytes(self) -> int:
+        """Bytes of a slab."""
+        return self.own[0] * self.lanes[0] * self.slab_pitch if self.by_rows else 0
+
+    @property
+    def slab(self) -> Index:
+        """Offset of a thread's slab from the first one."""
+        return self._thread // WARP * self.slab_bytes
+
+    @property
+    def columns_at_once(self) -> int:
+        """Columns whose terms in a step a warp reads at once."""
+        return WARP // (self.vectors[1] * self.lanes[1])
+
+    def row_read(self, number: Index) -> tuple[Index, Index]:
+        """Column and first term, within the warp's tile, of what a lane reads as its vector
+        ``number``."""
+        across = WARP // self.columns_at_once
+        lane = self._thread % WARP
+        column = number * self.columns_at_once + lane // across
+        return column, lane % across * self.vector[1]
+
+    def corner(self) -> tuple[Index, Index]:
+        """Column within the block, and term within the step, where a warp's tile starts."""
+        warp = self._thread // (WARP * self.warps[1])
+        return warp * (self.own[0] * self.lanes[0]), self.part * (self.own[1] * self.lanes[1])
+
+    @property
+    def _thread(self) -> Index:
+        return index("(int)threadIdx.x", self.threads)
+
+
+def slab_pitch(terms: Any, thin: ThinProduct) -> Any:
+    """Bytes between columns in a slab, of which a thread has ``terms`` terms."""
+    return 4 * terms * thin.large.element.bytes + 64

@@ -1,0 +1,267 @@
+"""Intervals that hold whatever right code may compute, carried through an epilogue.
+
+A kernel evaluates an epilogue of a sum that is not exact, in float32, operation by operation.
+Here each operation takes intervals to the interval of all its possible results: of the arguments'
+ends, and widened by the operation's own rounding (Moore, Interval Analysis, 1966). The rules are
+written once over :class:`Numbers`; arrays of NumPy and the variables of generated code both are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from spaces.dtypes import DType, dtype
+from spaces.language.functions import FUNCTIONS
+
+SLACK = 2.0
+"""By how many times the errors they are held to operations and functions may be off."""
+
+
+class Numbers(Protocol):
+    """What the rules compute with: values with Python's ``+ - * /``, comparisons, ``&`` and ``|``,
+    in float64, where numbers of Python may stand beside them."""
+
+    def constant(self, value: float) -> Any:
+        """A value of the same in every place."""
+        ...
+
+    def least(self, a: Any, b: Any) -> Any:
+        """The lesser of two; NaN where one of them is."""
+        ...
+
+    def greatest(self, a: Any, b: Any) -> Any:
+        """The greater of two; NaN where one of them is."""
+        ...
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """``a`` where the condition holds, elsewhere ``b``."""
+        ...
+
+    def call(self, function: str, arguments: Sequence[Any]) -> Any:
+        """A function of :mod:`spaces.epilogue.functions`, or ``floor`` or ``ceil``."""
+        ...
+
+    def cast(self, value: Any, name: str) -> Any:
+        """Rounded to the nearest value of a floating-point dtype; float8 saturates."""
+        ...
+
+
+@dataclass(frozen=True)
+class Interval:
+    """From ``low`` to ``high``, both included; NaN, certainly, where both are NaN.
+
+    Where ``free`` holds, everything is possible, NaN too.
+    """
+
+    low: Any
+    high: Any
+    free: Any
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """A type to compute in: its largest and least normal number, and its spacing at 1."""
+
+    unit: float
+    largest: float
+    least: float
+
+    @staticmethod
+    def of(name: str) -> Arithmetic:
+        """That of float32 or float64."""
+        limits = np.finfo(name)
+        return Arithmetic(float(limits.eps), float(limits.max), float(limits.tiny))
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What operations make of intervals, where kernels compute in the dtype ``kind``."""
+
+    numbers: Numbers
+    kind: str
+
+    def number(self, value: float) -> Interval:
+        """A literal: rounded, if code computes in float32, and then exact."""
+        return self._exact(self.numbers.constant(float(np.dtype(self.kind).type(value))))
+
+    def given(self, value: Any, element: DType) -> Interval:
+        """An array's value: exact, unless its dtype has more bits than those computed in."""
+        interval = self._exact(value)
+        wide = element.name in ("float64", "int32") and self.kind == "float32"
+        return self._rounded(interval) if wide else interval
+
+    def negation(self, inner: Interval) -> Interval:
+        """Exact."""
+        return Interval(-inner.high, -inner.low, inner.free)
+
+    def binary(self, operator: str, left: Interval, right: Interval) -> Interval:
+        """One operation and its rounding."""
+        rules = {"+": self._sum, "-": self._difference, "*": self._product, "/": self._quotient}
+        return self._rounded(rules[operator](left, right))
+
+    def call(self, function: str, arguments: Sequence[Interval]) -> Interval:
+        """A function of the ends, of the points between them at which it turns, and its error."""
+        if len(arguments) == 2:
+            return self._extreme(function, *arguments)
+        (inner,) = arguments
+        known, numbers = FUNCTIONS[function], self.numbers
+        low = numbers.call(function, [inner.low])
+        high = numbers.call(function, [inner.high])
+        free = inner.free | (_is_nan(low) != _is_nan(high))
+        ends = low, high
+        low, high = numbers.least(*ends), numbers.greatest(*ends)
+        for point in known.turning:
+            inside = (inner.low < point) & (inner.high > point)
+            turn = numbers.call(function, [numbers.constant(point)])
+            low = numbers.select(inside, numbers.least(low, turn), low)
+            high = numbers.select(inside, numbers.greatest(high, turn), high)
+        relative, absolute = (SLACK * error for error in known.error)
+        interval = Interval(low, high, free)
+        return self._widened(interval, relative, absolute) if relative else interval
+
+    def stored(self, interval: Interval, output: DType) -> tuple[Any, Any]:
+        """Ends of the interval once it is rounded to the output's dtype. Both are NaN where that
+        is due, and infinite where everything is allowed."""
+        numbers, free = self.numbers, interval.free
+        if output.is_integer:
+            limits = np.iinfo(output.numpy)
+            free = free | _is_nan(interval.low) | _is_nan(interval.high)
+            ends = [
+                numbers.call("ceil", [interval.low - 0.5]),
+                numbers.call("floor", [interval.high + 0.5]),
+            ]
+            least, most = (numbers.constant(float(x)) for x in (limits.min, limits.max))
+            low, high = (numbers.least(numbers.greatest(end, least), most) for end in ends)
+        else:
+            low, high = (numbers.cast(end, output.name) for end in (interval.low, interval.high))
+        infinite = numbers.constant(float("inf"))
+        return numbers.select(free, -infinite, low), numbers.select(free, infinite, high)
+
+    # -- rules -----------------------------------------------------------------------------
+
+    def _exact(self, value: Any) -> Interval:
+        return Interval(value, value, nowhere(self.numbers))
+
+    def _sum(self, a: Interval, b: Interval) -> Interval:
+        return self._of(a.low + b.low, a.high + b.high, a, b)
+
+    def _difference(self, a: Interval, b: Interval) -> Interval:
+        return self._of(a.low - b.high, a.high - b.low, a, b)
+
+    def _product(self, a: Interval, b: Interval) -> Interval:
+        ends = [x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+        return self._hull(ends, a, b)
+
+    def _quotient(self, a: Interval, b: Interval) -> Interval:
+        ends = [x / y for x in (a.low, a.high) for y in (b.low, b.high)]
+        hull = self._hull(ends, a, b)
+        return Interval(hull.low, hull.high, hull.free | ((b.low <= 0.0) & (b.high >= 0.0)))
+
+    def _extreme(self, function: str, a: Interval, b: Interval) -> Interval:
+        low = self.numbers.call(function, [a.low, b.low])
+        high = self.numbers.call(function, [a.high, b.high])
+        return Interval(low, high, a.free | b.free)
+
+    def _hull(self, ends: Sequence[Any], a: Interval, b: Interval) -> Interval:
+        low = high = ends[0]
+        for end in ends[1:]:
+            low, high = self.numbers.least(low, end), self.numbers.greatest(high, end)
+        return self._of(low, high, a, b)
+
+    def _of(self, low: Any, high: Any, a: Interval, b: Interval) -> Interval:
+        """Two numbers may give NaN, as infinities do; then nothing is known."""
+        numbers = (a.low <= a.low) & (b.low <= b.low)
+        free = (_is_nan(low) | _is_nan(high)) & numbers
+        return Interval(low, high, a.free | b.free | free)
+
+    def _rounded(self, interval: Interval) -> Interval:
+        arithmetic = Arithmetic.of(self.kind)
+        return self._widened(interval, SLACK * arithmetic.unit / 2, arithmetic.least)
+
+    def _widened(self, interval: Interval, relative: float, absolute: float) -> Interval:
+        """Off by so much; what is too large for the type may have become infinite, or not yet, as
+        in the sum of a product that is never rounded itself."""
+        numbers, largest = self.numbers, Arithmetic.of(self.kind).largest
+        lows, highs = ([x * (1.0 - relative), x * (1.0 + relative)] for x in _ends(interval))
+        low, high = numbers.least(*lows) - absolute, numbers.greatest(*highs) + absolute
+        infinite = numbers.constant(float("inf"))
+        low = numbers.select(low < -largest, -infinite, low)
+        high = numbers.select(high > largest, infinite, high)
+        return Interval(low, high, interval.free)
+
+
+@dataclass(frozen=True)
+class Propagation(Rules):
+    """The meaning (:class:`spaces.epilogue.tree.Meaning`) of an epilogue in intervals.
+
+    ``x`` is the interval of the sums, and ``operands`` gives an operand's exact value by its name,
+    and its dtype.
+    """
+
+    x: Interval
+    operands: Callable[[str], tuple[Any, DType]]
+
+    def accumulator(self) -> Interval:
+        """The sums' interval."""
+        return self.x
+
+    def operand(self, name: str) -> Interval:
+        """As :meth:`Rules.given` has it."""
+        return self.given(*self.operands(name))
+
+
+def nowhere(numbers: Numbers) -> Any:
+    """A condition that never holds."""
+    zero = numbers.constant(0.0)
+    return zero < zero
+
+
+def _ends(interval: Interval) -> tuple[Any, Any]:
+    return interval.low, interval.high
+
+
+def _is_nan(value: Any) -> Any:
+    return value != value
+
+
+class Arrays:
+    """:class:`Numbers` that are float64 arrays of NumPy, which broadcast."""
+
+    def constant(self, value: float) -> Any:
+        """A scalar."""
+        return np.float64(value)
+
+    def least(self, a: Any, b: Any) -> Any:
+        """``numpy.minimum``."""
+        return np.minimum(a, b)
+
+    def greatest(self, a: Any, b: Any) -> Any:
+        """``numpy.maximum``."""
+        return np.maximum(a, b)
+
+    def select(self, condition: Any, a: Any, b: Any) -> Any:
+        """``numpy.where``, unless the condition holds nowhere."""
+        return np.where(condition, a, b) if np.any(condition) else b
+
+    def call(self, function: str, arguments: Sequence[Any]) -> Any:
+        """The function's reference."""
+        whole = {"floor": np.floor, "ceil": np.ceil}
+        if function in whole:
+            return whole[function](*arguments)
+        return FUNCTIONS[function].reference(*arguments)
+
+    def cast(self, value: Any, name: str) -> Any:
+        """By way of float32, as kernels do, unless the dtype is float64; in one of the two."""
+        if name == "float64":
+            return value
+        narrow = np.asarray(value).astype(np.float32)
+        if name.startswith("float8"):
+            import ml_dtypes
+
+            largest = np.float32(ml_dtypes.finfo(dtype(name).numpy).max)  # type: ignore[no-untyped-call]
+            narrow = np.clip(narrow, -largest, largest)
+        return narrow.astype(dtype(name).numpy, copy=False).astype(np.float32, copy=False)

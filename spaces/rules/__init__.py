@@ -1,0 +1,1 @@
+"""What the rules of a space allow, and how many schedules each of them rejects."""

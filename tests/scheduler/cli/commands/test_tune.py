@@ -1,0 +1,148 @@
+"""``tilewright tune``: what it shows on a terminal, in a pipe and to programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from measure.database import Database
+from measure.records.measurement import Measurement, Status
+from scheduler.cli.app import run
+from scheduler.cli.display import lines as cli_lines
+from scheduler.cli.display.plain_lines import PlainLines
+from scheduler.tuning.interrupt import Interrupt
+from scheduler.tuning.progress import Progress
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.target import detect_target, target_from_json
+from tests.scheduler.cli.command import SMALL, TRIALS, ask, finished, on_terminal, start
+
+
+def test_tune_reports_every_trial_and_the_outcome(tuned):
+    for events in tuned[1]:
+        assert events[0]["event"] == "start"
+        assert events[0]["workload"] == events[-1]["workload"]
+        trials = [event for event in events if event["event"] == "trial"]
+        assert [event["trials"] for event in trials] == list(range(1, TRIALS + 1))
+        result = events[-1]
+        assert (result["event"], result["stopped"]) == ("result", "trials")
+        assert result["trials"] == TRIALS
+        best = result["best"]
+        assert best["latency_s"] > 0
+        assert best["gflops"] > 0
+        assert best["of_peak"] > 0
+        assert best["over_numpy"] > 0
+        assert result["failures"] == trials[-1]["failures"]
+
+
+def test_tune_keeps_what_it_reports(tuned):
+    path, (events, _) = tuned
+    with Database(path, create=False) as database:
+        target = target_from_json(events[-1]["target"])
+        work = workload("matmul", m=64, n=64, k=64)
+        assert database.trials(work, target) == TRIALS
+        known = {record.schedule for record in database.best_few(work, target, TRIALS)}
+    assert Schedule.from_json(events[-1]["schedule"]) in known
+
+
+def test_tune_shows_a_live_table_on_a_terminal(tmp_path):
+    budget = ("--trials", "2", "--seconds", "100", "--db", "tuning.db")
+    code, text = on_terminal("tune", *SMALL, *budget, cwd=tmp_path)
+    assert code == 0
+    for words in ("2 of 2", "failures", "GFLOP/s", "of measured peak", "over NumPy's BLAS", "left"):
+        assert words in text
+
+
+def test_the_table_lives_while_a_slow_compiler_builds(tmp_path):
+    """A clock that stands still looks like a program that hangs."""
+    compiler = tmp_path / "slowcc"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *unit*) sleep 3;; esac\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    budget = ("--trials", "2", "--seconds", "100", "--db", "tuning.db")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CC", str(compiler))
+        code, shown = on_terminal("tune", *SMALL, *budget, cwd=tmp_path)
+    assert code == 0
+    clocks = re.findall(r"building the first 2 c[^:]*?\btime +(\d+:\d\d)", shown)
+    assert len(set(clocks)) >= 3, shown
+
+
+def test_a_pipe_gets_few_lines(tmp_path):
+    budget = ("--trials", "2", "--seconds", "100", "--db", "tuning.db")
+    code, out, err = finished("tune", *SMALL, *budget, cwd=tmp_path)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert re.match(r"\d:\d\d  tuning matmul m=64 n=64 k=64", lines[0])
+    assert len(lines) <= 30
+    gains = [line for line in lines if re.match(r"\d+:\d\d  trial \d+: [\d.]+ .?s, ", line)]
+    assert gains
+    assert any("comparing the best again" in line for line in lines)
+    assert [line.split()[0] for line in lines[-2:]] == ["session", "stopped"]
+    assert "\x1b" not in out
+    code, out, err = finished("tune", *SMALL, *budget, "-v", "--seed", "1", cwd=tmp_path)
+    assert (code, err) == (0, "")
+    assert "known from earlier runs: 2 schedules" in out
+    assert len(re.findall(r"  search \d+: (?:ok|slow|error) ", out)) == 2
+
+
+def test_a_quiet_run_prints_its_result_alone(tmp_path, capsys):
+    budget = ("--trials", "2", "--seconds", "100", "--db", str(tmp_path / "tuning.db"))
+    assert ask(capsys, "tune", *SMALL, *budget, "--quiet").startswith("workload ")
+
+
+def test_silence_is_broken(monkeypatch, capsys):
+    monkeypatch.setattr(cli_lines, "SILENCE_SECONDS", 0.05)
+    work = workload("matmul", m=64, n=64, k=64)
+    with PlainLines(work, detect_target("cpu"), "5f2c91ab") as lines:
+        while "measuring the peak of this machine" not in (said := capsys.readouterr().out):
+            time.sleep(0.01)
+        schedule = Schedule("contraction", ())
+        best = Measurement(schedule, Status.OK, 1e-3, started_at=0.0)
+        failures = {"timeout": 1}
+        lines.progress(Progress("search", 7, 9, 0, 2, 3, failures, best, None, 1.0, 60.0))
+        while "building and measuring 2 candidates" not in (said := capsys.readouterr().out):
+            time.sleep(0.01)
+    assert "trials: 7 of 9, failures: 1 timeout, 3 lost to the machine; best: 1 ms" in said
+
+
+def test_interrupted_tuning_ends_with_the_best_so_far(tmp_path):
+    budget = ("--trials", "100000", "--seconds", "100", "--db", "tuning.db", "--format", "json")
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with start("tune", *SMALL, *budget, cwd=tmp_path, **pipes) as process:
+        process.stdout.readline()
+        first = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    words = "tilewright: interrupted; this is the best so far; to go on: tilewright resume"
+    assert re.fullmatch(rf"{words} [0-9a-f]{{8}}\n", err)
+    result = json.loads(out.splitlines()[-1])
+    assert (result["event"], result["stopped"]) == ("result", "interrupted")
+    assert result["best"]["latency_s"] <= first["latency_s"]
+    with Database(tmp_path / "tuning.db", create=False) as database:
+        assert len(list(database.records())) >= result["trials"]
+
+
+def test_tuning_for_a_gpu_that_is_not_here_makes_no_database(tmp_path, capsys):
+    path = tmp_path / "tuning.db"
+    assert run(["tune", *SMALL, "--target", "cuda:sm_80", "--db", str(path)]) == 2
+    assert "GPU" in capsys.readouterr().err
+    assert not path.exists()
+
+
+def test_the_first_interrupt_is_noted_and_the_second_raises():
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupt() as interrupt:
+        interrupt.check()
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupt.check()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before

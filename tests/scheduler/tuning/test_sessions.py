@@ -1,0 +1,176 @@
+"""What became of jobs, and what is left of them, by what the database says."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from measure.database import Database
+from measure.records.run import Run
+from scheduler.suites.objective import Objective
+from scheduler.suites.suite import Member
+from scheduler.tuning.budget import Budget
+from scheduler.tuning.sessions import LOST_AFTER, State, rests, sessions, suite_of, target_here
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.target import detect_target
+from tests.contracts.made_up import (
+    TARGET,
+    WORKLOAD,
+    a_run,
+    attempt,
+    lost,
+    measured,
+)
+
+OTHER = workload("matmul", m=8, n=8, k=8)
+THIRD = workload("matmul", m=9, n=9, k=9)
+BUDGET = {"trials": 16, "seconds": 60.0, "patience": 9}
+
+
+def begun(key: str, ago: float, beat: float | None = None, **more) -> Run:
+    """A run that began so many seconds ago, and lived until ``beat`` seconds ago."""
+    now = time.time()
+    heartbeat = now - (ago if beat is None else beat)
+    run = a_run(key, started_at=now - ago, heartbeat=heartbeat)
+    return replace(run, configuration=BUDGET, **more)
+
+
+def test_what_became_of_jobs(database):
+    for key, beat in (("alive", 1.0), ("dead", LOST_AFTER + 1), ("done", 900.0)):
+        database.begin_run(begun(key, 1000.0, beat, session=key))
+    database.end_run("done", "patience")
+    database.begin_run(begun("alone", 1000.0, session=""))
+    now = time.time()
+    found = {session.name: session for session in sessions(database)}
+    assert {name: session.state(now) for name, session in found.items()} == {
+        "alive": State.RUNNING,
+        "dead": State.LOST,
+        "done": State.ENDED,
+        "alone": State.LOST,
+    }
+    assert found["done"].reasons == "patience"
+
+
+def test_a_job_of_several_workloads_lives_as_long_as_one_of_them(database):
+    database.begin_run(begun("one", 100.0, 99.0))
+    database.begin_run(begun("two", 50.0, 1.0, workload=OTHER))
+    (session,) = sessions(database)
+    assert [run.workload for run in session.runs] == [WORKLOAD, OTHER]
+    assert session.state(time.time()) is State.RUNNING
+    assert (session.heartbeat, session.started_at) == (
+        session.runs[1].heartbeat,
+        session.runs[0].started_at,
+    )
+    database.end_run("two", "trials")
+    (session,) = sessions(database)
+    assert session.state(time.time()) is State.LOST
+
+
+def test_what_a_lost_job_left_undone(database):
+    run = begun("lost", 100.0, 80.0)
+    database.begin_run(run)
+    database.begin_run(begun("done", 100.0, workload=OTHER))
+    database.end_run("done", "seconds")
+    records = [attempt(m) for m in (measured(1, 1.0), measured(2, 1.0), lost(3))]
+    final = attempt(measured(2, 1.0, "final"))
+    database.record_all([replace(record, run="lost") for record in (*records, final)])
+    age(database, "lost", run.started_at + 20.0)
+    (rest,) = rests(database, "nightly")
+    assert rest.run.key == "lost"
+    assert rest.budget.seconds == pytest.approx(40.0)
+    assert replace(rest.budget, seconds=40.0) == Budget(14, 40.0, 9)
+
+
+def age(database: Database, key: str, heartbeat: float) -> None:
+    """Set back when a run was heard of last."""
+    with database._transaction(writes=True) as connection:
+        sql = "UPDATE runs SET heartbeat = ? WHERE key = ?"
+        connection.exec_driver_sql(sql, (heartbeat, key))
+
+
+def test_the_latest_run_of_a_workload_says_what_is_left(database):
+    database.begin_run(begun("first", 1000.0, 990.0))
+    second = begun("second", 500.0, 490.0)
+    database.begin_run(replace(second, configuration=BUDGET | {"trials": 5, "seconds": 30.0}))
+    (rest,) = rests(database, "nightly")
+    assert (rest.run.key, rest.budget.trials) == ("second", 5)
+    assert rest.budget.seconds == pytest.approx(20.0)
+    database.end_run("second", "interrupted")
+    age(database, "second", second.started_at + 29.5)
+    with pytest.raises(InputError, match="nightly has used up its trials or seconds"):
+        rests(database, "nightly")
+
+
+def of_suite(key: str, weight: object, **more) -> Run:
+    told = {"suite": "two", "objective": "speedup", "name": key, "weight": weight}
+    return replace(begun(key, 100.0, 80.0, **more), configuration=BUDGET | told)
+
+
+def test_the_runs_of_a_suite_share_what_is_left(database):
+    database.begin_run(of_suite("one", 3.0))
+    database.begin_run(of_suite("two", 0.5, workload=OTHER))
+    for run, number in (("one", 1), ("one", 2), ("two", 3)):
+        database.record(replace(attempt(measured(number, 1.0)), run=run))
+    for key in ("one", "two"):
+        age(database, key, time.time() - 80.0)
+    (rest,) = rests(database, "nightly")
+    assert rest.budget.seconds == pytest.approx(40.0, abs=1.0)
+    assert replace(rest.budget, seconds=40.0) == Budget(13, 40.0, 9)
+    suite, objective = suite_of(rest)
+    assert suite.members == (Member(WORKLOAD, 3.0, "one"), Member(OTHER, 0.5, "two"))
+    assert (suite.title, objective) == ("two", Objective.SPEEDUP)
+
+
+def test_a_workload_of_a_suite_that_stopped_alone_has_used_of_its_budget(database):
+    database.begin_run(of_suite("earlier", 1.0, workload=THIRD))
+    told = {**of_suite("one", 3.0).configuration, "seconds": 900.0, "trials": 40}
+    database.begin_run(replace(of_suite("one", 3.0), configuration=told))
+    database.begin_run(replace(of_suite("two", 1.0, workload=OTHER), configuration=told))
+    for run, number in (("earlier", 1), ("one", 2), ("two", 3), ("two", 4)):
+        database.record(replace(attempt(measured(number, 1.0)), run=run))
+    for key, reason in (("earlier", "patience"), ("two", "patience"), ("one", "interrupted")):
+        database.end_run(key, reason)
+    (rest,) = rests(database, "nightly")
+    assert [run.key for run in rest.runs] == ["one"]
+    assert rest.budget.trials == 40 - 3
+
+
+def test_a_suite_that_is_malformed_is_said_in_a_sentence(database):
+    database.begin_run(of_suite("one", -1.0))
+    (rest,) = rests(database, "nightly")
+    with pytest.raises(InputError, match=r"run one cannot be resumed: weight=-1.0 is out of"):
+        suite_of(rest)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"heartbeat": time.time() + 1e6}, "nightly is running: its last sign of life"),
+        ({"ended_at": 1.0, "reason": "trials"}, r"nightly has come to its end \(trials\)"),
+        ({"configuration": {}}, "run 9af0 cannot be resumed: trials=None is no whole number"),
+        ({"configuration": BUDGET | {"seconds": "long"}}, "seconds='long' is no number"),
+        ({"configuration": BUDGET | {"trials": 10**12, "patience": 0}}, "patience=0 is out of"),
+        ({"seed": -1}, "seed=-1 is out of range"),
+    ],
+)
+def test_what_cannot_be_resumed_is_said_in_a_sentence(database, change, says):
+    run = replace(begun("9af0", 1000.0, 990.0), **change)
+    database.begin_run(run)
+    with pytest.raises(InputError, match=says):
+        rests(database, "nightly")
+
+
+def test_a_session_that_nobody_knows(database):
+    for name in ("nightly", "", "'; DROP TABLE runs", "\x1b"):
+        with pytest.raises(InputError, match=r"there is no session .*; see tilewright list"):
+            rests(database, name)
+
+
+def test_a_job_of_another_machine_is_not_resumed_here():
+    with pytest.raises(InputError, match="was tuned on cpu Example CPU"):
+        target_here(a_run())
+    here = detect_target("cpu")
+    assert target_here(replace(a_run(), target=here)) == here != TARGET

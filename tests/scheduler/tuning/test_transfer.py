@@ -1,0 +1,111 @@
+"""What a search learns from other shapes, operators and devices measured before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from measure.records.measurement import Measurement, Status
+from measure.records.record import Record
+from scheduler.defaults import default_search
+from scheduler.tuning.transfer import relatives, transfer
+from spaces.operators import workload
+from spaces.registry import space_for
+from tests.contracts.made_up import TARGET
+from tests.contracts.search import ask
+
+
+def square(n: int):
+    return workload("matmul", m=n, n=n, k=n)
+
+
+def latency(space, rows) -> np.ndarray:
+    """Of a machine on which only traffic costs time."""
+    quantities = space.quantities(rows)
+    return (quantities["register_bytes"] + quantities["near_bytes"]) / quantities["useful_flops"]
+
+
+def measure(
+    database, n: int, count: int, version: str | None = None, target=TARGET, work=None
+) -> None:
+    work = work or square(n)
+    space = space_for(work, target)
+    rows = space.sample(np.random.default_rng(n), count)
+    records = []
+    for row, seconds in zip(rows, latency(space, rows), strict=True):
+        measurement = Measurement(space.schedule(row), Status.OK, seconds, started_at=1.0)
+        own = version or space.version_of(measurement.schedule)
+        records.append(Record(work, target, own, measurement))
+    database.record_all(records)
+
+
+def test_it_ranks_a_new_shape_by_its_relatives(database):
+    measure(database, 384, 96)
+    measure(database, 640, 96)
+    space = space_for(square(512), TARGET)
+    known = transfer(space, database)
+    rows = space.sample(np.random.default_rng(5), 128)
+    score, _ = known.model.predict(space, rows)
+    assert spearmanr(score, -latency(space, rows)).statistic > 0.7
+    assert {key for key, _ in known.model.trained_on} == {square(384).key, square(640).key}
+    assert len(known.starters) == 16
+    drawn = latency(space, rows)
+    assert np.quantile(latency(space, space.rows(known.starters)), 0.5) < np.quantile(drawn, 0.2)
+
+
+def test_a_search_begins_with_what_was_best_nearby(database):
+    measure(database, 384, 96)
+    space = space_for(square(512), TARGET)
+    known = transfer(space, database)
+    first = ask(default_search(space, 0, known), 16)
+    drawn = latency(space, space.sample(np.random.default_rng(5), 128))
+    assert np.median(latency(space, space.rows(first))) < np.quantile(drawn, 0.2)
+
+
+def test_nothing_comes_of_records_that_a_run_could_not_confirm(database):
+    measure(database, 384, 16)
+    all_but_six = list(database.records(square(384), TARGET))[6:]
+    for record in all_but_six:
+        database.doubt(record)
+    known = relatives(space_for(square(512), TARGET), database)
+    assert len(known.examples) == len(known.starters) == 6
+
+
+def test_too_little_is_nothing(database):
+    space = space_for(square(512), TARGET)
+    assert transfer(space, database) is None
+    measure(database, 384, 4)
+    measure(database, 512, 96)  # its own results are no other shape's
+    measure(database, 640, 96, version="of a space that is no more")
+    assert transfer(space, database) is None
+
+
+LARGER = replace(TARGET, model="Another CPU", cores=8, l2_bytes=2 * TARGET.l2_bytes)
+OTHERS = {
+    "device": {"target": LARGER},
+    "shape": {"work": workload("matmul", m=256, n=1024, k=512)},
+    "epilogue": {"work": workload("matmul", m=512, n=512, k=512, epilogue="relu(x + bias[n])")},
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS.keys())
+def test_another_device_shape_or_epilogue_teaches_and_begins_the_search(database, other):
+    measure(database, 512, 96, **other)
+    space = space_for(square(512), TARGET)
+    known = transfer(space, database)
+    rows = space.sample(np.random.default_rng(5), 128)
+    score, _ = known.model.predict(space, rows)
+    assert spearmanr(score, -latency(space, rows)).statistic > 0.5
+    drawn = latency(space, rows)
+    assert np.median(latency(space, space.rows(known.starters))) < np.quantile(drawn, 0.2)
+
+
+def test_the_best_of_a_long_log_teach_although_they_came_late(database):
+    measure(database, 384, 1600)
+    known = relatives(space_for(square(512), TARGET), database)
+    best = database.best(square(384), TARGET)
+    assert best.schedule in {example.schedule for example in known.examples}
+    assert len(known.examples) < 1100

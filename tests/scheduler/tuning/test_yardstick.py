@@ -1,0 +1,61 @@
+"""What a run is compared with, as far as there is time to measure it."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.tuning import yardstick
+from scheduler.tuning.yardstick import measure_yardstick
+from spaces.operators import workload
+from spaces.target import detect_target
+
+CPU = detect_target("cpu")
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of what is measured, which takes no time."""
+    import measure.baseline
+    import measure.cpu.peak
+    from measure.cpu.peak import Peaks
+
+    names: list[str] = []
+    peaks = Peaks({"float32": 50.0}, {})
+
+    def measure_peaks(target: object) -> Peaks:
+        names.append("peaks")
+        return peaks
+
+    def numpy_seconds(work: object, threads: int, limit: float) -> float:
+        names.append("numpy")
+        return 1e-3
+
+    monkeypatch.setattr(measure.cpu.peak, "measure_peaks", measure_peaks)
+    monkeypatch.setattr(measure.cpu.peak, "known_peaks", lambda target: None)
+    monkeypatch.setattr(measure.baseline, "numpy_seconds", numpy_seconds)
+    return names
+
+
+def test_all_is_measured_where_there_is_time(measured: list[str]) -> None:
+    found = measure_yardstick(workload("matmul m=64 n=64 k=64"), CPU)
+    assert (found.peak_gflops, found.numpy_seconds) == (50.0, 1e-3)
+    assert measured == ["peaks", "numpy"]
+
+
+def test_peaks_that_nobody_measured_yet_take_some_seconds(measured: list[str]) -> None:
+    found = measure_yardstick(workload("matmul m=64 n=64 k=64"), CPU, yardstick.PEAK_SECONDS - 1)
+    assert (found.peak_gflops, found.numpy_seconds) == (None, 1e-3)
+    assert measured == ["numpy"]
+
+
+def test_a_product_that_cannot_end_in_time_is_not_begun(measured: list[str]) -> None:
+    found = measure_yardstick(workload("matmul m=8192 n=8192 k=8192"), CPU, 12)
+    assert (found.peak_gflops, found.numpy_seconds) == (50.0, None)
+    assert measured == ["peaks"]
+
+
+def test_a_gpu_is_compared_with_nothing_here(measured: list[str]) -> None:
+    work = workload("matmul m=64 n=64 k=64 dtype=float16")
+    found = measure_yardstick(work, detect_target("cuda:sm_80"))
+    assert (found.peak_gflops, found.numpy_seconds) == (None, None)
+    assert not measured

@@ -1,0 +1,293 @@
+"""The generated C, compiled and run over dense grids, against SciPy in float64."""
+
+import ctypes
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from spaces.cpu.compiler import find_compiler
+from spaces.cpu.target import FLAGS
+from spaces.cpu.tiles.vector_math import literal, prelude
+from spaces.epilogue.functions import FUNCTIONS
+from spaces.epilogue.tree import (
+    Accumulator,
+    Binary,
+    Call,
+    Expression,
+    Negation,
+    Number,
+    Reference,
+)
+from spaces.errors import InputError
+
+UNARY = sorted(name for name in FUNCTIONS if FUNCTIONS[name].arity == 1)
+ODD = ("tanh", "erf")
+
+# Lanes, and whether the compiler may contract multiplications and additions.
+VARIANTS = [(4, True), (8, True), (16, True), (8, False)]
+
+_LOOP = """\
+void {name}(const float *a, const float *b, float *c, long n) {{
+  for (long i = 0; i < n; i += TW_LANES)
+    *(any *)(c + i) = {value};
+}}
+"""
+_A, _B = "*(const any *)(a + i)", "*(const any *)(b + i)"
+
+
+def build(
+    folder: Path, lanes: int, flags: list[str], values: dict[str, str], functions
+) -> ctypes.CDLL:
+    compiler = find_compiler()
+    source = prelude(functions, lanes) + "typedef vf any __attribute__((aligned(4), may_alias));\n"
+    source += "".join(_LOOP.format(name=name, value=value) for name, value in values.items())
+    (folder / "functions.c").write_text(source)
+    options = [*FLAGS, *filter(None, [compiler.native]), *flags, "-shared", "-fPIC", "-w"]
+    output = folder / "functions.so"
+    command = [compiler.path, *options, str(folder / "functions.c"), "-o", str(output)]
+    subprocess.run(command, check=True, timeout=120)
+    return ctypes.CDLL(str(output))
+
+
+@pytest.fixture(scope="module", params=VARIANTS, ids=lambda v: f"{v[0]}-{'fma' if v[1] else 'no'}")
+def library(request, tmp_path_factory):
+    lanes, contract = request.param
+    values = {
+        name: f"tw_{name}({_A})" if name in UNARY else f"tw_{name}({_A}, {_B})"
+        for name in FUNCTIONS
+    }
+    flags = [] if contract else ["-ffp-contract=off"]
+    return build(tmp_path_factory.mktemp("math"), lanes, flags, values, FUNCTIONS)
+
+
+def call(library: ctypes.CDLL, name: str, *arguments: np.ndarray) -> np.ndarray:
+    count = arguments[0].size
+    padded = np.ones((2, -(-count // 16) * 16), np.float32)
+    for row, argument in zip(padded, arguments, strict=False):
+        row[:count] = argument
+    result = np.empty_like(padded[0])
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*padded, result)]
+    getattr(library, name)(*pointers, ctypes.c_long(result.size))
+    return result[:count]
+
+
+def grid() -> np.ndarray:
+    generator = np.random.default_rng(1)
+    magnitudes = np.exp(generator.uniform(np.log(1e-37), np.log(1e38), 50_000))
+    pieces = [np.linspace(-s, s, 100_001) for s in (1, 10, 110)]
+    return np.concatenate([*pieces, magnitudes, -magnitudes]).astype(np.float32)
+
+
+GRID = grid()
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_error_is_within_its_bound(library: ctypes.CDLL, name: str) -> None:
+    with np.errstate(all="ignore"):
+        exact = FUNCTIONS[name].reference(GRID.astype(np.float64))
+    result = call(library, name, GRID).astype(np.float64)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(exact))
+    finite = np.isfinite(result) & np.isfinite(exact)
+    relative, absolute = FUNCTIONS[name].error
+    error = np.abs(result[finite] - exact[finite])
+    bound = relative * np.abs(exact[finite]) + absolute
+    worst = np.argmax(error - bound)
+    assert error[worst] <= bound[worst], f"at {GRID[finite][worst]!r}"
+    # Infinite where the exact value is, or rounds so.
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(np.float32)
+    overflow = ~finite & ~np.isnan(exact)
+    np.testing.assert_array_equal(result[overflow], rounded[overflow])
+
+
+def test_exp_is_within_two_units_in_the_last_place(library: ctypes.CDLL) -> None:
+    x = np.linspace(-86.9, 88.7, 500_001).astype(np.float32)
+    exact = np.exp(x.astype(np.float64))
+    units = np.abs(call(library, "exp", x) - exact) / np.spacing(exact.astype(np.float32))
+    assert units.max() < 2
+    assert call(library, "exp", np.zeros(1, np.float32))[0] == 1
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh"])
+def test_gelu_is_within_a_millionth(library: ctypes.CDLL, name: str) -> None:
+    x = np.linspace(-30, 30, 500_001).astype(np.float32)
+    with np.errstate(over="ignore"):
+        exact = FUNCTIONS[name].reference(x.astype(np.float64))
+    error = np.abs(call(library, name, x) - exact)
+    assert (error / np.maximum(1, np.abs(x))).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("name", "limits", "slack"),
+    [
+        ("exp", (0, np.inf), 0),
+        ("tanh", (-1, 1), 0),
+        ("erf", (-1, 1), 0),
+        ("sigmoid", (0, 1), 0),
+        ("relu", (0, np.inf), 0),
+        ("gelu", (0, np.inf), 1e-20),
+        ("gelu_tanh", (0, np.inf), 1e-20),
+        ("silu", (0, np.inf), 0),
+        ("rsqrt", (np.nan, 0), 0),
+        ("abs", (np.inf, np.inf), 0),
+    ],
+)
+def test_limits(library: ctypes.CDLL, name: str, limits: tuple[float, float], slack: float) -> None:
+    large = np.float32(3e38)
+    result = call(library, name, np.array([-np.inf, np.inf], np.float32))
+    np.testing.assert_allclose(result, limits, rtol=0, atol=slack)
+    if name not in ("rsqrt", "abs"):
+        beyond = call(library, name, np.array([-large, large]))
+        expected = [limits[0], limits[1] if name in (*ODD, "sigmoid", "exp") else large]
+        np.testing.assert_allclose(beyond, expected, rtol=0, atol=slack)
+
+
+@pytest.mark.parametrize("name", [*ODD, "sigmoid"])
+def test_values_stay_in_range(library: ctypes.CDLL, name: str) -> None:
+    result = call(library, name, GRID)
+    assert result.max() == 1
+    assert result.min() == (-1 if name in ODD else 0)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_functions_are_odd(library: ctypes.CDLL, name: str) -> None:
+    np.testing.assert_array_equal(call(library, name, -GRID), -call(library, name, GRID))
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_nan_propagates(library: ctypes.CDLL, name: str) -> None:
+    nans = np.array([0x7FC00000, 0xFFC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001], np.uint32)
+    numbers = np.ones(len(nans), np.float32)
+    assert np.isnan(call(library, name, nans.view(np.float32), numbers)).all()
+    if FUNCTIONS[name].arity == 2:
+        assert np.isnan(call(library, name, numbers, nans.view(np.float32))).all()
+
+
+@pytest.mark.parametrize(("name", "numpy"), [("min", np.minimum), ("max", np.maximum)])
+def test_extremes_are_exact(library: ctypes.CDLL, name: str, numpy) -> None:
+    other = np.random.default_rng(2).permutation(GRID)
+    np.testing.assert_array_equal(call(library, name, GRID, other), numpy(GRID, other))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("bfloat16", ml_dtypes.bfloat16), ("float16", np.float16)]
+)
+def test_casts_are_exact(library: ctypes.CDLL, name: str, dtype) -> None:
+    """On random bits of every exponent, and on all midpoints between two neighbours."""
+    bits = np.random.default_rng(3).integers(0, 2**32, 200_000, dtype=np.uint32)
+    with np.errstate(all="ignore"):
+        every = np.arange(2**16, dtype=np.uint16).view(dtype).astype(np.float64)
+    every = np.unique(every[np.isfinite(every)])
+    midpoints = ((every[1:] + every[:-1]) / 2).astype(np.float32)
+    near = [np.nextafter(midpoints, np.float32(s), dtype=np.float32) for s in (-np.inf, np.inf)]
+    x = np.concatenate([bits.view(np.float32), midpoints, *near])
+    with np.errstate(all="ignore"):
+        exact = x.astype(dtype).astype(np.float32)
+    np.testing.assert_array_equal(call(library, name, x), exact)
+
+
+def random_expression(generator: random.Random, depth: int) -> Expression:
+    """Of functions that keep small numbers small, so that float32 follows float64."""
+    if depth == 0 or generator.random() < 0.1:
+        leaf = generator.randrange(4)
+        return [
+            Accumulator(),
+            Number(round(generator.random() * 2, 3)),
+            Reference("a", ()),
+            Reference("b", ("n",)),
+        ][leaf]
+
+    def inner() -> Expression:
+        return random_expression(generator, depth - 1)
+
+    match generator.randrange(8):
+        case 0:
+            return Negation(inner())
+        case 1:
+            return Binary("/", inner(), Number(0.5 + generator.randrange(4)))
+        case 2 | 3 | 4:
+            return Binary(generator.choice("+-*"), inner(), inner())
+        case 5:
+            return Call(generator.choice(["min", "max"]), (inner(), inner()))
+        case _:
+            smooth = ["tanh", "sigmoid", "erf", "relu", "gelu", "gelu_tanh", "silu", "abs"]
+            return Call(generator.choice(smooth), (inner(),))
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+def test_emitted_expressions_compute_what_they_mean(tmp_path: Path, lanes: int) -> None:
+    generator = random.Random(lanes)
+    expressions = [random_expression(generator, 5) for _ in range(40)]
+    operand = {"a": "tw_set(1.25f)", "b": f"({_B})"}
+    values = {
+        f"e{i}": "0.0f + "
+        + expression.emit(f"({_A})", lambda name, axes: operand[name], literal=literal)
+        for i, expression in enumerate(expressions)
+    }
+    functions = frozenset().union(*(expression.functions for expression in expressions))
+    library = build(tmp_path, lanes, [], values, functions)
+    x, b = np.random.default_rng(4).uniform(-2, 2, (2, 1024)).astype(np.float32)
+    for i, expression in enumerate(expressions):
+        given = {"a": np.array(1.25), "b": b}
+        exact = expression.evaluate(x, given)
+        scale = max(np.abs(node.evaluate(x, given)).max() for node in expression.walk())
+        error = np.abs(call(library, f"e{i}", x, b) - exact).max()
+        assert error <= 1e-5 * (1 + scale), str(expression)
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_every_function_is_vector_code_without_branches(tmp_path: Path, name: str) -> None:
+    """Read from the assembly for this machine's own vectors, where that is known: x86."""
+    compiler = find_compiler()
+    if "__x86_64__" not in compiler.macros:
+        pytest.skip("reads x86 assembly")
+    lanes = 16 if "__AVX512F__" in compiler.macros else 8 if "__AVX__" in compiler.macros else 4
+    value = "tw_{}({})".format(name, "a" if name in UNARY else "a, b")
+    source = prelude([name], lanes) + f"vf subject(vf a, vf b) {{ return {value}; }}\n"
+    (tmp_path / "subject.c").write_text(source)
+    command = [compiler.path, *FLAGS, compiler.native, "-Wall", "-Wextra", "-Wno-unused-parameter"]
+    result = subprocess.run(
+        [*command, "-Werror", "-S", "-o", "-", str(tmp_path / "subject.c")],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    instructions = re.findall(r"^\t([a-z]\w*)", result.stdout, flags=re.MULTILINE)
+    assert "ret" in instructions
+    scalar = [
+        i for i in instructions if re.fullmatch(r"j\w+|call|v?(min|max|sqrt|div|mul|add|sub)ss", i)
+    ]
+    assert scalar == []
+
+
+def test_only_what_is_asked_for_is_defined() -> None:
+    text = prelude(["relu"], 8)
+    assert "tw_relu" in text
+    assert "tw_exp" not in text
+    assert "#include" not in prelude(FUNCTIONS, 16)
+    assert prelude(["gelu", "abs"], 8) == prelude({"abs", "gelu"}, 8)
+    assert prelude([], 8).count("TW_INLINE vf") == 1
+
+
+def test_what_is_no_function_of_the_language_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown function 'sinh'"):
+        prelude(["sinh"], 8)
+    with pytest.raises(InputError, match="unknown function 'lesser'"):
+        prelude(["lesser"], 8)
+
+
+def test_generic_flags_and_other_compilers(tmp_path: Path) -> None:
+    """The text is plain: any compiler with vector types takes it, for any machine."""
+    source = tmp_path / "all.c"
+    source.write_text(prelude(FUNCTIONS, 4))
+    compilers = [path for name in ("gcc", "clang", "cc") if (path := shutil.which(name))]
+    for compiler in compilers:
+        command = [compiler, "-O1", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+        subprocess.run([*command, str(source)], check=True, timeout=60)

@@ -1,0 +1,104 @@
+"""The template of ``mma.sync``: its space, its sizes, what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spaces.cpu.target import detect_cpu
+from spaces.cuda.mma.code import MmaCode
+from spaces.cuda.mma.rules import MmaSizes
+from spaces.cuda.mma.template import Mma
+from spaces.cuda.target import cuda_target
+from spaces.errors import InputError
+from spaces.operators import workload, workload_from_json
+from spaces.product import orient
+from tests.spaces.cuda.block_templates import BlockTemplateContract
+
+ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}
+
+
+class TestMma(BlockTemplateContract):
+    template, code, sizes = Mma, MmaCode, MmaSizes
+    dtypes = ("float16", "bfloat16", "int8", "tfloat32")
+
+    def known_good(self):
+        tile = {"tile_rows": 64, "tile_columns": 32, "warp_rows": 2, "warp_columns": 4}
+        ring = {"depth": 32, "stages": 3, "residency": 2, "store": "shared"}
+        large = {"tile_rows": 64, "tile_columns": 64, "residency": 1, "stages": 4}
+        return [
+            ("float16", {**tile, **ring, **ALONE}),
+            ("bfloat16", {**tile, **ring, **large, **ALONE}),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "target", "words"),
+    [
+        ({}, "cpu", "CUDA"),
+        ({"dtype": "float32"}, "sm_90a", "float32"),
+        ({"dtype": "float64"}, "sm_90a", "float64"),
+        ({"dtype": "float8_e4m3fn"}, "sm_80", "sm_80 lacks the instruction"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_in_words(parameters, target, words):
+    work = workload("matmul", m=8, n=8, k=8, **parameters)
+    hardware = detect_cpu() if target == "cpu" else cuda_target(target)
+    assert words in (Mma.refuses(work, hardware) or "")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "k", "a", "asynchronous"),
+    [
+        ("float16", 64, "row", True),  # 16 bytes at a time
+        ("float16", 66, "row", True),  # 4 bytes
+        ("float16", 65, "row", False),  # rows start anywhere
+        ("float16", 65, "col", True),  # ldmatrix transposes
+        ("int8", 64, "row", True),
+        ("int8", 64, "col", False),  # to be put crosswise
+        ("tfloat32", 65, "row", True),
+        ("tfloat32", 64, "col", False),
+    ],
+)
+def test_tiles_pass_registers_only_where_copies_cannot_be_asynchronous(dtype, k, a, asynchronous):
+    product = orient(workload("matmul", m=64, n=64, k=k, dtype=dtype, a=a))
+    values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
+    values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
+    assert MmaCode(product, values, "tw_test").left.can_be_asynchronous == asynchronous
+    assert MmaSizes(product).passes_registers(product.left) != asynchronous
+
+
+def test_sums_are_float16_only_if_asked_for():
+    values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
+    values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
+
+    def source(**options: str) -> str:
+        work = workload("matmul", m=64, n=64, k=64, dtype="float16", **options)
+        return MmaCode(orient(work), values, "tw_test").source
+
+    assert "mma_m16n8k16_f32_f16_f16" in source()
+    assert "mma_m16n8k16_f16_f16_f16" in source(accumulator="float16")
+    assert source(accumulator="float32") == source()
+
+
+def test_an_accumulator_is_named_only_where_it_is_not_the_usual_one():
+    sizes = {"m": 8, "n": 8, "k": 8}
+    usual = workload("matmul", **sizes, dtype="float16")
+    assert "accumulator" not in usual.key
+    assert workload("matmul", **sizes, dtype="float16", accumulator="float32") == usual
+    short = workload("matmul", **sizes, dtype="float16", accumulator="float16")
+    assert short != usual
+    assert workload_from_json(short.to_json()) == short
+    with pytest.raises(InputError, match="accumulator='float16' is not for float32; allowed"):
+        workload("matmul", **sizes, accumulator="float16")
+
+
+def test_tf32_is_never_meant_by_float32():
+    values = np.array([[1 + 2**-11, 1 + 2**-12, -1 - 2**-11, np.inf]])
+    work = workload("matmul", m=1, n=4, k=4, dtype="tfloat32")
+    assert work.output.dtype == "float32"
+    rounded = work.inputs[0].array(values)
+    assert rounded.dtype == np.float32
+    assert rounded.tolist() == [[1 + 2**-10, 1, -1 - 2**-10, np.inf]]
+    with pytest.raises(InputError, match="inputs only"):
+        workload("matmul", m=8, n=8, k=8, out="tfloat32")

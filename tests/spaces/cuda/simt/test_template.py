@@ -1,0 +1,46 @@
+"""The SIMT template: its space, its sizes, what it refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaces.cpu.target import detect_cpu
+from spaces.cuda.simt.code import SimtCode
+from spaces.cuda.simt.rules import SimtSizes
+from spaces.cuda.simt.template import Simt
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from tests.spaces.cuda.block_templates import BlockTemplateContract
+
+ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}
+
+
+class TestSimt(BlockTemplateContract):
+    template, code, sizes = Simt, SimtCode, SimtSizes
+    dtypes = ("float32", "float64", "float16", "int8")
+
+    def known_good(self):
+        tile = {"thread_rows": 8, "thread_columns": 8, "lane_rows": 4}
+        block = {"warp_rows": 4, "warp_columns": 2, "depth": 8, "spread": 8, "residency": 2}
+        return [("float32", {**tile, **block, **ALONE})]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "target", "words"),
+    [
+        ({}, "cpu", "CUDA"),
+        ({"dtype": "float8_e5m2"}, "sm_80", "sm_80 does not convert"),
+        ({"dtype": "float64", "epilogue": "gelu(x)"}, "sm_80", "calls gelu"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_in_words(parameters, target, words):
+    work = workload("matmul", m=8, n=8, k=8, **parameters)
+    hardware = detect_cpu() if target == "cpu" else cuda_target(target)
+    assert words in (Simt.refuses(work, hardware) or "")
+
+
+def test_float64_takes_arithmetic_and_float8_new_hardware():
+    arithmetic = workload("matmul", m=8, n=8, k=8, dtype="float64", epilogue="x * 2 + bias[n]")
+    assert Simt.refuses(arithmetic, cuda_target("sm_80")) is None
+    small = workload("matmul", m=8, n=8, k=8, dtype="float8_e5m2")
+    assert Simt.refuses(small, cuda_target("sm_89")) is None

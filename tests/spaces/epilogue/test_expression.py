@@ -1,0 +1,328 @@
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import erf
+
+from spaces.epilogue.expression import parse
+from spaces.epilogue.functions import FUNCTIONS
+from spaces.epilogue.tree import (
+    Accumulator,
+    Binary,
+    Call,
+    Expression,
+    Negation,
+    Number,
+    Reference,
+)
+from spaces.errors import InputError
+
+OPERANDS = {"bias": ("n",), "scale": (), "row": ("m",), "r": ("m", "n"), "t": ("n", "m")}
+
+
+def nodes(inner):
+    calls = st.sampled_from(sorted(FUNCTIONS)).flatmap(
+        lambda name: st.builds(Call, st.just(name), st.tuples(*[inner] * FUNCTIONS[name].arity))
+    )
+    binaries = st.builds(Binary, st.sampled_from("+-*/"), inner, inner)
+    return binaries | calls | st.builds(Negation, inner)
+
+
+numbers = st.floats(0, 3e38, allow_subnormal=True).map(lambda v: Number(abs(v)))
+references = st.sampled_from([Reference(*item) for item in OPERANDS.items()])
+leaves = numbers | references | st.just(Accumulator())
+expressions = st.recursive(leaves, nodes, max_leaves=12).filter(
+    lambda e: any(isinstance(node, Accumulator) for node in e.walk())
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(expressions)
+def test_canonical_text_parses_back_to_the_same_tree(expression: Expression) -> None:
+    again = parse(str(expression))
+    assert again == expression
+    assert hash(again) == hash(expression)
+    assert str(again) == str(expression)
+
+
+@settings(max_examples=100, deadline=None)
+@given(expressions, st.sampled_from(["", "  ", "\t", "\n"]))
+def test_white_space_does_not_change_the_text(expression: Expression, space: str) -> None:
+    text = str(expression).replace(" ", "")
+    spread = space + "".join(f"{space}{c}{space}" if c in "+*/()[]," else c for c in text) + space
+    # An exponent's sign belongs to its number.
+    assert str(parse(spread.replace(f"e{space}+{space}", "e+"))) == str(expression)
+
+
+@settings(max_examples=100, deadline=None)
+@given(expressions)
+def test_parentheses_are_minimal(expression: Expression) -> None:
+    text = str(expression)
+    for start in (
+        i for i, c in enumerate(text) if c == "(" and (i == 0 or not text[i - 1].isalnum())
+    ):
+        depth, end = 1, start
+        while depth:
+            end += 1
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+        without = text[:start] + text[start + 1 : end] + text[end + 1 :]
+        if text[start - 1] == "-" and text[start + 1] == "-":
+            continue  # "--" would be a decrement in C
+        assert parse(without) != expression
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        (" gelu( x+bias[ n ] )*scale+ residual[m,n] ", "gelu(x + bias[n]) * scale + residual[m,n]"),
+        ("((x))", "x"),
+        ("(x + 1) + 2", "x + 1 + 2"),
+        ("x + (1 + 2)", "x + (1 + 2)"),
+        ("x - (a - b)", "x - (a - b)"),
+        ("(x * a) / b", "x * a / b"),
+        ("x / (a * b)", "x / (a * b)"),
+        ("-(x)", "-x"),
+        ("--x", "-(-x)"),
+        ("-(x * a)", "-(x * a)"),
+        ("x * (-2)", "x * -2"),
+        ("x + 1.50", "x + 1.5"),
+        ("x + 1e-3", "x + 0.001"),
+        ("x + 4e20", "x + 4e+20"),
+        ("max((x), (0))", "max(x, 0)"),
+    ],
+)
+def test_canonical_text(text: str, canonical: str) -> None:
+    assert str(parse(text)) == canonical
+
+
+def test_operands_come_in_order_of_first_appearance() -> None:
+    expression = parse("relu(x * scale + bias[n]) + t[n,m] - bias[n]")
+    assert list(expression.operands.items()) == [
+        ("scale", ()),
+        ("bias", ("n",)),
+        ("t", ("n", "m")),
+    ]
+    assert expression.functions == {"relu"}
+    assert parse("x + a[i]", axes=("i", "j")).operands == {"a": ("i",)}
+
+
+def test_an_expression_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        parse("x + 1").operator = "-"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("x", lambda x, b, r, s: x),
+        ("x + b[n]", lambda x, b, r, s: x + b),
+        ("x - b[n] - r[m,n]", lambda x, b, r, s: (x - b) - r),
+        ("x - (b[n] - r[m,n])", lambda x, b, r, s: x - (b - r)),
+        ("x / s / b[n]", lambda x, b, r, s: (x / s) / b),
+        ("-x * s + 2", lambda x, b, r, s: 2 - x * s),
+        ("exp(x) + tanh(b[n])", lambda x, b, r, s: np.exp(x) + np.tanh(b)),
+        ("erf(x)", lambda x, b, r, s: erf(x)),
+        (
+            "sigmoid(x) * silu(s * x)",
+            lambda x, b, r, s: 1 / (1 + np.exp(-x)) * (s * x) / (1 + np.exp(-s * x)),
+        ),
+        ("relu(x + b[n])", lambda x, b, r, s: np.where(x + b > 0, x + b, 0)),
+        ("gelu(x + b[n]) * s", lambda x, b, r, s: s * 0.5 * (x + b) * (1 + erf((x + b) / 2**0.5))),
+        (
+            "gelu_tanh(x)",
+            lambda x, b, r, s: 0.5 * x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3))),
+        ),
+        (
+            "min(x, b[n]) + max(x, 0)",
+            lambda x, b, r, s: np.where(x < b, x, b) + np.where(x > 0, x, 0),
+        ),
+        ("sqrt(abs(x)) * rsqrt(x * x)", lambda x, b, r, s: np.abs(x) ** 0.5 / np.abs(x)),
+        ("float16(x)", lambda x, b, r, s: x.astype(np.float16).astype(np.float64)),
+    ],
+)
+def test_evaluation_is_what_numpy_says(text: str, meaning) -> None:
+    generator = np.random.default_rng(0)
+    x, r = generator.standard_normal((2, 5, 7))
+    b, s = generator.standard_normal((1, 7)), np.array([[1.5]])
+    result = parse(text).evaluate(x, {"b": b, "r": r, "s": s})
+    assert result.dtype == np.float64
+    np.testing.assert_allclose(result, meaning(x, b, r, s), rtol=1e-12, atol=1e-15)
+
+
+def test_bfloat16_rounds_to_nearest_even() -> None:
+    unit = 2.0**-7
+    x = np.array([1 + unit / 2, 1 + 3 * unit / 2, 1 + unit / 2 + 2.0**-20, np.inf, -1e-50])
+    rounded = parse("bfloat16(x)").evaluate(x, {})
+    np.testing.assert_array_equal(rounded, [1, 1 + 2 * unit, 1 + unit, np.inf, 0])
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_nan_comes_out_where_nan_goes_in(name: str) -> None:
+    for place in range(FUNCTIONS[name].arity):
+        arguments = ["1"] * FUNCTIONS[name].arity
+        arguments[place] = "x"
+        assert np.isnan(parse(f"{name}({', '.join(arguments)})").evaluate(np.array(np.nan), {}))
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("exp", 0, np.inf),
+        ("tanh", -1, 1),
+        ("erf", -1, 1),
+        ("sigmoid", 0, 1),
+        ("gelu", 0, np.inf),
+        ("gelu_tanh", 0, np.inf),
+        ("silu", 0, np.inf),
+    ],
+)
+def test_limits(name: str, low: float, high: float) -> None:
+    values = parse(f"{name}(x)").evaluate(np.array([-np.inf, np.inf]), {})
+    np.testing.assert_array_equal(values, [low, high])
+
+
+def test_emitted_c() -> None:
+    expression = parse("max(gelu(x + bias[n]), 0) * scale - -r[n,m] / 3")
+    text = expression.emit("acc", lambda name, axes: f"load_{name}{len(axes)}")
+    assert text == ("tw_max(tw_gelu(acc + load_bias1), 0.0f) * load_scale0 - -load_r2 / 3.0f")
+    text = expression.emit(
+        "acc",
+        lambda name, axes: name,
+        call=lambda function, arguments: f"{function}<{';'.join(arguments)}>",
+        literal=lambda value: f"[{value}]",
+    )
+    assert text == "max<gelu<acc + bias>;[0.0]> * scale - -r / [3.0]"
+
+
+MANY = " + ".join(["x", *(f"({' + '.join(f'{a}{i}' for i in range(11))})" for a in "abcdef")])
+
+REJECTED = [
+    ("", "malformed"),
+    ("x +", "malformed"),
+    ("x)(x", "malformed"),
+    ("x; x", "unexpected character ';'"),
+    ("'x'", 'unexpected character "\'"'),
+    ("x # y", "unexpected character '#'"),
+    ("é + x", "unexpected character"),
+    ("x\x00", "unexpected character"),
+    ("lambda: x", "unexpected character ':'"),
+    ("gelu(x=x)", "unexpected character '='"),
+    ("x == 1", "unexpected character '='"),
+    ("a[m:n] + x", "unexpected character ':'"),
+    ("lambda x", "malformed"),
+    ("0007 + x", "malformed"),
+    ("x.real", "'x.real' is not part of the language"),
+    ("x.__class__", "not part of the language"),
+    ("[x for x in y]", "not part of the language"),
+    ("(x for x in y)", "not part of the language"),
+    ("x if x else x", "not part of the language"),
+    ("x and x", "not part of the language"),
+    ("not x", "not part of the language"),
+    ("await x", "not part of the language"),
+    ("+x", "not part of the language"),
+    ("x ** 2", "not part of the language"),
+    ("x // 2", "not part of the language"),
+    ("x, x", "not part of the language"),
+    ("x(1)", "unknown function 'x'"),
+    ("x()()", "not part of the language"),
+    ("1j * x", "not part of the language"),
+    ("True * x", "not part of the language"),
+    ("None", "not part of the language"),
+    ("(x)[m]", "'x' is the accumulator"),
+    ("x[m]", "'x' is the accumulator"),
+    ("a[m][n] + x", "not part of the language"),
+    ("__import__(x)", "unknown function '__import__'"),
+    ("x + __import__", "bad operand name '__import__'"),
+    ("x + _a", "bad operand name '_a'"),
+    (f"x + {'a' * 33}", "bad operand name"),
+    ("eval(x)", "unknown function 'eval'"),
+    ("relu6(x)", "unknown function 'relu6'"),
+    ("gelu(x, x)", "gelu with 2 arguments; allowed: 1"),
+    ("max(x)", "max with 1 arguments; allowed: 2"),
+    ("exp()", "exp with 0 arguments; allowed: 1"),
+    ("min(*x, x)", "not part of the language"),
+    ("x + gelu", "'gelu' is a function"),
+    ("x + m", "'m' is an axis"),
+    ("x + n[m]", "'n' is an axis"),
+    ("x + a[k]", "index 'k' is no axis; allowed: m, n"),
+    ("x + a[m+1]", "index 'm+1' is no axis"),
+    ("x + a[0]", "index '0' is no axis"),
+    ("x + a[m,m]", "an axis of a[m,m] is repeated"),
+    ("x + a[m] * a[n]", "'a' is indexed as a[m] and a[n]"),
+    ("x + a[m,n] * a[n,m]", "'a' is indexed as a[m,n] and a[n,m]"),
+    ("x + a * a[n]", "'a' is indexed as a and a[n]"),
+    ("y + 1", "the accumulator 'x' is never used"),
+    ("2", "the accumulator 'x' is never used"),
+    ("x + 1e999", "a number is out of range"),
+    ("x + 1e39", "a number is out of range"),
+    (f"x + {'9' * 900}", "a number is out of range"),
+    ("x" + " + x" * 400, "the epilogue has 1601 characters; allowed: 1000"),
+    ("-" * 900 + "x", "too deeply nested"),
+    ("+".join("x" * 60), "too deeply nested"),
+    ("(" * 400 + "x" + ")" * 400, "malformed"),
+    ("exp(" * 150 + "x" + ")" * 150, "too deeply nested"),
+    ("x" + ".a" * 490, "not part of the language"),
+    (MANY, "66 operands; allowed: 64"),
+    ("x + 1if x", "character 6: a number that ends in 'i'"),
+    ("x + \u03c0", "character 5: unexpected character"),
+    ("x" + "(x)" * 300, "not part of the language"),
+]
+
+
+@pytest.mark.parametrize(("text", "reason"), REJECTED)
+def test_anything_else_is_refused_with_a_reason(text: str, reason: str) -> None:
+    with pytest.raises(InputError) as error:
+        parse(text)
+    assert reason in str(error.value)
+    assert "\n" not in str(error.value)
+    assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused"),
+    [
+        (MANY.replace("f9 + f10", "1"), MANY),
+        ("abs(" * 31 + "x" + ")" * 31, "abs(" * 32 + "x" + ")" * 32),
+        ("-" * 31 + "x", "-" * 32 + "x"),
+        ("+".join("x" * 32), "+".join("x" * 33)),
+        (f"x + {np.finfo(np.float32).max:.0f}", "x + 3.5e38"),
+        ("x" + " + 1" * 20 + " " * 919, "x" + " + 1" * 20 + " " * 920),
+    ],
+)
+def test_limits_are_where_they_are_said_to_be(allowed: str, refused: str) -> None:
+    parse(allowed)
+    with pytest.raises(InputError):
+        parse(refused)
+
+
+@pytest.mark.parametrize("value", [None, 1, b"x", ["x"]])
+def test_only_text_is_parsed(value: object) -> None:
+    with pytest.raises(InputError):
+        parse(value)  # type: ignore[arg-type]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="x+-*/()[],mn 1.e_aglu", max_size=40))
+def test_no_text_does_anything_but_parse_or_be_refused(text: str) -> None:
+    try:
+        expression = parse(text)
+    except InputError:
+        return
+    assert parse(str(expression)) == expression
+
+
+def test_parsing_loads_no_heavy_package() -> None:
+    program = (
+        "import sys; from spaces.epilogue.expression import parse; str(parse('gelu(bfloat16(x))'));"
+        "assert not {'scipy', 'ml_dtypes', 'torch'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_the_message_says_where() -> None:
+    with pytest.raises(InputError, match=r"'x \+ foo\(x\)', character 5: unknown function 'foo'"):
+        parse("x + foo(x)")

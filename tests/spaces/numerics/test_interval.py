@@ -1,0 +1,133 @@
+"""Intervals hold what is computed of any numbers in them, and not much more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spaces.dtypes import dtype
+from spaces.epilogue.expression import parse
+from spaces.epilogue.functions import FUNCTIONS
+from spaces.numerics.interval import Arrays, Interval, Propagation, nowhere
+
+UNARY = sorted(name for name, known in FUNCTIONS.items() if known.arity == 1)
+
+
+def propagated(text: str, low, high, kind: str = "float32", **operands) -> Interval:
+    numbers = Arrays()
+    x = Interval(np.asarray(low, float), np.asarray(high, float), nowhere(numbers))
+    given = {name: np.asarray(value, float) for name, value in operands.items()}
+    meaning = Propagation(numbers, kind, x, lambda name: (given[name], dtype(kind)))
+    with np.errstate(all="ignore"):
+        return parse(text).fold(meaning)
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_a_function_of_any_point_between_is_in_the_interval(name):
+    generator = np.random.default_rng(1)
+    low = np.concatenate([generator.uniform(-6, 6, 400), generator.uniform(-90, 90, 100)])
+    high = low + 10.0 ** generator.uniform(-6, 0.5, low.size)
+    found = propagated(f"{name}(x)", low, high)
+    for share in np.linspace(0, 1, 41):
+        point = low + share * (high - low)
+        with np.errstate(all="ignore"):
+            value = FUNCTIONS[name].reference(point)
+        inside = (found.low <= value) & (value <= found.high)
+        assert (inside | np.isnan(value) & np.isnan(found.low) | found.free).all()
+
+
+@pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "silu", "abs"])
+def test_the_least_value_counts_where_a_function_turns(name):
+    (point,) = FUNCTIONS[name].turning
+    found = propagated(f"{name}(x)", [point - 0.5], [point + 0.5])
+    least = FUNCTIONS[name].reference(np.asarray(point))
+    ends = FUNCTIONS[name].reference(np.array([point - 0.5, point + 0.5]))
+    assert found.low[0] == pytest.approx(least, abs=1e-6)
+    assert found.low[0] < ends.min() - 1e-3
+    assert found.high[0] == pytest.approx(ends.max(), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("x + 1", 2, 4),
+        ("1 - x", -2, 0),
+        ("x * x", 1, 9),
+        ("-x * 2", -6, -2),
+        ("1 / x", 1 / 3, 1),
+        ("x / -x", -3, -1 / 3),
+        ("min(x, 2)", 1, 2),
+        ("max(2, x)", 2, 3),
+        ("abs(x - 2)", 0, 1),
+        ("bfloat16(x * 1.001)", 1, 3),
+    ],
+)
+def test_operations_take_the_ends_and_add_their_rounding(text, low, high):
+    found = propagated(text, [1.0], [3.0])
+    assert found.low[0] == pytest.approx(low, rel=1e-6, abs=1e-6)
+    assert found.high[0] == pytest.approx(high, rel=1e-6, abs=1e-6)
+    assert not found.free
+
+
+def test_literals_are_rounded_as_code_rounds_them():
+    narrow, wide = (propagated("x * 0.1", [1.0], [1.0], kind) for kind in ("float32", "float64"))
+    assert (narrow.low + narrow.high)[0] / 2 == float(np.float32(0.1))
+    assert (wide.low + wide.high)[0] / 2 == 0.1
+    assert (wide.high - wide.low)[0] < 1e-15 < 1e-9 < (narrow.high - narrow.low)[0] < 1e-7
+
+
+def test_what_is_not_known_stays_so():
+    found = propagated("tanh(1 / (x - x)) + 1", [1.0], [1.0])
+    assert found.free.all()
+    found = propagated("tanh(sqrt(x))", [-1e-9, 1.0, -2.0], [1e-9, 1.5, -1.0])
+    assert found.free.tolist() == [True, False, False]
+    assert np.isnan(found.low).tolist()[2]
+    assert np.isnan(found.high).tolist()[2]
+
+
+def test_infinities_of_one_kind_are_kept_and_of_two_are_anything():
+    found = propagated("exp(x) * 2", [80.0, 200.0], [80.0, 200.0])
+    assert np.isfinite(found.high).tolist() == [True, False]
+    assert propagated("exp(x) - exp(x * 2)", [200.0], [200.0]).high[0] == np.inf
+    assert propagated("1 / exp(x)", [200.0], [200.0]).low[0] <= 0
+
+
+def test_a_fused_product_that_overflows_alone_may_be_finite_in_a_sum():
+    found = propagated("x * 3e38 - 3e38", [1.5], [1.5])
+    assert found.low[0] <= 1.5e38
+    assert found.high[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("element", "kind", "exact"),
+    [
+        ("float32", "float32", True),
+        ("bfloat16", "float32", True),
+        ("float64", "float32", False),
+        ("int32", "float32", False),
+        ("float64", "float64", True),
+        ("int32", "float64", True),
+    ],
+)
+def test_operands_are_exact_unless_they_have_more_bits_than_the_type_computed_in(
+    element, kind, exact
+):
+    numbers = Arrays()
+    x = Interval(np.zeros(1), np.zeros(1), nowhere(numbers))
+    value = np.array([3.0])
+    meaning = Propagation(numbers, kind, x, lambda name: (value, dtype(element)))
+    found = meaning.operand("r")
+    assert bool(found.low[0] == found.high[0] == 3.0) is exact
+    assert found.low[0] <= 3.0 <= found.high[0]
+
+
+@pytest.mark.parametrize("low", [1.0, np.nan])
+@pytest.mark.parametrize("high", [2.0, np.nan])
+@pytest.mark.parametrize("free", [False, True])
+def test_an_integer_may_be_anything_where_its_value_is_free_or_not_a_number(low, high, free):
+    numbers = Arrays()
+    given = Interval(np.array([low]), np.array([high]), np.array([free]))
+    meaning = Propagation(numbers, "float32", given, lambda name: (0.0, dtype("float32")))
+    ends = [float(end[0]) for end in meaning.stored(given, dtype("int8"))]
+    anything = free or np.isnan(low) or np.isnan(high)
+    assert ends == ([-np.inf, np.inf] if anything else [1.0, 2.0])
