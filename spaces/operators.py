@@ -7,9 +7,10 @@ never an operator's name.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
@@ -17,9 +18,14 @@ from spaces.epilogue.expression import Expression, parse
 from spaces.errors import InputError, shown
 from spaces.workload import Axis, Operand, Workload
 
+if TYPE_CHECKING:
+    from spaces.language import Program
+
 MAX_EXTENT = 2**24
 OWN_NAMES = {"A", "B", "C", "workspace"}
 ORDERS = {"row": (0, 1), "col": (1, 0)}
+_PROGRAM = re.compile(r"\s*(axes\b|where\b|\w+\s*[\[:])")
+"""How a program's text begins, unlike an operator's name."""
 EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
 
 
@@ -80,18 +86,38 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
 
     ``name=value`` words may follow the operator's name, as on the command line and in
     ``str(workload)``; a value with blanks is quoted:
-    ``workload('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"')``.
+    ``workload('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"')``. A program's text, with
+    its extents as parameters, and the operators of :mod:`spaces.named` are workloads if what they
+    compute is a product of two matrices: ``workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=512,
+    j=512, k=512)`` is the same one. See :mod:`spaces.served`.
 
     Raises :class:`InputError` for an unknown operator or parameter, a missing dimension, a size
-    that is no positive integer, an unknown dtype or layout, or a malformed epilogue.
+    that is no positive integer, an unknown dtype or layout, a malformed epilogue or program, and
+    for one that no template serves yet.
     """
     if not isinstance(operator, str):
         raise InputError(f"{shown(operator)} is no operator; allowed: text, {EXAMPLE}")
+    if _PROGRAM.match(operator):
+        from spaces.language import program
+
+        return _computing(program(operator, **parameters))
     try:
         name, *words = shlex.split(operator) or [""]
     except ValueError as error:  # a quotation without end
         raise InputError(f"{shown(operator)}: {error}; allowed: text, {EXAMPLE}") from None
-    return _workload(name, parameters_of(words, parameters))
+    given = parameters_of(words, parameters)
+    if name not in OPERATORS:
+        from spaces import named
+
+        if name in named.names():
+            return _computing(named.operator(name, **given))
+    return _workload(name, given)
+
+
+def _computing(program: Program) -> Workload:
+    from spaces.served import workload_of  # which makes workloads of the operators here
+
+    return workload_of(program)
 
 
 def as_workload(given: Workload | str) -> Workload:

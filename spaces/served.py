@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from spaces.errors import InputError
-from spaces.language.program import Operand, Program, Stage
+from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Binary, Expression, Read
 from spaces.operators import OWN_NAMES, workload
 from spaces.registry import templates_for
@@ -20,10 +22,20 @@ def served(program: Program, target: Target) -> list[tuple[str, str | None]]:
     ]
 
 
+def workload_of(program: Program) -> Workload:
+    """The workload that computes a program; :class:`InputError` says why if there is none yet."""
+    made = matmul_workload(program)
+    if isinstance(made, str):
+        raise InputError(f"no template serves {program.stages[-1]} yet: {made}")
+    return made
+
+
 def matmul_workload(program: Program) -> Workload | str:
     """The workload that computes a program, or why there is none yet, in words.
 
-    It is one product of two matrices with at most one map after it.
+    It is one product of two matrices with at most one map after it. Several neighbouring axes may
+    stand for the rows, the columns or the depth, as the batch and the position of a token do; the
+    workload's matrices are the same arrays, with such axes taken for one.
     """
     sums = [stage for stage in program.stages if stage.reducer]
     if len(sums) != 1 or sums[0].reducer != "sum":
@@ -37,65 +49,90 @@ def matmul_workload(program: Program) -> Workload | str:
         return str(reason)
 
 
+Axes = tuple[str, ...]
+
+
 class _Matmul:
-    """A program as ``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``."""
+    """A program as ``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, where each of the three may
+    be several axes: ``rows``, ``columns`` and ``depth``."""
 
     def __init__(self, program: Program, product: Stage) -> None:
         (self.output,) = program.outputs
         last = program.stage[self.output.name]
-        if len(last.axes) != 2 or len(product.over) != 1 or set(product.axes) != set(last.axes):
-            raise InputError(f"axes of {product}; needs two that are kept and one that is summed")
         self.program, self.product, self.last = program, product, last
-        self.axes = (*last.axes, *product.over)
+        self.left, self.right, self.rows, self.columns = self._sides()
+        self.depth = self._depth()
 
     def workload(self) -> Workload:
         """As the operator of that name; :class:`InputError` with the reason if there is none."""
-        m, n, k = self.axes
-        left, right = self._factors()
-        extents = {
-            name: self.program.extent[axis] for name, axis in zip("mnk", self.axes, strict=True)
-        }
+        groups = {"m": self.rows, "n": self.columns, "k": self.depth}
         return workload(
             "matmul",
-            **extents,
-            dtype=self._dtype(left, right),
+            **{name: prod(self.program.shape(axes)) for name, axes in groups.items()},
+            dtype=self._dtype(),
             out=self.output.dtype,
-            a=self._order(left, m, k),
-            b=self._order(right, k, n),
-            c="row" if self.output.order == (0, 1) else "col",
+            a=self._order(self.left, self.rows, self.depth),
+            b=self._order(self.right, self.depth, self.columns),
+            c=self._output_order(),
             epilogue=self._epilogue(),
         )
 
-    def _factors(self) -> tuple[Read, Read]:
-        """What is read of the first and of the second matrix."""
+    def _sides(self) -> tuple[Read, Read, Axes, Axes]:
+        """What is read of the first and of the second matrix, and their axes of the output; the
+        first matrix has the output's first axes."""
         match self.product.body:
-            case Binary("*", Read() as left, Read() as right):
-                first, second = (left, right) if self.axes[0] in left.axes else (right, left)
-                return first, second
+            case Binary("*", Read() as one, Read() as other):
+                kept = self.last.axes
+                for left, right in ((one, other), (other, one)):
+                    rows = tuple(axis for axis in kept if axis in left.axes)
+                    columns = tuple(axis for axis in kept if axis in right.axes)
+                    if rows and rows + columns == kept and set(kept) == set(self.product.axes):
+                        return left, right, rows, columns
+                raise InputError(
+                    f"axes of {self.product}; needs first those of one factor, then those of the "
+                    "other one"
+                )
         raise InputError(f"the factors of {self.product}; needs two entries of matrices")
 
-    def _dtype(self, left: Read, right: Read) -> str:
-        dtypes = [self.program.operand[read.name].dtype for read in (left, right)]
+    def _depth(self) -> Axes:
+        """The axes summed over, as they lie in the first matrix."""
+        return tuple(axis for axis in self._in_memory(self.left) if axis in self.product.over)
+
+    def _dtype(self) -> str:
+        dtypes = [self.program.operand[read.name].dtype for read in (self.left, self.right)]
         if dtypes[0] != dtypes[1]:
             raise InputError(f"multiplies {' by '.join(dtypes)}; needs one dtype")
         return dtypes[0]
 
-    def _order(self, read: Read, row: str, column: str) -> str:
-        """Of the matrix in memory, its rows along ``row``."""
-        operand = self._plain(read)
-        axes = [index.name for index in read.indices if isinstance(index, AxisValue)]
-        if set(axes) != {row, column}:
-            raise InputError(f"reads {read}; needs the axes {row} and {column}")
-        return "row" if [axes[dimension] for dimension in operand.order] == [row, column] else "col"
+    def _order(self, read: Read, first: Axes, second: Axes) -> str:
+        """Of a matrix in memory, ``first`` its rows and ``second`` its columns."""
+        axes = self._in_memory(read)
+        if axes == first + second:
+            return "row"
+        if axes == second + first:
+            return "col"
+        raise InputError(
+            f"reads {read}; needs the axes {', '.join(first)} together and "
+            f"{', '.join(second) or 'no other'} together"
+        )
 
-    def _plain(self, read: Read) -> Operand:
-        """The operand, all of it read by an axis for each dimension."""
+    def _output_order(self) -> str:
+        axes = tuple(self.last.axes[dimension] for dimension in self.output.order)
+        if axes == self.rows + self.columns:
+            return "row"
+        if axes == self.columns + self.rows:
+            return "col"
+        raise InputError(f"the order of {self.output.name}; needs the axes of each factor together")
+
+    def _in_memory(self, read: Read) -> Axes:
+        """The axes of an operand from the slowest to the fastest; it is read as a whole, by an
+        axis for each dimension."""
         operand = self.program.operand[read.name]
         axes = tuple(index.name for index in read.indices if isinstance(index, AxisValue))
         whole = len(axes) == len(read.indices) and operand.shape == self.program.shape(axes)
         if not whole or operand.leading is not None or read.outside is not None:
             raise InputError(f"reads {read}; needs a whole dense array, an axis for each dimension")
-        return operand
+        return tuple(axes[dimension] for dimension in operand.order)
 
     def _epilogue(self) -> str:
         return "" if self.last is self.product else str(self._fused(self.last.body))
@@ -108,13 +145,20 @@ class _Matmul:
                     raise InputError(f"reads {node}; needs each sum where it is")
                 return Read("x", ())
             case Read(name):
-                operand = self._plain(node)
-                dense = operand.order == tuple(range(len(operand.shape)))
-                if operand.dtype != self.output.dtype or not dense or name in {"x", *OWN_NAMES}:
-                    raise InputError(
-                        f"the fused operand {name} is {operand.dtype}; needs {self.output.dtype}, "
-                        "rows in a row, and another name than x, A, B, C"
-                    )
+                return Read(name, self._beside(node))
             case AxisValue(name):
-                return AxisValue("mnk"[self.axes.index(name)])
+                raise InputError(f"the value of the axis {name} in a map; needs arrays and numbers")
         return node.with_children(tuple(self._fused(child) for child in node.children))
+
+    def _beside(self, read: Read) -> tuple[AxisValue, ...]:
+        """Whether an operand of the map is read by row, by column, by both or by none."""
+        operand, axes = self.program.operand[read.name], self._in_memory(read)
+        if operand.dtype != self.output.dtype or read.name in {"x", *OWN_NAMES}:
+            raise InputError(
+                f"the fused operand {read.name} is {operand.dtype}; needs {self.output.dtype}, "
+                "and another name than x, A, B, C"
+            )
+        ways = {self.rows + self.columns: "mn", self.columns: "n", self.rows: "m", (): ""}
+        if axes not in ways:
+            raise InputError(f"the fused operand {read}; needs all axes of a factor, rows in a row")
+        return tuple(map(AxisValue, ways[axes]))

@@ -20,7 +20,9 @@ class Format(StrEnum):
     JSON = "json"
 
 
-Operator = Annotated[str, typer.Argument(help="What to compute, such as matmul.")]
+Operator = Annotated[
+    str, typer.Argument(help="What to compute: an operator, such as matmul, or a program's text.")
+]
 Parameters = Annotated[
     list[str] | None,
     typer.Argument(metavar="NAME=VALUE...", help="Its parameters, such as m=512 n=512 k=512."),

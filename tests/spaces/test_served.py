@@ -1,16 +1,19 @@
 """Programs that today's templates serve, as workloads that compute the same."""
 
+import re
+
 import numpy as np
 import pytest
 
+from spaces.errors import InputError
 from spaces.language import program
 from spaces.language.evaluation import evaluate
 from spaces.named import operator
-from spaces.operators import workload
+from spaces.operators import as_workload, workload
 from spaces.served import matmul_workload, served
 from spaces.target import detect_target
 
-SIZES = {"i": 6, "j": 5, "k": 4}
+SIZES = {"i": 6, "j": 5, "k": 4, "h": 3, "l": 2}
 
 
 @pytest.mark.parametrize(
@@ -31,10 +34,16 @@ SIZES = {"i": 6, "j": 5, "k": 4}
             "m=6 n=5 k=4 c=col",
         ),
         ("y[i,j] = sum[k](a[i,k] * b[k,j])", "int8", "m=6 n=5 k=4 dtype=int8"),
+        ("y[i] = sum[k](a[i,k] * b[k])", "float32", "m=6 n=1 k=4"),
+        (
+            "y[i,j,h] = relu(sum[k,l](a[i,j,k,l] * b[h,k,l]) + c[h]) * s + r[i,j]",
+            "float32",
+            'm=30 n=3 k=8 b=col epilogue="relu(x + c[n]) * s + r[m]"',
+        ),
     ],
 )
 def test_a_product_is_a_workload_that_computes_the_same(text, dtype, words) -> None:
-    made = program(text, dtype=dtype, **SIZES)
+    made = program(text, dtype=dtype, **sizes(text))
     found = matmul_workload(made)
     if "order" in text or text.startswith("s["):  # written with the axes where they were
         assert not isinstance(found, str), found
@@ -43,13 +52,22 @@ def test_a_product_is_a_workload_that_computes_the_same(text, dtype, words) -> N
     inputs = found.make_inputs(3)
     generic = {o.name: np.zeros(o.shape) for o in made.operands}
     for ours, theirs in names(made, found).items():
-        shape = made.operand[ours].shape
-        array = inputs[theirs].astype(np.float64)
-        generic[ours] = array if array.shape == shape else array.T
+        generic[ours] = as_laid_out(made.operand[ours], inputs[theirs].astype(np.float64))
     if dtype == "int8":
         generic = {name: array.astype(np.int64) for name, array in generic.items()}
     expected = evaluate(made, generic)[made.outputs[0].name]
-    np.testing.assert_allclose(found.reference(inputs), expected, 1e-12)
+    np.testing.assert_allclose(found.reference(inputs), expected.reshape(found.output.shape), 1e-12)
+
+
+def as_laid_out(operand, array: np.ndarray) -> np.ndarray:
+    """The same memory as the array of ``operand``."""
+    memory = array.ravel(order="K").reshape([operand.shape[d] for d in operand.order])
+    return memory.transpose(np.argsort(operand.order))
+
+
+def sizes(text: str) -> dict[str, int]:
+    """The extents of the axes that a program names."""
+    return {name: extent for name, extent in SIZES.items() if re.search(rf"\b{name}\b", text)}
 
 
 def names(made, found) -> dict[str, str]:
@@ -72,21 +90,23 @@ def test_the_named_product_is_the_workload_of_that_name() -> None:
         ("y[i,j] = max[k](a[i,k] * b[k,j])", "reductions: max; needs one product of matrices"),
         ("y[i,j] = a[i,j]", "reductions: none; needs one product of matrices"),
         ("where k <= i; y[i,j] = sum[k](a[i,k] * b[k,j])", "no condition"),
-        ("y[i] = sum[k](a[i,k] * b[k])", "needs two that are kept and one that is summed"),
+        ("y[j,i] = sum[k](a[i,k,j] * b[k])", "needs the axes j, i together and k together"),
         ("y[i,j] = sum[k](a[i,k] * b[k,j] * 2)", "needs two entries of matrices"),
-        ("y[i,j] = sum[k](a[i,k] * b[k,j,i])", "reads b.k, j, i.; needs the axes k and j"),
+        (
+            "y[i,j] = sum[k](a[i,k] * b[k,j,i])",
+            "needs first those of one factor, then those of the other one",
+        ),
         ("a: float32[9,k]; y[i,j] = sum[k](a[i,k] * b[k,j])", "needs a whole dense array"),
         ("y[i,j] = sum[k](a[i+1,k] * b[k,j])", "needs a whole dense array"),
         ("a: float16; y[i,j] = sum[k](a[i,k] * b[k,j])", "multiplies float16 by float32"),
         ("y[i,j] = sum[k](a[i,k] * b[k,j]) + x[i]", "another name than x, A, B, C"),
-        ("y[i,j] = sum[k](a[i,k] * b[k,j]) + i", "'m' is an axis"),
+        ("y[i,j] = sum[k](a[i,k] * b[k,j]) + i", "the value of the axis i in a map"),
         ("y[i,j] = log(sum[k](a[i,k] * b[k,j]))", "unknown function 'log'"),
         ("z[i,j] = sum[k](a[i,k] * b[k,j]); y[i,j] = z[i,0]", "needs each sum where it is"),
     ],
 )
 def test_why_a_program_is_not_served_yet(text: str, reason: str) -> None:
-    sizes = {name: extent for name, extent in SIZES.items() if name in text}
-    made = program(text, **sizes)
+    made = program(text, **sizes(text))
     found = matmul_workload(made)
     assert isinstance(found, str)
     assert reason.replace(".", "") in found.replace("[", "").replace("]", "").replace(".", "")
@@ -100,3 +120,24 @@ def test_templates_say_themselves_what_they_refuse() -> None:
     assert wide["contraction"] is None
     assert "rows" in wide["thin_stream"]
     assert all(dict(served(operator("matmul", m=64, n=64, k=64, dtype="int8"), target)).values())
+
+
+def test_products_that_programs_spell_are_workloads_by_their_text() -> None:
+    text = "y[t,o] = relu(sum[c](x[t,c] * w[o,c]) + bias[o])"
+    same = workload("matmul", m=6, n=5, k=4, b="col", epilogue="relu(x + bias[n])")
+    assert workload(text, t=6, o=5, c=4) == same
+    assert as_workload(f"axes t=6, o=5, c=4; {text}") == same
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("axes r=4, c=8; y[r,c] = softmax[c](x[r,c])", "no template serves"),
+        ("softmax r=4 c=8", "no template serves"),
+        ("bmm batch=4 m=8 n=8", "bmm needs batch, m, n, k; missing: k"),
+        ("spftmax r=4", "unknown operator 'spftmax'; known: "),
+    ],
+)
+def test_what_no_template_serves_is_refused_as_a_workload(text: str, reason: str) -> None:
+    with pytest.raises(InputError, match=re.escape(reason)):
+        workload(text)

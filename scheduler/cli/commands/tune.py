@@ -38,7 +38,11 @@ from spaces.workload import Workload
 
 def tune_command(
     operator: Annotated[
-        str | None, typer.Argument(help="What to compute, such as matmul.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="What to compute: an operator, such as matmul, or a program's text.",
+            show_default=False,
+        ),
     ] = None,
     parameters: Parameters = None,
     suite: Annotated[

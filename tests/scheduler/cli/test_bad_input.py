@@ -19,6 +19,8 @@ LONG = "9" * 5000
     ("words", "says"),
     [
         (("conv", "m=1"), "unknown operator 'conv'; known: matmul"),
+        (("softmax", "r=4", "c=8"), "no template serves y[r, c] = "),
+        (("y[i,j] = sum[k](a[i,k] * b[k,j])", "i=4", "j=4"), "'k' is no axis"),
         (("matmul", "m=1", "n=2"), "missing: k"),
         (("matmul", "m=0", "n=2", "k=3"), "m=0 is out of range"),
         (("matmul", "m=1", "n=-2", "k=3"), "n=-2 is out of range"),
