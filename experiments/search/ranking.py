@@ -41,7 +41,7 @@ def main() -> None:
             "spaces": dict(zip(names, map(summary, found), strict=True))
         }
         print(rows, summary(found.mean(axis=0)), flush=True)
-        write(options.out, results)
+        write(options.out, "experiments.search.ranking", results)
 
 
 def qualities(recording: Recording, rows: int, draws: int) -> np.ndarray:

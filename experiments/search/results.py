@@ -23,10 +23,8 @@ def estimate(values: np.ndarray) -> dict[str, float | None]:
     return {"mean": round(found.value, 4), **rounded}
 
 
-def write(path: Path, results: Mapping[str, Any]) -> None:
-    """Write results with the command and the day of this run."""
-    command = shlex.join(
-        ["python", "-m", str(sys.modules["__main__"].__spec__.name), *sys.argv[1:]]
-    )
+def write(path: Path, module: str, results: Mapping[str, Any]) -> None:
+    """Write results of a run of ``module`` with its command and its day."""
+    command = shlex.join(["python", "-m", module, *sys.argv[1:]])
     told = {"command": command, "date": datetime.now(UTC).date().isoformat(), **results}
     path.write_text(json.dumps(told, indent=1) + "\n")

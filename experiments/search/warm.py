@@ -47,7 +47,7 @@ def main() -> None:
         print(recording.name, spaces[recording.name], flush=True)
         mean = summary(np.mean(both, axis=0))
         told = {"rows": options.rows, "repeats": options.repeats, "batch": BATCH}
-        write(options.out, {**told, "mean": mean, "spaces": spaces})
+        write(options.out, "experiments.search.warm", {**told, "mean": mean, "spaces": spaces})
 
 
 def is_sibling(other: Recording, recording: Recording) -> bool:

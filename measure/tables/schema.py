@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 
 HEAD = "0003"
-"""The revision of ``measure/migrations`` that the tables below describe."""
+"""The revision of ``measure/tables/migrations`` that the tables below describe."""
 
 VERSION_TABLE = "tilewright_schema"
 """Holds the revision a database is at; a database without it is not ours."""

@@ -46,7 +46,11 @@ def test_what_a_sibling_knows_begins_the_search(monkeypatch):
 
 
 def test_results_say_when_and_how_they_were_made(tmp_path):
-    write(tmp_path / "x.json", {"figure": estimate(np.array([1.0, 2.0, 3.0]))})
+    write(
+        tmp_path / "x.json",
+        "experiments.search.ranking",
+        {"figure": estimate(np.array([1.0, 2.0, 3.0]))},
+    )
     told = json.loads((tmp_path / "x.json").read_text())
     assert told["figure"]["mean"] == 2.0
     assert told["figure"]["low"] < 2.0 < told["figure"]["high"]

@@ -34,7 +34,7 @@ from tests.contracts.made_up import (
 
 GOLDEN = Path(__file__).parent / "golden"
 ROOT = Path(__file__).parents[2]
-MIGRATIONS = Path(measure.__file__).parent / "migrations"
+MIGRATIONS = Path(measure.__file__).parent / "tables" / "migrations"
 
 
 @pytest.fixture

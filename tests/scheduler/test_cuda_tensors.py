@@ -15,7 +15,7 @@ from tests.measure.cuda.stub import build_stub, run_with_stub
 START = """
 import json, math, os, threading
 import torch
-from scheduler import launcher
+from scheduler.functions import launcher
 from scheduler.functions.cuda_arrays import DevicePort
 from scheduler.functions.cuda_function import CudaFunction
 from scheduler.verification import draw
