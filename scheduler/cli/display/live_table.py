@@ -38,6 +38,7 @@ class LiveTable(Redrawn[Progress]):
 
     def result(self, result: TuningResult) -> None:
         """Show what was found, in the place of where the run stands."""
+        self._last()
         self._outcome = outcome(result, self._yardstick, self._session)
 
     def _drawn(self) -> Table | Group:

@@ -45,6 +45,10 @@ class Redrawn(ABC, Generic[Told]):
         self._told = time.monotonic() - progress.elapsed
         self._progress = progress
 
+    def _last(self) -> None:
+        """Draw where the run stood last, before its result takes the place."""
+        self._live.refresh()
+
     @abstractmethod
     def _drawn(self) -> RenderableType:
         """The state as it is now."""

@@ -29,6 +29,7 @@ class SuiteTable(Redrawn[SuiteProgress]):
 
     def result(self, result: SuiteResult) -> None:
         """Show what was found, in the place of where the run stands."""
+        self._last()
         self._result = result
 
     def _drawn(self) -> Group:

@@ -66,6 +66,9 @@ def test_processes_end_with_a_parent_that_is_killed():
     command = [sys.executable, "-c", ENDLESS]
     environment = os.environ | {"PYTHONPATH": PATHS}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as parent:
-        assert len(parent.stdout.readline().split()) == 2
-        parent.kill()
+        try:
+            first = parent.stdout.readline()
+        finally:
+            parent.kill()
+        assert len(first.split()) == 2
         assert parent.stdout.read() == b""
