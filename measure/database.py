@@ -28,7 +28,7 @@ from measure.tables.engine import for_writing, name, open_engine, usable
 from measure.tables.inserting import beat, insert, insert_runs, pieces
 from measure.tables.nearest import BEST_OF_PAIR, nearest_pairs
 from measure.tables.queries import TRIALS_OF_RUN, records_query, runs_query, summaries_query, trials
-from measure.tables.related import best_of_related
+from measure.tables.related import related_pairs
 from measure.tables.rows import as_read, from_row, own_from_row, run_from_row
 from measure.tables.schema import measurements, runs
 from measure.tables.summary import Summary, summary_from_row
@@ -205,8 +205,8 @@ class Database:
         templates; see ``measure.tables.related`` for what is near.
         """
         with self._transaction() as connection:
-            rows = best_of_related(connection, workload, target, versions, count)
-        return list(self._readable(rows, "record", _record))
+            ids = related_pairs(connection, workload, target, versions)
+        return list(islice(self._readable(self._best_of(ids), "record", _record), count))
 
     def records(
         self, workload: Workload | None = None, target: Target | None = None

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from sqlalchemy import BindParameter, Connection, Row, bindparam, select
+from sqlalchemy import BindParameter, Connection, bindparam, select
 
 from measure.records.jsonl import parse_json
 from measure.tables.best_known import best_of, last_comparison
@@ -20,12 +20,6 @@ from spaces.errors import InputError
 from spaces.operators import MAX_EXTENT
 from spaces.target import Target
 from spaces.workload import Workload
-
-
-def best_of_pairs(connection: Connection, ids: Iterable[int]) -> list[Row[Any]]:
-    """The best record of each of these rows of ``pairs`` that has one, in their order."""
-    rows = (connection.execute(BEST_OF_PAIR, {"pair": id}).first() for id in ids)
-    return [row for row in rows if row is not None]
 
 
 def nearest_pairs(connection: Connection, workload: Workload, target: Target) -> Iterator[int]:

@@ -11,11 +11,11 @@ from collections.abc import Collection
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, exists, select
+from sqlalchemy import Connection, exists, select
 
 from measure.tables.best_known import RIGHT
 from measure.tables.distance import extents, family, sizes_apart, words_apart
-from measure.tables.nearest import as_object, as_sizes, best_of_pairs
+from measure.tables.nearest import as_object, as_sizes
 from measure.tables.rows import target_from_column
 from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.errors import InputError
@@ -23,26 +23,11 @@ from spaces.target import Target
 from spaces.workload import Workload
 
 
-def best_of_related(
-    connection: Connection,
-    workload: Workload,
-    target: Target,
-    versions: Collection[str],
-    count: int,
-) -> list[Row[Any]]:
-    """The best record of each of the ``count`` nearest other pairs of a workload and a target of
-    the same kind, of which right schedules of these ``versions`` of templates are known; nearest
-    first."""
-    return best_of_pairs(connection, _related_pairs(connection, workload, target, versions, count))
-
-
-def _related_pairs(
-    connection: Connection,
-    workload: Workload,
-    target: Target,
-    versions: Collection[str],
-    count: int,
+def related_pairs(
+    connection: Connection, workload: Workload, target: Target, versions: Collection[str]
 ) -> list[int]:
+    """The rows of ``pairs`` of other workloads, or of other targets of the same kind, of which
+    right schedules of these ``versions`` of templates are known; nearest first."""
     devices = _devices_apart(connection, target)
     measured = exists().where(
         measurements.c.pair_id == pairs.c.id,
@@ -71,7 +56,7 @@ def _related_pairs(
         sizes_apart(as_object(extents(workload)), sizes), [devices[row.target_id] for row in rows]
     )
     order = np.lexsort([apart, [unlike[row.operator, row.family] for row in rows]])
-    return [rows[i].id for i in order[:count]]
+    return [rows[i].id for i in order]
 
 
 def _words(operator: str, family: str) -> dict[str, Any]:
