@@ -159,8 +159,8 @@ class Negation(Expression):
 
 
 @dataclass(frozen=True)
-class Binary(Expression):
-    """``left operator right``; the operator is one of ``+ - * / // %``."""
+class _Pair(Expression):
+    """An operator between two expressions."""
 
     operator: str
     left: Expression
@@ -173,29 +173,19 @@ class Binary(Expression):
 
     def with_children(self, children: tuple[Expression, ...]) -> Expression:
         """The same operator between others."""
-        return Binary(self.operator, *children)
+        return type(self)(self.operator, *children)
+
+
+class Binary(_Pair):
+    """``left operator right``; the operator is one of ``+ - * / // %``."""
 
     def fold(self, meaning: Meaning[T]) -> T:
         """The meaning of both sides, combined."""
         return meaning.binary(self.operator, self.left.fold(meaning), self.right.fold(meaning))
 
 
-@dataclass(frozen=True)
-class Comparison(Expression):
+class Comparison(_Pair):
     """``left operator right``, of ``< <= > >= == !=``: the condition of a selection or program."""
-
-    operator: str
-    left: Expression
-    right: Expression
-
-    @property
-    def children(self) -> tuple[Expression, ...]:
-        """Both sides."""
-        return (self.left, self.right)
-
-    def with_children(self, children: tuple[Expression, ...]) -> Expression:
-        """The same comparison of others."""
-        return Comparison(self.operator, *children)
 
     def fold(self, meaning: Meaning[T]) -> T:
         """The meaning of both sides, compared."""
