@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scheduler.cli.display.workers import workers_table
 from scheduler.cli.options import Format
 from scheduler.cli.output import clock, console, table
 from scheduler.cli.place import Address, Insecure
@@ -17,7 +18,7 @@ from scheduler.cli.place import Address, Insecure
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from measure.cluster.status import DriverStatus, JobStatus, WorkerStatus
+    from measure.cluster.status import DriverStatus, JobStatus
 
 JOB_COLUMNS = (
     "driver",
@@ -29,7 +30,6 @@ JOB_COLUMNS = (
     "failures",
     "workload",
 )
-WORKER_COLUMNS = ("worker", "host", "device", "state", "job", "#done", "why")
 
 
 def status_command(
@@ -72,19 +72,7 @@ def jobs_table(drivers: Sequence[DriverStatus]) -> Table:
     return table(JOB_COLUMNS, (_job(d, job) for d in drivers for job in d.jobs))
 
 
-def workers_table(workers: Sequence[WorkerStatus]) -> Table:
-    """A row for each worker."""
-    return table(WORKER_COLUMNS, map(_worker, workers))
-
-
 def _job(driver: DriverStatus, job: JobStatus) -> Sequence[str]:
     failures = ", ".join(f"{count} {kind}" for kind, count in job.failures.items()) or "none"
     counts = map(str, (job.waiting, job.building, job.running, job.done))
     return (driver.driver, job.id, *counts, failures, f"{job.workload} on {job.target}")
-
-
-def _worker(worker: WorkerStatus) -> Sequence[str]:
-    return (
-        *(worker.role, worker.host, worker.device, worker.state),
-        *(worker.job, str(worker.done), worker.why),
-    )

@@ -10,8 +10,8 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.table import Table
 
-from scheduler.cli.commands.status import workers_table
 from scheduler.cli.display.progress import Status, remaining
+from scheduler.cli.display.workers import workers_table
 from scheduler.cli.output import clock, console
 from scheduler.suites.progress import SuiteProgress
 from scheduler.tuning.progress import Progress
