@@ -1,0 +1,61 @@
+"""What tables on a terminal show last of a run, on a made-up machine that is quick."""
+
+from __future__ import annotations
+
+import io
+from contextlib import redirect_stdout
+
+import pytest
+
+from measure.database import Database
+from scheduler.cli.display.live_table import LiveTable
+from scheduler.cli.display.suite_table import SuiteTable
+from scheduler.strategies.random_search import RandomSearch
+from scheduler.suites.suite import Member, Suite
+from scheduler.suites.tuner import SuiteTuner
+from scheduler.tuning.tuner import Tuner
+from spaces.space import Space
+from tests.scheduler.landscape import MACHINE, hills
+from tests.scheduler.made_up_machine import MadeUpMachine
+
+
+class Terminal(io.StringIO):
+    """Keeps what is drawn."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are drawn when they are told to, and never by their own clock."""
+    monkeypatch.setattr("scheduler.cli.display.redrawn.PER_SECOND", 1e-6)
+    monkeypatch.setenv("TERM", "xterm")
+
+
+def blind(space: Space) -> RandomSearch:
+    return RandomSearch(space, 0)
+
+
+def check(table: LiveTable | SuiteTable, tuner: Tuner | SuiteTuner) -> None:
+    terminal = Terminal()
+    with redirect_stdout(terminal), table:
+        table.result(tuner.run(8, 60, on_progress=table.progress))
+    begin, _, end = terminal.getvalue().partition("8 of 8")
+    assert "measuring the peak" in begin
+    assert "stopped by" not in begin
+    assert "stopped by" in end
+
+
+def test_the_last_state_of_a_run_is_drawn_before_its_result(database: Database) -> None:
+    space = hills()
+    work, options = space.workload, {"search": blind(space), "space": space}
+    tuner = Tuner(work, MACHINE, database, MadeUpMachine(), **options)
+    check(LiveTable(work, MACHINE, "session", lambda: None), tuner)
+
+
+def test_the_last_state_of_a_suite_is_drawn_before_its_result(database: Database) -> None:
+    space = hills()
+    suite, options = Suite("one", (Member(space.workload),)), {"spaces": [space]}
+    tuner = SuiteTuner(suite, MACHINE, database, MadeUpMachine(), make_search=blind, **options)
+    check(SuiteTable(suite, MACHINE, "session", lambda: None), tuner)
