@@ -1,0 +1,1 @@
+"""Programs seen as rows: reductions along each row, and maps; whatever target they run on."""

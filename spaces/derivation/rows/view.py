@@ -1,0 +1,237 @@
+"""A program as rows: what templates of any target read of chains of reductions and of maps.
+
+A point of a program is a row and a column. Reductions go along rows, over all columns, and what
+they give is the same along a row; a program without any is a map. Kept axes and reduced axes may be
+several, and those that lie behind each other in every array count as one, a span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from spaces.derivation.rows.passes import (
+    Expander,
+    Pass,
+    argument_axes,
+    counting,
+    expressions,
+    online_passes,
+    plain_passes,
+    reductions,
+)
+from spaces.derivation.rows.place import (
+    Place,
+    Span,
+    Steps,
+    from_slowest,
+    spans,
+    steps_of_output,
+    steps_of_rank,
+    steps_of_read,
+    uses_of_axes,
+)
+from spaces.errors import InputError
+from spaces.language.program import Output, Program
+from spaces.language.tree import AxisValue, Expression, Read
+
+
+@dataclass(frozen=True)
+class RowOutput:
+    """One output: its value at a point, of operands and of final results, and where it is written.
+
+    It has a value for each element if ``place.by_column``, else one for each row.
+    """
+
+    array: Output
+    value: Expression
+    place: Place
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A program whose points are rows and columns.
+
+    ``rows`` and ``columns`` are spans, the last the fastest in memory; there is at least one each.
+    ``online`` are as few passes as derived corrections allow, ``plain`` is a pass for each
+    reduction that needs final results of another; both are empty for a map. Their expressions, and
+    ``value`` of outputs, read operands at ``places`` and reductions by name: in the pass that a
+    reduction is of, its state so far, and afterwards its result.
+    ``ranks`` gives, for each ``argmax`` and ``argmin``, the steps of the place along the columns.
+    """
+
+    program: Program
+    rows: tuple[Span, ...]
+    columns: tuple[Span, ...]
+    online: tuple[Pass, ...]
+    plain: tuple[Pass, ...]
+    outputs: tuple[RowOutput, ...]
+    places: Mapping[Read, Place]
+    ranks: Mapping[str, tuple[int, ...]]
+
+    @property
+    def is_map(self) -> bool:
+        """Whether nothing is reduced, so that a row may be divided."""
+        return not self.plain
+
+    @cached_property
+    def row_count(self) -> int:
+        """The number of rows."""
+        return prod(span.extent for span in self.rows)
+
+    @cached_property
+    def column_count(self) -> int:
+        """The number of elements of a row."""
+        return prod(span.extent for span in self.columns)
+
+    @cached_property
+    def axis(self) -> Mapping[str, tuple[str, int]]:
+        """Of each axis that is a span by itself: ``rows`` or ``columns``, and the place there."""
+        sides = {"rows": self.rows, "columns": self.columns}
+        return {
+            span.names[0]: (side, place)
+            for side, found in sides.items()
+            for place, span in enumerate(found)
+            if len(span.names) == 1
+        }
+
+    def varies(self, expression: Expression) -> bool:
+        """Whether an expression differs from element to element of a row."""
+        if isinstance(expression, Read):
+            return expression in self.places and self.places[expression].by_column
+        if isinstance(expression, AxisValue):
+            return self.axis[expression.name][0] == "columns"
+        return any(map(self.varies, expression.children))
+
+    def reads(self, expression: Expression) -> tuple[Read, ...]:
+        """The reads of operands whose values count, each once, from left to right."""
+        return tuple(dict.fromkeys(r for r in _values(expression) if r in self.places))
+
+
+def rows_of(program: Program) -> Rows:
+    """The program as rows; :class:`InputError` says why it is none."""
+    if program.conditions:
+        raise InputError(f"reductions are bounded by {program.conditions[0]}; rows are whole")
+    found = reductions(program)
+    over = found[0].over if found else ()
+    expander = Expander(program, over, counting(found))
+    online = online_passes(program, expander) if found else ()
+    plain = plain_passes(program, expander) if found else ()
+    values = {o.name: _value(program, o.name, expander) for o in program.outputs}
+    bodies = [*(e for p in (*online, *plain) for e in expressions(p)), *values.values()]
+    return _Placing(program, over, online, plain, values, bodies).rows()
+
+
+@dataclass(frozen=True)
+class _Placing:
+    """What a program computes, on the way to where it reads and writes."""
+
+    program: Program
+    over: tuple[str, ...]
+    online: tuple[Pass, ...]
+    plain: tuple[Pass, ...]
+    values: Mapping[str, Expression]
+    bodies: Sequence[Expression]
+
+    def rows(self) -> Rows:
+        extent = self.program.extent
+        steps = [*self.written.values(), *self.read.values(), *self.ranks.values()]
+        apart = uses_of_axes(self.bodies)
+        groups = (tuple(self.written.values()), tuple(self.read.values()))
+        columns = spans(from_slowest(self._reduced, groups, extent), steps, extent, apart)
+        rows = spans(from_slowest(self._kept, groups, extent), steps, extent, apart)
+        if not self.over:
+            rows, columns = rows[:-1] or (Span((), 1),), rows[-1:]
+        self._check_gathers(columns)
+        return Rows(
+            self.program,
+            rows,
+            columns,
+            self.online,
+            self.plain,
+            tuple(self._output(o, rows, columns) for o in self.program.outputs),
+            {read: _place(s, rows, columns) for read, s in self.read.items()},
+            {name: s.along(columns) for name, s in self.ranks.items()},
+        )
+
+    @property
+    def _kept(self) -> list[str]:
+        kept = {axis for stage in self.program.stages for axis in stage.axes} - set(self.over)
+        return [a for a, extent in self.program.extents if a in kept and extent > 1]
+
+    @property
+    def _reduced(self) -> list[str]:
+        return [a for a, extent in self.program.extents if a in self.over and extent > 1]
+
+    @cached_property
+    def read(self) -> Mapping[Read, Steps]:
+        operand = self.program.operand
+        reads = dict.fromkeys(r for body in self.bodies for r in body.reads if r.name in operand)
+        return {
+            read: self._without_units(steps_of_read(operand[read.name], read)) for read in reads
+        }
+
+    @cached_property
+    def written(self) -> Mapping[str, Steps]:
+        stage = self.program.stage
+        return {
+            o.name: self._without_units(steps_of_output(o, stage[o.name].axes))
+            for o in self.program.outputs
+        }
+
+    @cached_property
+    def ranks(self) -> Mapping[str, Steps]:
+        extent = self.program.extent
+        return {n: steps_of_rank(over, extent) for n, over in argument_axes(self.program).items()}
+
+    def _without_units(self, steps: Steps) -> Steps:
+        kept = {a: s for a, s in steps.by_axis.items() if self.program.extent[a] > 1}
+        return Steps(steps.array, steps.offset, kept, steps.gathers)
+
+    def _output(self, output: Output, rows: Sequence[Span], columns: Sequence[Span]) -> RowOutput:
+        axes = {a for a in self.program.stage[output.name].axes if self.program.extent[a] > 1}
+        missing = set(self._kept) - axes
+        partly = axes & set(self._reduced)
+        if missing:
+            raise InputError(f"{output.name} is the same along {_named(missing)}; others are not")
+        if partly and partly != set(self._reduced):
+            gone = set(self._reduced) - partly
+            raise InputError(f"{output.name} is the same along {_named(gone)}, a part of each row")
+        place = _place(self.written[output.name], rows, columns)
+        return RowOutput(output, self.values[output.name], place)
+
+    def _check_gathers(self, columns: Sequence[Span]) -> None:
+        along = {name for span in columns for name in span.names}
+        for steps in self.read.values():
+            for entry, _ in steps.gathers:
+                found = self.read.get(entry)
+                if found is None:
+                    raise InputError(f"{steps.array} is read at {entry}, which is computed")
+                if found.gathers or any(found.step(axis) for axis in along):
+                    raise InputError(
+                        f"{steps.array} is read at {entry}, another one for each element of a row"
+                    )
+
+
+def _value(program: Program, name: str, expander: Expander) -> Expression:
+    stage = program.stage[name]
+    own = Read(name, tuple(map(AxisValue, stage.axes)))
+    return expander.expanded(own if stage.reducer else stage.body)
+
+
+def _place(steps: Steps, rows: Sequence[Span], columns: Sequence[Span]) -> Place:
+    return Place(steps.array, steps.offset, steps.along(rows), steps.along(columns), steps.gathers)
+
+
+def _values(expression: Expression) -> Iterator[Read]:
+    if isinstance(expression, Read):
+        yield expression
+        return
+    for child in expression.children:
+        yield from _values(child)
+
+
+def _named(axes: set[str]) -> str:
+    return ", ".join(sorted(axes))
