@@ -1,0 +1,1 @@
+"""Programs without reductions as loop nests; begin reading at ``view.py``."""

@@ -1,0 +1,110 @@
+"""What of a map depends on its axes: the places of arrays, and numbers made of axes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.derivation.maps.nest import Loop, Nest
+from spaces.derivation.products.forms import Form, variable
+from spaces.derivation.products.places import place
+from spaces.derivation.products.splitting import Indexing, Part, Split
+from spaces.errors import InputError
+from spaces.language.affine import affine
+from spaces.language.program import Program, Stage
+from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Negation, Number, Read
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """The reads whose values count, and the largest parts of expressions, and the comparisons,
+    that consist of axes and entries of index tables."""
+
+    program: Program
+    stages: Sequence[Stage]
+    values: Sequence[Expression]
+
+    @cached_property
+    def reads(self) -> tuple[Read, ...]:
+        """From left to right, equal ones once."""
+        return tuple(x for x in self._found if isinstance(x, Read) and not self._is_whole(x))
+
+    @cached_property
+    def wholes(self) -> tuple[Expression, ...]:
+        """The others."""
+        return tuple(x for x in self._found if x not in self.reads)
+
+    @property
+    def nest(self) -> Nest:
+        """All of them as forms, by themselves, and outputs by their names."""
+        axes = self.stages[0].axes
+        loops = tuple(Loop(axis, self.program.extent[axis]) for axis in axes)
+        forms: dict[Hashable, Form] = {read: self._place(read) for read in self.reads}
+        forms |= {whole: self._whole(whole) for whole in self.wholes}
+        for stage, output in zip(self.stages, self.program.outputs, strict=True):
+            steps = zip(stage.axes, output.strides, strict=True)
+            forms[output.name] = sum((variable(axis) * s for axis, s in steps), Form())
+        return Nest(loops, forms, self._tables)
+
+    @cached_property
+    def _found(self) -> tuple[Expression, ...]:
+        return tuple(dict.fromkeys(x for value in self.values for x in self._within(value)))
+
+    def _within(self, node: Expression) -> Iterator[Expression]:
+        match node:
+            case Number() | Negation(Number()):
+                return
+            case Comparison(_, left, right) if self._is_whole(left) and self._is_whole(right):
+                yield node
+            case _ if self._is_whole(node):
+                yield node
+            case Read():
+                yield node
+            case Binary("//" | "%" as operator):
+                raise InputError(f"{node} has {operator} of what is no index; a map computes none")
+            case _:
+                for child in node.children:
+                    yield from self._within(child)
+
+    def _is_whole(self, node: Expression) -> bool:
+        """Whether it is an index: of axes, whole numbers and tables."""
+        if not self._has_whole_leaves(node):
+            return False
+        try:
+            affine(node)
+        except InputError:
+            return False
+        return True
+
+    def _has_whole_leaves(self, node: Expression) -> bool:
+        match node:
+            case Read(name, _, outside):
+                return name in self._tables and outside is None
+            case AxisValue() | Number():
+                return True
+            case Negation() | Binary():
+                return all(map(self._has_whole_leaves, node.children))
+        return False
+
+    def _whole(self, node: Expression) -> Form:
+        if isinstance(node, Comparison):
+            return self._indexing.form(node.left) - self._indexing.form(node.right)
+        return self._indexing.form(node)
+
+    def _place(self, read: Read) -> Form:
+        if read.name not in self.program.operand:
+            raise InputError(f"the map {read.name} is too long to be computed where it is read")
+        found = place(self.program, self._indexing, read)
+        if found.bounds:
+            raise InputError(f"{read} leaves {read.name}; a map reads what is there")
+        return found.offset
+
+    @cached_property
+    def _tables(self) -> dict[str, int]:
+        return {o.name: o.drawn.below for o in self.program.operands if o.drawn}
+
+    @cached_property
+    def _indexing(self) -> Indexing:
+        whole = {a: Split((Part(a, a, n),), variable(a)) for a, n in self.program.extents}
+        return Indexing(whole, {**self.program.extent, **self._tables})

@@ -1,0 +1,99 @@
+"""A program without reductions as one loop nest, and where its arrays have their elements.
+
+Maps of maps are computed where they are read. The loops are in the order of the output's memory,
+axes that all arrays run through in one go are one loop, and those that an index reads through a
+quotient are two. What remains says by itself whether a program is a copy, a transposition or a
+gather: names, and the way in which it was written, leave no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from spaces.derivation.inlining import inlined
+from spaces.derivation.maps.nest import Loop, step
+from spaces.derivation.maps.subjects import Subjects
+from spaces.derivation.products.forms import Form, Limits
+from spaces.errors import InputError
+from spaces.language.program import Array, Program, Stage
+from spaces.language.tree import Expression, Read
+
+
+@dataclass(frozen=True)
+class Access:
+    """The element of an array at each point of the loops, ``offset`` elements from its start."""
+
+    array: Array
+    offset: Form
+
+    def step(self, loop: str) -> int | None:
+        """Elements between neighbours along a loop: 0 if it makes no difference, None if they are
+        not equally far apart, as where they are gathered."""
+        return step(self.offset, loop)
+
+
+@dataclass(frozen=True)
+class MapView:
+    """The loop nest of a program without reductions.
+
+    ``loops`` run from the slowest to the fastest in the first output's memory. ``values`` is what
+    is written to each of ``outputs``. ``reads`` says where the reads in them find their elements;
+    ``wholes`` what their parts of axes and index tables alone are, of a comparison the left side
+    less the right one.
+    """
+
+    program: Program
+    loops: tuple[Loop, ...]
+    outputs: tuple[Access, ...]
+    values: tuple[Expression, ...]
+    reads: Mapping[Read, Access] = field(hash=False)
+    wholes: Mapping[Expression, Form] = field(hash=False)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The extent of every loop, and what the entries of each index table are below."""
+        tables = {o.name: o.drawn.below for o in self.program.operands if o.drawn}
+        return {**tables, **{loop.name: loop.extent for loop in self.loops}}
+
+    @cached_property
+    def loaded(self) -> tuple[Access, ...]:
+        """All that is read, each element of an array once."""
+        return tuple(dict.fromkeys(self.reads.values()))
+
+    def contiguous(self, access: Access) -> str | None:
+        """The loop along which an access has neighbours side by side; None if there is none."""
+        return next((x.name for x in self.loops if access.step(x.name) == 1), None)
+
+
+def map_of(program: Program) -> MapView:
+    """The loop nest of a program; :class:`InputError` says why it has none."""
+    stages = _written_stages(program)
+    values = tuple(inlined(program, stage.body, lambda _: True) for stage in stages)
+    found = Subjects(program, stages, values)
+    first = program.outputs[0]
+    nest = found.nest.split().ordered(first.name).merged().numbered()
+    return MapView(
+        program=program,
+        loops=nest.loops,
+        outputs=tuple(Access(o, nest.forms[o.name]) for o in program.outputs),
+        values=values,
+        reads={r: Access(program.operand[r.name], nest.forms[r]) for r in found.reads},
+        wholes={whole: nest.forms[whole] for whole in found.wholes},
+    )
+
+
+def _written_stages(program: Program) -> tuple[Stage, ...]:
+    """The stages that are outputs, if there is a loop nest of them all."""
+    for stage in program.stages:
+        if stage.reducer:
+            raise InputError(f"{stage.name} is reduced by {stage.reducer}; a map reduces nothing")
+    first, *others = (program.stage[output.name] for output in program.outputs)
+    for stage in others:
+        if set(stage.axes) != set(first.axes):
+            raise InputError(
+                f"{stage.name} has the axes {', '.join(stage.axes)}, and {first.name} "
+                f"{', '.join(first.axes)}; a map has all outputs along the same axes"
+            )
+    return (first, *others)
