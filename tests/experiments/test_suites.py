@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
-from experiments.suites.__main__ import CONTENDERS, compare
+from experiments.suites.comparison import CONTENDERS, compare
+from experiments.suites.places import everywhere, processes, side_by_side
 from scheduler.suites.suite import Member, Suite
 from spaces.operators import workload
-from spaces.target import detect_target
+
+MEMBERS = (
+    Member(workload("matmul m=64 n=64 k=64"), 9.0),
+    Member(workload("matmul m=8 n=8 k=8")),
+)
+THREADS_OF_FIVE_CORES = ((0, 8), (1, 9), (2, 10), (3, 11), (4, 12))
 
 
 @pytest.mark.slow
 def test_both_are_run_and_compared():
-    members = (
-        Member(workload("matmul m=64 n=64 k=64"), 9.0),
-        Member(workload("matmul m=8 n=8 k=8")),
-    )
-    report = compare(Suite("two", members), detect_target("cpu"), seconds=8.0, seed=1)
+    with processes(everywhere()) as pool:
+        report = compare(pool, Suite("two", MEMBERS), 1, seconds=600.0, seed=1, trials=12)
     assert list(report["runs"]) == list(reversed(CONTENDERS))
     assert report["ratio"] > 0
     for run in report["runs"].values():
@@ -26,3 +30,20 @@ def test_both_are_run_and_compared():
         assert [task["weight"] for task in run["tasks"]] == [9.0, 1.0]
         assert run["trials"] == sum(task["trials"] for task in run["tasks"])
     assert json.loads(json.dumps(report))["ratio"] == report["ratio"]
+
+
+def test_runs_side_by_side_share_no_core_and_no_run_has_cores_of_two_caches():
+    known = (THREADS_OF_FIVE_CORES, tuple((cpu + 16,) for (cpu, _) in THREADS_OF_FIVE_CORES))
+    assert side_by_side(4, 2, known) == [[0, 1], [2, 3], [16, 17], [18, 19]]
+    assert side_by_side(2, 5, known) == [[0, 1, 2, 3, 4], [16, 17, 18, 19, 20]]
+
+
+def test_more_runs_than_there_is_room_for_are_refused():
+    with pytest.raises(ValueError, match="room for 2 runs of 2 cores each; needed: 3"):
+        side_by_side(3, 2, (THREADS_OF_FIVE_CORES,))
+
+
+def test_a_process_stays_at_its_place():
+    place = everywhere()[0][-1:]
+    with processes([place]) as pool:
+        assert pool.submit(os.sched_getaffinity, 0).result() == set(place)
