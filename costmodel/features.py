@@ -20,6 +20,7 @@ import numpy as np
 
 from costmodel.peaks import peaks_for
 from costmodel.roofline import ideal_seconds, roofline_seconds
+from spaces.contraction import Contraction
 from spaces.cpu.target import CpuTarget
 from spaces.cuda.target import CudaTarget
 from spaces.quantities import QUANTITIES
@@ -88,22 +89,29 @@ def is_feature(name: str) -> bool:
 
 @lru_cache
 def workload_features(workload: Workload) -> Mapping[str, float]:
-    """What describes the workload alone: extents, traffic, types, memory order, epilogue."""
+    """What describes the workload alone: extents, traffic, types, memory order, functions."""
+    result = {
+        "workload.intensity": log2(workload.work / max(workload.least_bytes, 1)),
+        "workload.output_bytes": float(workload.outputs[0].element.bytes),
+        "workload.epilogue_functions": float(len(workload.functions)),
+    }
+    if isinstance(workload, Contraction):
+        result |= _contraction_features(workload)
+    return result
+
+
+def _contraction_features(workload: Contraction) -> dict[str, float]:
+    """Its loops by name, and how its factors lie in memory."""
+    reductions = {axis.name for axis in workload.axes if axis.reduction}
     free = prod(axis.extent for axis in workload.axes if not axis.reduction)
     summed = prod(axis.extent for axis in workload.axes if axis.reduction)
     result = {f"workload.{axis.name}": log2(axis.extent) for axis in workload.axes}
     result |= {
         "workload.free": log2(free),
         "workload.reduction": log2(summed),
-        "workload.intensity": log2(workload.work / max(workload.least_bytes, 1)),
-        "workload.output_bytes": float(workload.output.element.bytes),
         "workload.epilogue_bytes": sum(o.bytes for o in workload.epilogue_inputs) / free,
-        "workload.epilogue_functions": float(
-            len(workload.epilogue.functions) if workload.epilogue is not None else 0
-        ),
     }
-    reductions = {axis.name for axis in workload.axes if axis.reduction}
-    for operand in workload.inputs:
+    for operand in workload.factors:
         contiguous = operand.axes[operand.order[-1]] if operand.order else ""
         result[f"workload.{operand.name}.bytes"] = float(operand.element.bytes)
         result[f"workload.{operand.name}.along_reduction"] = float(contiguous in reductions)
@@ -128,7 +136,7 @@ def _schedule_features(
         if name in PER_FLOP:
             values = np.log2(np.maximum(values / workload.work, SMALLEST))
         elif name == "epilogue_elements":
-            values = values / max(workload.output.size, 1)
+            values = values / max(sum(o.size for o in workload.outputs), 1)
         elif name not in PLAIN:
             values = _compress(values)
         if name != "useful_flops":

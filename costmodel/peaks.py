@@ -77,7 +77,7 @@ def _cpu_rates(workload: Workload, fields: Mapping[str, Any]) -> tuple[float, Pe
     cycles = CPU_CLOCK * threads
     float32 = cycles * 2 * (vector / 4) * (2 if fields.get("fma", True) else 1)
     rate = 4 / dtype(workload.accumulator).bytes
-    if fields.get("bf16_dot") and all(o.dtype == "bfloat16" for o in workload.inputs):
+    if fields.get("bf16_dot") and set(workload.arithmetic) == {"bfloat16"}:
         rate *= 2
     return float32, Peaks(
         flops=float32 * rate,
@@ -97,7 +97,7 @@ def _cpu_rates(workload: Workload, fields: Mapping[str, Any]) -> tuple[float, Pe
 def _gpu_rates(workload: Workload, fields: Mapping[str, Any]) -> tuple[float, Peaks]:
     """Nominal FLOP/s of float32, and all peaks for the workload's types."""
     cycles = float(fields["clock"]) * fields["multiprocessors"]
-    widest = max((operand.element.bytes for operand in workload.inputs), default=4)
+    widest = max((dtype(name).bytes for name in workload.arithmetic), default=4)
     if widest <= 2:
         flops = fields["tensor_flops"] * 2 / widest
     else:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from costmodel.peaks import Peaks
+from spaces.contraction import Contraction
 from spaces.workload import Workload
 
 OVERLAP = 3.0  # p of the p-norm: 1 adds the times up, infinity takes the longest
@@ -56,5 +57,5 @@ def roofline_seconds(
 
 def _epilogue_operations(workload: Workload) -> float:
     """Vector operations that an output element costs: its operands, functions and store."""
-    functions = len(workload.epilogue.functions) if workload.epilogue is not None else 0
-    return 1.0 + len(workload.epilogue_inputs) + FUNCTION_CYCLES * functions
+    beside = workload.epilogue_inputs if isinstance(workload, Contraction) else workload.inputs
+    return 1.0 + len(beside) + FUNCTION_CYCLES * len(workload.functions)

@@ -30,13 +30,13 @@ THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_N
 
 def serves(workload: Workload) -> bool:
     """Whether NumPy has a fast product for ``workload``."""
-    return workload.operator == "matmul" and all(o.dtype in DTYPES for o in workload.inputs)
+    return workload.operator == "matmul" and set(workload.arithmetic) <= set(DTYPES)
 
 
 def expected_seconds(workload: Workload, peak_gflops: float | None) -> float:
     """What :func:`numpy_seconds` takes: to start, to draw inputs, and to multiply twice at
     ``peak_gflops`` GFLOP/s, the machine's peak if that is known."""
-    elements = sum(operand.size for operand in (*workload.inputs, workload.output))
+    elements = sum(operand.size for operand in workload.operands)
     product = workload.flops / (1e9 * (peak_gflops or USUAL_GFLOPS))
     return START_SECONDS + SECONDS + ELEMENT_SECONDS * elements + 2 * product
 
@@ -75,7 +75,7 @@ def environment(threads: int) -> dict[str, str]:
 
 def _least_seconds(workload: Workload, threads: int) -> float:
     inputs = workload.make_inputs(seed=0)
-    first, second = (inputs[operand.name] for operand in workload.inputs)
+    first, second = (inputs[operand.name] for operand in workload.inputs[:2])
     clock = time.thread_time if threads == 1 else time.perf_counter
     out = np.matmul(first, second)
     least, end = float("inf"), time.perf_counter() + SECONDS

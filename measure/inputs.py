@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from measure.telling import is_telling, telling
+from spaces.contraction import Contraction, Operand
 from spaces.numerics.allowance import allowed
-from spaces.workload import Operand, Workload
 
 ATTEMPTS = 512
 """Draws of a small problem, each telling with a probability of 1 in 32 or more."""
@@ -28,7 +28,7 @@ class Draw:
     ``pause`` is called now and then while the allowed values are worked out.
     """
 
-    workload: Workload
+    workload: Contraction
     inputs: Mapping[str, np.ndarray]
     magnitudes: np.ndarray
     signs: np.ndarray
@@ -52,7 +52,7 @@ class Draw:
         )
 
 
-def telling_inputs(workload: Workload, seed: int) -> tuple[dict[str, np.ndarray], float]:
+def telling_inputs(workload: Contraction, seed: int) -> tuple[dict[str, np.ndarray], float]:
     """``Workload.make_inputs`` of a seed from ``seed`` on that is telling, and of what scale."""
     how = telling(workload)
     for attempt in range(ATTEMPTS):
@@ -70,7 +70,7 @@ class FreshInputs:
     """
 
     def __init__(
-        self, workload: Workload, seed: int, pause: Callable[[], None] = lambda: None
+        self, workload: Contraction, seed: int, pause: Callable[[], None] = lambda: None
     ) -> None:
         self.workload, self._telling, self._pause = workload, telling(workload), pause
         self._draw_magnitudes(seed)
@@ -96,7 +96,7 @@ class FreshInputs:
         workload = self.workload
         flips = {axis.name: generator.random(axis.extent) < 0.5 for axis in workload.axes}
         inputs = dict(self._inputs)
-        for operand in workload.inputs:
+        for operand in workload.factors:
             own = {axis: flips[axis] for axis in _axes_flipped_in(operand, workload)}
             inputs[operand.name] = _flip(inputs[operand.name], operand, own)
         for operand in workload.epilogue_inputs:
@@ -105,11 +105,11 @@ class FreshInputs:
         return Draw(workload, inputs, self._sums, signs, self._telling.scale, self._pause)
 
 
-def _axes_flipped_in(operand: Operand, workload: Workload) -> list[str]:
+def _axes_flipped_in(operand: Operand, workload: Contraction) -> list[str]:
     """An output's axis flips in the first operand that has it, a reduction's in the first two."""
     chosen = []
     for axis in workload.axes:
-        owners = [o.name for o in workload.inputs if axis.name in o.axes]
+        owners = [o.name for o in workload.factors if axis.name in o.axes]
         flipped = owners[: 2 * (len(owners) > 1)] if axis.reduction else owners[:1]
         if operand.name in flipped:
             chosen.append(axis.name)

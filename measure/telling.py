@@ -14,10 +14,10 @@ from functools import lru_cache
 
 import numpy as np
 
+from spaces.contraction import Contraction, Operand
 from spaces.dtypes import DType, dtype
 from spaces.errors import InputError
 from spaces.numerics.allowance import agrees, allowed
-from spaces.workload import Operand, Workload
 
 SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # elements along each axis of a sample; where sums are long
 SHARE = 1 / 32  # of a sample's elements in which a mistake shows that is sure to be found
@@ -33,7 +33,7 @@ class Telling:
     scale: float
     share: float
 
-    def is_sure(self, workload: Workload) -> bool:
+    def is_sure(self, workload: Contraction) -> bool:
         """Whether every draw is telling, by its sheer size."""
         return self.share * workload.output.size >= ENOUGH
 
@@ -47,14 +47,14 @@ class Sums:
     last: np.ndarray
 
     @staticmethod
-    def of(workload: Workload, inputs: Mapping[str, np.ndarray]) -> Sums:
+    def of(workload: Contraction, inputs: Mapping[str, np.ndarray]) -> Sums:
         """Those of a workload with one summed axis."""
         (depth,) = (axis for axis in workload.axes if axis.reduction)
 
         def part(terms: slice) -> np.ndarray:
             fewer = _resized(workload, {depth.name: terms.stop - terms.start})
             cut = {}
-            for operand in workload.inputs:
+            for operand in workload.factors:
                 index = [terms if axis == depth.name else slice(None) for axis in operand.axes]
                 cut[operand.name] = inputs[operand.name][tuple(index)]
             return fewer.contract(cut, small=True)
@@ -82,7 +82,7 @@ class Mistake:
 
 
 @lru_cache(maxsize=256)
-def telling(workload: Workload) -> Telling:
+def telling(workload: Contraction) -> Telling:
     """How to draw inputs of ``workload``; :class:`InputError` if none are telling.
 
     Kernels that leave out much of the product must show in all cases. Finer mistakes need not: an
@@ -114,7 +114,7 @@ def telling(workload: Workload) -> Telling:
     return best
 
 
-def is_telling(workload: Workload, inputs: Mapping[str, np.ndarray], scale: float) -> bool:
+def is_telling(workload: Contraction, inputs: Mapping[str, np.ndarray], scale: float) -> bool:
     """Whether kernels that leave out much of the product show in a sample of these inputs."""
     sample = _sample(workload, within=True)
     generator = np.random.default_rng(SEEDS[0])
@@ -124,7 +124,7 @@ def is_telling(workload: Workload, inputs: Mapping[str, np.ndarray], scale: floa
         if not axis.reduction
     }
     part = {}
-    for operand in (*workload.inputs, *workload.epilogue_inputs):
+    for operand in workload.inputs:
         array = inputs[operand.name]
         for dimension, axis in enumerate(operand.axes):
             array = array.take(chosen[axis], dimension) if axis in chosen else array
@@ -133,7 +133,7 @@ def is_telling(workload: Workload, inputs: Mapping[str, np.ndarray], scale: floa
     return _least(sample, part, sums, scale, _coarse(sample, sums)) > 0
 
 
-def _coarse(sample: Workload, sums: Sums) -> Iterator[Mistake]:
+def _coarse(sample: Contraction, sums: Sums) -> Iterator[Mistake]:
     """What must show."""
     yield Mistake("zeros", output=np.zeros(sample.output.shape))
     yield Mistake("no product", sums=np.zeros_like(sums.whole))
@@ -142,10 +142,10 @@ def _coarse(sample: Workload, sums: Sums) -> Iterator[Mistake]:
         yield Mistake("second half left out", sums=sums.half)
 
 
-def _fine(sample: Workload, inputs: Mapping[str, np.ndarray], sums: Sums) -> Iterator[Mistake]:
+def _fine(sample: Contraction, inputs: Mapping[str, np.ndarray], sums: Sums) -> Iterator[Mistake]:
     """What had better show."""
     yield Mistake("last term left out", sums=sums.whole - sums.last)
-    if {o.dtype for o in (*sample.inputs, sample.output)} == {"float32"}:
+    if {o.dtype for o in (*sample.factors, sample.output)} == {"float32"}:
         rounded = sums.whole.astype(dtype("bfloat16").numpy).astype(np.float64)
         yield Mistake("sums rounded to bfloat16", sums=rounded)
     for operand in sample.epilogue_inputs:
@@ -159,7 +159,7 @@ def _fine(sample: Workload, inputs: Mapping[str, np.ndarray], sums: Sums) -> Ite
 
 
 def _least(
-    sample: Workload,
+    sample: Contraction,
     inputs: Mapping[str, np.ndarray],
     sums: Sums,
     scale: float,
@@ -169,7 +169,7 @@ def _least(
 
 
 def _shares(
-    sample: Workload,
+    sample: Contraction,
     inputs: Mapping[str, np.ndarray],
     sums: Sums,
     scale: float,
@@ -193,14 +193,14 @@ def _stored(values: np.ndarray, element: DType) -> np.ndarray:
         return np.asarray(element.cast(values)).astype(np.float64)
 
 
-def _sample(workload: Workload, within: bool = False) -> Workload:
+def _sample(workload: Contraction, within: bool = False) -> Contraction:
     """One like it, with an output of a few elements each way; if ``within``, no more than its."""
     side = DEEP_SIDE if _terms(workload) > DEEP else SIDE
     outer = (axis for axis in workload.axes if not axis.reduction)
     return _resized(workload, {a.name: min(side, a.extent) if within else side for a in outer})
 
 
-def _resized(workload: Workload, extents: Mapping[str, int]) -> Workload:
+def _resized(workload: Contraction, extents: Mapping[str, int]) -> Contraction:
     """The same with other ``extents`` of some axes."""
     new = {**workload.extents, **extents}
 
@@ -210,7 +210,7 @@ def _resized(workload: Workload, extents: Mapping[str, int]) -> Workload:
     return replace(
         workload,
         axes=tuple(replace(axis, extent=new[axis.name]) for axis in workload.axes),
-        inputs=tuple(map(cut, workload.inputs)),
+        factors=tuple(map(cut, workload.factors)),
         epilogue_inputs=tuple(map(cut, workload.epilogue_inputs)),
         output=cut(workload.output),
     )
@@ -225,9 +225,9 @@ _POWERS = {
 }
 
 
-def _scales(workload: Workload) -> Iterator[float]:
+def _scales(workload: Contraction) -> Iterator[float]:
     """Powers of two that the first input's dtype and the sums have room for, from 1 outwards."""
-    least, most = _POWERS.get(workload.inputs[0].dtype, (-100, 100))
+    least, most = _POWERS.get(workload.factors[0].dtype, (-100, 100))
     limit = 2.0**14 / _terms(workload) if workload.accumulator == "float16" else float("inf")
     for power in sorted(range(least, most + 1), key=abs):
         listed = power % (2 if abs(power) <= 16 else 8) == 0
@@ -235,5 +235,5 @@ def _scales(workload: Workload) -> Iterator[float]:
             yield 2.0**power
 
 
-def _terms(workload: Workload) -> int:
+def _terms(workload: Contraction) -> int:
     return max(axis.extent for axis in workload.axes if axis.reduction)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from spaces.workload import Operand
+from spaces.array import Array
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Kernel:
     ``source`` is a fragment in ``language`` that defines ``entry``; ``prelude`` holds what
     fragments of one translation unit can share (types, vector maths): a builder that puts many
     kernels into one unit writes each distinct prelude once, and ``entry`` differs by schedule.
-    ``arguments`` are the workload's operands in the order the entry takes them, the output last.
+    ``arguments`` are the workload's operands in the order the entry takes them, the outputs last.
     ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call. The first
     ``workspace_zeroed`` bytes of them are zero before a kernel's first call, and it must leave
     them so; the others hold anything.
@@ -37,7 +37,7 @@ class Kernel:
     entry: str
     prelude: str
     source: str
-    arguments: tuple[Operand, ...]
+    arguments: tuple[Array, ...]
     workspace_bytes: int = 0
     workspace_zeroed: int = 0
     launch: Launch | None = None

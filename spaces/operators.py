@@ -12,11 +12,12 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from spaces.contraction import Axis, Contraction, Operand
 from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
 from spaces.epilogue.expression import Expression, parse
 from spaces.errors import InputError, shown
-from spaces.workload import Axis, Operand, Workload
+from spaces.workload import Workload
 
 if TYPE_CHECKING:
     from spaces.language import Program
@@ -40,7 +41,7 @@ def matmul(
     c: str = "row",
     epilogue: str = "",
     accumulator: str = "",
-) -> Workload:
+) -> Contraction:
     """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``.
 
     ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
@@ -57,18 +58,18 @@ def matmul(
 
     def operand(name: str, kind: str, axes: Sequence[str], order: Sequence[int] = ()) -> Operand:
         shape = tuple(extents[axis] for axis in axes)
-        return Operand(name, kind, tuple(axes), shape, tuple(order or range(len(axes))))
+        return Operand(name, kind, shape, tuple(order or range(len(axes))), axes=tuple(axes))
 
     parameters: dict[str, int | str] = {**extents, "dtype": dtype, "out": output}
     parameters |= {"a": a, "b": b, "c": c, "epilogue": str(expression or "")}
     if sums != element_type(dtype).accumulator:
         parameters["accumulator"] = sums
     references = expression.operands if expression else {}
-    return Workload(
+    return Contraction(
         operator="matmul",
         parameters=tuple(parameters.items()),
         axes=(Axis("m", m), Axis("n", n), Axis("k", k, reduction=True)),
-        inputs=(operand("A", dtype, "mk", orders["a"]), operand("B", dtype, "kn", orders["b"])),
+        factors=(operand("A", dtype, "mk", orders["a"]), operand("B", dtype, "kn", orders["b"])),
         epilogue=expression,
         epilogue_inputs=tuple(operand(name, output, axes) for name, axes in references.items()),
         output=operand("C", output, "mn", orders["c"]),

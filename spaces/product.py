@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.algebra.layout import Strided, strided
-from spaces.workload import Operand, Workload
+from spaces.contraction import Contraction, Operand
+from spaces.workload import Workload
 
 
 @dataclass(frozen=True)
 class Product:
     """Axis names and operands of the oriented product; extents are those of the axes."""
 
-    workload: Workload
+    workload: Contraction
     row: str
     column: str
     depth: str
@@ -63,24 +64,31 @@ class Product:
         return strided((extents[first], extents[second]), strides)
 
 
-def why_no_product(workload: Workload) -> str | None:
+def why_no_product(workload: Contraction) -> str | None:
     """Why ``workload`` is not a product of two matrices, in words; None if it is one."""
     reductions = [axis.name for axis in workload.axes if axis.reduction]
-    if len(workload.inputs) != 2 or len(workload.axes) != 3 or len(reductions) != 1:
+    if len(workload.factors) != 2 or len(workload.axes) != 3 or len(reductions) != 1:
         return "needs two inputs and three axes, one of them summed over"
     depth = reductions[0]
     wanted = {frozenset((axis, depth)) for axis in workload.output.axes}
-    if {frozenset(operand.axes) for operand in workload.inputs} != wanted:
+    if {frozenset(operand.axes) for operand in workload.factors} != wanted:
         return "needs one input along each axis of the output, both along the summed one"
     return None
 
 
-def orient(workload: Workload) -> Product:
+def product_of(workload: Workload) -> Product | str:
+    """The oriented product that ``workload`` is, or why it is none, in words."""
+    if not isinstance(workload, Contraction):
+        return "needs a product of two matrices"
+    return why_no_product(workload) or orient(workload)
+
+
+def orient(workload: Contraction) -> Product:
     """The product with columns along the output's fastest axis."""
     slow, fast = workload.output.order
     row, column = workload.output.axes[slow], workload.output.axes[fast]
     (depth,) = (axis.name for axis in workload.axes if axis.reduction)
-    left, right = workload.inputs
+    left, right = workload.factors
     if row not in left.axes:
         left, right = right, left
     return Product(workload, row, column, depth, left, right)

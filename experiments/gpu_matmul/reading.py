@@ -13,10 +13,10 @@ from typing import Any
 
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.launching import Arguments, configuration, entry_point, load_kernel
+from spaces.contraction import Operand
 from spaces.cuda.intrinsics import device_text
 from spaces.kernel import Kernel, Launch
 from spaces.target import Target
-from spaces.workload import Operand
 
 Call = Callable[[], object]
 
@@ -50,8 +50,8 @@ extern "C" __global__ void __launch_bounds__({threads}) {entry}(const u32 *from,
   if (all == 0x9e3779b9u) tw::store_global(out, all);
 }}
 """
-    read = Operand("from", "int32", ("i",), (blocks * threads * words,), (0,))
-    out = Operand("out", "int32", ("i",), (1,), (0,))
+    read = Operand("from", "int32", (blocks * threads * words,), (0,), axes=("i",))
+    out = Operand("out", "int32", (1,), (0,), axes=("i",))
     return Kernel(
         "cuda", entry, "", source, (read, out), launch=Launch((blocks, 1, 1), (threads, 1, 1))
     )

@@ -19,13 +19,14 @@ from measure.records.measurement import Candidate, Job, Measurement
 from measure.records.plausibility import why_implausible
 from measure.records.record import Record, measurement_from_json, measurement_to_json
 from measure.tables.described import described_target, described_workload
+from spaces.array import Array
 from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 from spaces.schedule import Schedule
 from spaces.validation.canonical import canonical_json
-from spaces.workload import Operand, Workload
+from spaces.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -236,7 +237,7 @@ def _candidate(
     return Candidate(job, Schedule.from_json(data["schedule"]), kernel)
 
 
-def _operands(workload: Workload, names: Sequence[str]) -> tuple[Operand, ...]:
+def _operands(workload: Workload, names: Sequence[str]) -> tuple[Array, ...]:
     known = {operand.name: operand for operand in workload.operands}
     return tuple(known[name] for name in names)
 

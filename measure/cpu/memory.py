@@ -18,7 +18,7 @@ WIDE = 8  # bytes of an element of the sums
 
 def needed_bytes(workload: Workload) -> int:
     """Memory that tuning takes at least: one candidate at a time, which packs all inputs."""
-    alone = workload.output.bytes + _inputs_bytes(workload)
+    alone = outputs_bytes(workload) + _inputs_bytes(workload)
     return measuring_bytes(workload, alone)
 
 
@@ -36,21 +36,30 @@ def buffer_bytes(workload: Workload, limit: int | None = None) -> int:
 
 
 def _inputs_bytes(workload: Workload) -> int:
-    return sum(operand.bytes for operand in (*workload.inputs, *workload.epilogue_inputs))
+    return sum(operand.bytes for operand in workload.inputs)
+
+
+def outputs_bytes(workload: Workload) -> int:
+    """Memory of all outputs."""
+    return sum(operand.bytes for operand in workload.outputs)
+
+
+def _outputs_size(workload: Workload) -> int:
+    return sum(operand.size for operand in workload.outputs)
 
 
 def _file_bytes(workload: Workload) -> int:
-    bounds = 2 * bounds_dtype(workload).bytes * workload.output.size
+    bounds = sum(2 * bounds_dtype(output).bytes * output.size for output in workload.outputs)
     return _inputs_bytes(workload) + bounds
 
 
 def _held_bytes(workload: Workload) -> int:
     """While candidates run: magnitudes and sums, the file, and the server's copy."""
-    sums = WIDE * workload.output.size
+    sums = WIDE * _outputs_size(workload)
     return sums + _file_bytes(workload) + 2 * _inputs_bytes(workload)
 
 
 def _drawing_bytes(workload: Workload) -> int:
     """While inputs are drawn: magnitudes and sums, the file, the inputs and signs of the draw."""
-    output = workload.output.size
+    output = _outputs_size(workload)
     return (WIDE + 1) * output + _file_bytes(workload) + 2 * _inputs_bytes(workload)

@@ -11,8 +11,8 @@ from types import TracebackType
 import numpy as np
 
 from measure.inputs import Draw
+from spaces.array import Array
 from spaces.numerics.allowance import bounds_dtype
-from spaces.workload import Operand
 
 # As compare.h numbers them; other types of 1 and 2 bytes are read through a table of their values.
 KINDS = {"float64": 0, "float32": 1, "int32": 2, "bfloat16": 5}
@@ -32,8 +32,8 @@ class Problem:
 
     def __init__(self, draw: Draw) -> None:
         workload, output = draw.workload, draw.workload.output
-        operands = (*workload.inputs, *workload.epilogue_inputs)
-        bounds, table = bounds_dtype(workload), _values_of_bit_patterns(output)
+        operands = workload.inputs
+        bounds, table = bounds_dtype(output), _values_of_bit_patterns(output)
         sizes = [operand.bytes for operand in operands]
         sizes += [output.size * bounds.bytes, output.size * bounds.bytes, table.nbytes]
         *offsets, size = accumulate((-(-s // ALIGNMENT) * ALIGNMENT for s in sizes), initial=0)
@@ -76,19 +76,19 @@ class Problem:
         self._file.close()
 
 
-def in_memory_order(values: np.ndarray, operand: Operand) -> np.ndarray:
+def in_memory_order(values: np.ndarray, operand: Array) -> np.ndarray:
     """The elements of an array of the operand's shape as they lie in memory, one-dimensional."""
     return np.ascontiguousarray(values.transpose(operand.order)).reshape(-1)
 
 
-def array_in(memory: np.ndarray, operand: Operand) -> np.ndarray:
+def array_in(memory: np.ndarray, operand: Array) -> np.ndarray:
     """The operand's array at the start of ``memory`` (bytes), as a view."""
     flat = memory[: operand.bytes].view(operand.element.numpy)
     ordered = flat.reshape([operand.shape[dimension] for dimension in operand.order])
     return ordered.transpose(np.argsort(operand.order))
 
 
-def index_of(position: int, operand: Operand) -> tuple[int, ...]:
+def index_of(position: int, operand: Array) -> tuple[int, ...]:
     """The index of the element at ``position`` in memory."""
     remaining, index = position, [0] * len(operand.shape)
     for dimension in operand.order:
@@ -96,7 +96,7 @@ def index_of(position: int, operand: Operand) -> tuple[int, ...]:
     return tuple(index)
 
 
-def _values_of_bit_patterns(output: Operand) -> np.ndarray:
+def _values_of_bit_patterns(output: Array) -> np.ndarray:
     if output.dtype in KINDS:
         return np.zeros(0)
     bits = np.uint8 if output.element.bytes == 1 else np.uint16

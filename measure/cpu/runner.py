@@ -18,14 +18,16 @@ from dataclasses import dataclass, field
 from measure.cpu.binaries import server_binary
 from measure.cpu.cores import one_cpu_per_core
 from measure.cpu.keeper import end, kept
-from measure.cpu.memory import buffer_bytes
+from measure.cpu.memory import buffer_bytes, outputs_bytes
 from measure.cpu.problem import Problem, index_of
 from measure.inputs import Draw, FreshInputs
 from measure.interfaces import Built
 from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import TimingProtocol, call_limit, protocol_for, score
 from measure.unpacking import unpacked
+from spaces.contraction import Contraction
 from spaces.cpu.target import CpuTarget
+from spaces.errors import InputError
 from spaces.workload import Workload
 
 MEMORY_BYTES = 512 << 20  # that a candidate may allocate beside its buffers
@@ -78,6 +80,8 @@ class CRunner:
     def _draw(self, workload: Workload, final: bool) -> Draw:
         """Fresh inputs: their magnitudes too, for another workload or at the end."""
         if final or self._inputs is None or self._inputs.workload != workload:
+            if not isinstance(workload, Contraction):
+                raise InputError(f"{workload} cannot be verified yet: needs a sum of products")
             self._inputs = None  # the old ones' memory first
             self._inputs = FreshInputs(workload, secrets.randbits(63), pause=self._go_on)
         return self._inputs.draw(secrets.randbits(63))
@@ -243,7 +247,7 @@ def _groups(built: Sequence[Built], limit: int) -> Iterator[list[Built]]:
     total = 0
     for b in built:
         candidate = b.candidate
-        size = candidate.job.workload.output.bytes + candidate.kernel.workspace_bytes
+        size = outputs_bytes(candidate.job.workload) + candidate.kernel.workspace_bytes
         if group and (len(group) == MAX_CANDIDATES or total + size > limit):
             yield group
             group, total = [], 0
@@ -264,7 +268,7 @@ def _numbers(p: TimingProtocol) -> str:
 def _readable(text: str, workload: Workload) -> str:
     """Signal numbers to names, positions in the output to indices."""
     text = re.sub(r"^signal (\d+)$", lambda match: signal.Signals(int(match[1])).name, text)
-    output = workload.output
+    (output,) = workload.outputs
     return re.sub(
         r"^@(\d+)", lambda match: f"{output.name}{list(index_of(int(match[1]), output))}", text
     )

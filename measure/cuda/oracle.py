@@ -13,19 +13,20 @@ import zlib
 
 from measure.cuda.statements import MATHEMATICS, Statements, as_double
 from spaces.algebra.integers import ceil_div
+from spaces.array import Array
+from spaces.contraction import Contraction, Operand
 from spaces.cuda.abi import C_TYPES
 from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 from spaces.numerics.allowance import bounds_dtype, ends
-from spaces.product import Product, orient, why_no_product
-from spaces.workload import Operand, Workload
+from spaces.product import Product, product_of
 
 THREADS = 256
 TILE, DEPTH = 64, 16
 
 REPORT, ALLOWED, OUT = "tw.report", "tw.allowed", "tw.out"
 # Names with a dot are no operand's of an epilogue.
-SEED = Operand("tw.seed", "int32", (), (), ())
+SEED = Operand("tw.seed", "int32", (), (), axes=())
 
 _RANDOM = """\
 TW_INLINE u64 tw_random(u64 i, u32 seed) {
@@ -40,10 +41,10 @@ TW_INLINE u64 tw_random(u64 i, u32 seed) {
 def report(blocks: int) -> Operand:
     """What ``blocks`` report: of each thread how many elements are wrong, and the position of the
     first or -1."""
-    return Operand(REPORT, "float64", ("what", "thread"), (2, blocks * THREADS), (0, 1))
+    return Operand(REPORT, "float64", (2, blocks * THREADS), (0, 1), axes=("what", "thread"))
 
 
-def fill(operand: Operand, blocks: int, scale: float = 1.0) -> Kernel:
+def fill(operand: Array, blocks: int, scale: float = 1.0) -> Kernel:
     """``(seed, operand)``: random elements, uniform in [-1, 1], whole ones in [-8, 8); all times
     ``scale``, a power of two, which whole elements take from 1 on."""
     body = f"tw::store_global(out + i, {_element(operand, scale)});"
@@ -51,7 +52,7 @@ def fill(operand: Operand, blocks: int, scale: float = 1.0) -> Kernel:
     return _walk(f"tw_fill_{operand.name}", operands, operand.size, blocks, _RANDOM, body)
 
 
-def changed(operand: Operand, blocks: int, scale: float = 1.0) -> Kernel:
+def changed(operand: Array, blocks: int, scale: float = 1.0) -> Kernel:
     """``(seed, operand, report)``: elements that are not as :func:`fill` made them."""
     same = {2: "x.bits == y.bits", 1: "x.bits == y.bits"}.get(operand.element.bytes, "x == y")
     if operand.element.is_integer:
@@ -64,7 +65,7 @@ def changed(operand: Operand, blocks: int, scale: float = 1.0) -> Kernel:
     return _walk(f"tw_changed_{operand.name}", operands, operand.size, blocks, _RANDOM, body)
 
 
-def compare(workload: Workload, blocks: int) -> Kernel:
+def compare(workload: Contraction, blocks: int) -> Kernel:
     """``(allowed, found, report)``: elements of the output that are not as allowed."""
     found, output = as_double("tw::load_global(in1 + i)", workload.output.dtype), workload.output
     body = f"""\
@@ -76,25 +77,25 @@ def compare(workload: Workload, blocks: int) -> Kernel:
     return _walk(f"tw_compare_{workload.digest}", operands, output.size, blocks, MATHEMATICS, body)
 
 
-def allowed_operand(workload: Workload) -> Operand:
+def allowed_operand(workload: Contraction) -> Operand:
     """The least values that the output may have, then the greatest; both as the output lies."""
     output, order = workload.output, tuple(dimension + 1 for dimension in workload.output.order)
-    kind = bounds_dtype(workload).name
-    return Operand(ALLOWED, kind, ("end", *output.axes), (2, *output.shape), (0, *order))
+    kind = bounds_dtype(output).name
+    return Operand(ALLOWED, kind, (2, *output.shape), (0, *order), axes=("end", *output.axes))
 
 
-def expect(workload: Workload, scale: float = 1.0) -> Kernel:
+def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
     """``(inputs, epilogue inputs, allowed)``: the workload in float64, and what is allowed.
 
     :class:`InputError` where it is no product of two matrices.
     """
-    if reason := why_no_product(workload):
-        raise InputError(f"{workload} cannot be verified on a GPU: {reason}")
-    product = orient(workload)
+    product = product_of(workload)
+    if isinstance(product, str):
+        raise InputError(f"{workload} cannot be verified on a GPU: {product}")
     left, right = (_fetch(product, operand) for operand in (product.left, product.right))
     blocks = (int(ceil_div(product.columns, TILE)), int(ceil_div(product.rows, TILE)), 1)
     entry = f"tw_expect_{workload.digest}"
-    operands = (*workload.inputs, *workload.epilogue_inputs, allowed_operand(workload))
+    operands = (*workload.inputs, allowed_operand(workload))
     finish = "\n".join(f"        {line}" for line in _finish(product, operands, scale))
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
@@ -136,7 +137,7 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(oper
 
 def pulse(blocks: int, steps: int) -> Kernel:
     """``(out)``: multiply-adds in a chain of ``steps``, whose time shows how the clock drifts."""
-    out = Operand(OUT, "float32", ("thread",), (blocks * THREADS,), (0,))
+    out = Operand(OUT, "float32", (blocks * THREADS,), (0,), axes=("thread",))
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((out,))}) {{
   float x = (float)threadIdx.x;
@@ -149,8 +150,8 @@ extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((ou
 
 def sweep(size: int, blocks: int) -> Kernel:
     """``(buffer, out)``: reads ``size`` floats, a multiple of 4, and changes none of them."""
-    buffer = Operand("buffer", "float32", ("i",), (size,), (0,))
-    out = Operand(OUT, "float32", ("thread",), (blocks * THREADS,), (0,))
+    buffer = Operand("buffer", "float32", (size,), (0,), axes=("i",))
+    out = Operand(OUT, "float32", (blocks * THREADS,), (0,), axes=("thread",))
     body = """\
     float x[4];
     tw::load_global<4>(x, in0 + 4 * i);
@@ -160,7 +161,7 @@ def sweep(size: int, blocks: int) -> Kernel:
 
 
 def _walk(
-    entry: str, operands: tuple[Operand, ...], size: int, blocks: int, prelude: str, body: str
+    entry: str, operands: tuple[Array, ...], size: int, blocks: int, prelude: str, body: str
 ) -> Kernel:
     """``body`` for every position ``i`` of an array; it may ``count`` elements for a report."""
     head, tail = "", ""
@@ -183,7 +184,7 @@ def _walk(
 
 def _over(
     entry: str,
-    operands: tuple[Operand, ...],
+    operands: tuple[Array, ...],
     size: int,
     blocks: int,
     prelude: str,
@@ -206,18 +207,18 @@ def _launch(blocks: int) -> Launch:
     return Launch((blocks, 1, 1), (THREADS, 1, 1))
 
 
-def _signature(operands: tuple[Operand, ...]) -> str:
+def _signature(operands: tuple[Array, ...]) -> str:
     *inputs, output = operands
     texts = [f"const {C_TYPES[o.dtype]} *in{i}" for i, o in enumerate(inputs)]
     return ", ".join([*texts, f"{C_TYPES[output.dtype]} *out"])
 
 
-def own_seed(operand: Operand) -> int:
+def own_seed(operand: Array) -> int:
     """What an operand's name adds (by exclusive or) to the seed of all."""
     return zlib.crc32(operand.name.encode())
 
 
-def _element(operand: Operand, scale: float) -> str:
+def _element(operand: Array, scale: float) -> str:
     """Element ``i`` of random contents, in the operand's type.
 
     Each operand has a seed of its own: with a common one the rows of A would be the columns of a
@@ -242,7 +243,7 @@ def _fetch(product: Product, operand: Operand) -> str:
     split = (f"e % {DEPTH}", f"e / {DEPTH}") if deep else (f"e / {TILE}", f"e % {TILE}")
     axis = product.row if name == "left" else product.column
     source = f"(k0 + k) * {operand.stride(product.depth)} + side * {operand.stride(axis)}"
-    number = product.workload.inputs.index(operand)
+    number = product.workload.factors.index(operand)
     loaded = as_double(f"tw::load_global(in{number} + {source})", operand.dtype)
     return f"""\
     for (int e = t; e < {TILE * DEPTH}; e += {THREADS}) {{

@@ -29,8 +29,10 @@ from measure.cuda.session import Session, Trial, check_oracle
 from measure.interfaces import Built
 from measure.records.measurement import Job
 from measure.timing import TimingProtocol
+from spaces.contraction import Contraction
 from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 from spaces.operators import workload_from_json
 from spaces.workload import Workload
@@ -79,6 +81,8 @@ def main() -> None:
 
 def _serve(device: Device, asked: Mapping[str, Any]) -> None:
     workload = workload_from_json(asked["workload"])
+    if not isinstance(workload, Contraction):
+        raise InputError(f"{workload} cannot be verified yet: needs a sum of products")
     protocol = TimingProtocol(**asked["protocol"])
     best = float("inf") if asked["best"] is None else asked["best"]
     trials = [_trial(fields, workload) for fields in asked["candidates"]]

@@ -19,10 +19,11 @@ from measure.inputs import ATTEMPTS
 from measure.records.measurement import ErrorKind
 from measure.telling import is_telling, telling
 from measure.timing import TimingProtocol
+from spaces.array import Array
+from spaces.contraction import Contraction
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import allowed, bounds_dtype
-from spaces.operators import workload as make_workload
-from spaces.workload import Operand, Workload
+from spaces.operators import matmul
 
 GUARD = 4096  # bytes before and after every buffer, that nobody may touch
 GUARD_BYTE = 0xA5
@@ -31,7 +32,7 @@ SHORT, GRAPH_CALLS = 20e-6, 20  # calls so short are timed by the graph of so ma
 RESTFUL = 50e-6  # calls no longer leave a device time to cool, while L2 is flushed between them
 PULSE_STEPS = 8192
 BLOCKS = 4  # a multiprocessor, of the kernels that walk over arrays
-CHECKED = ("matmul", {"m": 67, "n": 45, "k": 33, "dtype": "float32", "b": "col"})
+CHECKED = matmul(67, 45, 33, b="col")
 
 
 @dataclass
@@ -64,10 +65,10 @@ class Session:
     """
 
     def __init__(
-        self, device: Device, workload: Workload, seed: int, pulse_steps: int = PULSE_STEPS
+        self, device: Device, workload: Contraction, seed: int, pulse_steps: int = PULSE_STEPS
     ) -> None:
         self._device, self._workload, self._telling = device, workload, telling(workload)
-        self._inputs = (*workload.inputs, *workload.epilogue_inputs)
+        self._inputs = workload.inputs
         self._held: list[int] = []
         operands = (*workload.operands, oracle.allowed_operand(workload), oracle.SEED)
         self._addresses = {operand.name: self._guarded(operand.bytes) for operand in operands}
@@ -220,7 +221,7 @@ class Session:
         if wrong:
             place = list(index_of(first, output))
             found = self._element(self._addresses[output.name], output, first)
-            bounds = replace(output, dtype=bounds_dtype(self._workload).name)
+            bounds = replace(output, dtype=bounds_dtype(output).name)
             start = self._addresses[oracle.ALLOWED]
             low, high = (self._element(start + i * bounds.bytes, bounds, first) for i in (0, 1))
             return ErrorKind.WRONG, (
@@ -232,7 +233,7 @@ class Session:
             return ErrorKind.WRONG, "the kernel leaves its workspace non-zero"
         return None
 
-    def array(self, operand: Operand) -> np.ndarray:
+    def array(self, operand: Array) -> np.ndarray:
         """A copy of one of the problem's arrays."""
         data = self._device.read(self._addresses[operand.name], operand.bytes)
         shape = [operand.shape[dimension] for dimension in operand.order]
@@ -243,7 +244,7 @@ class Session:
         address = self._addresses[oracle.REPORT]
         return oracle.count_and_first(self._device.read(address, self._report_bytes))
 
-    def _element(self, address: int, operand: Operand, position: int) -> float:
+    def _element(self, address: int, operand: Array, position: int) -> float:
         size = operand.element.bytes
         data = self._device.read(address + size * position, size)
         return float(np.frombuffer(data, operand.element.numpy)[0])
@@ -264,7 +265,7 @@ class Session:
             if is_telling(self._workload, inputs, self._telling.scale):
                 return
 
-    def _scale(self, operand: Operand) -> float:
+    def _scale(self, operand: Array) -> float:
         return self._telling.scale if operand == self._inputs[0] else 1.0
 
     # -- memory ----------------------------------------------------------------------------
@@ -286,8 +287,7 @@ def _is_done(trial: Trial, protocol: TimingProtocol) -> bool:
 
 def check_oracle(device: Device) -> None:
     """Hold the kernels that judge to NumPy on this device; DeviceError if they disagree."""
-    operator, parameters = CHECKED
-    workload = make_workload(operator, **parameters)
+    workload = CHECKED
     with Session(device, workload, seed=1, pulse_steps=1) as session:
         inputs = {o.name: session.array(o) for o in workload.inputs}
         found = session.array(oracle.allowed_operand(workload))

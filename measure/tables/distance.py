@@ -18,8 +18,7 @@ from spaces.workload import Workload
 
 def family(workload: Workload) -> str:
     """The dtypes, layouts, epilogue and so on of a workload, as the text of a JSON object."""
-    words = {k: v for k, v in workload.parameters if k not in workload.extents}
-    return canonical_json(words)
+    return canonical_json(dict(workload.words))
 
 
 def extents(workload: Workload) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from spaces.array import Array
 from spaces.errors import InputError
-from spaces.workload import Operand
 
 _address_at = ctypes.c_void_p.from_address
 _PROBE = np.zeros(1)
@@ -24,7 +24,7 @@ class Port:
     column-major operand is an array of the logical shape with Fortran strides.
     """
 
-    def __init__(self, operand: Operand, output: bool = False) -> None:
+    def __init__(self, operand: Array, output: bool = False) -> None:
         self.name = operand.name
         self.bytes = operand.bytes
         self._operand = operand

@@ -9,8 +9,8 @@ from functools import cache, partial
 from typing import Any
 
 from scheduler.functions.arrays import Port, is_tensor
+from spaces.array import Array
 from spaces.errors import InputError
-from spaces.workload import Operand
 
 ALIGNMENT = 16  # bytes, of what kernels load at once
 CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
@@ -54,7 +54,7 @@ class DevicePort(Port):
     :class:`scheduler.functions.arrays.Port`.
     """
 
-    def __init__(self, operand: Operand, output: bool = False) -> None:
+    def __init__(self, operand: Array, output: bool = False) -> None:
         super().__init__(operand, output)
         self._kind = "float32" if operand.dtype == "tfloat32" else operand.dtype
         self._tensor_kind: Any = None

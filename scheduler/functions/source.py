@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler.query import Answer
+from spaces.array import Array
+from spaces.contraction import Operand
 from spaces.cpu.target import CpuTarget
 from spaces.dtypes import dtype
 from spaces.epilogue.tree import operand_text
 from spaces.kernel import Kernel
 from spaces.version import VERSION
-from spaces.workload import Operand, Workload
 
 WIDTH = 96
 SPELLINGS = {
@@ -23,37 +24,28 @@ def source_file(answer: Answer) -> str:
     """C or CUDA C++ text that compiles as it stands, with the command in its comment."""
     kernel = answer.space.lower(answer.schedule)
     if isinstance(answer.target, CpuTarget):
-        return _commented(_about(answer), _cpu(answer.target, kernel)) + kernel.text
+        return _commented(_about(answer), _cpu(answer, kernel)) + kernel.text
     from spaces.cuda.intrinsics import device_text
 
     text = device_text(kernel.text) + kernel.text
     return _commented(_about(answer), _cuda(answer, kernel)) + text
 
 
-def formula(workload: Workload) -> str:
-    """What the workload computes: ``C[m,n] = relu(x), where x = sum over k of A[m,k] * B[k,n]``."""
-    terms = " * ".join(operand_text(o.name, o.axes) for o in workload.inputs)
-    reduced = ", ".join(axis.name for axis in workload.axes if axis.reduction)
-    total = f"sum over {reduced} of {terms}" if reduced else terms
-    result = operand_text(workload.output.name, workload.output.axes)
-    if workload.epilogue is None:
-        return f"{result} = {total}"
-    return f"{result} = {workload.epilogue}, where x = {total}"
-
-
 def _about(answer: Answer) -> Iterator[str]:
     yield str(answer.workload)
-    yield f"    {formula(answer.workload)}"
+    yield f"    {answer.workload.formula}"
     yield f"for {answer.target.summary}, by tilewright {VERSION}"
     yield f"schedule ({answer.provenance}): {answer.schedule}"
 
 
-def _cpu(target: CpuTarget, kernel: Kernel) -> Iterator[str]:
+def _cpu(answer: Answer, kernel: Kernel) -> Iterator[str]:
+    target = answer.target
+    assert isinstance(target, CpuTarget)
     command = (target.compiler, *target.flags, "-shared -fPIC kernel.c -o kernel.so -lm")
     yield f"Compile: {' '.join(command)}"
     yield f"Call:    {kernel.entry}(buffers, workspace, runtime)"
     for place, operand in enumerate(kernel.arguments):
-        yield f"    buffers[{place}]: {_operand(operand, operand is kernel.arguments[-1])}"
+        yield f"    buffers[{place}]: {_operand(operand, operand in answer.workload.outputs)}"
     yield f"    workspace:  {_workspace(kernel)}"
     if target.threads == 1:
         yield "    runtime:    NULL, this kernel is of one thread"
@@ -74,7 +66,7 @@ def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
     yield f"         cluster {launch.cluster}, dynamic shared memory {launch.shared_bytes} bytes"
     yield "Arguments, in this order (pointers are aligned to 16 bytes):"
     for operand in kernel.arguments:
-        yield f"    {_operand(operand, operand is kernel.arguments[-1])}"
+        yield f"    {_operand(operand, operand in answer.workload.outputs)}"
     if kernel.workspace_bytes:
         yield f"    workspace: {_workspace(kernel)}"
     for spec in tensor_maps(kernel):
@@ -84,15 +76,21 @@ def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
         )
 
 
-def _operand(operand: Operand, written: bool) -> str:
-    index = operand_text(operand.name, operand.axes)
-    places = [f"{step} * {axis}" for axis, step in zip(operand.axes, operand.strides, strict=True)]
+def _operand(operand: Array, written: bool) -> str:
+    axes = operand.axes if isinstance(operand, Operand) else _axes(len(operand.shape))
+    index = operand_text(operand.name, axes)
+    places = [f"{step} * {axis}" for axis, step in zip(axes, operand.strides, strict=True)]
     shape = " x ".join(map(str, operand.shape)) or "one"
     spelling = SPELLINGS.get(operand.dtype)
     kind = f"{operand.dtype} ({spelling})" if spelling else operand.dtype
     what = f"{operand.name}, {shape} {kind}, {dtype(operand.dtype).bytes} bytes each"
     where = f"; {index} is element {' + '.join(places)}" if places else ""
     return f"{what}{where}{'; written' if written else ''}"
+
+
+def _axes(count: int) -> tuple[str, ...]:
+    """Names for the axes of an array that has none."""
+    return tuple(f"i{place}" for place in range(count))
 
 
 def _workspace(kernel: Kernel) -> str:

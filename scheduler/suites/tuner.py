@@ -162,7 +162,7 @@ def _kind(workload: Workload) -> tuple[str, str, int]:
     """Workloads of one kind can be expected to reach about as many FLOP/s: those of one operator
     and element type with FLOPs per byte of the same order, by powers of four."""
     intensity = max(1, workload.flops) / workload.least_bytes
-    return workload.operator, workload.inputs[0].dtype, round(log(intensity, 4))
+    return workload.operator, workload.arithmetic[0], round(log(intensity, 4))
 
 
 def tune_suite(

@@ -76,8 +76,9 @@ def expected(workload: Workload, kind: str, call: float) -> Expected:
     """
     if kind != "cpu":
         return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call)
-    setup = SETUP_SECONDS * workload.output.size + SETUP_TERM_SECONDS * workload.work / 2
-    return Expected(call, setup, CHECK_SECONDS * workload.output.size)
+    written = sum(output.size for output in workload.outputs)
+    setup = SETUP_SECONDS * written + SETUP_TERM_SECONDS * workload.work / 2
+    return Expected(call, setup, CHECK_SECONDS * written)
 
 
 COMPARISONS = {

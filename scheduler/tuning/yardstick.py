@@ -56,7 +56,7 @@ def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) 
 
     start = time.monotonic()
     peaks = _peaks(target, seconds)
-    peak = peaks.gflops.get(workload.inputs[0].dtype) if peaks else None
+    peak = peaks.gflops.get(workload.arithmetic[0]) if peaks else None
     left = seconds - (time.monotonic() - start)
     if expected_seconds(workload, peak) > left:
         return Yardstick(workload, peak)

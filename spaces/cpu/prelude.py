@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from spaces.contraction import Contraction
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles import simd, vector_math
-from spaces.workload import Workload
 
 
 @lru_cache(maxsize=64)
-def prelude(workload: Workload, target: CpuTarget) -> str:
+def prelude(workload: Contraction, target: CpuTarget) -> str:
     """The declarations of the calling convention, vector types and epilogue functions."""
     lanes = target.lanes(4)
     text = ABI_PRELUDE + simd.prelude(target.isa, lanes, target.bf16_dot)

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.machine import cache_bytes, core_count, cpu_model
+from spaces.dtypes import dtype
 from spaces.target import Target
 from spaces.validation.checks import whole
 from spaces.validation.limits import NAME, Flag, Text, Texts, Whole
@@ -60,7 +61,7 @@ class CpuTarget(Target):
     def least_seconds(self, workload: Workload) -> float:
         """What no kernel of this workload can be faster than, see :class:`Target`."""
         cycles = _FASTEST_CLOCK * self.threads
-        narrowest = min(operand.element.bytes for operand in workload.inputs)
+        narrowest = min(dtype(name).bytes for name in workload.arithmetic)
         flops = cycles * _MOST_PIPES * 2 * self.vector_bytes / narrowest
         caches = self.threads * (self.l1_bytes + self.l2_bytes + self.l3_bytes)
         moved = workload.least_bytes

@@ -1,7 +1,7 @@
 """The templates of CPU kernels."""
 
-from spaces.cpu.blocked.template import Contraction
+from spaces.cpu.blocked.template import BlockedTemplate
 from spaces.cpu.thin.template import ThinDots, ThinStream
 from spaces.template import Template
 
-TEMPLATES: tuple[type[Template], ...] = (Contraction, ThinStream, ThinDots)
+TEMPLATES: tuple[type[Template], ...] = (BlockedTemplate, ThinStream, ThinDots)

@@ -78,7 +78,7 @@ class CudaTarget(Target):
 
     def least_seconds(self, workload: Workload) -> float:
         """What no kernel of this workload can be faster than, see :class:`Target`."""
-        flops = max(self.peak(operand.dtype) for operand in workload.inputs)
+        flops = max(map(self.peak, workload.arithmetic))
         cycles = self.clock * self.multiprocessors
         caches = self.l2_bytes + self.multiprocessors * (
             self.shared_per_multiprocessor + 4 * self.registers_per_multiprocessor

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
+from spaces.array import Array
 from spaces.language.functions import REDUCERS
 from spaces.language.normal import Form, normal
-from spaces.language.program import Array, Output, Program, Stage
+from spaces.language.program import Output, Program, Stage
 from spaces.language.tree import AxisValue, Expression, Number, Read
 
 MAX_NODES = 200

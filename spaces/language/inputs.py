@@ -7,23 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from spaces.errors import InputError
-from spaces.language.program import Array, Operand, Program
+from spaces.language.program import Operand, Program
 
 
 def draw(program: Program, seed: int) -> dict[str, np.ndarray]:
     """The same inputs for the same seed, in each operand's dtype, shape and memory order."""
     generator = np.random.default_rng(seed)
-    return {o.name: arranged(o, _drawn(generator, o)) for o in program.operands}
-
-
-def arranged(array: Array, values: np.ndarray) -> np.ndarray:
-    """``values`` in the array's dtype, memory order and leading dimension."""
-    ordered = array.element.cast(values.transpose(array.order))
-    if array.leading is not None:
-        whole = np.zeros((*ordered.shape[:-1], array.leading), ordered.dtype)
-        whole[..., : ordered.shape[-1]] = ordered
-        ordered = whole[..., : ordered.shape[-1]]
-    return ordered.transpose(np.argsort(array.order))
+    return {o.name: o.array(_drawn(generator, o)) for o in program.operands}
 
 
 def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:

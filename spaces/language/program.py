@@ -10,9 +10,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
-from spaces.dtypes import DType, dtype
+from spaces.array import Array
 from spaces.language.tree import Comparison, Expression
 
 
@@ -25,46 +24,6 @@ class Entries:
 
     below: int
     sorted: bool = False
-
-
-@dataclass(frozen=True)
-class Array:
-    """One array in memory.
-
-    ``shape`` gives the extent of each dimension, and ``order`` lists the dimensions from the
-    slowest in memory to the fastest. ``leading`` is the distance in elements between neighbours
-    along the dimension that is the second fastest, if the array is a slice of a larger one.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    order: tuple[int, ...]
-    leading: int | None = None
-
-    @property
-    def element(self) -> DType:
-        """The element type."""
-        return dtype(self.dtype)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return prod(self.shape)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all elements; the gaps of a slice are not counted."""
-        return self.size * self.element.bytes
-
-    @cached_property
-    def strides(self) -> tuple[int, ...]:
-        """Distance in elements between neighbours along each dimension."""
-        strides, step = [0] * len(self.shape), 1
-        for place, dimension in enumerate(reversed(self.order)):
-            strides[dimension] = step
-            step *= self.leading if place == 0 and self.leading else self.shape[dimension]
-        return tuple(strides)
 
 
 @dataclass(frozen=True)

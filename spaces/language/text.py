@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spaces.language.program import Array, Operand, Program, Stage
+    from spaces.array import Array
+    from spaces.language.program import Operand, Program, Stage
     from spaces.language.tree import Expression
 
 _COMPARISON, _NEGATION, _PRIMARY = 0, 3, 4

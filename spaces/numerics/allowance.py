@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from spaces.array import Array
+from spaces.contraction import Contraction, Operand
 from spaces.dtypes import DType, dtype
 from spaces.numerics.interval import Arrays, Interval, Numbers, Propagation, nowhere
-from spaces.workload import Operand, Workload
 
 CHUNK = 1 << 15
 """Elements that are evaluated at a time, so that what lies between operations stays in a cache."""
 
 
-def error_of_sums(workload: Workload, scale: float = 1.0) -> tuple[float, float]:
+def error_of_sums(workload: Contraction, scale: float = 1.0) -> tuple[float, float]:
     """``(relative, absolute)`` error allowed of a sum of products, the two added, where the inputs
     are drawn in [-1, 1), or [-8, 8) for integers, and the first is multiplied by ``scale``.
 
@@ -46,19 +47,19 @@ def error_of_sums(workload: Workload, scale: float = 1.0) -> tuple[float, float]
     unit = dtype("float32" if accumulator.is_integer else workload.accumulator).epsilon
     largest = 64.0 if accumulator.is_integer else 1.0
     terms = prod(axis.extent for axis in workload.axes if axis.reduction)
-    if all(o.dtype.startswith("float8") for o in workload.inputs):
+    if all(o.dtype.startswith("float8") for o in workload.factors):
         unit, largest = 2.0**-13, 0.25
     truncations = terms / 16.0 if _may_truncate(workload) else 0.0
     return ((2.0 + truncations) * unit, scale * largest * unit * (2.0 * terms + 16.0))
 
 
-def _may_truncate(workload: Workload) -> bool:
+def _may_truncate(workload: Contraction) -> bool:
     """Whether tensor cores may sum up these products."""
-    return all(o.dtype in ("float16", "bfloat16", "tfloat32") for o in workload.inputs)
+    return all(o.dtype in ("float16", "bfloat16", "tfloat32") for o in workload.factors)
 
 
 def ends(
-    workload: Workload,
+    workload: Contraction,
     numbers: Numbers,
     sums: Any,
     operands: Mapping[str, Any],
@@ -84,13 +85,13 @@ def ends(
     return propagation.stored(result, workload.output.element)
 
 
-def bounds_dtype(workload: Workload) -> DType:
+def bounds_dtype(output: Array) -> DType:
     """The dtype that holds :func:`ends` exactly: float32, or float64 where the output needs it."""
-    return dtype("float64" if workload.output.dtype in ("float64", "int32") else "float32")
+    return dtype("float64" if output.dtype in ("float64", "int32") else "float32")
 
 
 def allowed(
-    workload: Workload,
+    workload: Contraction,
     sums: np.ndarray,
     inputs: Mapping[str, np.ndarray],
     scale: float = 1.0,
@@ -105,7 +106,7 @@ def allowed(
     work.
     """
     shape, numbers = workload.output.shape, Arrays()
-    low, high = out or (np.empty(shape, bounds_dtype(workload).numpy) for _ in range(2))
+    low, high = out or (np.empty(shape, bounds_dtype(workload.output).numpy) for _ in range(2))
     operands = workload.beside_output(inputs)
     with np.errstate(all="ignore"):
         for part in _parts(workload.output):

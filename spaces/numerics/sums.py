@@ -15,7 +15,7 @@ import numpy as np
 from spaces.dtypes import dtype
 
 if TYPE_CHECKING:
-    from spaces.workload import Operand, Workload
+    from spaces.contraction import Contraction, Operand
 
 BLOCK_TERMS = 2**30
 """Products of one block at most: some tenths of a second."""
@@ -28,7 +28,7 @@ Block = dict[str, slice]
 
 
 def sums_of_products(
-    workload: Workload,
+    workload: Contraction,
     inputs: Mapping[str, np.ndarray],
     pause: Callable[[], None],
     by_blas: bool = True,
@@ -43,20 +43,20 @@ def sums_of_products(
         pause()
         terms = [
             np.asarray(inputs[operand.name])[_within(block, operand)].astype(wide)
-            for operand in workload.inputs
+            for operand in workload.factors
         ]
         sums[_within(block, workload.output)] += _contract(workload, terms, by_blas)
     return sums
 
 
-def blocks(workload: Workload) -> Iterator[Block]:
+def blocks(workload: Contraction) -> Iterator[Block]:
     """Blocks that cover all axes, made by halving the longest axis as often as it takes."""
     return _halved(workload, {axis.name: slice(0, axis.extent) for axis in workload.axes})
 
 
-def _halved(workload: Workload, block: Block) -> Iterator[Block]:
+def _halved(workload: Contraction, block: Block) -> Iterator[Block]:
     lengths = {name: part.stop - part.start for name, part in block.items()}
-    arrays = (*workload.inputs, workload.output)
+    arrays = (*workload.factors, workload.output)
     most = max(prod(lengths[axis] for axis in operand.axes) for operand in arrays)
     if prod(lengths.values()) <= BLOCK_TERMS and most <= BLOCK_ELEMENTS:
         yield block
@@ -72,11 +72,11 @@ def _within(block: Block, operand: Operand) -> tuple[slice, ...]:
     return tuple(block[axis] for axis in operand.axes)
 
 
-def _contract(workload: Workload, terms: list[np.ndarray], by_blas: bool) -> np.ndarray:
+def _contract(workload: Contraction, terms: list[np.ndarray], by_blas: bool) -> np.ndarray:
     """Sum of products over the reduction axes, by matrix product where that is what it is."""
     names = {axis.name: i for i, axis in enumerate(workload.axes)}
     arguments: list[Any] = []
-    for operand, term in zip(workload.inputs, terms, strict=True):
+    for operand, term in zip(workload.factors, terms, strict=True):
         arguments += [term, [names[axis] for axis in operand.axes]]
     arguments.append([names[axis] for axis in workload.output.axes])
     return np.einsum(*arguments, optimize=by_blas)

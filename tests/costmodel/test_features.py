@@ -10,8 +10,8 @@ from costmodel.features import (
     target_features,
     workload_features,
 )
+from spaces.contraction import Axis, Contraction, Operand
 from spaces.space import Space
-from spaces.workload import Axis, Operand, Workload
 from tests.costmodel.toys import TileTemplate, points, product, target, toy_space
 
 
@@ -57,9 +57,9 @@ def test_traffic_is_per_unit_of_work():
 def test_what_does_no_operations_is_measured_by_what_it_moves():
     def copied(rows):
         shape = (rows, 64)
-        taken, given = (Operand(x, "float32", ("m", "n"), shape, (0, 1)) for x in "AC")
+        taken, given = (Operand(x, "float32", shape, (0, 1), axes=("m", "n")) for x in "AC")
         axes = (Axis("m", rows), Axis("n", 64))
-        return Workload("copy", (("m", rows),), axes, (taken,), None, (), given, "float32")
+        return Contraction("copy", (("m", rows),), axes, (taken,), None, (), given, "float32")
 
     small, large = (workload_features(copied(rows)) for rows in (64, 256))
     assert small["workload.intensity"] == large["workload.intensity"] == -3.0

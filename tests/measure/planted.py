@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spaces.contraction import Operand
 from spaces.epilogue.functions import FUNCTIONS
 from spaces.numerics.interval import Arrays
 from spaces.operators import workload
-from spaces.workload import Operand, Workload
+from spaces.workload import Workload
 
 EPILOGUES = (
     "",
@@ -140,7 +141,7 @@ def wrong(work: Workload, inputs: Mapping[str, np.ndarray]) -> Iterator[tuple[st
     spoilt = work.finish(sums, inputs).astype(np.float64)
     spoilt.flat[most] *= 0.95
     yield "largest off by 5 %", stored(spoilt, work)
-    if work.inputs[0].dtype == work.output.dtype == "float32":
+    if work.factors[0].dtype == work.output.dtype == "float32":
         yield "sums rounded to bfloat16", given(_bfloat16(sums))
     for operand in work.epilogue_inputs:
         for value in (0, 1):

@@ -38,11 +38,11 @@ def test_inputs_keep_dtype_and_shape_and_change_with_the_seed(parameters):
     work = workload("matmul", **parameters)
     source = FreshInputs(work, 1)
     first, second = source.draw(1).inputs, source.draw(2).inputs
-    for operand in (*work.inputs, *work.epilogue_inputs):
+    for operand in work.inputs:
         assert first[operand.name].dtype == operand.element.numpy
         assert first[operand.name].shape == operand.shape
         assert (np.abs(first[operand.name]) == np.abs(second[operand.name])).all()
-    assert any((first[o.name] != second[o.name]).any() for o in work.inputs)
+    assert any((first[o.name] != second[o.name]).any() for o in work.factors)
     lows = [source.draw(seed).allowed()[0] for seed in range(1, 6)]
     assert any((low != lows[0]).any() for low in lows)
 
@@ -61,7 +61,7 @@ def test_rows_columns_and_terms_flip_independently():
 def test_a_reduction_over_one_operand_alone_keeps_its_signs():
     """Nothing would take back what they do to the sums."""
     work = workload("matmul", m=4, n=3, k=8)
-    left, right = work.inputs
+    left, right = work.factors
     assert _axes_flipped_in(left, work) == ["m", "k"]
     assert _axes_flipped_in(right, work) == ["n", "k"]
-    assert _axes_flipped_in(left, replace(work, inputs=(left,))) == ["m"]
+    assert _axes_flipped_in(left, replace(work, factors=(left,))) == ["m"]

@@ -47,7 +47,7 @@ def function(**parameters: Any) -> CpuFunction:
 
 def arguments(work: Workload, seed: int = 0) -> list[np.ndarray]:
     inputs = work.make_inputs(seed)
-    return [inputs[operand.name] for operand in (*work.inputs, *work.epilogue_inputs)]
+    return [inputs[operand.name] for operand in work.inputs]
 
 
 def check(work: Workload, result: np.ndarray, seed: int = 0) -> None:

@@ -8,10 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
+from spaces.contraction import Axis, Contraction, Operand
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError
 from spaces.operators import MAX_EXTENT, workload, workload_from_json
-from spaces.workload import Axis, Operand, Workload
+from spaces.workload import Workload
 
 CASES = {
     "matmul m=2 n=3 k=4 dtype=float32 out=float32 a=row b=row c=row": {"m": 2, "n": 3, "k": 4},
@@ -100,10 +101,12 @@ def test_work_and_traffic():
 def of_one_input(reduction: bool) -> Workload:
     """``C[m] = A[m,k]`` summed over k, or the copy ``C[m,k] = A[m,k]``."""
     axes, shape = ("m", "k"), (5, 7)
-    taken = Operand("A", "float32", axes, shape, (0, 1))
-    given = Operand("C", "float32", ("m",), (5,), (0,)) if reduction else replace(taken, name="C")
+    taken = Operand("A", "float32", shape, (0, 1), axes=axes)
+    given = (
+        Operand("C", "float32", (5,), (0,), axes=("m",)) if reduction else replace(taken, name="C")
+    )
     loops = (Axis("m", 5), Axis("k", 7, reduction=reduction))
-    return Workload("toy", (("m", 5), ("k", 7)), loops, (taken,), None, (), given, "float32")
+    return Contraction("toy", (("m", 5), ("k", 7)), loops, (taken,), None, (), given, "float32")
 
 
 def test_operations_are_those_that_are_done_and_work_is_never_nothing():
@@ -124,7 +127,7 @@ def test_output_and_accumulator_types():
 def test_inputs_are_deterministic_and_as_described(name):
     made = workload("matmul", m=6, n=5, k=7, dtype=name, a="col")
     first, again, other = made.make_inputs(1), made.make_inputs(1), made.make_inputs(2)
-    for operand in made.inputs:
+    for operand in made.factors:
         array = first[operand.name]
         assert array.dtype == operand.element.numpy
         assert array.shape == operand.shape

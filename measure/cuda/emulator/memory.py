@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spaces.array import Array
 from spaces.kernel import Kernel
-from spaces.workload import Operand
 
 _PAGE, _ALIGNMENT = 4096, 256
 _POISON = 0xFF  # NaN in every floating-point type
@@ -84,7 +84,7 @@ class Memory:
         first = region.offset + region.start
         return self._bytes[first : first + region.used]
 
-    def _view(self, operand: Operand) -> np.ndarray:
+    def _view(self, operand: Array) -> np.ndarray:
         """The operand's bytes as an array of its shape."""
         ordered = self._place(operand.name).view(operand.element.numpy)
         shape = [operand.shape[dimension] for dimension in operand.order]

@@ -9,6 +9,8 @@ import numpy as np
 from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
 from measure.inputs import telling_inputs
 from measure.records.measurement import ErrorKind
+from spaces.contraction import Contraction
+from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import agrees, allowed
 from spaces.workload import Workload
@@ -26,6 +28,8 @@ def verify(
     Returns the first fault, its text ending with the interleaving that showed it, or the last
     output if all are as :mod:`spaces.numerics.allowance` has them.
     """
+    if not isinstance(workload, Contraction):
+        raise InputError(f"{workload} cannot be verified yet: needs a sum of products")
     inputs, scale = telling_inputs(workload, seed)
     low, high = allowed(workload, workload.contract(inputs), inputs, scale)
     result = Emulated()

@@ -96,7 +96,7 @@ def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
     """The latency of the best and how it compares, as names and values."""
     if best is None:
         return [("best", "none yet")]
-    fused = yardstick.workload.epilogue is not None
+    fused = bool(yardstick.workload.words.get("epilogue"))
     alone = ", which does the product alone" if fused and yardstick.numpy_seconds else ""
     return [
         ("best", f"{seconds(best)}, {yardstick.gflops(best):.1f} GFLOP/s"),

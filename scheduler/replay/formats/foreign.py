@@ -10,12 +10,13 @@ import numpy as np
 
 from scheduler.replay.parameters import parameter_quantities
 from scheduler.replay.recording import Outcome, Recording, recording
+from spaces.contraction import Axis, Contraction, Operand
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.schedule import LARGEST, Schedule, Value
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Axis, Operand, Workload
+from spaces.workload import Workload
 
 
 @dataclass(frozen=True)
@@ -98,15 +99,15 @@ def _order(value: Value) -> tuple[float, str]:
         return np.inf, str(value)
 
 
-def _workload(kernel: str) -> Workload:
+def _workload(kernel: str) -> Contraction:
     """Stands for what the kernel computes, of which nothing but its name is known."""
-    return Workload(
+    return Contraction(
         operator=kernel,
         parameters=(),
         axes=(Axis("i", 1),),
-        inputs=(),
+        factors=(),
         epilogue=None,
         epilogue_inputs=(),
-        output=Operand("out", "float32", ("i",), (1,), (0,)),
+        output=Operand("out", "float32", (1,), (0,), axes=("i",)),
         accumulator="float32",
     )

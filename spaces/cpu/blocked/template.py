@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from spaces.contraction import Contraction
 from spaces.cpu.blocked.code import ContractionCode
 from spaces.cpu.blocked.rules import contraction_rules
 from spaces.cpu.blocked.traffic import contraction_quantities
@@ -18,7 +19,7 @@ from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS
 from spaces.kernel import Kernel
-from spaces.product import orient, why_no_product
+from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -34,13 +35,13 @@ TILE_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14, 16, 20, 24, 28)
 TILE_VECTORS = (1, 2, 3, 4)
 
 
-class Contraction(Template):
+class BlockedTemplate(Template):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` by packed, blocked panels."""
 
     name: ClassVar[str] = "contraction"
     version: ClassVar[int] = 2
 
-    def __init__(self, workload: Workload, target: Target) -> None:
+    def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CpuTarget)
         super().__init__(workload, target)
         self.cpu = target
@@ -58,13 +59,15 @@ class Contraction(Template):
         for operand in workload.operands:
             if operand.dtype not in DTYPES:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(DTYPES)}"
-        reason = why_no_product(workload)
-        if reason is None and (product := orient(workload)).rows <= THIN_ROWS:
-            reason = (
-                f"{product.rows} rows along {product.row} do not repay packed panels; "
-                f"needs more than {THIN_ROWS}"
-            )
-        return reason
+        product = product_of(workload)
+        if isinstance(product, str):
+            return product
+        if product.rows > THIN_ROWS:
+            return None
+        return (
+            f"{product.rows} rows along {product.row} do not repay packed panels; "
+            f"needs more than {THIN_ROWS}"
+        )
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cpu.blocked.traffic``."""
@@ -88,7 +91,7 @@ class Contraction(Template):
         cpu = self.cpu
         least_depth = cpu.l1_bytes // (FLOAT * PANEL_WIDTH)
         depths = _geometric(least_depth, cpu.l2_bytes // (2 * FLOAT * PANEL_WIDTH), halves=True)
-        inputs = {operand.dtype for operand in self.workload.inputs}
+        inputs = {operand.dtype for operand in self.product.workload.factors}
         pairs = cpu.bf16_dot and inputs == {"bfloat16"}
         workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)
         return (

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.contraction import Contraction
 from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
@@ -23,7 +24,7 @@ from spaces.cpu.thin.rules import thin_rules
 from spaces.cpu.thin.traffic import thin_quantities
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.kernel import Kernel
-from spaces.product import orient, why_no_product
+from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -41,7 +42,7 @@ class Thin(Template):
     version: ClassVar[int] = 4
     dots: ClassVar[bool]
 
-    def __init__(self, workload: Workload, target: Target) -> None:
+    def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CpuTarget)
         super().__init__(workload, target)
         self.cpu = target
@@ -67,10 +68,9 @@ class Thin(Template):
         for operand in workload.operands:
             if operand.dtype not in C_TYPES:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(C_TYPES)}"
-        reason = why_no_product(workload)
-        if reason:
-            return reason
-        product = orient(workload)
+        product = product_of(workload)
+        if isinstance(product, str):
+            return product
         if product.rows > THIN_ROWS:
             return f"needs at most {THIN_ROWS} rows along {product.row}; there are {product.rows}"
         if product.right_runs_deep is not cls.dots:
@@ -112,7 +112,7 @@ class Thin(Template):
 
     def _has_pairs(self) -> bool:
         """Whether the dot instruction applies: twice the work of an FMA, so it always pays."""
-        dtypes = {operand.dtype for operand in self.workload.inputs}
+        dtypes = {operand.dtype for operand in self.product.workload.factors}
         pairs = dtypes == {"bfloat16"} and self.product.terms % 2 == 0
         return self.cpu.bf16_dot and pairs and self.product.left_runs_deep
 

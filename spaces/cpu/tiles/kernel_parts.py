@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spaces.array import Array
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import operand_name
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import Stream
 from spaces.product import Product
-from spaces.workload import Operand
 
 Tile = RegisterTile | DotTile
 
@@ -59,7 +59,7 @@ def pointers(product: Product, left: Stream, right: Stream) -> list[str]:
     return lines
 
 
-def pointer(product: Product, operand: Operand) -> str:
+def pointer(product: Product, operand: Array) -> str:
     """The C variable that points to ``operand``."""
     own = {"l": product.left, "r": product.right, "c": product.output}
     return next((name for name, o in own.items() if o is operand), operand_name(operand.name))

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from spaces.algebra.index import Index
+from spaces.contraction import Contraction, Operand
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
 from spaces.product import Product
-from spaces.workload import Operand, Workload
 
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 """C type of sums by their dtype."""
 
 
-def sum_dtype(workload: Workload) -> str:
+def sum_dtype(workload: Contraction) -> str:
     """Dtype that sums have when they are finished: float16 ones are widened first."""
     return "float32" if workload.accumulator == "float16" else workload.accumulator
 
 
-def why_no_finish(workload: Workload) -> str | None:
+def why_no_finish(workload: Contraction) -> str | None:
     """Why kernels cannot finish this workload's output, in words; None if they can."""
     expression = workload.epilogue
     if expression is None or workload.accumulator != "float64" or not expression.functions:
@@ -31,7 +31,7 @@ def why_no_finish(workload: Workload) -> str | None:
     )
 
 
-def prelude(workload: Workload) -> str:
+def prelude(workload: Contraction) -> str:
     """What the epilogue's expression calls."""
     return scalar_math.prelude(workload.epilogue.functions if workload.epilogue else ())
 
@@ -42,7 +42,7 @@ def signature(product: Product, workspace: bool = False, maps: Sequence[str] = (
     C's words and of our names."""
     workload = product.workload
     roles = {product.left.name: "left", product.right.name: "right"}
-    inputs = [replace(operand, name=roles[operand.name]) for operand in workload.inputs]
+    inputs = [replace(operand, name=roles[operand.name]) for operand in workload.factors]
     extra = [replace(o, name=f"e_{o.name}") for o in workload.epilogue_inputs]
     output = replace(workload.output, name="output")
     return parameters([*inputs, *extra, output], workspace, maps)

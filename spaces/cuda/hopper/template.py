@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spaces.contraction import Contraction
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
@@ -22,7 +23,7 @@ from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.tile import BLOCK, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
-from spaces.product import Product, orient, why_no_product
+from spaces.product import Product, orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -39,7 +40,7 @@ class Hopper(Template):
     name: ClassVar[str] = "hopper"
     version: ClassVar[int] = 6
 
-    def __init__(self, workload: Workload, target: Target) -> None:
+    def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
         self.cuda = target
@@ -53,9 +54,9 @@ class Hopper(Template):
         operand that TMA cannot load."""
         if not isinstance(target, CudaTarget) or not target.has("wgmma"):
             return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
-        if reason := why_no_product(workload):
-            return reason
-        product = orient(workload)
+        product = product_of(workload)
+        if isinstance(product, str):
+            return product
         for operand in (product.left, product.right):
             if operand.dtype not in ELEMENTS or operand.dtype != product.left.dtype:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"
@@ -66,8 +67,8 @@ class Hopper(Template):
                 )
             if reason := why_no_tensor_map(operand):
                 return reason
-        if workload.output.element.is_integer:
-            return f"the output is {workload.output.dtype}; allowed: floating point"
+        if product.output.element.is_integer:
+            return f"the output is {product.output.dtype}; allowed: floating point"
         return None
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -95,7 +96,7 @@ class Hopper(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         plan = HopperPlan(self.product, self.cuda, schedule.values)
-        return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.workload))
+        return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.product.workload))
 
     def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:
         """A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. Blocks count as

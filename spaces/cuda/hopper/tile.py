@@ -13,8 +13,8 @@ from math import gcd
 
 from spaces.algebra.index import index
 from spaces.algebra.mapping import repeat
+from spaces.contraction import Operand
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.workload import Operand
 
 ATOM = 8
 """Rows after which a swizzle repeats."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import round_up
+from spaces.contraction import Operand
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.rules import (
     BlockSizes,
@@ -25,7 +26,6 @@ from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.product import Product
 from spaces.template import Decision, Rule
-from spaces.workload import Operand
 
 TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spaces.contraction import Contraction
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.tile_grid import grid_decisions
@@ -19,7 +20,7 @@ from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.mma.rules import MmaSizes, mma_rules
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
-from spaces.product import orient, why_no_product
+from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -39,7 +40,7 @@ class Mma(Template):
     name: ClassVar[str] = "mma"
     version: ClassVar[int] = 1
 
-    def __init__(self, workload: Workload, target: Target) -> None:
+    def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
         self.cuda = target
@@ -53,9 +54,10 @@ class Mma(Template):
         """Why not: no product of matrices, or no instruction for its types on this GPU."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
-        if reason := why_no_product(workload):
-            return reason
-        kinds = {operand.dtype for operand in workload.inputs}
+        product = product_of(workload)
+        if isinstance(product, str):
+            return product
+        kinds = {product.left.dtype, product.right.dtype}
         if len(kinds) > 1 or not kinds <= set(INSTRUCTIONS):
             return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(INSTRUCTIONS)}"
         feature = "mma_fp8" if kinds.pop().startswith("float8") else "mma"
@@ -69,7 +71,7 @@ class Mma(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         return MmaCode(self.product, schedule.values, self.entry(schedule)).kernel(
-            prelude(self.workload)
+            prelude(self.product.workload)
         )
 
     def _blocks(self, c: Any) -> Blocks:

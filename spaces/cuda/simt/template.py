@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spaces.contraction import Contraction
 from spaces.cuda.blocks.finish import prelude, why_no_finish
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.tile_grid import grid_decisions
@@ -17,7 +18,7 @@ from spaces.cuda.simt.code import SimtCode
 from spaces.cuda.simt.rules import SPREADS, SimtSizes, simt_rules
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
-from spaces.product import orient, why_no_product
+from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -34,7 +35,7 @@ class Simt(Template):
     name: ClassVar[str] = "simt"
     version: ClassVar[int] = 2
 
-    def __init__(self, workload: Workload, target: Target) -> None:
+    def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
         self.cuda = target
@@ -50,7 +51,8 @@ class Simt(Template):
         for operand in workload.operands:
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
-        return why_no_product(workload) or why_no_finish(workload)
+        product = product_of(workload)
+        return product if isinstance(product, str) else why_no_finish(product.workload)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``."""
@@ -60,7 +62,7 @@ class Simt(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         return SimtCode(self.product, schedule.values, self.entry(schedule)).kernel(
-            prelude(self.workload)
+            prelude(self.product.workload)
         )
 
     def _blocks(self, c: Any) -> Blocks:

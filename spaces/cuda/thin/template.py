@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spaces.contraction import Contraction
 from spaces.cuda.blocks.finish import prelude, why_no_finish
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
@@ -20,7 +21,7 @@ from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.small import SOURCES
 from spaces.cuda.thin.tile import READS
 from spaces.kernel import Kernel
-from spaces.product import orient, why_no_product
+from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -36,7 +37,7 @@ class CudaThin(Template):
     name: ClassVar[str] = "thin"
     version: ClassVar[int] = 2
 
-    def __init__(self, workload: Workload, target: Target) -> None:
+    def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
         self.cuda = target
@@ -54,9 +55,12 @@ class CudaThin(Template):
         for operand in workload.operands:
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
-        if reason := why_no_product(workload) or why_no_finish(workload):
+        product = product_of(workload)
+        if isinstance(product, str):
+            return product
+        if reason := why_no_finish(product.workload):
             return reason
-        few = min(orient(workload).rows, orient(workload).columns)
+        few = min(product.rows, product.columns)
         if few > MOST_FEW:
             return f"needs at most {MOST_FEW} rows or columns of the output; there are {few}"
         return None
@@ -71,7 +75,7 @@ class CudaThin(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         code = ThinCode(self.product, schedule.values, self.entry(schedule))
-        return code.kernel(prelude(self.workload))
+        return code.kernel(prelude(self.product.workload))
 
     def _blocks(self, c: Any) -> Blocks:
         sizes, thin = self.sizes, self.sizes.thin

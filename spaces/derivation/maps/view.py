@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from spaces.array import Array
 from spaces.derivation.inlining import inlined
 from spaces.derivation.maps.nest import Loop, step
 from spaces.derivation.maps.subjects import Subjects
 from spaces.derivation.products.forms import Form, Limits
 from spaces.errors import InputError
-from spaces.language.program import Array, Program, Stage
+from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
 
 

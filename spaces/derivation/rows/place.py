@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, prod
 
+from spaces.array import Array
 from spaces.errors import InputError
 from spaces.language.affine import affine
-from spaces.language.program import Array
 from spaces.language.tree import AxisValue, Expression, Read
 
 

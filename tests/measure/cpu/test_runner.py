@@ -11,7 +11,7 @@ from measure.cpu.cores import one_cpu_per_core, pinned_to
 from measure.cpu.problem import in_memory_order, index_of
 from measure.cpu.runner import CRunner
 from measure.records.measurement import ErrorKind, Status
-from spaces.workload import Operand
+from spaces.contraction import Operand
 from tests.contracts.runner import RunnerContract
 from tests.measure.cpu import c_kernels
 from tests.measure.cpu.c_kernels import candidate, product, target
@@ -99,7 +99,7 @@ static unsigned short rounded(float x) {
 
 
 def test_a_position_in_memory_is_turned_into_the_index():
-    operand = Operand("T", "float32", ("a", "b", "c"), (2, 3, 5), (2, 0, 1))
+    operand = Operand("T", "float32", (2, 3, 5), (2, 0, 1), axes=("a", "b", "c"))
     values = np.arange(30.0).reshape(2, 3, 5)
     flat = in_memory_order(values, operand)
     for position, value in enumerate(flat):

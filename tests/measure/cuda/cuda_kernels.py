@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator
+from spaces.contraction import Operand
 from spaces.cuda.abi import parameters
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
-from spaces.workload import Operand
 
 EAGER = INTERLEAVINGS[0]
 
@@ -18,7 +18,7 @@ EAGER = INTERLEAVINGS[0]
 def operand(name: str, dtype: str, shape: Sequence[int]) -> Operand:
     """A row-major array."""
     axes = tuple(f"{name}{i}" for i in range(len(shape)))
-    return Operand(name, dtype, axes, tuple(shape), tuple(range(len(shape))))
+    return Operand(name, dtype, tuple(shape), tuple(range(len(shape))), axes=axes)
 
 
 def operand_of(name: str, array: np.ndarray) -> Operand:

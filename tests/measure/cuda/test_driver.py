@@ -21,7 +21,7 @@ from spaces.cuda.abi import parameters
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
-from spaces.workload import Operand
+from spaces.contraction import Operand
 
 device = open_device()
 A, C = (Operand(n, "bfloat16", ("m", "k"), (64, 128), (0, 1)) for n in "AC")

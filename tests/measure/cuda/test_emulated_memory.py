@@ -10,7 +10,7 @@ import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator
 from measure.records.measurement import ErrorKind
-from spaces.workload import Operand
+from spaces.contraction import Operand
 from tests.measure.cuda.cuda_kernels import (
     EAGER,
     kernel,
@@ -158,8 +158,8 @@ def test_what_is_not_written_stays_poisoned(emulator):
 
 def test_column_major_operands_keep_their_order(emulator):
     matrix = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
-    a = Operand("A", "float32", ("m", "k"), (3, 4), (1, 0))
-    c = Operand("C", "float32", ("m", "k"), (3, 4), (1, 0))
+    a = Operand("A", "float32", (3, 4), (1, 0), axes=("m", "k"))
+    c = Operand("C", "float32", (3, 4), (1, 0), axes=("m", "k"))
     body = "if (threadIdx.x < 12) C[threadIdx.x] = A[threadIdx.x] + 10 * threadIdx.x;"
     made = replace(kernel("order", body, {"A": matrix}, OUT), arguments=(a, c))
     result = output_of(emulator.run(made, {"A": matrix}))

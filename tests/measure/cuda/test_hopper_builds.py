@@ -75,7 +75,7 @@ def instructions(built: Built) -> Counter[str]:
 
 
 def check_code(candidate: Candidate, found: Counter[str]) -> None:
-    schedule, kind = candidate.schedule, candidate.job.workload.inputs[0].dtype
+    schedule, kind = candidate.schedule, candidate.job.workload.factors[0].dtype
     assert found["QGMMA" if kind.startswith("float8") else "HGMMA"], schedule
     assert found["UTMALDG"] >= 2, schedule
     assert not found["LDL"] + found["STL"], schedule

@@ -11,12 +11,12 @@ from measure.cpu.problem import in_memory_order as in_order
 from measure.cuda import oracle
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.emulator import Emulator
+from spaces.contraction import Operand
 from spaces.cuda.intrinsics import device_text
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError
 from spaces.numerics.allowance import allowed
 from spaces.operators import workload
-from spaces.workload import Operand
 from tests.measure.cuda.cuda_kernels import output_of
 
 SEED = np.int32(12345)
@@ -51,8 +51,8 @@ def random_values(operand: Operand, seed: int) -> np.ndarray:
 
 
 def test_operands_differ_though_their_seed_is_one(emulator):
-    a = Operand("A", "float32", ("m", "k"), (64, 32), (0, 1))
-    b = Operand("B", "float32", ("k", "n"), (32, 64), (1, 0))
+    a = Operand("A", "float32", (64, 32), (0, 1), axes=("m", "k"))
+    b = Operand("B", "float32", (32, 64), (1, 0), axes=("k", "n"))
     first, second = (
         in_order(output_of(emulator.run(oracle.fill(o, 1), {oracle.SEED.name: SEED})), o)
         for o in (a, b)
@@ -62,7 +62,7 @@ def test_operands_differ_though_their_seed_is_one(emulator):
 
 @pytest.mark.parametrize("name", DTYPES)
 def test_random_elements_are_those_of_splitmix(emulator, name):
-    operand = Operand("A", name, ("m", "k"), (77, 91), (1, 0))
+    operand = Operand("A", name, (77, 91), (1, 0), axes=("m", "k"))
     kernel = oracle.fill(operand, 3)
     found = output_of(emulator.run(kernel, {oracle.SEED.name: SEED}))
     flat = in_order(found, operand)
@@ -158,8 +158,8 @@ def test_all_compile_for_the_device():
     kernels = [oracle.expect(work), oracle.compare(work, 3), oracle.pulse(132, 8192)]
     kernels.append(oracle.sweep(1 << 26, 528))
     kernels += [
-        oracle.fill(work.inputs[0], 528),
-        oracle.changed(work.inputs[0], 528),
+        oracle.fill(work.factors[0], 528),
+        oracle.changed(work.factors[0], 528),
         oracle.expect(every),
     ]
     for kernel in kernels:
@@ -170,6 +170,6 @@ def test_all_compile_for_the_device():
 
 def test_what_is_no_product_is_refused():
     work = workload("matmul", m=3, n=4, k=5)
-    lone = replace(work, inputs=work.inputs[:1])
+    lone = replace(work, factors=work.factors[:1])
     with pytest.raises(InputError, match="cannot be verified on a GPU"):
         oracle.expect(lone)

@@ -36,7 +36,7 @@ from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder, p
 
 OPENER = "tests.measure.cuda.emulated_device:open_device"
 TARGET = detect_target("cuda:sm_90a")
-WORK = workload(CHECKED[0], **CHECKED[1])
+WORK = CHECKED
 JOB = Job("test", WORK, TARGET)
 QUICK = TimingProtocol(samples=3, contender_samples=2)
 

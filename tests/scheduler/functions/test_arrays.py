@@ -9,12 +9,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from scheduler.functions.arrays import Port
 from scheduler.functions.cuda_arrays import DevicePort
+from spaces.contraction import Operand
 from spaces.errors import InputError
-from spaces.workload import Operand
 
 
 def operand(*shape: int, dtype: str = "float32", order: tuple[int, ...] = (0, 1)) -> Operand:
-    return Operand("A", dtype, ("m", "k"), shape, order)
+    return Operand("A", dtype, shape, order, axes=("m", "k"))
 
 
 def of_interface(array: np.ndarray) -> object:

@@ -10,13 +10,13 @@ import torch
 
 from scheduler.best import best
 from scheduler.functions.cuda_arrays import DevicePort
+from spaces.contraction import Operand
 from spaces.errors import InputError
 from spaces.operators import workload
-from spaces.workload import Operand
 from tests.measure.cuda.stub import build_stub, run_with_stub
 
-ROWS = Operand("A", "float16", ("m", "k"), (3, 5), (0, 1))
-COLUMNS = Operand("A", "float16", ("m", "k"), (3, 5), (1, 0))
+ROWS = Operand("A", "float16", (3, 5), (0, 1), axes=("m", "k"))
+COLUMNS = Operand("A", "float16", (3, 5), (1, 0), axes=("m", "k"))
 
 
 class Interface:
@@ -91,7 +91,7 @@ KINDS = ("float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dlpack_descriptions_are_read(kind):
-    operand = Operand("A", kind, ("m", "k"), (3, 5), (1, 0))
+    operand = Operand("A", kind, (3, 5), (1, 0), axes=("m", "k"))
     whole = torch.zeros(40, dtype=getattr(torch, kind))
     tensor = whole[5:20].view(5, 3).T
     array = OnGpu(tensor, (2, 1))
@@ -121,12 +121,12 @@ schedule = next(s for s in drawn if (space.lower(s).workspace_bytes > 0) == WORK
                 and s.template == "TEMPLATE")
 call = CudaFunction(space, schedule, "given")
 a, b, bias = (Interface(o.shape, "<f2", address=1 << (20 + i)) for i, o in
-              enumerate((*work.inputs, *work.epilogue_inputs)))
+              enumerate(work.inputs))
 out = Interface(work.output.shape, "<f2", address=1 << 30)
 assert call(a, b, bias, out=out, stream=64) is out
 assert call(a, b, bias=bias, out=out, stream=64) is out
 call(a, b, bias, out=out, stream=80)
-other = Interface(work.inputs[0].shape, "<f2", address=1 << 25)
+other = Interface(work.factors[0].shape, "<f2", address=1 << 25)
 call(other, b, bias, out=out, stream=80)
 """
 

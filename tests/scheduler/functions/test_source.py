@@ -12,7 +12,7 @@ import threading
 import numpy as np
 import pytest
 
-from scheduler.functions.source import formula, source_file
+from scheduler.functions.source import source_file
 from scheduler.query import Answer, Provenance
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -107,7 +107,7 @@ def test_the_comment_names_threads_and_what_they_need():
 
 def test_a_formula_has_the_epilogue():
     work = workload('matmul m=2 n=3 k=4 epilogue="relu(x + bias[n])"')
-    assert formula(work) == "C[m,n] = relu(x + bias[n]), where x = sum over k of A[m,k] * B[k,n]"
+    assert work.formula == "C[m,n] = relu(x + bias[n]), where x = sum over k of A[m,k] * B[k,n]"
 
 
 @pytest.mark.parametrize("template", ["simt", "mma", "hopper"])

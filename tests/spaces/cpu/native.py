@@ -9,11 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from spaces.contraction import Operand
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import agrees, allowed
-from spaces.workload import Operand, Workload
+from spaces.workload import Workload
 
 # Workers one after the other, the last one first: no kernel may count on their order.
 RUNTIME = """\

@@ -99,7 +99,7 @@ class BlockTemplateContract:
             work = space.workload
             assert (quantities["flops"] >= work.flops).all()
             assert (quantities["main_bytes"] >= work.least_bytes).all()
-            assert (quantities["near_bytes"] >= sum(o.bytes for o in work.inputs)).all()
+            assert (quantities["near_bytes"] >= sum(o.bytes for o in work.factors)).all()
             assert (quantities["worker_fraction"] <= 1).all()
             assert (quantities["imbalance"] >= 1).all()
             assert (quantities["near_fraction"] <= 1).all()

@@ -26,7 +26,7 @@ def test_blocks_give_what_the_whole_gives(
 ) -> None:
     work = workload("matmul", **shape)
     inputs = work.make_inputs(0)
-    left, right = (inputs[o.name].astype(np.float64) for o in work.inputs)
+    left, right = (inputs[o.name].astype(np.float64) for o in work.factors)
     monkeypatch.setattr(sums, "BLOCK_TERMS", terms)
     monkeypatch.setattr(sums, "BLOCK_ELEMENTS", elements)
     np.testing.assert_allclose(work.contract(inputs), left @ right, rtol=1e-12, atol=1e-12)

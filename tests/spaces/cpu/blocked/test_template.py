@@ -137,7 +137,7 @@ def test_all_that_is_next_is_asked_for(b):
     values |= {"block_rows": 32, "block_columns": 64, "block_depth": 128}
     blocks = blocking(orient(w), 16, values)
     ahead = Ahead(orient(w), blocks, packed=True)
-    stride = w.inputs[1].stride("k" if b == "row" else "n")
+    stride = w.factors[1].stride("k" if b == "row" else "n")
     asked = set()
     for row in range(0, blocks.chunk_rows, blocks.tile_rows):
         text = ahead.share(index(row), index(0))
@@ -153,7 +153,7 @@ def test_bfloat16_rounds_to_nearest_even_and_keeps_nan(tmp_path):
     kernel = space.lower(next(space.enumerate()))
     library = compile_kernels([kernel], detect_cpu(), tmp_path)
     values = np.array([1, np.nan, np.inf, -np.inf, 3e38, 1e-40, -0.0, 255, *range(8)])
-    b = values.astype(w.inputs[1].element.numpy).reshape(1, 16)
+    b = values.astype(w.factors[1].element.numpy).reshape(1, 16)
     a = np.full((1, 1), 1.0078125, dtype=b.dtype)
     c = np.zeros((1, 16), dtype=b.dtype)
     import ctypes

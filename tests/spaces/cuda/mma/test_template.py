@@ -97,7 +97,7 @@ def test_tf32_is_never_meant_by_float32():
     values = np.array([[1 + 2**-11, 1 + 2**-12, -1 - 2**-11, np.inf]])
     work = workload("matmul", m=1, n=4, k=4, dtype="tfloat32")
     assert work.output.dtype == "float32"
-    rounded = work.inputs[0].array(values)
+    rounded = work.factors[0].array(values)
     assert rounded.dtype == np.float32
     assert rounded.tolist() == [[1 + 2**-10, 1, -1 - 2**-10, np.inf]]
     with pytest.raises(InputError, match="inputs only"):

@@ -109,5 +109,5 @@ def test_a_refusal_says_why(changes, words):
     target = cuda_target("sm_90a")
     space = Space(work, target, [CudaThin(work, target)])
     values = {**STREAM, **MATRICES, "thread_depth": 8, **changes}
-    words = words.replace("right", work.inputs[1].name)
+    words = words.replace("right", work.factors[1].name)
     assert words in (space.why_not(Schedule("thin", tuple(values.items()))) or "")

@@ -1,0 +1,204 @@
+"""Sums of products with what is fused to them: products of matrices, and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.algebra.layout import Layout, strided
+from spaces.array import Array
+from spaces.epilogue.tree import operand_text
+from spaces.numerics.sums import sums_of_products
+from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.epilogue.expression import Expression
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One loop of the operator: its name, its extent, and whether it is summed over."""
+
+    name: str
+    extent: int
+    reduction: bool = False
+
+
+@dataclass(frozen=True)
+class Operand(Array):
+    """One array of a contraction: ``axes`` names the loop that indexes each dimension (its index
+    map), and ``shape`` gives their extents. A scalar has no axes. It is dense."""
+
+    axes: tuple[str, ...] = field(kw_only=True)
+
+    @property
+    def layout(self) -> Layout:
+        """Where each element lives, in elements from the start."""
+        return strided(self.shape, self.strides)
+
+    def stride(self, axis: str) -> int:
+        """Elements between neighbours along the loop ``axis``; 0 if it does not index this."""
+        return self.strides[self.axes.index(axis)] if axis in self.axes else 0
+
+
+@dataclass(frozen=True)
+class Contraction(Workload):
+    """A sum of products over some loops, and an epilogue of each sum.
+
+    ``parameters`` identify it. Templates read ``axes``, ``factors`` (the operands that are
+    multiplied), ``epilogue`` (an expression over the accumulator and ``epilogue_inputs``, or None)
+    and ``output``; they never ask which operator it is.
+    """
+
+    operator: str
+    parameters: tuple[tuple[str, int | str], ...]
+    axes: tuple[Axis, ...]
+    factors: tuple[Operand, ...]
+    epilogue: Expression | None
+    epilogue_inputs: tuple[Operand, ...]
+    output: Operand
+    accumulator: str
+
+    @cached_property
+    def key(self) -> str:
+        """The operator's name and its parameters, the epilogue's text last."""
+        words = [f"{name}={value}" for name, value in self.parameters if name != "epilogue"]
+        if self.epilogue is not None:
+            words.append(f'epilogue="{self.epilogue}"')
+        return " ".join([self.operator, *words])
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"operator": ..., "parameters": {...}}``."""
+        return {"operator": self.operator, "parameters": dict(self.parameters)}
+
+    @property
+    def words(self) -> Mapping[str, int | str]:
+        """The dtypes, layouts, epilogue and so on."""
+        return {name: value for name, value in self.parameters if name not in self.extents}
+
+    @cached_property
+    def extents(self) -> Mapping[str, int]:
+        """Axis name to extent."""
+        return {axis.name: axis.extent for axis in self.axes}
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """Factors, then the epilogue's operands."""
+        return (*self.factors, *self.epilogue_inputs)
+
+    @property
+    def outputs(self) -> tuple[Operand, ...]:
+        """The one output."""
+        return (self.output,)
+
+    @property
+    def arithmetic(self) -> tuple[str, ...]:
+        """Those of the factors."""
+        return tuple(operand.dtype for operand in self.factors)
+
+    @property
+    def functions(self) -> Collection[str]:
+        """Those of the epilogue."""
+        return self.epilogue.functions if self.epilogue is not None else frozenset()
+
+    @property
+    def formula(self) -> str:
+        """Such as ``C[m,n] = relu(x), where x = sum over k of A[m,k] * B[k,n]``."""
+        terms = " * ".join(operand_text(o.name, o.axes) for o in self.factors)
+        reduced = ", ".join(axis.name for axis in self.axes if axis.reduction)
+        total = f"sum over {reduced} of {terms}" if reduced else terms
+        result = operand_text(self.output.name, self.output.axes)
+        if self.epilogue is None:
+            return f"{result} = {total}"
+        return f"{result} = {self.epilogue}, where x = {total}"
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations at all points of the loops: at each a multiply for every
+        factor but the first, and an add where axes are summed over. So 2 a term of a product of
+        matrices, and none for a copy.
+
+        An epilogue's operations are left out, as the field does when it compares kernels.
+        """
+        adds = any(axis.reduction for axis in self.axes)
+        return self.points * (len(self.factors) - 1 + adds)
+
+    @property
+    def work(self) -> int:
+        """The :attr:`flops`, or the moves of a copy."""
+        return max(self.flops, self.points)
+
+    def make_inputs(self, seed: int, scale: float = 1.0) -> dict[str, np.ndarray]:
+        """Random inputs by operand name, in each operand's dtype, shape and order.
+
+        Uniform in [-1, 1) for floating point, in [-8, 8) for integers: no zeros to hide behind.
+        The first input is multiplied by ``scale``, a power of two that its dtype has room
+        for; whole numbers take those from 1 on.
+        """
+        generator = np.random.default_rng(seed)
+        return {
+            operand.name: operand.array(_random(generator, operand, scale if i == 0 else 1.0))
+            for i, operand in enumerate(self.inputs)
+        }
+
+    def reference(self, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The exact result in float64 (int64 for integers), of the output's shape."""
+        return self.finish(self.contract(inputs), inputs)
+
+    def contract(
+        self,
+        inputs: Mapping[str, np.ndarray],
+        pause: Callable[[], None] = lambda: None,
+        small: bool = False,
+    ) -> np.ndarray:
+        """The sums of products alone, in float64 or int64, of the output's shape.
+
+        ``pause`` is called now and then, and may raise to end the work. A ``small`` product is not
+        worth the threads of a BLAS.
+        """
+        return sums_of_products(self, inputs, pause, by_blas=not small)
+
+    def finish(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The epilogue of sums that :meth:`contract` gave, within the range of the output if that
+        is an integer: kernels saturate."""
+        finished = self._fused(accumulator, inputs)
+        if not self.output.element.is_integer:
+            return finished
+        range_ = np.iinfo(self.output.element.numpy)
+        return np.clip(finished, range_.min, range_.max)
+
+    def _fused(self, accumulator: np.ndarray, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        if self.epilogue is None:
+            return accumulator
+        beside = self.beside_output(inputs)
+        wide = {name: array.astype(np.float64) for name, array in beside.items()}
+        return self.epilogue.evaluate(accumulator.astype(np.float64), wide)
+
+    def beside_output(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The epilogue's operands, each of a shape that broadcasts to the output's."""
+        letters = {axis: i for i, axis in enumerate(self.output.axes)}
+        named = {}
+        for operand in self.epilogue_inputs:
+            array = np.asarray(inputs[operand.name])
+            shape = [1] * len(letters)
+            for axis, extent in zip(operand.axes, operand.shape, strict=True):
+                shape[letters[axis]] = extent
+            source = sorted(range(array.ndim), key=lambda d: letters[operand.axes[d]])
+            named[operand.name] = array.transpose(source).reshape(shape)
+        return named
+
+
+def _random(generator: np.random.Generator, operand: Operand, scale: float) -> np.ndarray:
+    if operand.element.is_integer:
+        return generator.integers(-8, 8, size=operand.shape) * int(scale)
+    if operand.element.bytes > 4:
+        return (generator.random(operand.shape) * 2 - 1) * scale
+    values = generator.random(operand.shape, dtype=np.float32)
+    values *= 2
+    values -= 1
+    values *= np.float32(scale)
+    return values
