@@ -1,0 +1,80 @@
+"""What runs of a suite found, as plain data, and the winners of several timed in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from measure.interfaces import Executor
+from measure.records.measurement import Candidate, Job, new_job_id
+from scheduler.defaults import local_executor
+from scheduler.suites.progress import SuiteResult
+from scheduler.suites.suite import Suite
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.workload import Workload
+
+Runs = Mapping[str, Mapping[str, Any]]
+"""What :func:`described` gives, by the names of the runs."""
+
+
+def latencies_of_winners(suite: Suite, target: Target, runs: Runs) -> list[dict[str, float]]:
+    """Of each workload the seconds of the winner of each run that has one which is right, all
+    winners of a workload timed in turns."""
+    latencies = []
+    with closing(local_executor(target)) as executor:
+        for place, member in enumerate(suite.members):
+            best = {name: run["tasks"][place]["schedule"] for name, run in runs.items()}
+            found = {name: Schedule.from_json(each) for name, each in best.items() if each}
+            known = _timed(member.workload, target, set(found.values()), executor)
+            latencies.append({name: known[each] for name, each in found.items() if each in known})
+    return latencies
+
+
+def weighted_sums(
+    suite: Suite, runs: Runs, latencies: Sequence[Mapping[str, float]]
+) -> dict[str, float]:
+    """The weighted sum of each run, in seconds; none if one of them lacks a workload."""
+    if any(name not in known for name in runs for known in latencies):
+        return {}
+    pairs = list(zip(suite.members, latencies, strict=True))
+    return {name: sum(member.weight * known[name] for member, known in pairs) for name in runs}
+
+
+def _timed(
+    workload: Workload, target: Target, schedules: set[Schedule], executor: Executor
+) -> dict[Schedule, float]:
+    """Latencies in seconds, of one comparison; of those that are right."""
+    space, job = space_for(workload, target), Job(new_job_id(), workload, target, final=True)
+    executor.submit(
+        job, [Candidate(job, schedule, space.lower(schedule)) for schedule in schedules]
+    )
+    latencies: dict[Schedule, float] = {}
+    while executor.pending(job):
+        measured = [result.measurement for result in executor.results(None, job)]
+        latencies |= {m.schedule: m.score for m in measured if m.ok and m.score is not None}
+    return latencies
+
+
+def described(result: SuiteResult) -> dict[str, Any]:
+    """A result as JSON values."""
+    return {
+        "target": result.target.summary,
+        "value_s": result.value,
+        "trials": result.trials,
+        "seconds": result.seconds,
+        "overhead": result.overhead,
+        "history": result.history,
+        "tasks": [
+            {
+                "name": task.member.label,
+                "weight": task.member.weight,
+                "trials": task.trials,
+                "latency_s": task.latency,
+                "schedule": None if task.best is None else task.best.schedule.to_json(),
+            }
+            for task in result.tasks
+        ],
+    }
