@@ -18,6 +18,7 @@ import numpy as np
 from measure.failures import MACHINE
 from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
 from measure.telling import telling
+from spaces.contraction import Contraction
 from spaces.operators import workload as make_workload
 from spaces.schedule import Schedule
 from spaces.space import NO_PREFERENCE, Space
@@ -80,6 +81,8 @@ def emulable(workload: Workload) -> Workload:
     Its longest extents are shortened by multiples of 256, the largest tile, so that the same
     tails, alignments and layouts remain.
     """
+    if not isinstance(workload, Contraction):
+        return workload
     extents = dict(workload.extents)
     while prod(extents.values()) > LARGEST:
         longest = max(extents, key=lambda name: extents[name])

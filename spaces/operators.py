@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spaces.contraction import Axis, Contraction, Operand
 from spaces.dtypes import DType
@@ -18,9 +18,6 @@ from spaces.dtypes import dtype as element_type
 from spaces.epilogue.expression import Expression, parse
 from spaces.errors import InputError, shown
 from spaces.workload import Workload
-
-if TYPE_CHECKING:
-    from spaces.language import Program
 
 MAX_EXTENT = 2**24
 OWN_NAMES = {"A", "B", "C", "workspace"}
@@ -87,38 +84,39 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
 
     ``name=value`` words may follow the operator's name, as on the command line and in
     ``str(workload)``; a value with blanks is quoted:
-    ``workload('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"')``. A program's text, with
-    its extents as parameters, and the operators of :mod:`spaces.named` are workloads if what they
-    compute is a product of two matrices: ``workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=512,
-    j=512, k=512)`` is the same one. See :mod:`spaces.served`.
+    ``workload('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"')``. Operators are those of
+    :mod:`spaces.named`, or a program's text with its extents as parameters. What computes a product
+    of two matrices is a :class:`~spaces.contraction.Contraction`, whatever it is called:
+    ``workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=512, j=512, k=512)`` is a ``matmul``.
 
     Raises :class:`InputError` for an unknown operator or parameter, a missing dimension, a size
-    that is no positive integer, an unknown dtype or layout, a malformed epilogue or program, and
-    for one that no template serves yet.
+    that is no positive integer, an unknown dtype or layout, and a malformed epilogue or program.
     """
     if not isinstance(operator, str):
         raise InputError(f"{shown(operator)} is no operator; allowed: text, {EXAMPLE}")
     if _PROGRAM.match(operator):
-        from spaces.language import program
-
-        return _computing(program(operator, **parameters))
+        return _program(operator, parameters)
     try:
         name, *words = shlex.split(operator) or [""]
     except ValueError as error:  # a quotation without end
         raise InputError(f"{shown(operator)}: {error}; allowed: text, {EXAMPLE}") from None
-    given = parameters_of(words, parameters)
-    if name not in OPERATORS:
-        from spaces import named
-
-        if name in named.names():
-            return _computing(named.operator(name, **given))
-    return _workload(name, given)
+    return _workload(name, parameters_of(words, parameters))
 
 
-def _computing(program: Program) -> Workload:
+def _program(text: str, extents: Mapping[str, Any]) -> Workload:
+    from spaces.language import program
     from spaces.served import workload_of  # which makes workloads of the operators here
 
-    return workload_of(program)
+    return workload_of(program(text, **extents))
+
+
+def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:
+    from spaces.named import named
+    from spaces.served import workload_of
+
+    found = named(operator)
+    values = found.values(parameters)
+    return workload_of(found.function(**values), operator, values)
 
 
 def as_workload(given: Workload | str) -> Workload:
@@ -146,12 +144,26 @@ def workload_from_json(data: Mapping[str, Any]) -> Workload:
     operator, parameters = data.get("operator"), data.get("parameters")
     if not isinstance(operator, str) or not isinstance(parameters, Mapping):
         raise InputError(f"not a workload: {shown(dict(data))}; needs 'operator' and 'parameters'")
+    lines = data.get("program")
+    if lines is not None:
+        return _computation(operator, parameters, lines)
     return _workload(operator, parameters)
+
+
+def _computation(operator: str, parameters: Mapping[str, Any], lines: object) -> Workload:
+    """The program of these lines; the operator and its parameters are names for people."""
+    from spaces.language import program
+    from spaces.served import workload_of
+
+    plain = all(isinstance(value, (int, float, str)) for value in parameters.values())
+    if not isinstance(lines, list) or not plain or set(map(type, lines)) != {str}:
+        raise InputError(f"not a program: {shown(lines)}; needs its lines, and plain parameters")
+    return workload_of(program("\n".join(lines)), operator, parameters)
 
 
 def _workload(operator: str, parameters: Mapping[str, Any]) -> Workload:
     if operator not in OPERATORS:
-        raise InputError(f"unknown operator {shown(operator)}; known: {', '.join(OPERATORS)}")
+        return _named(operator, parameters)
     integers, texts = _INTEGERS[operator], _TEXTS[operator]
     allowed = (*integers, *texts)
     unknown = [name for name in parameters if name not in allowed]

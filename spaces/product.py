@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.algebra.layout import Strided, strided
+from spaces.computation import Computation
 from spaces.contraction import Contraction, Operand
 from spaces.workload import Workload
 
@@ -79,7 +80,7 @@ def why_no_product(workload: Contraction) -> str | None:
 def product_of(workload: Workload) -> Product | str:
     """The oriented product that ``workload`` is, or why it is none, in words."""
     if not isinstance(workload, Contraction):
-        return "needs a product of two matrices"
+        return workload.obstacle if isinstance(workload, Computation) else "needs a product"
     return why_no_product(workload) or orient(workload)
 
 

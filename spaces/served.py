@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
+from spaces.computation import PROGRAM, Computation
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Binary, Expression, Read
 from spaces.operators import OWN_NAMES, workload
 from spaces.registry import templates_for
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workload import Parameter, Workload
 
 
 def served(program: Program, target: Target) -> list[tuple[str, str | None]]:
     """Each template for the target's kind, and why it does not serve the program, if so."""
-    made = matmul_workload(program)
-    return [
-        (template.name, made if isinstance(made, str) else template.refuses(made, target))
-        for template in templates_for(target)
-    ]
+    made = workload_of(program)
+    return [(template.name, template.refuses(made, target)) for template in templates_for(target)]
 
 
-def workload_of(program: Program) -> Workload:
-    """The workload that computes a program; :class:`InputError` says why if there is none yet."""
+def workload_of(
+    program: Program, operator: str = PROGRAM, parameters: Mapping[str, Parameter] | None = None
+) -> Workload:
+    """The workload that computes a program, whoever called it so: a product of matrices if it is
+    one, and else the program itself."""
     made = matmul_workload(program)
     if isinstance(made, str):
-        raise InputError(f"no template serves {program.stages[-1]} yet: {made}")
+        return Computation(operator, tuple((parameters or {}).items()), program, made)
     return made
 
 

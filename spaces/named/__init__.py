@@ -32,6 +32,24 @@ class Operator:
         """Parameters by name; one with a default may be left out."""
         return inspect.signature(self.function, eval_str=True).parameters
 
+    def values(self, parameters: Mapping[str, Any]) -> dict[str, int | float | str]:
+        """Parameters as values, given as such or as text; :class:`InputError` for one that is
+        unknown, missing, or no number where it must be one."""
+        known = self.parameters
+        for parameter in parameters:
+            if parameter not in known:
+                allowed = ", ".join(known)
+                raise InputError(
+                    f"{self.name} has no parameter {shown(parameter)}; allowed: {allowed}"
+                )
+        needed = [p for p, given in known.items() if given.default is inspect.Parameter.empty]
+        missing = [parameter for parameter in needed if parameter not in parameters]
+        if missing:
+            raise InputError(
+                f"{self.name} needs {', '.join(needed)}; missing: {', '.join(missing)}"
+            )
+        return {p: _value(p, value, known[p].annotation) for p, value in parameters.items()}
+
     @property
     def summary(self) -> str:
         """The first line of what the operator says of itself."""
@@ -60,17 +78,7 @@ def operator(name: str, /, **parameters: Any) -> Program:
     number where it must be one, and for whatever the operator itself refuses.
     """
     found = named(name)
-    known = found.parameters
-    for parameter in parameters:
-        if parameter not in known:
-            allowed = ", ".join(known)
-            raise InputError(f"{name} has no parameter {shown(parameter)}; allowed: {allowed}")
-    needed = [p for p, given in known.items() if given.default is inspect.Parameter.empty]
-    missing = [parameter for parameter in needed if parameter not in parameters]
-    if missing:
-        raise InputError(f"{name} needs {', '.join(needed)}; missing: {', '.join(missing)}")
-    values = {p: _value(p, value, known[p].annotation) for p, value in parameters.items()}
-    return found.function(**values)
+    return found.function(**found.values(parameters))
 
 
 def _value(name: str, value: Any, kind: type) -> Any:

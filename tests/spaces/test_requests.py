@@ -35,7 +35,7 @@ def test_a_target_is_what_its_text_says():
     [
         (512, "512 is no operator; allowed: text, such as 'matmul m=512"),
         (None, "None is no operator"),
-        ("", "unknown operator ''; known: matmul"),
+        ("", "unknown operator ''; known: argmax"),
         ("conv m=1", "unknown operator 'conv'"),
         ("matmul 512", "'512' is not a parameter; allowed: name=value"),
         ('matmul m=1 epilogue="relu(x', "No closing quotation"),

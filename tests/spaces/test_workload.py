@@ -203,7 +203,7 @@ SIZES = {"m": 1, "n": 1, "k": 1}
 @pytest.mark.parametrize(
     ("operator", "changes", "words"),
     [
-        ("matmull", {}, "unknown operator 'matmull'; known: matmul"),
+        ("matmull", {}, "unknown operator 'matmull'; known: argmax"),
         ("matmul", {"k": None}, "missing: k"),
         ("matmul", {"q": 3}, "no parameter 'q'; allowed: m, n, k, dtype"),
         ("matmul", {"m": 0}, f"m=0 is out of range; allowed: 1 to {MAX_EXTENT}"),

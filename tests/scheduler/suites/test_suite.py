@@ -114,7 +114,7 @@ ONE = '[[workloads]]\noperator = "matmul"\nparameters = { m = 8, n = 8, k = 8 }\
         (ONE + 'weight = "2"', "workload 1: weight='2' is no number"),
         (ONE + f"weight = 1{'0' * 400}", "workload 1: weight=1000"),
         (ONE + ONE, "is in it twice; allowed: once, and a weight"),
-        (ONE + ONE.replace("matmul", "conv"), "workload 2: unknown operator 'conv'; known: matmul"),
+        (ONE + ONE.replace("matmul", "conv"), "workload 2: unknown operator 'conv'; known: argmax"),
         (ONE.replace('"matmul"', "1"), "workload 1: operator=1 is no name; allowed: matmul"),
         ("[[workloads]]\nweight = 1", "workload 1: operator=None is no name; allowed: matmul"),
         (ONE.replace("{ m = 8, n = 8, k = 8 }", "3"), "workload 1: parameters=3 are no table"),

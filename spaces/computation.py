@@ -1,0 +1,134 @@
+"""What any program computes, as a workload: all that is no product of matrices."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spaces.derivation.work import Work, work
+from spaces.language.inputs import draw
+from spaces.language.program import Operand, Output, Program
+from spaces.language.tree import Call
+from spaces.workload import Parameter, Workload
+
+PROGRAM = "program"
+"""What the operator of a program without a name is called."""
+
+
+@dataclass(frozen=True, eq=False)
+class Computation(Workload):
+    """A program to be tuned.
+
+    Its identity is what the program means: two that differ in names and writing alone are equal,
+    whatever ``operator`` and ``parameters`` they were made from. ``obstacle`` says why it is no
+    product of matrices, in words.
+    """
+
+    operator: str
+    parameters: tuple[tuple[str, Parameter], ...]
+    program: Program
+    obstacle: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Computation) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @property
+    def key(self) -> str:
+        """The digest of the program's canonical text."""
+        return f"{PROGRAM} {self.program.digest}"
+
+    def __str__(self) -> str:
+        if self.operator == PROGRAM:
+            return "; ".join(self._lines)
+        words = (f"{name}={_word(value)}" for name, value in self.parameters)
+        return " ".join([self.operator, *words])
+
+    @property
+    def _lines(self) -> list[str]:
+        return self.program.text.split("\n")
+
+    def to_json(self) -> dict[str, Any]:
+        """``{"operator": ..., "parameters": {...}, "program": [...]}``: its lines say all."""
+        return {
+            "operator": self.operator,
+            "parameters": dict(self.parameters),
+            "program": self._lines,
+        }
+
+    @property
+    def words(self) -> Mapping[str, Parameter]:
+        """The stages, and the dtypes of all arrays."""
+        stages = "\n".join(map(str, (*self.program.conditions, *self.program.stages)))
+        return {"stages": stages} | {array.name: array.dtype for array in self.operands}
+
+    @property
+    def extents(self) -> Mapping[str, int]:
+        """Axis name to extent."""
+        return self.program.extent
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """The program's operands."""
+        return self.program.operands
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """The program's outputs."""
+        return self.program.outputs
+
+    @property
+    def accumulator(self) -> str:  # type: ignore[override]
+        """float64 if any array is, else float32."""
+        return "float64" if any(a.dtype == "float64" for a in self.operands) else "float32"
+
+    @property
+    def arithmetic(self) -> tuple[str, ...]:
+        """The accumulator's: values are widened as they are loaded."""
+        return (self.accumulator,)
+
+    @cached_property
+    def functions(self) -> Collection[str]:
+        """Those that any stage calls."""
+        nodes = (node for stage in self.program.stages for node in stage.body.walk())
+        return frozenset(node.function for node in nodes if isinstance(node, Call))
+
+    @property
+    def formula(self) -> str:
+        """The lines of the stages."""
+        return "; ".join(map(str, (*self.program.conditions, *self.program.stages)))
+
+    @cached_property
+    def _work(self) -> Work:
+        return work(self.program)
+
+    @property
+    def flops(self) -> int:
+        """Two for each term of a sum of products, and none where there is no such sum."""
+        return self._work.flops
+
+    @property
+    def work(self) -> int:
+        """All operations, functions called included."""
+        return max(1, self._work.flops + self._work.arithmetic + self._work.special, self.points)
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes that must move; of a table that is gathered from, no more than what is read."""
+        return self._work.bytes
+
+    def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
+        """Inputs as the program says that they are drawn; the same for a seed."""
+        return draw(self.program, seed)
+
+
+def _word(value: Parameter) -> str:
+    """A parameter as a word of a command line, quoted if it has blanks."""
+    return shlex.quote(str(value))

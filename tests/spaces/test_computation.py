@@ -1,0 +1,70 @@
+"""Programs that are no products, as workloads."""
+
+import json
+
+import numpy as np
+import pytest
+
+from spaces.computation import Computation
+from spaces.errors import InputError
+from spaces.named import named, names
+from spaces.operators import workload, workload_from_json
+
+SOFTMAX = "y[r,c] = softmax[c](x[r,c])"
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_named_operator_is_a_workload_that_its_words_and_its_json_give_again(name) -> None:
+    found = workload(f"{name} {named(name).example}")
+    kept = json.loads(json.dumps(found.to_json()))
+    for again in (workload(str(found)), workload_from_json(kept)):
+        assert (again, str(again), again.key) == (found, str(found), found.key)
+    assert min(found.work, found.least_bytes) > 0
+    assert [o.name for o in found.operands] == [o.name for o in (*found.inputs, *found.outputs)]
+
+
+def test_the_identity_is_what_a_program_means() -> None:
+    by_name = workload("softmax r=6 c=5")
+    text = "m[i] = max[j](a[i,j]); out[i,j] = exp(a[i,j] - m[i]) / sum[j](exp(a[i,j] - m[i]))"
+    written = workload(text, i=6, j=5)
+    assert (by_name, by_name.key, by_name.digest) == (written, written.key, written.digest)
+    assert str(written) != str(by_name)
+    assert workload(str(written)) == written
+    assert workload("softmax r=6 c=7").key != by_name.key
+    assert workload("softmax r=6 c=5 dtype=float64").key != by_name.key
+
+
+def test_a_product_is_a_contraction_whatever_it_is_called() -> None:
+    assert not isinstance(workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=2, j=3, k=4), Computation)
+    assert isinstance(workload("y[i,j] = max[k](a[i,k] * b[k,j])", i=2, j=3, k=4), Computation)
+
+
+def test_figures_follow_from_the_program() -> None:
+    found = workload(SOFTMAX, r=6, c=5)
+    assert isinstance(found, Computation)
+    assert found.flops == 0
+    assert found.least_bytes == 2 * 4 * 6 * 5
+    assert found.functions == {"exp"}
+    assert found.extents == {"r": 6, "c": 5}
+    assert (found.accumulator, found.arithmetic) == ("float32", ("float32",))
+    assert workload(SOFTMAX, r=6, c=5, dtype="float64").accumulator == "float64"
+    first, again = found.make_inputs(3), found.make_inputs(3)
+    np.testing.assert_array_equal(first["x"], again["x"])
+    assert (first["x"].shape, first["x"].dtype) == ((6, 5), np.float32)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"operator": "softmax", "parameters": {}, "program": "y[r] = x[r]"},
+        {"operator": "softmax", "parameters": {}, "program": []},
+        {"operator": "softmax", "parameters": {}, "program": [3]},
+        {"operator": "softmax", "parameters": {"r": [3]}, "program": ["axes r=2", "y[r] = x[r]"]},
+        {"operator": "softmax", "parameters": {}, "program": ["import os"]},
+        {"operator": "softmax", "parameters": {"q": 3}},
+        {"operator": 3, "parameters": {}, "program": ["axes r=2", "y[r] = x[r]"]},
+    ],
+)
+def test_what_describes_no_workload_is_refused(data) -> None:
+    with pytest.raises(InputError):
+        workload_from_json(data)
