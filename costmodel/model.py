@@ -32,7 +32,7 @@ from spaces.space import Population, Space
 if TYPE_CHECKING:
     import xgboost
 
-LEAST_ROWS = 8  # with fewer, the analytic model answers
+LEAST_ROWS = 8  # the analytic model answers where fewer rows are known
 LEAST_UNCERTAINTY = 0.01
 
 

@@ -19,7 +19,7 @@ from spaces.workload import Workload
 CPU_CLOCK = 3.0e9
 CPU_BANDWIDTH = 100.0e9
 CPU_BANDWIDTH_PER_THREAD = 12.0e9
-CPU_VISIT_CYCLES = 40.0  # to enter and leave the main loop of a tile
+CPU_VISIT_CYCLES = 40.0  # cycles to enter and leave the main loop of a tile
 GPU_VISIT_CYCLES = 1000.0
 
 

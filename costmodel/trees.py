@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import xgboost
 
 MOST_TREES = 1 << 14
-MOST_NODES = 1 << 14  # of one tree
+MOST_NODES = 1 << 14  # nodes of one tree, at most
 MOST_OUTPUTS = 256
 LEAF = -1
 UNREACHED = 1e-6  # weight of a leaf that no row reaches

@@ -19,11 +19,11 @@ from measure.cpu.keeper import kept
 from spaces.operators import workload_from_json
 from spaces.workload import Workload
 
-SECONDS = 0.3  # that it is measured for, at least
+SECONDS = 0.3  # least time spent measuring
 TIMEOUT = 120.0
-START_SECONDS = 0.7  # of Python and NumPy
-ELEMENT_SECONDS = 10e-9  # to draw an element, or to touch it first
-USUAL_GFLOPS = 30.0  # of one thread, where the peak is not known
+START_SECONDS = 0.7  # start of Python and NumPy
+ELEMENT_SECONDS = 10e-9  # time to draw one element, or to touch it first
+USUAL_GFLOPS = 30.0  # rate of one thread where the peak is not known
 DTYPES = ("float32", "float64")
 THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS")
 

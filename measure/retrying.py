@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from measure.interfaces import Builder, Built
 from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 
-LOSSES_ALONE = 2  # that are taken for the schedule's own failure
-STARTS = 3  # of a batch on a machine that fails before any of it runs
+LOSSES_ALONE = 2  # after so many losses alone, the failure is the schedule's own
+STARTS = 3  # attempts at a batch on a machine that fails before any of it runs
 
 _BLAME = {ErrorKind.WORKER_LOST: ErrorKind.CRASH}  # the schedule's name for a machine's failure
 

@@ -20,7 +20,7 @@ from spaces.errors import InputError
 from spaces.numerics.allowance import agrees, allowed
 
 SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # elements along each axis of a sample; where sums are long
-SHARE = 1 / 32  # of a sample's elements in which a mistake shows that is sure to be found
+SHARE = 1 / 32  # a mistake that shows in this share of a sample's elements is sure to be found
 ENOUGH = 64  # elements of an output that a mistake is expected in, for every draw to have one
 SEEDS = range(20, 24)
 

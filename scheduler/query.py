@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from measure.records.record import Record
 
 SAMPLES = 4096
-DRAFTED = 1 << 15  # of which a learned model ranks the most promising
+DRAFTED = 1 << 15  # candidates drafted, for a learned model to rank the most promising
 NEIGHBOURS = 8
 
 

@@ -30,7 +30,7 @@ Population = np.ndarray
 
 NO_PREFERENCE = -1
 REMEMBERED = 4096  # schedules whose validity is: each is asked about several times in its life
-NEAR_ATTEMPTS = 4  # to repair what is to be like others: if it takes more, it no longer is
+NEAR_ATTEMPTS = 4  # attempts to repair a neighbour: if it takes more, it is none
 
 
 class Space:

@@ -21,7 +21,7 @@ from costmodel.model import XGBoostModel
 from spaces.errors import InputError, shown
 
 ROW_FOLDS = 5
-PART_FOLDS = 5  # at most so many models are trained, however many parts there are
+PART_FOLDS = 5  # models trained, at most, however many parts there are
 MOST_ROWS = 4096  # schedules that each of them learns from at most: a report is to take no hours
 
 

@@ -22,10 +22,10 @@ from measure.retrying import Attempt, settle
 from measure.timing import call_limit
 from spaces.target import Target
 
-PIECES_AHEAD = 2  # that are built, or being built, for each run worker
-LOSSES_ALONE = 4  # of a worker with one candidate, which that is then blamed for
-TASK_SECONDS = 600.0  # after which a worker that does not answer is given up
-CALLS = 10  # of each candidate that a task may take besides, at their longest
+PIECES_AHEAD = 2  # pieces built or being built for each run worker
+LOSSES_ALONE = 4  # a candidate alone with so many lost workers is to blame
+TASK_SECONDS = 600.0  # a worker that does not answer for so long is given up
+CALLS = 10  # longest calls per candidate that a task may take besides
 
 
 @dataclass(frozen=True)

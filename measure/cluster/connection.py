@@ -37,7 +37,7 @@ _LOCAL = {
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """If that is 0, Ray listens on the loopback interface only, on any system; its option
 ``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer address."""
-MODULES = ("spaces", "measure")  # that workers need
+MODULES = ("spaces", "measure")  # the packages that workers need
 _ROOT = Path(__file__).parents[2]
 _INSTALL = "pip install 'tilewright[ray]'"
 _TOKEN = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"

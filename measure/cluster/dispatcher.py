@@ -32,8 +32,8 @@ from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.target import Target
 
-REST_SECONDS = 2.0  # of a worker that could not begin with a task
-DRIFT_SECONDS = 30.0  # of rest for a worker that has become slower than its peers
+REST_SECONDS = 2.0  # rest of a worker that could not begin with a task
+DRIFT_SECONDS = 30.0  # rest of a worker that has become slower than its peers
 
 Event = dict[str, Any]
 

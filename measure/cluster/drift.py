@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from statistics import median
 
 DRIFT = 0.15  # more than the peers' time
-PIECES = 5  # whose reference times make a worker's usual one
+PIECES = 5  # pieces whose reference times make a worker's usual one
 
 
 class Drift:

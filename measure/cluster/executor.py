@@ -24,9 +24,9 @@ from measure.records.measurement import Candidate, Job, Result
 from spaces.errors import InputError
 from spaces.target import Target
 
-START_SECONDS = 120.0  # for the first workers to begin
+START_SECONDS = 120.0  # time the first workers have to begin
 _NONE_BEGAN = f"none began in {START_SECONDS:g} s; others have all devices, or the cluster is busy"
-PUBLISH_SECONDS = 2.0  # between two words of this driver to whoever asks for its status
+PUBLISH_SECONDS = 2.0  # interval at which a driver publishes its status
 
 
 class RayExecutor:

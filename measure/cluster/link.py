@@ -15,7 +15,7 @@ from typing import Any
 from measure.host.directories import RunDirectory
 from spaces.validation.canonical import canonical_json
 
-CLOSE_SECONDS = 15.0  # for a local cluster to end
+CLOSE_SECONDS = 15.0  # time a local cluster has to end
 _ROOT = Path(__file__).parents[2]
 
 

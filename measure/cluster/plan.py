@@ -16,7 +16,7 @@ from measure.cluster.facts import Facts
 from measure.cluster.topology import cpus_of, slots
 
 JOBS = 8  # compilers of a build worker at most
-BYTES_PER_JOB = 1 << 30  # of memory: what a compiler takes at its worst
+BYTES_PER_JOB = 1 << 30  # memory that a compiler takes at its worst
 
 
 @dataclass(frozen=True)

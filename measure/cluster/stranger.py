@@ -10,7 +10,7 @@ from typing import Any
 
 ANSWERED, REFUSED = 10, 11
 SECONDS = 10
-CLIENT = "ray://"  # a cluster that is reached through a server of its own
+CLIENT = "ray://"  # address of a cluster that is reached through a server of its own
 
 
 def main() -> None:

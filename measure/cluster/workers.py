@@ -23,7 +23,7 @@ from measure.records.measurement import Measurement
 from spaces.target import Target
 from spaces.validation.canonical import canonical_json
 
-FETCH_SECONDS = 60.0  # for binaries to come from another host
+FETCH_SECONDS = 60.0  # time binaries have to come from another host
 
 
 class BuildWorker:

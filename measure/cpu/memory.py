@@ -11,9 +11,9 @@ from measure.memory import memory_limit
 from spaces.numerics.allowance import bounds_dtype
 from spaces.workload import Workload
 
-PROGRAM_BYTES = 300 << 20  # of the tuner and a compiler, with their libraries
-BUFFER_BYTES = 2 << 30  # of outputs and workspaces of the candidates of one server, at most
-WIDE = 8  # bytes of an element of the sums
+PROGRAM_BYTES = 300 << 20  # memory of the tuner and a compiler, with their libraries
+BUFFER_BYTES = 2 << 30  # outputs and workspaces of the candidates of one server, at most
+WIDE = 8  # bytes of one sum in float64
 
 
 def needed_bytes(workload: Workload) -> int:

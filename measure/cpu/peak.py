@@ -29,8 +29,8 @@ VERSION = 3  # rises when the same machine would get other numbers
 DTYPES = ("float32", "float64", "bfloat16")
 FMA_ROUNDS = 40_000
 READ_STREAMS = (1, 4)
-LOADS = 8  # independent loads of one stream in flight
-SECONDS = {"cpu": 0.25, "wall": 0.75}  # that one kernel is repeated for, by the clock
+LOADS = 8  # independent loads in flight on one stream
+SECONDS = {"cpu": 0.25, "wall": 0.75}  # repetition time of one kernel, by the clock
 
 
 @dataclass(frozen=True)

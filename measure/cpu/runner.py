@@ -30,9 +30,9 @@ from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.workload import Workload
 
-MEMORY_BYTES = 512 << 20  # that a candidate may allocate beside its buffers
-MAX_CANDIDATES = 256  # of one server, as plan.h has it
-GRACE_SECONDS = 30.0  # that a line of the server may come late
+MEMORY_BYTES = 512 << 20  # memory a candidate may allocate beside its buffers
+MAX_CANDIDATES = 256  # candidates of one server, as in plan.h
+GRACE_SECONDS = 30.0  # a line of the server may come this late
 
 
 class CRunner:

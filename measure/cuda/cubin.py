@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _MAGIC = b"\x7fELF"
-_SIZED = 4  # format of a record whose 16-bit field is the length of the value that follows
+_SIZED = 4  # format of a record whose 16-bit field is the length of the value after it
 _REGISTERS, _FRAME, _BARRIERS = 0x2F, 0x11, 0x4C
 _SYSTEM_BYTES = 1024  # sm_90 counts the shared memory that belongs to the system
 _SYSTEM_SECTION = ".nv.shared.reserved.0"

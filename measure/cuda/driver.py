@@ -15,7 +15,7 @@ from spaces.cuda.intrinsics import device_text
 from spaces.kernel import Kernel
 
 COMPILE_SECONDS = 60.0
-FLUSH_BLOCKS = 4  # a multiprocessor
+FLUSH_BLOCKS = 4  # blocks per multiprocessor of the kernel that flushes L2
 _NOT_TAKEN = {
     f"CUDA_ERROR_{words}"
     for words in ("INVALID_VALUE", "LAUNCH_OUT_OF_RESOURCES", "INVALID_CLUSTER_SIZE")

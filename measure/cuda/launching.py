@@ -15,7 +15,7 @@ from spaces.cuda.abi import tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
 
-PLAIN_SHARED_BYTES = 48 * 1024  # of dynamic shared memory, without asking for more
+PLAIN_SHARED_BYTES = 48 * 1024  # dynamic shared memory that a kernel gets without asking
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
 _MAP_TYPES = {
     "float64": "FLOAT64",

@@ -31,9 +31,9 @@ from measure.unpacking import unpacked
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 
-STARTING_SECONDS = 120.0  # for a child to import, open the device and compile its own kernels
+STARTING_SECONDS = 120.0  # a child imports, opens the device and compiles its own kernels
 LEAST_SECONDS, RATE = 5.0, 1e11  # a call that does less work a second hangs
-STARTS = 3  # of a child in a row that come to nothing
+STARTS = 3  # failed starts of a child in a row before the device is given up
 _ROOT = Path(__file__).parents[2]
 _SERVER = (sys.executable, "-P", "-m", "measure.cuda.server")
 

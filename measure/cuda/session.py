@@ -25,13 +25,14 @@ from spaces.kernel import Kernel
 from spaces.numerics.allowance import allowed, bounds_dtype
 from spaces.operators import matmul
 
-GUARD = 4096  # bytes before and after every buffer, that nobody may touch
+GUARD = 4096  # bytes before and after every buffer that no kernel may touch
 GUARD_BYTE = 0xA5
-POISON, WHOLE_POISON = 0xFF, 0x7F  # the first is NaN in every floating-point type
-SHORT, GRAPH_CALLS = 20e-6, 20  # calls so short are timed by the graph of so many
-RESTFUL = 50e-6  # calls no longer leave a device time to cool, while L2 is flushed between them
+POISON = 0xFF  # this byte repeated is NaN in every floating-point type
+INTEGER_POISON = 0x7F
+SHORT, GRAPH_CALLS = 20e-6, 20  # shorter calls are timed by a graph of so many
+COOLING_CALL = 50e-6  # while L2 is flushed between calls this short, the device cools
 PULSE_STEPS = 8192
-BLOCKS = 4  # a multiprocessor, of the kernels that walk over arrays
+BLOCKS = 4  # blocks per multiprocessor of the kernels that walk over arrays
 CHECKED = matmul(67, 45, 33, b="col")
 
 
@@ -181,7 +182,7 @@ class Session:
     def _sample(self, trial: Trial) -> float:
         """Seconds of one call; a long one comes right after another, for the clock it leaves."""
         assert trial.call is not None
-        if trial.judged > RESTFUL:
+        if trial.judged > COOLING_CALL:
             trial.call()
         short = min(trial.samples, default=trial.judged) < SHORT
         return self._device.seconds(trial.call, GRAPH_CALLS if short else 1)
@@ -192,7 +193,7 @@ class Session:
         """Seconds of a call on an output that holds nothing right."""
         assert trial.call is not None
         output = self._workload.output
-        poison = WHOLE_POISON if output.element.is_integer else POISON
+        poison = INTEGER_POISON if output.element.is_integer else POISON
         self._device.fill(self._addresses[output.name], poison, output.bytes)
         return self._device.seconds(trial.call)
 

@@ -2,4 +2,4 @@
 
 NO_KERNEL = 1  # was right, or the machine failed
 BAD_INPUT = 2
-BY_SIGNAL = 128  # and the signal's number
+BY_SIGNAL = 128  # a process ended by a signal has this exit code plus the signal's number

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from measure.database import Database
     from measure.records.record import Record
 
-TEST_SHARE = 0.2  # of the workloads
+TEST_SHARE = 0.2  # share of the workloads that are held out
 
 Chunk = Mapping[str, Sequence[Any]]
 """Values of every column, by its name, for the rows of one workload on one target. None is

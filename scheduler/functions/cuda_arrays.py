@@ -12,7 +12,7 @@ from scheduler.functions.arrays import Port, is_tensor
 from spaces.array import Array
 from spaces.errors import InputError
 
-ALIGNMENT = 16  # bytes, of what kernels load at once
+ALIGNMENT = 16  # bytes that kernels load at once
 CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
 _KINDS = {
     (0, 8): "int8",

@@ -30,7 +30,7 @@ from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
 
-MOST_LIKENESSES = 8  # that are kept; as of tensors on several GPUs, or in and out of autocast
+MOST_LIKENESSES = 8  # prepared kinds of arrays kept: several GPUs, in and out of autocast
 
 
 class CudaFunction(KernelFunction):

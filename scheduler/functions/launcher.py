@@ -22,7 +22,7 @@ from measure.cpu.binaries import Build
 from scheduler.functions.cuda_arrays import Likeness
 from spaces.errors import InputError
 
-MOST_LAUNCHES = 1024  # that are kept prepared
+MOST_LAUNCHES = 1024  # prepared launches kept, at most
 SOURCE = Path(__file__).with_suffix(".c")
 FLAGS = ("-O2", "-shared", "-fPIC", "-Wall", "-Wextra")
 
@@ -104,10 +104,10 @@ def start(
     arrays: tuple[Any, ...],
     stream: int | None,
 ) -> int | None:
-    """Start the launch for ``arrays``, if they are like some ``known`` ones and ``launches``, a
-    :attr:`Launches.tree`, has it, on ``stream`` or else on torch's current one.
+    """Start a prepared launch again, on ``stream`` or else on torch's current one.
 
-    The driver's status; None if nothing was started, which then takes a closer look.
+    Returns the driver's status, or None if ``arrays`` match none of ``known`` or no launch in
+    ``launches``, a :attr:`Launches.tree`, is prepared for their addresses.
     """
     for likeness in known:
         if likeness.alike(*arrays):

@@ -16,7 +16,7 @@ from scheduler.strategies.trust import Forecasts, Trust, trust
 from spaces.schedule import Schedule
 from spaces.space import NEAR_ATTEMPTS, Population, Space
 
-JOLTS = 1.5  # mean number of decisions by which a child differs from its parents' mix
+MUTATIONS = 1.5  # mean number of decisions by which a child differs from its parents' mix
 GROWTH = 1.125  # times as many outcomes as the model was trained on, before it is trained anew
 
 
@@ -166,7 +166,7 @@ class EvolutionarySearch:
             best = population.best(choice.parents).rows
             first, second = generator.integers(0, len(best), (2, choice.children))
             wishes = self._space.mixed(best[first], best[second], generator)
-            wishes = self._jolted(wishes, generator)
+            wishes = self._mutated(wishes, generator)
             children = self._space.complete(wishes, generator, attempts=NEAR_ATTEMPTS)
             population = _joined([population, self._rated([children], ["child"])])
         return population
@@ -196,11 +196,11 @@ class EvolutionarySearch:
         share: np.ndarray = ((pool == row) & choices).sum(axis=1) / choices.sum()
         return share * (pool[:, 0] == row[0])
 
-    def _jolted(self, wishes: Population, generator: np.random.Generator) -> Population:
+    def _mutated(self, wishes: Population, generator: np.random.Generator) -> Population:
         """Wishes for :meth:`Space.complete`: few decisions of each row one step up or down, where
         a step below the first value leaves the choice open."""
         choices = self._choices[wishes[:, 0]]
-        hit = generator.random(wishes.shape) < JOLTS / choices.sum(axis=1, keepdims=True)
+        hit = generator.random(wishes.shape) < MUTATIONS / choices.sum(axis=1, keepdims=True)
         hit &= choices
         hit[:, 0] = False
         return np.where(hit, wishes + generator.choice([-1, 1], wishes.shape), wishes)

@@ -11,7 +11,7 @@ import numpy as np
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 
-LEADERS = 64  # whose order is kept
+LEADERS = 64  # number of leaders kept in order
 PACKED = np.dtype("<u2")
 """Holds the index of any decision's value."""
 

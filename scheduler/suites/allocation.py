@@ -13,7 +13,7 @@ ALPHA = 0.2  # weight of what the last units brought, beside what the next one i
 BETA = 2.0  # trust in that a task gets as many FLOP/s as those like it
 WINDOW = 3  # units that tell what the last ones brought
 WARM_UP = 1  # units for each task before any gets more
-STALLED = 0.99  # of the latency before the window: a task that is not below gains nothing
+STALLED = 0.99  # a task above this share of its latency before the window gains nothing
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from spaces.workload import Workload
 if TYPE_CHECKING:
     from measure.database import Database
 
-ROWS = 128  # of each workload; of a dozen they train in about half a second
+ROWS = 128  # rows taken of each workload; a dozen workloads train in half a second
 GROWTH = 1.5  # times as many rows as it was trained on, before it is trained anew
 
 

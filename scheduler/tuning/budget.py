@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from spaces.validation.checks import positive, whole
 
-TRIALS = 128  # for a workload, if nobody says
-SECONDS = 60.0  # for a workload, if nobody says
+TRIALS = 128  # trials of one workload, by default
+SECONDS = 60.0  # seconds for one workload, by default
 OVERTIME, OVERTIME_SHARE = 1.5, 0.08  # seconds, and share of the time, for a late comparison
 
 

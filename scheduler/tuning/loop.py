@@ -12,7 +12,7 @@ from scheduler.tuning.progress import Ledger, Stop
 from scheduler.tuning.task import Task
 from spaces.schedule import Schedule
 
-SETTLE_SECONDS = 2.0  # that a run waits at its end for what an executor still runs
+SETTLE_SECONDS = 2.0  # time a run waits at its end for what an executor still runs
 POLL = 0.5  # seconds after which a wait for results looks at the clock again
 FAILED = "failed"  # why a run ended that an error ended
 

@@ -12,11 +12,11 @@ from measure.timing import FINAL, TimingProtocol
 from spaces.workload import Workload
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
-LEAST_SHARE = 1 / 4  # of the largest batch, that keeps enough compilers busy
-LEAST_BATCHES = 4  # that the trials allowed are asked for in
-BATCH_SHARE = 0.08  # of the time allowed, that one batch may take
-CALLS = 6  # of a candidate's kernel, until it is verified and timed
-CANDIDATE_SECONDS = 0.06  # for the rest: compiling, mostly
+LEAST_SHARE = 1 / 4  # the smallest batch, as a share of the largest: it keeps the compilers busy
+LEAST_BATCHES = 4  # the trials allowed are asked for in so many batches at least
+BATCH_SHARE = 0.08  # largest share of the time allowed that one batch may take
+CALLS = 6  # kernel calls to verify and time one candidate
+CANDIDATE_SECONDS = 0.06  # everything but the calls of one candidate: compiling, mostly
 WINDOW = 7  # times that results came, which tell how long a candidate takes
 RESERVE = 0.15  # share of the time that timing finalists may take at most
 LEAST_FINALISTS = 2
@@ -62,11 +62,11 @@ class Expected:
         return CANDIDATE_SECONDS + CALLS * self.call + self.check
 
 
-SETUP_SECONDS = 60e-9  # for each element of the output: its sums, their bounds, and their copies
-SETUP_TERM_SECONDS = 1 / 10e9  # for each product summed up in float64
-CHECK_SECONDS = 12e-9  # for each element of the output: poisoned, written and compared, each thrice
+SETUP_SECONDS = 60e-9  # per output element: sums, their bounds, and their copies
+SETUP_TERM_SECONDS = 1 / 10e9  # per product summed up in float64
+CHECK_SECONDS = 12e-9  # per output element: poisoned, written and compared, three times each
 CUDA_SETUP_SECONDS = 0.2  # the device makes inputs and reference, most of it whatever their size
-CUDA_CALLS = 25  # of a candidate's kernel: each timed call of a long one comes after another
+CUDA_CALLS = 25  # kernel calls per candidate: each timed call of a long one follows another
 
 
 def expected(workload: Workload, kind: str, call: float) -> Expected:

@@ -83,9 +83,8 @@ class Scoreboard:
             self._ranking.withdraw(measurements)
 
     def leaders(self, count: int) -> list[Schedule]:
-        """The schedules of ``count`` fast right kernels to compare: in turn, the next fastest of
-        earlier comparisons and of the rest, since latencies of the two do not compare. Those that
-        are nearly like a faster one come last: they say little that it does not."""
+        """``count`` finalists: alternately the best already compared and the best not yet compared,
+        whose latencies are not comparable. Near-duplicates of a faster one come last."""
         ranked = sorted((measurement for _, measurement in self._ranking.standing), key=_by_score)
         compared = [m.schedule for m in ranked if m.round == FINAL]
         known = set(compared)

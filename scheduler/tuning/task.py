@@ -20,7 +20,7 @@ from spaces.space import Space
 if TYPE_CHECKING:
     from measure.database import Database
 
-LOST_IN_A_ROW = 16  # attempts, after which the machine is taken for broken
+LOST_IN_A_ROW = 16  # after so many lost attempts the machine is taken for broken
 
 Report = Callable[[str, Measurement | None], None]
 """Told the phase and the latest measurement, None where candidates were asked for."""

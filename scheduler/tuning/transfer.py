@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from measure.records.record import Record
 
 RELATIVES = 8
-ROWS = 1024  # of all relatives together, which train in about half a second
-LEADERS = 8  # of each relative
+ROWS = 1024  # rows taken of all relatives together: half a second of training
+LEADERS = 8  # leaders taken of each relative
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from spaces.workload import Workload
 if TYPE_CHECKING:
     from measure.cpu.peak import Peaks
 
-SHARE = 0.2  # of a run's time that measuring the yardstick may take
-PEAK_SECONDS = 5.0  # for the peaks of a machine that nobody has measured yet
+SHARE = 0.2  # largest share of a run that measuring the yardstick may take
+PEAK_SECONDS = 5.0  # duration of measuring the peaks of a machine for the first time
 
 
 @dataclass(frozen=True)

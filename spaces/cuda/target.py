@@ -31,7 +31,7 @@ class Architecture:
 
 
 _BEYOND = 3.0  # times the nominal rates: float64 by matrix instructions has twice that of units
-_BYTES_A_CYCLE = 128  # of one SM, out of its L1
+_BYTES_A_CYCLE = 128  # bytes that one SM loads from its L1 in a cycle
 
 
 @dataclass(frozen=True)

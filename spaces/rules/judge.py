@@ -10,8 +10,8 @@ import numpy as np
 
 from spaces.template import Rule
 
-TABLE_ENTRIES = 1 << 16  # of a truth table at most
-JOINT_ENTRIES = 1 << 12  # of the table of several rules at most
+TABLE_ENTRIES = 1 << 16  # entries of one truth table, at most
+JOINT_ENTRIES = 1 << 12  # entries of the table of several rules, at most
 
 Values = Mapping[str, tuple[int, np.ndarray]]
 """Decision name to its column in a population and its values."""

@@ -21,7 +21,7 @@ from spaces.kernel import Kernel
 _HERE = Path(__file__).parent
 _STANDARD = ("-std=c++20", "-w")
 TIME_LIMIT = 600.0  # seconds for one run of the compiler
-OPTIMIZATION = "-O1"  # of kernels: -O0 compiles in a third of the time, and runs half as fast again
+OPTIMIZATION = "-O1"  # -O0 compiles in a third of the time, and its kernels run half as fast
 
 
 class CompileError(Exception):

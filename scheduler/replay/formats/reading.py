@@ -18,7 +18,7 @@ from spaces.errors import InputError
 
 GZIP = b"\x1f\x8b"
 ALLOWED = "a cache file of Kernel Tuner, a T4 results file, or an export of tilewright"
-MOST_BRACES = 4  # that a writer which was stopped left out
+MOST_BRACES = 4  # closing braces that a stopped writer may have left out, at most
 
 
 def read_recordings(path: Path, report: Callable[[str], None]) -> list[Recording]:

@@ -141,7 +141,8 @@ def ahead_rules(context: Context) -> list[Rule]:
 
 
 def cache_rules(context: Context) -> list[Rule]:
-    """What each loop keeps must fit in its cache; the smallest bounds always may."""
+    """Each loop's working set must fit its cache; the smallest bound of a decision is always
+    allowed, so the space is never empty."""
     target, lanes, values = context.target, context.lanes, context.values
 
     def term(c: Any) -> Any:

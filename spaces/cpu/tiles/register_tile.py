@@ -29,8 +29,8 @@ class RegisterTile:
 
     ``columns`` need not fill the last vector. ``left`` (row, depth), ``right`` (depth, column) and
     ``sums`` (row, column) lay out what the arguments a, b and s point to; ``right_is_padded`` says
-    that whole vectors of b may be read. If ``apart`` is not 0, a step's pairs of terms have yet to
-    be formed, of bfloat16 elements of b and those ``apart`` from them. Vectors of b are prefetched
+    that whole vectors of b may be read. Where ``apart`` is more than 0, b is not packed in pairs:
+    each pair is made of two bfloat16 elements ``apart`` elements apart. Vectors of b are prefetched
     ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
     ``prefetches_far`` says that this is another tile, and ``fetches_sums`` that the sums are worth
     prefetching too. ``ahead`` lays out, in runs of elements of ``ahead_dtype``, a further argument
@@ -203,8 +203,8 @@ class RegisterTile:
         """Prefetches of the line of b that begins with ``column``.
 
         What is needed only after this whole tile would be evicted from L1 by itself if rows are a
-        multiple of a page apart, so L2 gets it. Asked for by its last element, also a line comes in
-        time that one misaligned tile ends in and the next one begins in.
+        multiple of a page apart, so L2 gets it. Prefetching the last element of a
+        line also covers a line shared by two misaligned tiles.
         """
         line = 4 * LINE // element_bytes(self.right_dtype)
         if column % line or not (self.prefetch or self.prefetch_columns):

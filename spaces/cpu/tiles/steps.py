@@ -20,8 +20,8 @@ from spaces.product import Product
 
 PAIR = "bfloat16x2"
 ODD = "bfloat16_terms"
-"""Pairs of an odd number of terms: rows of them are no whole number of words apart, so pointers
-are to bfloat16 elements, and what is left of a row counts terms."""
+"""Pairs where the number of terms is odd: rows are not aligned to 32 bits, so pointers count
+bfloat16 elements, and remainders count terms."""
 
 
 def element_bytes(name: str) -> int:

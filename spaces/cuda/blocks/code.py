@@ -1,4 +1,4 @@
-"""What the kernels of contractions have in common whose threads load tiles themselves.
+"""Shared code of the SIMT and mma.sync kernels, whose threads copy tiles to shared memory.
 
 A block computes one tile of the output in steps of depth: copies of both operands' tiles fill the
 stages of a ring in shared memory, the threads multiply out of it into sums in registers, and the

@@ -131,7 +131,8 @@ class HopperCode:
 
     def _drain(self) -> list[str]:
         """A block's barriers must outlive the reports of others in its cluster: it ends once all
-        its stages are empty. What they load into it, its own warps have waited for."""
+        its stages are empty. Loads by other blocks into this one need no wait here: its own warps
+        have consumed them."""
         if self.plan.cluster_tiles == 1:
             return []
         return [

@@ -18,8 +18,8 @@ from spaces.template import Decision, Rule
 def foresee(
     decisions: Sequence[Decision], rules: Sequence[Rule], known: Sequence[int]
 ) -> list[Rule]:
-    """For each number in ``known``, the rule that so many of the first ``decisions`` leave values
-    for the others which keep all of ``rules`` that read no further decision."""
+    """For each n in ``known``, a rule that allows a choice of the first n decisions only if some
+    completion satisfies every rule over ``decisions``."""
     names = [decision.name for decision in decisions]
     columns = {
         decision.name: np.array(decision.values).reshape(_along(i, len(decisions)))

@@ -33,9 +33,11 @@ def launch_registers(threads: int, residency: int = 1) -> int:
 
 
 def group_registers(consumers: int, producer_registers: int, residency: int = 1) -> int:
-    """Registers a thread of a multiplying warpgroup may have: what a loading warpgroup that keeps
-    ``producer_registers`` leaves of those all threads start with, or where that is 0 and one warp
-    loads, the latter."""
+    """Register limit of a consumer thread.
+
+    With a producer warpgroup: the launch pool less the ``producer_registers`` that each of its
+    threads keeps, shared by the consumers. With a single producer warp (0): the launch limit.
+    """
     if not producer_registers:
         return launch_registers(consumers * GROUP + 32, residency)
     groups = consumers + 1

@@ -51,8 +51,8 @@ def hopper_rules(
 
 
 def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -> list[Rule]:
-    """A tile needs registers in some warpgroups, shared memory in some form, an order, and if its
-    sums are exchanged in a cluster, a number of blocks for that."""
+    """Early checks: after each prefix of the decisions, some completion must satisfy the register,
+    shared-memory, raster and cluster rules."""
     roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers", "residency"]
     memory = [*_TILE, "consumers", "residency", "depth", "staging", "stages"]
     ring = ["block_m", "block_n", "stages", "consumers", "residency", "depth", "staging", "swapped"]

@@ -147,8 +147,9 @@ class ClusterDepth:
         ]
 
     def others_lines(self) -> list[str]:
-        """What all threads do once the loop is over: before the barriers of all blocks are known
-        to be there, none may send; and a thread that said so has to hear it, too."""
+        """All threads wait here, once the loop is over, until every block of the cluster has
+        initialised its barrier: nothing may be sent before. A thread that arrived must also wait.
+        """
         return ["tw::sync_warp();", "tw::cluster_wait();"] if self.parts > 1 else []
 
     def _each(self, prefix: str, lines: Callable[[Index, Index], list[str]]) -> list[str]:
