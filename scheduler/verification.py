@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from measure.drawing.draw import check_telling
 from measure.failures import MACHINE
 from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
-from measure.telling import telling
 from spaces.contraction import Contraction
 from spaces.operators import workload as make_workload
 from spaces.schedule import Schedule
@@ -137,7 +137,7 @@ def measure(
     """
     from measure.executor import LocalExecutor
 
-    telling(space.workload)  # or else refused before anything is measured
+    check_telling(space.workload)  # or else refused before anything is measured
     job = Job(new_job_id(), space.workload, space.target)
     own = executor or LocalExecutor(space.target)
     try:

@@ -26,7 +26,8 @@ class Kernel:
     ``source`` is a fragment in ``language`` that defines ``entry``; ``prelude`` holds what
     fragments of one translation unit can share (types, vector maths): a builder that puts many
     kernels into one unit writes each distinct prelude once, and ``entry`` differs by schedule.
-    ``arguments`` are the workload's operands in the order the entry takes them, the outputs last.
+    ``arguments`` are the workload's operands in the order the entry takes them; the last
+    ``outputs`` of them are written, the others read.
     ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call. The first
     ``workspace_zeroed`` bytes of them are zero before a kernel's first call, and it must leave
     them so; the others hold anything.
@@ -42,6 +43,17 @@ class Kernel:
     workspace_zeroed: int = 0
     launch: Launch | None = None
     metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
+    outputs: int = 1
+
+    @property
+    def read(self) -> tuple[Array, ...]:
+        """The arrays that it reads."""
+        return self.arguments[: -self.outputs]
+
+    @property
+    def written(self) -> tuple[Array, ...]:
+        """The arrays that it writes."""
+        return self.arguments[-self.outputs :]
 
     @property
     def text(self) -> str:

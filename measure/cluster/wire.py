@@ -212,6 +212,7 @@ def _schedule_and_kernel(candidate: Candidate) -> dict[str, Any]:
         "schedule": candidate.schedule.to_json(),
         "entry": kernel.entry,
         "arguments": [operand.name for operand in kernel.arguments],
+        "outputs": kernel.outputs,
         "workspace_bytes": kernel.workspace_bytes,
         "workspace_zeroed": kernel.workspace_zeroed,
         "launch": None if kernel.launch is None else asdict(kernel.launch),
@@ -233,6 +234,7 @@ def _candidate(
         data["workspace_zeroed"],
         None if data["launch"] is None else Launch(**_tuples(data["launch"])),
         {TENSOR_MAPS: maps} if maps else {},
+        data["outputs"],
     )
     return Candidate(job, Schedule.from_json(data["schedule"]), kernel)
 

@@ -1,5 +1,5 @@
 /* The process in which one candidate runs: it loads the object, calls the kernel on poisoned
-   output between guards, checks every element, and then times calls, and checks what they left, as
+   outputs between guards, checks every element, and then times calls, and checks what they left, as
    ordered. Whatever the kernel does to this process, the server sees an answer, a closed channel or
    a timeout. */
 #define _GNU_SOURCE
@@ -27,8 +27,8 @@ static struct {
   const plan *p;
   const candidate *c;
   int channel;
-  zone output, workspace;
-  void **buffers; /* inputs, then the output */
+  zone *output, workspace;
+  void **buffers; /* inputs, then outputs */
   kernel call;
   const tw_runtime *runtime;
   reply answer; /* too large for the stack a broken kernel leaves */
@@ -71,7 +71,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
   (void)context;
   const char *address = info->si_addr;
   for (int i = 0; i < own.p->inputs; i++) report_zone(&own.p->input[i], address);
-  report_zone(&own.output, address);
+  for (int i = 0; i < own.p->outputs; i++) report_zone(&own.output[i], address);
   report_zone(&own.workspace, address);
   if (mmap(NULL, own.p->memory / 2, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
     fail("out_of_memory", "allocated more than the limit of %zu MiB", own.p->memory >> 20);
@@ -105,20 +105,25 @@ static void limit_memory(void) {
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
 }
 
+static void create_zone(zone *z, const char *name, size_t bytes) {
+  if (zone_create(z, name, bytes))
+    fail("device_error", "no memory for outputs and workspace (%s of %zu bytes)", name, bytes);
+  zone_paint(z);
+}
+
 static void create_zones(void) {
   const plan *p = own.p;
-  if (zone_create(&own.output, p->output_name, p->output_bytes) ||
-      zone_create(&own.workspace, "the workspace", own.c->workspace_bytes))
-    fail("device_error", "no memory for output and workspace (%zu bytes)",
-         p->output_bytes + own.c->workspace_bytes);
-  zone_paint(&own.output);
-  zone_paint(&own.workspace);
+  int buffers = p->inputs + p->outputs;
+  own.output = calloc(p->outputs, sizeof *own.output);
+  own.buffers = calloc(buffers, sizeof *own.buffers);
+  if (!own.output || !own.buffers) fail("out_of_memory", "no memory for %d pointers", buffers);
+  for (int i = 0; i < p->outputs; i++)
+    create_zone(&own.output[i], p->output[i].name, p->output[i].bytes);
+  create_zone(&own.workspace, "the workspace", own.c->workspace_bytes);
   memset(own.workspace.data, 0xff, own.workspace.bytes);
   memset(own.workspace.data, 0, own.c->workspace_zeroed);
-  own.buffers = calloc(p->inputs + 1, sizeof *own.buffers);
-  if (!own.buffers) fail("out_of_memory", "no memory for %d pointers", p->inputs + 1);
   for (int i = 0; i < p->inputs; i++) own.buffers[i] = p->input[i].data;
-  own.buffers[p->inputs] = own.output.data;
+  for (int i = 0; i < p->outputs; i++) own.buffers[p->inputs + i] = own.output[i].data;
 }
 
 static void load(void) {
@@ -146,56 +151,65 @@ static void check_guards(const zone *z) {
     fail("out_of_bounds", "wrote to %s %ld bytes past its end", z->name, distance);
 }
 
-static unsigned char poison(size_t byte) { return own.p->poison >> 8 * (byte % 2); }
+static unsigned char poison(const output *o, size_t byte) { return o->poison >> 8 * (byte % 2); }
 
-static void poison_output(void) {
-  uint16_t *words = (uint16_t *)own.output.data;
-  for (size_t i = 0; i < own.output.bytes / 2; i++) words[i] = own.p->poison;
-  if (own.output.bytes % 2) own.output.data[own.output.bytes - 1] = poison(0);
+static void poison_outputs(void) {
+  for (int i = 0; i < own.p->outputs; i++) {
+    const output *o = &own.p->output[i];
+    zone *z = &own.output[i];
+    uint16_t *words = (uint16_t *)z->data;
+    for (size_t j = 0; j < z->bytes / 2; j++) words[j] = o->poison;
+    if (z->bytes % 2) z->data[z->bytes - 1] = poison(o, 0);
+  }
 }
 
-static size_t width(void) { return own.output.bytes / own.p->comparison.count; }
+static size_t width(const output *o) { return o->bytes / o->comparison.count; }
 
 /* Poison in some elements, other ones each time, for less than a call costs: a kernel that stops
    writing leaves them. The step is prime, so that they lie in all rows and columns. */
-static void mark_output(void) {
-  enum { STEP = 251 };
-  static size_t first;
-  size_t count = own.p->comparison.count, bytes = width();
-  first = (first + 97) % STEP;
-  for (size_t i = count > first ? first : 0; i < count; i += STEP)
-    for (size_t j = i * bytes; j < (i + 1) * bytes; j++) own.output.data[j] = poison(j);
+static void mark(const output *o, zone *z, size_t first, size_t step) {
+  size_t count = o->comparison.count, bytes = width(o);
+  for (size_t i = count > first ? first : 0; i < count; i += step)
+    for (size_t j = i * bytes; j < (i + 1) * bytes; j++) z->data[j] = poison(o, j);
 }
 
-static int is_poisoned(long element) {
-  for (size_t i = element * width(); i < (element + 1) * width(); i++)
-    if ((unsigned char)own.output.data[i] != poison(i)) return 0;
+static void mark_outputs(void) {
+  enum { STEP = 251 };
+  static size_t first;
+  first = (first + 97) % STEP;
+  for (int i = 0; i < own.p->outputs; i++) mark(&own.p->output[i], &own.output[i], first, STEP);
+}
+
+static int is_poisoned(const output *o, const zone *z, long element) {
+  for (size_t i = element * width(o); i < (element + 1) * width(o); i++)
+    if ((unsigned char)z->data[i] != poison(o, i)) return 0;
   return 1;
 }
 
-/* The index in the message is that in memory; the runner puts the element's in its place. */
-static void check_output(const char *call) {
-  const comparison *c = &own.p->comparison;
-  discrepancy worst = compare(c, own.output.data);
+/* Output and position in the message are numbers; the runner puts name and index in their place. */
+static void check_output(int number, const char *call) {
+  const output *o = &own.p->output[number];
+  const comparison *c = &o->comparison;
+  discrepancy worst = compare(c, own.output[number].data);
   if (!worst.wrong) return;
-  if (is_poisoned(worst.index))
-    fail("wrong_result", "@%ld left unwritten, or read (%ld of %ld elements wrong, %s)",
+  if (is_poisoned(o, &own.output[number], worst.index))
+    fail("wrong_result", "@%d:%ld left unwritten, or read (%ld of %ld elements wrong, %s)", number,
          worst.index, worst.wrong, c->count, call);
   char expected[64];
   snprintf(expected, sizeof expected, worst.low < worst.high ? "%.9g to %.9g" : "%.9g",
            isnan(worst.low) ? NAN : worst.low, worst.high);
-  fail("wrong_result", "@%ld is %.9g, expected %s (%ld of %ld elements wrong, %s)",
+  fail("wrong_result", "@%d:%ld is %.9g, expected %s (%ld of %ld elements wrong, %s)", number,
        worst.index, isnan(worst.got) ? NAN : worst.got, expected, worst.wrong, c->count, call);
 }
 
 static void check(const char *call) {
-  check_guards(&own.output);
+  for (int i = 0; i < own.p->outputs; i++) check_guards(&own.output[i]);
   check_guards(&own.workspace);
-  check_output(call);
+  for (int i = 0; i < own.p->outputs; i++) check_output(i, call);
 }
 
 static double checked_call(const char *name) {
-  poison_output();
+  poison_outputs();
   double seconds = time_calls(1);
   check(name);
   return seconds;
@@ -206,7 +220,7 @@ static void obey(order next) {
     check("last call");
     return;
   }
-  mark_output();
+  mark_outputs();
   if (next.warm) time_calls(next.warm);
   own.answer.seconds[0] = time_calls(next.calls);
 }

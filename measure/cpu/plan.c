@@ -1,5 +1,5 @@
 /* The plan's text, in order: its numbers as declared; a CPU for each thread; data descriptor and
-   its bytes; inputs (offset, bytes, name); output (offsets of least and greatest values and of the
+   its bytes; inputs (offset, bytes, name); outputs (offsets of least and greatest values and of the
    table, kind, count, bytes, poison, name); candidates (workspace, zeroed bytes, entry; path on a
    line of its own).
    Arrays lie in the file of the data descriptor: inputs in their own dtype, the others as
@@ -43,16 +43,21 @@ static const char *read_inputs(plan *p, const char *data) {
   return NULL;
 }
 
-static const char *read_output(plan *p, const char *data) {
-  size_t low, high, table;
-  int kind;
-  if (scanf("%zu %zu %zu %d %ld %zu %u %63s", &low, &high, &table, &kind, &p->comparison.count,
-            &p->output_bytes, &p->poison, p->output_name) != 8)
-    return "malformed output";
-  p->comparison.kind = kind;
-  p->comparison.low = data + low;
-  p->comparison.high = data + high;
-  p->comparison.table = (const double *)(data + table);
+static const char *read_outputs(plan *p, const char *data) {
+  if (scanf("%d", &p->outputs) != 1 || p->outputs < 1) return "malformed number of outputs";
+  p->output = calloc(p->outputs, sizeof *p->output);
+  if (!p->output) return "no memory for the plan";
+  for (output *o = p->output; o < p->output + p->outputs; o++) {
+    size_t low, high, table;
+    int kind;
+    if (scanf("%zu %zu %zu %d %ld %zu %u %63s", &low, &high, &table, &kind, &o->comparison.count,
+              &o->bytes, &o->poison, o->name) != 8)
+      return "malformed output";
+    o->comparison.kind = kind;
+    o->comparison.low = data + low;
+    o->comparison.high = data + high;
+    o->comparison.table = (const double *)(data + table);
+  }
   return NULL;
 }
 
@@ -81,6 +86,6 @@ const char *plan_read(plan *p) {
   close(descriptor); /* or else candidates would have it, too */
   if (data == MAP_FAILED) return "no access to the data";
   const char *problem = read_inputs(p, data);
-  if (!problem) problem = read_output(p, data);
+  if (!problem) problem = read_outputs(p, data);
   return problem ? problem : read_candidates(p);
 }

@@ -15,6 +15,13 @@ typedef struct {
 } candidate;
 
 typedef struct {
+  char name[64];
+  size_t bytes;
+  unsigned poison; /* 16 bits it is filled with before a checked call */
+  comparison comparison;
+} output;
+
+typedef struct {
   int threads, wall;      /* threads of a kernel; whether time is wall time or thread CPU time */
   int cpu[MAX_THREADS];   /* of each thread, if there are several */
   double limit;           /* seconds a call may take before its process is killed */
@@ -26,10 +33,8 @@ typedef struct {
   int inputs;
   zone *input;
   char (*input_name)[64];
-  char output_name[64];
-  size_t output_bytes;
-  unsigned poison; /* 16 bits the output is filled with before a checked call */
-  comparison comparison;
+  int outputs;
+  output *output;
 
   int candidates;
   candidate *candidate;

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 from types import TracebackType
 
 import numpy as np
 
-from measure.inputs import Draw
+from measure.drawing.draw import Draw
 from spaces.array import Array
 from spaces.numerics.allowance import bounds_dtype
 
@@ -21,42 +22,42 @@ ALIGNMENT = 4096
 # These 16 bits, repeated, are not a number in every floating-point type of 2 bytes and more.
 # Guards and workspaces are filled with another such pattern, 0xffff.
 NOT_A_NUMBER = 0xFFF5
+INTEGER_POISON = 0x7F7F
 
 
 class Problem:
-    """Inputs of a draw by operand name, and the least and greatest values of the output.
+    """Inputs of a draw, and the least and greatest values of each output.
 
     ``text`` describes it to the server (see plan.c), which inherits ``descriptor``: an anonymous
     file that goes when its last user does.
     """
 
     def __init__(self, draw: Draw) -> None:
-        workload, output = draw.workload, draw.workload.output
-        operands = workload.inputs
-        bounds, table = bounds_dtype(output), _values_of_bit_patterns(output)
-        sizes = [operand.bytes for operand in operands]
-        sizes += [output.size * bounds.bytes, output.size * bounds.bytes, table.nbytes]
+        inputs, judged = draw.workload.inputs, [_Judged(o) for o in draw.workload.outputs]
+        sizes = [span_bytes(operand) for operand in inputs]
+        sizes += [size for output in judged for size in output.sizes]
         *offsets, size = accumulate((-(-s // ALIGNMENT) * ALIGNMENT for s in sizes), initial=0)
-        low, high, table_offset = offsets[len(operands) :]
+        places = [offsets[i : i + 3] for i in range(len(inputs), len(offsets), 3)]
         self._file = os.fdopen(os.memfd_create("tilewright"), "w+b")
         os.ftruncate(self.descriptor, size)
         with mmap.mmap(self.descriptor, size) as memory:
             whole = np.frombuffer(memory, np.uint8)
-            for operand, offset in zip(operands, offsets, strict=False):
+            for operand, offset in zip(inputs, offsets, strict=False):
                 array_in(whole[offset:], operand)[...] = draw.inputs[operand.name]
-            ends = replace(output, dtype=bounds.name)
-            draw.allowed((array_in(whole[low:], ends), array_in(whole[high:], ends)))
-            whole[table_offset : table_offset + table.nbytes] = table.view(np.uint8)
+            draw.allowed(
+                {
+                    output.array.name: output.ends(whole, at)
+                    for output, at in zip(judged, places, strict=True)
+                }
+            )
+            for output, (_, _, table) in zip(judged, places, strict=True):
+                whole[table : table + output.table.nbytes] = output.table.view(np.uint8)
             del whole
-        poison = 0x7F7F if output.element.is_integer else NOT_A_NUMBER
-        kind = KINDS.get(output.dtype, TABLE_KINDS.get(output.element.bytes, -1))
-        lines = [f"{self.descriptor} {size}", str(len(operands))]
-        for operand, offset in zip(operands, offsets, strict=False):
-            lines.append(f"{offset} {operand.bytes} {operand.name}")
-        lines.append(
-            f"{low} {high} {table_offset} {kind} {output.size} {output.bytes} {poison} "
-            f"{output.name}"
-        )
+        lines = [f"{self.descriptor} {size}", str(len(inputs))]
+        for operand, offset in zip(inputs, offsets, strict=False):
+            lines.append(f"{offset} {span_bytes(operand)} {operand.name}")
+        lines.append(str(len(judged)))
+        lines += [output.line(at) for output, at in zip(judged, places, strict=True)]
         self.text = "\n".join(lines)
 
     @property
@@ -76,16 +77,44 @@ class Problem:
         self._file.close()
 
 
+class _Judged:
+    """One output: its two bounds, and the values of its bit patterns, as the server has them."""
+
+    def __init__(self, array: Array) -> None:
+        self.array, self.table = array, _values_of_bit_patterns(array)
+        self._bounds = replace(array, dtype=bounds_dtype(array).name)
+        self.sizes = (self._bounds.bytes, self._bounds.bytes, self.table.nbytes)
+
+    def ends(self, whole: np.ndarray, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The arrays of the bounds, at the first two of ``places`` (bytes)."""
+        low, high, _ = places
+        return array_in(whole[low:], self._bounds), array_in(whole[high:], self._bounds)
+
+    def line(self, places: Sequence[int]) -> str:
+        """What plan.c reads of it."""
+        array = self.array
+        poison = INTEGER_POISON if array.element.is_integer else NOT_A_NUMBER
+        kind = KINDS.get(array.dtype, TABLE_KINDS.get(array.element.bytes, -1))
+        low, high, table = places
+        return f"{low} {high} {table} {kind} {array.size} {array.bytes} {poison} {array.name}"
+
+
 def in_memory_order(values: np.ndarray, operand: Array) -> np.ndarray:
     """The elements of an array of the operand's shape as they lie in memory, one-dimensional."""
     return np.ascontiguousarray(values.transpose(operand.order)).reshape(-1)
 
 
+def span_bytes(operand: Array) -> int:
+    """From the first to the last byte in memory, the gaps of a slice included."""
+    steps = zip(operand.shape, operand.strides, strict=True)
+    return (1 + sum((extent - 1) * step for extent, step in steps)) * operand.element.bytes
+
+
 def array_in(memory: np.ndarray, operand: Array) -> np.ndarray:
     """The operand's array at the start of ``memory`` (bytes), as a view."""
-    flat = memory[: operand.bytes].view(operand.element.numpy)
-    ordered = flat.reshape([operand.shape[dimension] for dimension in operand.order])
-    return ordered.transpose(np.argsort(operand.order))
+    size = operand.element.bytes
+    strides = [size * step for step in operand.strides]
+    return np.ndarray(operand.shape, operand.element.numpy, memory.data, 0, strides)
 
 
 def index_of(position: int, operand: Array) -> tuple[int, ...]:

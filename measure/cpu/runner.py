@@ -20,14 +20,12 @@ from measure.cpu.cores import one_cpu_per_core
 from measure.cpu.keeper import end, kept
 from measure.cpu.memory import buffer_bytes, outputs_bytes
 from measure.cpu.problem import Problem, index_of
-from measure.inputs import Draw, FreshInputs
+from measure.drawing.draw import Draw, FreshInputs, fresh_inputs
 from measure.interfaces import Built
 from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import TimingProtocol, call_limit, protocol_for, score
 from measure.unpacking import unpacked
-from spaces.contraction import Contraction
 from spaces.cpu.target import CpuTarget
-from spaces.errors import InputError
 from spaces.workload import Workload
 
 MEMORY_BYTES = 512 << 20  # memory a candidate may allocate beside its buffers
@@ -78,13 +76,10 @@ class CRunner:
                 end(self._process.pid)
 
     def _draw(self, workload: Workload, final: bool) -> Draw:
-        """Fresh inputs: their magnitudes too, for another workload or at the end."""
-        if final or self._inputs is None or self._inputs.workload != workload:
-            if not isinstance(workload, Contraction):
-                raise InputError(f"{workload} cannot be verified yet: needs a sum of products")
+        if self._inputs is None or self._inputs.workload != workload:
             self._inputs = None  # the old ones' memory first
-            self._inputs = FreshInputs(workload, secrets.randbits(63), pause=self._go_on)
-        return self._inputs.draw(secrets.randbits(63))
+            self._inputs = fresh_inputs(workload, secrets.randbits(63), pause=self._go_on)
+        return self._inputs.draw(secrets.randbits(63), final)
 
     def _go_on(self) -> None:
         if self._closed:
@@ -266,9 +261,13 @@ def _numbers(p: TimingProtocol) -> str:
 
 
 def _readable(text: str, workload: Workload) -> str:
-    """Signal numbers to names, positions in the output to indices."""
+    """Signal numbers to names, outputs and positions in them to names and indices."""
+
+    def element(match: re.Match[str]) -> str:
+        if (number := int(match[1])) >= len(workload.outputs):
+            return match[0]  # a hostile candidate's
+        output = workload.outputs[number]
+        return f"{output.name}{list(index_of(int(match[2]), output))}"
+
     text = re.sub(r"^signal (\d+)$", lambda match: signal.Signals(int(match[1])).name, text)
-    (output,) = workload.outputs
-    return re.sub(
-        r"^@(\d+)", lambda match: f"{output.name}{list(index_of(int(match[1]), output))}", text
-    )
+    return re.sub(r"^@(\d+):(\d+)", element, text)

@@ -10,7 +10,9 @@ its operand's memory order, and positions count elements in that order.
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 
+from measure.cpu.problem import span_bytes
 from measure.cuda.statements import MATHEMATICS, Statements, as_double
 from spaces.algebra.integers import ceil_div
 from spaces.array import Array
@@ -54,34 +56,49 @@ def fill(operand: Array, blocks: int, scale: float = 1.0) -> Kernel:
 
 def changed(operand: Array, blocks: int, scale: float = 1.0) -> Kernel:
     """``(seed, operand, report)``: elements that are not as :func:`fill` made them."""
-    same = {2: "x.bits == y.bits", 1: "x.bits == y.bits"}.get(operand.element.bytes, "x == y")
-    if operand.element.is_integer:
-        same = "x == y"
     kind = C_TYPES[operand.dtype]
     body = f"""\
     const {kind} x = tw::load_global(in1 + i), y = {_element(operand, scale)};
-    count({same}, i);"""
+    count({_same(operand)}, i);"""
     operands = (SEED, operand, report(blocks))
     return _walk(f"tw_changed_{operand.name}", operands, operand.size, blocks, _RANDOM, body)
 
 
-def compare(workload: Contraction, blocks: int) -> Kernel:
-    """``(allowed, found, report)``: elements of the output that are not as allowed."""
-    found, output = as_double("tw::load_global(in1 + i)", workload.output.dtype), workload.output
+def differing(operand: Array, blocks: int) -> Kernel:
+    """``(operand, copy, report)``: elements that are not as in the copy."""
+    copy = replace(operand, name=copy_name(operand))
+    body = f"""\
+    const {C_TYPES[operand.dtype]} x = tw::load_global(in0 + i), y = tw::load_global(in1 + i);
+    count({_same(operand)}, i);"""
+    operands = (operand, copy, report(blocks))
+    entry = f"tw_differing_{operand.name}"
+    size = span_bytes(operand) // operand.element.bytes
+    return _walk(entry, operands, size, blocks, "", body)
+
+
+def copy_name(operand: Array) -> str:
+    """What the copy of an operand is called."""
+    return f"tw.copy.{operand.name}"
+
+
+def compare(output: Array, blocks: int) -> Kernel:
+    """``(allowed, found, report)``: elements of an output that are not as allowed."""
+    found = as_double("tw::load_global(in1 + i)", output.dtype)
     body = f"""\
     const double x = {found};
     const double low = tw::load_global(in0 + i), high = tw::load_global(in0 + {output.size} + i);
     const bool anything = low == -ex_infinity() && high == ex_infinity();
     count((x >= low && x <= high) || (x != x && low != low) || anything, i);"""
-    operands = (allowed_operand(workload), output, report(blocks))
-    return _walk(f"tw_compare_{workload.digest}", operands, output.size, blocks, MATHEMATICS, body)
+    operands = (allowed_operand(output), output, report(blocks))
+    entry = f"tw_compare_{output.name}"
+    return _walk(entry, operands, output.size, blocks, MATHEMATICS, body)
 
 
-def allowed_operand(workload: Contraction) -> Operand:
-    """The least values that the output may have, then the greatest; both as the output lies."""
-    output, order = workload.output, tuple(dimension + 1 for dimension in workload.output.order)
+def allowed_operand(output: Array) -> Array:
+    """The least values that an output may have, then the greatest; both as the output lies."""
+    order = tuple(dimension + 1 for dimension in output.order)
     kind = bounds_dtype(output).name
-    return Operand(ALLOWED, kind, (2, *output.shape), (0, *order), axes=("end", *output.axes))
+    return Array(f"{ALLOWED}.{output.name}", kind, (2, *output.shape), (0, *order))
 
 
 def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
@@ -95,7 +112,7 @@ def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
     left, right = (_fetch(product, operand) for operand in (product.left, product.right))
     blocks = (int(ceil_div(product.columns, TILE)), int(ceil_div(product.rows, TILE)), 1)
     entry = f"tw_expect_{workload.digest}"
-    operands = (*workload.inputs, allowed_operand(workload))
+    operands = (*workload.inputs, allowed_operand(workload.output))
     finish = "\n".join(f"        {line}" for line in _finish(product, operands, scale))
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
@@ -218,6 +235,12 @@ def own_seed(operand: Array) -> int:
     return zlib.crc32(operand.name.encode())
 
 
+def _same(operand: Array) -> str:
+    """Whether two elements ``x`` and ``y`` are the same, bit by bit where they are structures."""
+    is_structure = operand.element.bytes <= 2 and not operand.element.is_integer
+    return "x.bits == y.bits" if is_structure else "x == y"
+
+
 def _element(operand: Array, scale: float) -> str:
     """Element ``i`` of random contents, in the operand's type.
 
@@ -259,7 +282,7 @@ def _place(product: Product, operand: Operand) -> str:
     return f"row * {operand.stride(product.row)} + column * {operand.stride(product.column)}"
 
 
-def _finish(product: Product, operands: tuple[Operand, ...], scale: float) -> list[str]:
+def _finish(product: Product, operands: tuple[Array, ...], scale: float) -> list[str]:
     """Statements that store both ends of what is allowed for ``sum[i][j]``."""
     workload, code = product.workload, Statements()
     beside = {}

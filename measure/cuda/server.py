@@ -25,14 +25,13 @@ from pathlib import Path
 from typing import Any
 
 from measure.cuda.device import Device, DeviceError
+from measure.cuda.problems import HostDraws
 from measure.cuda.session import Session, Trial, check_oracle
 from measure.interfaces import Built
 from measure.records.measurement import Job
 from measure.timing import TimingProtocol
-from spaces.contraction import Contraction
 from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 from spaces.operators import workload_from_json
 from spaces.workload import Workload
@@ -49,6 +48,7 @@ def request(
         "workload": job.workload.to_json(),
         "protocol": asdict(protocol),
         "best": job.best,
+        "final": job.final,
         "seed": seed,
         "candidates": [_described(b) for b in built],
     }
@@ -70,23 +70,23 @@ def main() -> None:
         _say(event="lost", text=str(error))
         return
     _say(event="ready", name=device.name, architecture=device.architecture)
+    host = HostDraws()
     for line in sys.stdin:
         try:
-            _serve(device, json.loads(line))
+            _serve(device, json.loads(line), host)
         except DeviceError as error:
             _say(event="lost", text=str(error))
             return
         _say(event="done")
 
 
-def _serve(device: Device, asked: Mapping[str, Any]) -> None:
+def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
     workload = workload_from_json(asked["workload"])
-    if not isinstance(workload, Contraction):
-        raise InputError(f"{workload} cannot be verified yet: needs a sum of products")
     protocol = TimingProtocol(**asked["protocol"])
     best = float("inf") if asked["best"] is None else asked["best"]
     trials = [_trial(fields, workload) for fields in asked["candidates"]]
-    with Session(device, workload, asked["seed"]) as session:
+    final = asked["final"]
+    with Session(device, workload, asked["seed"], final=final, host=host) as session:
         for i, trial in enumerate(trials):
             _say(event="load", index=i)
             session.load(trial)
@@ -152,6 +152,7 @@ def _trial(fields: Mapping[str, Any], workload: Workload) -> Trial:
         fields["workspace_zeroed"],
         Launch(**_tuples(fields["launch"])),
         {TENSOR_MAPS: tuple(TensorMapSpec(**_tuples(f)) for f in fields[TENSOR_MAPS])},
+        len(workload.outputs),
     )
     return Trial(kernel, Path(fields["path"]))
 

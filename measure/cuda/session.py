@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from statistics import median
 
 import numpy as np
 
-from measure.cpu.problem import index_of
+from measure.cpu.problem import index_of, span_bytes
 from measure.cuda import oracle
+from measure.cuda.buffers import GUARD, POISON, Buffers
 from measure.cuda.device import Call, Device, DeviceError, LoadError, MemoryShortError
-from measure.inputs import ATTEMPTS
+from measure.cuda.problems import HostDraws, set_up
 from measure.records.measurement import ErrorKind
-from measure.telling import is_telling, telling
 from measure.timing import TimingProtocol
 from spaces.array import Array
-from spaces.contraction import Contraction
 from spaces.kernel import Kernel
-from spaces.numerics.allowance import allowed, bounds_dtype
+from spaces.numerics.allowance import allowed
 from spaces.operators import matmul
+from spaces.workload import Workload
 
-GUARD = 4096  # bytes before and after every buffer that no kernel may touch
-GUARD_BYTE = 0xA5
-POISON = 0xFF  # this byte repeated is NaN in every floating-point type
-INTEGER_POISON = 0x7F
 SHORT, GRAPH_CALLS = 20e-6, 20  # shorter calls are timed by a graph of so many
 COOLING_CALL = 50e-6  # while L2 is flushed between calls this short, the device cools
 PULSE_STEPS = 8192
@@ -58,51 +53,48 @@ class Trial:
 
 
 class Session:
-    """The problem of one workload in device memory.
-
-    Inputs are random by ``seed`` and telling (:mod:`measure.telling`); what is allowed follows from
-    their float64 product; both are made on the device (:mod:`measure.cuda.oracle`). A context
-    manager: its memory lives within it.
+    """The problem of one workload in device memory (:mod:`measure.cuda.problems`), random by
+    ``seed``; all elements of outputs are judged if it is ``final``. A context manager: its memory
+    lives within it. ``host`` keeps problems that are drawn there.
     """
 
     def __init__(
-        self, device: Device, workload: Contraction, seed: int, pulse_steps: int = PULSE_STEPS
+        self,
+        device: Device,
+        workload: Workload,
+        seed: int,
+        pulse_steps: int = PULSE_STEPS,
+        final: bool = False,
+        host: HostDraws | None = None,
     ) -> None:
-        self._device, self._workload, self._telling = device, workload, telling(workload)
-        self._inputs = workload.inputs
-        self._held: list[int] = []
-        operands = (*workload.operands, oracle.allowed_operand(workload), oracle.SEED)
-        self._addresses = {operand.name: self._guarded(operand.bytes) for operand in operands}
-        blocks = BLOCKS * device.multiprocessors
-        self._report_bytes = oracle.report(blocks).bytes
-        self._addresses[oracle.REPORT] = self._guarded(self._report_bytes)
-        self._draw(seed, blocks)
-        self._bound(oracle.expect(workload, self._telling.scale))()
-        self._unchanged = [
-            (o, self._bound(oracle.changed(o, blocks, self._scale(o)))) for o in self._inputs
+        self._device, self._workload = device, workload
+        self._buffers = Buffers(device, BLOCKS * device.multiprocessors)
+        self._unchanged = set_up(self._buffers, workload, seed, final, host or HostDraws())
+        self._compare = [
+            (output, self._buffers.bound(oracle.compare(output, self._buffers.blocks)))
+            for output in workload.outputs
         ]
-        self._compare = self._bound(oracle.compare(workload, blocks))
         pulse = oracle.pulse(device.multiprocessors, pulse_steps)
-        self._addresses[oracle.OUT] = self._guarded(pulse.arguments[0].bytes)
-        self._pulse = self._bound(pulse)
+        self._buffers.add(*pulse.arguments)
+        self._pulse = self._buffers.bound(pulse)
         self._pulse()
-        device.read(self._addresses[oracle.REPORT], 8)  # waits, so that later faults are others'
+        self._buffers.report()  # waits, so that later faults are others'
 
     def __enter__(self) -> Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with suppress(DeviceError):  # of a device that is lost, memory and all
-            for address in self._held:
-                self._device.free(address)
+        self._buffers.__exit__()
 
     def load(self, trial: Trial) -> None:
         """Make the candidate's launch; one that the device does not take gets an error."""
         kernel = trial.kernel
-        addresses = dict(self._addresses)
+        addresses = dict(self._buffers.addresses)
         try:
             if kernel.workspace_bytes:
-                trial.workspace = addresses["workspace"] = self._guarded(kernel.workspace_bytes)
+                trial.workspace = addresses["workspace"] = self._buffers.guarded(
+                    kernel.workspace_bytes
+                )
                 self._device.fill(trial.workspace, POISON, kernel.workspace_bytes)
                 self._device.fill(trial.workspace, 0, kernel.workspace_zeroed)
             trial.call = self._device.bind(kernel, trial.binary, addresses)
@@ -177,7 +169,7 @@ class Session:
                 started(i)
                 for _ in range(ceil(seconds / len(trials) / trial.judged)):
                     trial.call()
-                self._report()  # waits, so that a call that hangs is the one that was started
+                self._buffers.report()  # waits, so that what hangs is the one that was started
 
     def _sample(self, trial: Trial) -> float:
         """Seconds of one call; a long one comes right after another, for the clock it leaves."""
@@ -190,95 +182,54 @@ class Session:
     # -- what a call may have done wrong ---------------------------------------------------
 
     def _poisoned_call(self, trial: Trial) -> float:
-        """Seconds of a call on an output that holds nothing right."""
+        """Seconds of a call on outputs that hold nothing right."""
         assert trial.call is not None
-        output = self._workload.output
-        poison = INTEGER_POISON if output.element.is_integer else POISON
-        self._device.fill(self._addresses[output.name], poison, output.bytes)
+        for output in self._workload.outputs:
+            self._buffers.poison(output)
         return self._device.seconds(trial.call)
 
     def _fault(self, trial: Trial, name: str) -> tuple[ErrorKind, str] | None:
         if wrong := self._wrong(trial, name):
             return wrong
-        for operand, call in self._unchanged:
-            call()
-            if self._report()[0]:
-                return ErrorKind.OUT_OF_BOUNDS, f"the kernel writes to its input {operand.name}"
-        sizes = {operand.name: operand.bytes for operand in self._workload.operands}
-        places = [(name, self._addresses[name], size) for name, size in sizes.items()]
+        for check in self._unchanged:
+            check.call()
+            if self._buffers.report()[0]:
+                text = f"the kernel writes to its input {check.operand.name}"
+                return ErrorKind.OUT_OF_BOUNDS, text
+        sizes = {operand.name: span_bytes(operand) for operand in self._workload.operands}
+        places = [(name, self._buffers.addresses[name], size) for name, size in sizes.items()]
         if trial.workspace:
             places.append(("workspace", trial.workspace, trial.kernel.workspace_bytes))
         for name, address, size in places:
             for side, guard in (("before", address - GUARD), ("after", address + size)):
-                if self._device.read(guard, GUARD) != bytes([GUARD_BYTE]) * GUARD:
+                if self._buffers.guard_is_damaged(guard):
                     return ErrorKind.OUT_OF_BOUNDS, f"the kernel writes {side} {name}"
         return None
 
     def _wrong(self, trial: Trial, name: str) -> tuple[ErrorKind, str] | None:
-        """What is wrong with the output, or with a workspace that is to stay zero."""
-        output = self._workload.output
-        self._compare()
-        wrong, first = self._report()
-        if wrong:
-            place = list(index_of(first, output))
-            found = self._element(self._addresses[output.name], output, first)
-            bounds = replace(output, dtype=bounds_dtype(output).name)
-            start = self._addresses[oracle.ALLOWED]
-            low, high = (self._element(start + i * bounds.bytes, bounds, first) for i in (0, 1))
-            return ErrorKind.WRONG, (
-                f"{output.name}{place} is {found}, expected {low} to {high} "
-                f"({wrong} of {output.size} elements wrong, {name})"
-            )
+        """What is wrong with an output, or with a workspace that is to stay zero."""
+        for output, compare in self._compare:
+            compare()
+            wrong, first = self._buffers.report()
+            if wrong:
+                return ErrorKind.WRONG, self._difference(output, first, wrong, name)
         zeroed = trial.kernel.workspace_zeroed
         if zeroed and np.frombuffer(self._device.read(trial.workspace, zeroed), np.uint8).any():
             return ErrorKind.WRONG, "the kernel leaves its workspace non-zero"
         return None
 
+    def _difference(self, output: Array, first: int, wrong: int, name: str) -> str:
+        bounds = oracle.allowed_operand(output)
+        found = self._buffers.element(output, first)
+        low, high = (self._buffers.element(bounds, first + i * output.size) for i in (0, 1))
+        return (
+            f"{output.name}{list(index_of(first, output))} is {found}, expected {low} to {high} "
+            f"({wrong} of {output.size} elements wrong, {name})"
+        )
+
     def array(self, operand: Array) -> np.ndarray:
         """A copy of one of the problem's arrays."""
-        data = self._device.read(self._addresses[operand.name], operand.bytes)
-        shape = [operand.shape[dimension] for dimension in operand.order]
-        ordered = np.frombuffer(data, operand.element.numpy).reshape(shape)
-        return ordered.transpose(np.argsort(operand.order))
-
-    def _report(self) -> tuple[int, int]:
-        address = self._addresses[oracle.REPORT]
-        return oracle.count_and_first(self._device.read(address, self._report_bytes))
-
-    def _element(self, address: int, operand: Array, position: int) -> float:
-        size = operand.element.bytes
-        data = self._device.read(address + size * position, size)
-        return float(np.frombuffer(data, operand.element.numpy)[0])
-
-    # -- inputs ----------------------------------------------------------------------------
-
-    def _draw(self, seed: int, blocks: int) -> None:
-        """Fill the inputs, of a seed from ``seed`` on that makes them telling."""
-        fills = [self._bound(oracle.fill(o, blocks, self._scale(o))) for o in self._inputs]
-        for attempt in range(ATTEMPTS):
-            own = (seed + attempt) % 2**31
-            self._device.write(self._addresses[oracle.SEED.name], own.to_bytes(4, "little"))
-            for fill in fills:
-                fill()
-            if self._telling.is_sure(self._workload):
-                return
-            inputs = {operand.name: self.array(operand) for operand in self._inputs}
-            if is_telling(self._workload, inputs, self._telling.scale):
-                return
-
-    def _scale(self, operand: Array) -> float:
-        return self._telling.scale if operand == self._inputs[0] else 1.0
-
-    # -- memory ----------------------------------------------------------------------------
-
-    def _guarded(self, size: int) -> int:
-        base = self._device.allocate(size + 2 * GUARD)
-        self._held.append(base)
-        self._device.fill(base, GUARD_BYTE, size + 2 * GUARD)
-        return base + GUARD
-
-    def _bound(self, kernel: Kernel) -> Call:
-        return self._device.bind(kernel, None, self._addresses)
+        return self._buffers.read(operand)
 
 
 def _is_done(trial: Trial, protocol: TimingProtocol) -> bool:
@@ -291,7 +242,7 @@ def check_oracle(device: Device) -> None:
     workload = CHECKED
     with Session(device, workload, seed=1, pulse_steps=1) as session:
         inputs = {o.name: session.array(o) for o in workload.inputs}
-        found = session.array(oracle.allowed_operand(workload))
+        found = session.array(oracle.allowed_operand(workload.output))
     drawn = all(np.std(array) > 0.5 for array in inputs.values())
     right = allowed(workload, workload.contract(inputs), inputs)
     if not drawn or not np.allclose(found, right, rtol=1e-6, atol=1e-6):

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from costmodel.interfaces import CostModel
+from measure.drawing.draw import check_telling
 from measure.interfaces import Executor
 from measure.records.measurement import new_job_id
-from measure.telling import telling
 from scheduler.defaults import default_pace, local_executor
 from scheduler.limits import check_memory
 from scheduler.opening import as_model, opened
@@ -73,7 +73,7 @@ class SuiteTuner:
     ) -> None:
         workloads = [member.workload for member in suite.members]
         for workload in workloads:
-            telling(workload)  # or else refused before anything is measured
+            check_telling(workload)  # or else refused before anything is measured
         self.suite, self.target = suite, target
         self._spaces = spaces or [space_for(workload, target) for workload in workloads]
         self._database, self._executor = database, executor

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from costmodel.interfaces import CostModel
+from measure.drawing.draw import check_telling
 from measure.interfaces import Executor
 from measure.records.measurement import Measurement
-from measure.telling import telling
 from scheduler.defaults import default_pace, default_search, local_executor
 from scheduler.limits import check_memory
 from scheduler.opening import as_model, opened
@@ -68,7 +68,7 @@ class Tuner:
         self.workload = workload
         self.target = target
         self.space = space or space_for(workload, target)
-        telling(workload)  # or else refused before anything is measured
+        check_telling(workload)  # or else refused before anything is measured
         self._database = database
         self._executor = executor
         self._search, self._model, self._seed = search, model, seed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,10 +11,28 @@ from spaces.errors import InputError
 from spaces.language.program import Operand, Program
 
 
-def draw(program: Program, seed: int) -> dict[str, np.ndarray]:
+@dataclass(frozen=True)
+class Spread:
+    """How values that are no indices are drawn.
+
+    Uniform in [-1, 1), or whole ones from -8 to 7. Or ``normal``, with a standard deviation of 1,
+    or of 20 for whole ones: where only the largest of very many count, they differ then. Those of
+    the first such operand are multiplied by ``scale``, whole ones if it is more than 1.
+    """
+
+    normal: bool = False
+    scale: float = 1.0
+
+
+def draw(program: Program, seed: int, spread: Spread = Spread()) -> dict[str, np.ndarray]:
     """The same inputs for the same seed, in each operand's dtype, shape and memory order."""
     generator = np.random.default_rng(seed)
-    return {o.name: o.array(_drawn(generator, o)) for o in program.operands}
+    first = next((o.name for o in program.operands if o.drawn is None), "")
+    drawn = {}
+    for operand in program.operands:
+        scale = spread.scale if operand.name == first else 1.0
+        drawn[operand.name] = operand.array(_drawn(generator, operand, spread.normal, scale))
+    return drawn
 
 
 def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:
@@ -49,11 +68,19 @@ def _check(operand: Operand, array: np.ndarray) -> None:
         )
 
 
-def _drawn(generator: np.random.Generator, operand: Operand) -> np.ndarray:
+def _drawn(
+    generator: np.random.Generator, operand: Operand, normal: bool, scale: float
+) -> np.ndarray:
     if operand.drawn:
         entries = generator.integers(0, operand.drawn.below, operand.size)
         ordered = np.sort(entries) if operand.drawn.sorted else entries
         return ordered.reshape(operand.shape)
     if operand.element.is_integer:
-        return generator.integers(-8, 8, operand.shape)
-    return generator.random(operand.shape) * 2 - 1
+        limits = np.iinfo(operand.element.numpy)
+        whole = generator.integers(-8, 8, operand.shape)
+        if normal:
+            whole = np.rint(generator.normal(0, 20, operand.shape)).astype(np.int64)
+        return np.clip(whole * max(int(scale), 1), limits.min, limits.max)
+    if normal:
+        return generator.standard_normal(operand.shape) * scale
+    return (generator.random(operand.shape) * 2 - 1) * scale

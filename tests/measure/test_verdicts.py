@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.inputs import telling_inputs
+from measure.drawing.draw import one_draw
 from scheduler.verification import draw, measure
-from spaces.numerics.allowance import agrees, allowed
+from spaces.numerics.allowance import agrees
 from spaces.registry import space_for
 from spaces.target import detect_target
 from tests.measure.planted import EPILOGUES, product, right, wrong
@@ -24,8 +24,8 @@ HIDDEN = {("bfloat16(x) + bias[n]", "sums rounded to bfloat16")}
 def check(epilogue: str, k: int, dtype: str, seeds: range) -> None:
     work = product(epilogue, k, dtype)
     for seed in seeds:
-        inputs, scale = telling_inputs(work, seed)
-        low, high = allowed(work, work.contract(inputs), inputs, scale)
+        drawn = one_draw(work, seed)
+        inputs, (low, high) = drawn.inputs, drawn.allowed()[work.output.name]
         for result in (right(work, inputs, other) for other in seeds):
             assert agrees(result, low, high).all()
         for mistake, result in wrong(work, inputs):

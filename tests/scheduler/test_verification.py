@@ -79,7 +79,7 @@ def test_right_kernels_are_right_and_wrong_ones_are_told(space, broken):
     for verdict in emulate(space, schedules, eager):
         assert verdict.error_kind is ErrorKind.WRONG
         assert not verdict.refused
-        assert "elements are wrong" in verdict.error_text
+        assert "elements of C are wrong" in verdict.error_text
 
 
 def test_kernels_of_this_machine_are_run():

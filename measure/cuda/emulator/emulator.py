@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
@@ -52,17 +52,22 @@ INTERLEAVINGS = (
 
 @dataclass(frozen=True)
 class Emulated:
-    """The outcome of a run: the output operand's array, or a fault in words.
+    """The outcome of a run: an array for each output by its name, or a fault in words.
 
     ``conflicts`` is by how much bank conflicts lengthen the kernel's accesses to shared memory:
     wavefronts over their least number, less one. Only accesses by whole warps count, and they
     are counted in eager mode; TMA and wgmma have none with the swizzles they are made for.
     """
 
-    output: np.ndarray | None = None
+    outputs: Mapping[str, np.ndarray] = field(default_factory=dict)
     conflicts: float = 0.0
     error_kind: ErrorKind | None = None
     error_text: str = ""
+
+    @property
+    def output(self) -> np.ndarray | None:
+        """The first output; None after a fault."""
+        return next(iter(self.outputs.values()), None)
 
 
 class Emulator:
@@ -112,7 +117,7 @@ class Emulator:
     ) -> Emulated:
         """Launch ``kernel`` once on ``inputs`` (by operand name, in the operands' memory order).
 
-        The output and, unless it is to be zeroed, the workspace are poisoned with NaN first.
+        Outputs and, unless it is to be zeroed, the workspace are poisoned with NaN first.
         ``timeout`` is in seconds of wall time.
         """
         self.build([kernel])
@@ -136,7 +141,7 @@ class Emulator:
                 text = "the kernel leaves its workspace non-zero"
                 return Emulated(error_kind=ErrorKind.WRONG, error_text=text)
             _, least, wavefronts = map(int, report.split())
-            return Emulated(memory.output, wavefronts / least - 1 if least else 0.0)
+            return Emulated(memory.outputs, wavefronts / least - 1 if least else 0.0)
 
     def _known(self, key: tuple[str, str]) -> bool:
         return key in self._libraries or key in self._errors

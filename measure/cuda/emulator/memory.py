@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from measure.cpu.problem import array_in, span_bytes
 from spaces.array import Array
 from spaces.kernel import Kernel
 
@@ -29,16 +30,15 @@ class _Region:
 
 
 class Memory:
-    """Inputs filled in, output poisoned with NaN, workspace zeroed as far as the kernel asks.
+    """Inputs filled in, outputs poisoned with NaN, workspace zeroed as far as the kernel asks.
 
     A context manager: the file lives within it; arrays handed out are copies.
     """
 
     def __init__(self, kernel: Kernel, inputs: Mapping[str, np.ndarray]) -> None:
         self._kernel = kernel
-        *operands, output = kernel.arguments
-        sizes = [(operand.name, operand.bytes, False) for operand in operands]
-        sizes.append((output.name, output.bytes, True))
+        sizes = [(operand.name, span_bytes(operand), False) for operand in kernel.read]
+        sizes += [(output.name, output.bytes, True) for output in kernel.written]
         if kernel.workspace_bytes:
             sizes.append(("workspace", kernel.workspace_bytes, True))
         self._regions = {region.name: region for region in _regions(sizes)}
@@ -47,7 +47,7 @@ class Memory:
         os.ftruncate(self.file, total)
         self._bytes = np.frombuffer(mmap.mmap(self.file, total), dtype=np.uint8)
         self._bytes[:] = _POISON
-        for operand in operands:
+        for operand in kernel.read:
             self._view(operand)[...] = np.asarray(inputs[operand.name])
         if kernel.workspace_bytes:
             self._place("workspace")[: kernel.workspace_zeroed] = 0
@@ -69,9 +69,9 @@ class Memory:
         return list(self._regions).index(name)
 
     @property
-    def output(self) -> np.ndarray:
-        """A copy of the output operand."""
-        return self._view(self._kernel.arguments[-1]).copy()
+    def outputs(self) -> dict[str, np.ndarray]:
+        """A copy of each output by its name."""
+        return {output.name: self._view(output).copy() for output in self._kernel.written}
 
     @property
     def workspace_is_zero(self) -> bool:
@@ -86,9 +86,7 @@ class Memory:
 
     def _view(self, operand: Array) -> np.ndarray:
         """The operand's bytes as an array of its shape."""
-        ordered = self._place(operand.name).view(operand.element.numpy)
-        shape = [operand.shape[dimension] for dimension in operand.order]
-        return ordered.reshape(shape).transpose(np.argsort(operand.order))
+        return array_in(self._place(operand.name), operand)
 
 
 def _regions(sizes: list[tuple[str, int, bool]]) -> Iterator[_Region]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from measure.cuda.emulator.emulator import INTERLEAVINGS, Emulated, Emulator, Interleaving
-from measure.inputs import telling_inputs
+from measure.drawing.draw import Bounds, one_draw
 from measure.records.measurement import ErrorKind
-from spaces.contraction import Contraction
-from spaces.errors import InputError
 from spaces.kernel import Kernel
-from spaces.numerics.allowance import agrees, allowed
+from spaces.numerics.allowance import agrees
 from spaces.workload import Workload
 
 
@@ -26,33 +24,35 @@ def verify(
     """Run ``kernel`` on telling random inputs in each interleaving and compare with the reference.
 
     Returns the first fault, its text ending with the interleaving that showed it, or the last
-    output if all are as :mod:`spaces.numerics.allowance` has them.
+    outputs if all are as :mod:`measure.drawing.draw` allows.
     """
-    if not isinstance(workload, Contraction):
-        raise InputError(f"{workload} cannot be verified yet: needs a sum of products")
-    inputs, scale = telling_inputs(workload, seed)
-    low, high = allowed(workload, workload.contract(inputs), inputs, scale)
+    draw = one_draw(workload, seed)
+    allowed = draw.allowed()
     result = Emulated()
     for interleaving in interleavings:
-        result = emulator.run(kernel, inputs, interleaving)
+        result = emulator.run(kernel, draw.inputs, interleaving)
         kind, text = result.error_kind, result.error_text
-        if result.output is not None and (text := _difference(result.output, low, high)):
+        if kind is None and (text := _difference(result.outputs, allowed)):
             kind = ErrorKind.WRONG
         if kind is not None:
             return Emulated(error_kind=kind, error_text=f"{text} ({interleaving})")
     return result
 
 
-def _difference(output: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
-    """Where the output is farthest from what is allowed; empty if it is so nowhere."""
-    bad = ~agrees(output, low, high)
-    if not bad.any():
-        return ""
-    found = output.astype(np.float64)
+def _difference(outputs: Mapping[str, np.ndarray], allowed: Mapping[str, Bounds]) -> str:
+    """Where the first wrong output is farthest from what is allowed; empty if none is wrong."""
+    for name, (low, high) in allowed.items():
+        bad = ~agrees(outputs[name], low, high)
+        if bad.any():
+            return _worst(name, outputs[name].astype(np.float64), bad, low, high)
+    return ""
+
+
+def _worst(name: str, found: np.ndarray, bad: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
     far = np.where(bad, np.maximum(low - found, found - high), -1.0)
     worst = np.unravel_index(np.argmax(np.where(np.isnan(far), np.inf, far)), far.shape)
     where = ", ".join(str(int(i)) for i in worst)
     return (
-        f"{int(bad.sum())} of {bad.size} elements are wrong; at ({where}): "
+        f"{int(bad.sum())} of {bad.size} elements of {name} are wrong; at ({where}): "
         f"{found[worst]} instead of {low[worst]} to {high[worst]}"
     )

@@ -9,7 +9,8 @@ numbers alone, and the places of ``argmax`` and ``argmin``, is exact. Compare by
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from math import prod
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.derivation.rounding.approximate_reductions import reduced, summed
+from spaces.derivation.rounding.rows import Rows
 from spaces.dtypes import DType
 from spaces.language.program import Operand, Program, Stage
 from spaces.numerics.interval import Arrays, Interval, Rules
@@ -26,30 +28,65 @@ CHUNK = 1 << 19
 
 
 def allowed(
-    program: Program, inputs: Mapping[str, np.ndarray]
+    program: Program,
+    inputs: Mapping[str, np.ndarray],
+    rows: Rows | None = None,
+    pause: Callable[[], None] = lambda: None,
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The least and the greatest value that each element of each output may have, as float64 arrays
     by the output's name. Both are NaN where the value must be; they are infinite where it may be
-    anything."""
-    rules = Rules(Arrays(), _kind(program))
-    arrays = {o.name: _given(rules, o, np.asarray(inputs[o.name])) for o in program.operands}
+    anything. Of ``rows`` alone, if there are any. ``pause`` is called now and then, and may raise
+    to end the work."""
+    rows = rows or Rows("", np.zeros(0, int))
+    context = _Context(program, Rules(Arrays(), _kind(program)), rows, rows.places(program), pause)
+    arrays = {o.name: context.given(o, np.asarray(inputs[o.name])) for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
-            arrays[stage.name] = _stage(program, stage, rules, arrays)
-        return {o.name: _stored(rules, arrays[o.name], o.element) for o in program.outputs}
+            arrays[stage.name] = context.stage(stage, arrays)
+        return {o.name: _stored(context.rules, arrays[o.name], o.element) for o in program.outputs}
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What all stages share; ``places`` says of the rows, if there are any, where they are."""
+
+    program: Program
+    rules: Rules
+    rows: Rows
+    places: Mapping[str, tuple[int, np.ndarray]]
+    pause: Callable[[], None]
+
+    def given(self, operand: Operand, values: np.ndarray) -> Approximate:
+        """An operand, or its rows."""
+        if operand.name in self.places:
+            dimension, which = self.places[operand.name]
+            values = values.take(which, dimension)
+        if operand.element.is_integer:
+            return Approximate(values.astype(np.int64))
+        wide = values.astype(np.float64)
+        return Approximate(wide, self.rules.given(wide, operand.element))
+
+    def stage(self, stage: Stage, arrays: Mapping[str, Approximate]) -> Approximate:
+        """The stage in pieces along the longest axis that it keeps."""
+        values = self.rows.values(self.program, stage)
+        sizes = [values[axis].size for axis in stage.axes]
+        longest = sizes.index(max(sizes)) if sizes else 0
+        step = max(1, CHUNK * max(sizes, default=1) // prod(v.size for v in values.values()))
+        pieces = []
+        for start in range(0, max(sizes, default=1), step):
+            self.pause()
+            part = dict(values)
+            if sizes:
+                part[stage.axes[longest]] = values[stage.axes[longest]][start : start + step]
+            meaning = Approximation(self.rules, arrays, _grid(part), self.places)
+            pieces.append(_piece(self.program, stage, meaning))
+        return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
 
 
 def _kind(program: Program) -> str:
     """The dtype that kernels compute in."""
     arrays = (*program.operands, *program.outputs)
     return "float64" if any(array.dtype == "float64" for array in arrays) else "float32"
-
-
-def _given(rules: Rules, operand: Operand, values: np.ndarray) -> Approximate:
-    if operand.element.is_integer:
-        return Approximate(values.astype(np.int64))
-    wide = values.astype(np.float64)
-    return Approximate(wide, rules.given(wide, operand.element))
 
 
 def _stored(rules: Rules, found: Approximate, element: DType) -> tuple[np.ndarray, np.ndarray]:
@@ -62,32 +99,11 @@ def _stored(rules: Rules, found: Approximate, element: DType) -> tuple[np.ndarra
     return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
 
 
-def _stage(
-    program: Program, stage: Stage, rules: Rules, arrays: Mapping[str, Approximate]
-) -> Approximate:
-    """The stage in pieces along the longest axis that it keeps."""
-    shape = program.shape(stage.axes)
-    longest = shape.index(max(shape)) if shape else 0
-    size = prod(program.shape((*stage.axes, *stage.over)))
-    extent = shape[longest] if shape else 1
-    step = max(1, CHUNK * extent // size)
-    pieces = []
-    for start in range(0, extent, step):
-        part = {stage.axes[longest]: (start, min(start + step, extent))} if shape else {}
-        grid = _grid(program, stage, part)
-        pieces.append(_piece(program, stage, Approximation(rules, arrays, grid)))
-    return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
-
-
-def _grid(
-    program: Program, stage: Stage, part: Mapping[str, tuple[int, int]]
-) -> dict[str, np.ndarray]:
-    axes = (*stage.axes, *stage.over)
+def _grid(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The values of each axis along a dimension of its own."""
     return {
-        axis: np.arange(*part.get(axis, (0, program.extent[axis]))).reshape(
-            [-1 if other == axis else 1 for other in axes]
-        )
-        for axis in axes
+        axis: own.reshape([-1 if other == axis else 1 for other in values])
+        for axis, own in values.items()
     }
 
 

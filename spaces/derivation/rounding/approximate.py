@@ -7,7 +7,7 @@ exact.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -58,11 +58,16 @@ class Approximate:
 @dataclass(frozen=True)
 class Approximation:
     """The meaning (:class:`spaces.language.tree.Meaning`) of expressions as :class:`Approximate`
-    values at the points ``axes``, which has an array for each axis that broadcast."""
+    values at the points ``axes``, which has an array for each axis that broadcast.
+
+    Stages that are known at some rows alone are in ``partial``: the dimension of the rows, and
+    which they are.
+    """
 
     rules: Rules
     arrays: Mapping[str, Approximate]
     axes: Mapping[str, np.ndarray]
+    partial: Mapping[str, tuple[int, np.ndarray]] = field(default_factory=dict)
 
     def number(self, value: float) -> Approximate:
         """A literal; a whole one is an integer, as an index needs."""
@@ -79,7 +84,14 @@ class Approximation:
         array, at = self.arrays[name], [index.value for index in indices]
         if not at:
             return array
-        extents = array.value.shape
+        extents, axes = array.value.shape, [self._axis(index) for index in at]
+        if name in self.partial:
+            dimension, rows = self.partial[name]
+            at[dimension] = np.searchsorted(rows, at[dimension])
+        if outside is None and None not in axes and len(set(axes)) == len(axes):
+            beyond = any(i.max() >= n for i, n in zip(at, extents, strict=True))
+            if not beyond:
+                return array.over(lambda values: self._plain(values, axes, at))
         nearest = [np.clip(i, 0, n - 1) for i, n in zip(at, extents, strict=True)]
         found = array.over(lambda values: values[tuple(nearest)])
         if outside is None:
@@ -87,6 +99,22 @@ class Approximation:
         within = reduce(np.logical_and, map(np.equal, at, nearest))
         constant = int(outside) if array.is_whole else outside
         return self.select(Approximate(within), found, Approximate(np.asarray(constant)))
+
+    def _axis(self, index: np.ndarray) -> str | None:
+        """The axis whose values an index is."""
+        return next((name for name, values in self.axes.items() if values is index), None)
+
+    def _plain(
+        self, values: np.ndarray, axes: Sequence[str | None], at: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """What is at rising indices along each dimension; dimensions as those of the points."""
+        for dimension, index in enumerate(at):
+            if index.size < values.shape[dimension]:
+                values = values.take(index.reshape(-1), dimension)
+        names = list(self.axes)
+        places = sorted(range(len(axes)), key=lambda place: names.index(str(axes[place])))
+        shape = [self.axes[name].size if name in axes else 1 for name in names]
+        return values.transpose(places).reshape(shape)
 
     def negation(self, inner: Approximate) -> Approximate:
         """Exact."""

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from measure.cpu.problem import array_in, span_bytes
 from measure.cuda.device import Call, DeviceError, LoadError, MemoryShortError
 from measure.cuda.emulator import Emulator
 from measure.interfaces import Built
@@ -149,12 +150,13 @@ class EmulatedDevice:
         return (float(told[1]) if told else 1.5e-5) * random.uniform(0.99, 1.01)
 
     def _run(self, kernel: Kernel, addresses: Mapping[str, int]) -> None:
-        *inputs, output = kernel.arguments
+        inputs, output = kernel.read, kernel.written[-1]
         arrays = {o.name: self._array(o, addresses) for o in inputs}
         done = self._emulator.run(kernel, arrays)
         if done.error_kind is not None:
             raise DeviceError(f"CUDA_ERROR_ILLEGAL_ADDRESS: {done.error_text}")
-        self._array(output, addresses)[...] = done.output
+        for written in kernel.written:
+            self._array(written, addresses)[...] = done.outputs[written.name]
         if "// writes beside its output" in kernel.source:
             self._view(addresses[output.name] + output.bytes, 1)[:] = 1
         if "// leaves its workspace" in kernel.source:
@@ -163,9 +165,7 @@ class EmulatedDevice:
             self._view(addresses[inputs[1].name] + 40, 1)[:] += 1
 
     def _array(self, operand, addresses: Mapping[str, int]) -> np.ndarray:
-        data = self._view(addresses[operand.name], operand.bytes).view(operand.element.numpy)
-        shape = [operand.shape[d] for d in operand.order]
-        return data.reshape(shape).transpose(np.argsort(operand.order))
+        return array_in(self._view(addresses[operand.name], span_bytes(operand)), operand)
 
     def _view(self, address: int, size: int) -> np.ndarray:
         base = max(start for start in self._memory if start <= address)

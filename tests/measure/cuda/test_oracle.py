@@ -112,9 +112,9 @@ def test_only_what_is_not_allowed_is_counted(emulator, parameters):
     inputs = work.make_inputs(7)
     bounds = np.stack(allowed(work, work.contract(inputs), inputs))
     right = work.output.element.cast(work.reference(inputs))
-    kernel = oracle.compare(work, 3)
-    allowance = oracle.allowed_operand(work)
-    arrays = {oracle.ALLOWED: allowance.array(bounds), work.output.name: right}
+    kernel = oracle.compare(work.output, 3)
+    allowance = oracle.allowed_operand(work.output)
+    arrays = {allowance.name: allowance.array(bounds), work.output.name: right}
     report = output_of(emulator.run(kernel, arrays))
     assert oracle.count_and_first(report.tobytes()) == (0, -1)
     wrong = right.copy()
@@ -133,8 +133,9 @@ def test_not_a_number_agrees_where_it_is_due_or_anything_goes(emulator):
     low = np.array([nan, -infinite, 1, infinite, -infinite, nan], np.float32)
     high = np.array([nan, infinite, 2, infinite, 5, nan], np.float32)
     found = np.array([[nan, nan, nan, infinite, nan, 0]], np.float32)
-    arrays = {oracle.ALLOWED: np.stack([low, high])[:, None], work.output.name: found}
-    report = output_of(emulator.run(oracle.compare(work, 3), arrays))
+    name = oracle.allowed_operand(work.output).name
+    arrays = {name: np.stack([low, high])[:, None], work.output.name: found}
+    report = output_of(emulator.run(oracle.compare(work.output, 3), arrays))
     assert oracle.count_and_first(report.tobytes()) == (3, 2)
 
 
@@ -155,7 +156,7 @@ def test_a_sweep_reads_everything(emulator):
 def test_all_compile_for_the_device():
     work = workload("matmul", **CASES[1])
     every = workload("matmul", m=9, n=20, k=5, dtype="float8_e5m2", epilogue=CASES[8]["epilogue"])
-    kernels = [oracle.expect(work), oracle.compare(work, 3), oracle.pulse(132, 8192)]
+    kernels = [oracle.expect(work), oracle.compare(work.output, 3), oracle.pulse(132, 8192)]
     kernels.append(oracle.sweep(1 << 26, 528))
     kernels += [
         oracle.fill(work.factors[0], 528),

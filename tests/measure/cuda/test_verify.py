@@ -58,14 +58,14 @@ def test_a_right_kernel_agrees_with_the_reference(emulator):
 def test_a_wrong_kernel_is_told_where_and_in_which_order(emulator):
     result = verify(emulator, WORK, made(BODY.replace("k < 11", "k < 10")))
     assert result.error_kind is ErrorKind.WRONG
-    assert "elements are wrong; at (" in result.error_text
+    assert "elements of C are wrong; at (" in result.error_text
     assert result.error_text.endswith("(eager)")
 
 
 def test_what_is_left_unwritten_is_wrong(emulator):
     result = verify(emulator, WORK, made(grid=4))
     assert result.error_kind is ErrorKind.WRONG
-    assert "37 of 185 elements are wrong; at (4, 0): nan" in result.error_text
+    assert "37 of 185 elements of C are wrong; at (4, 0): nan" in result.error_text
 
 
 def test_a_fault_keeps_its_kind(emulator):

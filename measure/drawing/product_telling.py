@@ -216,6 +216,11 @@ def _resized(workload: Contraction, extents: Mapping[str, int]) -> Contraction:
     )
 
 
+def powers(dtype: str) -> tuple[int, int]:
+    """The least and the greatest power of two that inputs of a dtype may be multiplied by."""
+    return _POWERS.get(dtype, (-100, 100))
+
+
 _POWERS = {
     "float16": (-4, 12),
     "float8_e4m3fn": (-2, 8),
@@ -227,7 +232,7 @@ _POWERS = {
 
 def _scales(workload: Contraction) -> Iterator[float]:
     """Powers of two that the first input's dtype and the sums have room for, from 1 outwards."""
-    least, most = _POWERS.get(workload.factors[0].dtype, (-100, 100))
+    least, most = powers(workload.factors[0].dtype)
     limit = 2.0**14 / _terms(workload) if workload.accumulator == "float16" else float("inf")
     for power in sorted(range(least, most + 1), key=abs):
         listed = power % (2 if abs(power) <= 16 else 8) == 0

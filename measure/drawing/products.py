@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measure.telling import is_telling, telling
+from measure.drawing.draw import Bounds
+from measure.drawing.product_telling import is_telling, telling
 from spaces.contraction import Contraction, Operand
 from spaces.numerics.allowance import allowed
 
@@ -22,7 +23,7 @@ ATTEMPTS = 512
 
 
 @dataclass(frozen=True)
-class Draw:
+class ProductDraw:
     """Inputs by operand name, and what their sums of products are: magnitudes and signs.
 
     ``pause`` is called now and then while the allowed values are worked out.
@@ -31,38 +32,37 @@ class Draw:
     workload: Contraction
     inputs: Mapping[str, np.ndarray]
     magnitudes: np.ndarray
-    signs: np.ndarray
+    signs: np.ndarray | None
     scale: float
     pause: Callable[[], None] = lambda: None
 
-    def allowed(
-        self, out: tuple[np.ndarray, np.ndarray] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The least and greatest values of the output, as
-        :func:`spaces.numerics.allowance.allowed`.
-        """
-        return allowed(
+    def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
+        """The least and greatest values of the output, by its name; ``out`` may hold arrays."""
+        name = self.workload.output.name
+        bounds = allowed(
             self.workload,
             self.magnitudes,
             self.inputs,
             self.scale,
             signs=self.signs,
-            out=out,
+            out=out[name] if out else None,
             pause=self.pause,
         )
+        return {name: bounds}
 
 
-def telling_inputs(workload: Contraction, seed: int) -> tuple[dict[str, np.ndarray], float]:
-    """``Workload.make_inputs`` of a seed from ``seed`` on that is telling, and of what scale."""
+def product_draw(workload: Contraction, seed: int) -> ProductDraw:
+    """Inputs of a seed from ``seed`` on that are telling, with the signs that they were drawn
+    with."""
     how = telling(workload)
     for attempt in range(ATTEMPTS):
         inputs = workload.make_inputs(seed + attempt, how.scale)
         if how.is_sure(workload) or is_telling(workload, inputs, how.scale):
             break
-    return inputs, how.scale
+    return ProductDraw(workload, inputs, workload.contract(inputs), None, how.scale)
 
 
-class FreshInputs:
+class ProductInputs:
     """Random problems of one workload: :class:`InputError` if none would be telling.
 
     Magnitudes are drawn here, signs in every draw. ``pause`` is called now and then in the work on
@@ -73,11 +73,16 @@ class FreshInputs:
         self, workload: Contraction, seed: int, pause: Callable[[], None] = lambda: None
     ) -> None:
         self.workload, self._telling, self._pause = workload, telling(workload), pause
-        self._draw_magnitudes(seed)
+        self._seed: int | None = seed
 
-    def draw(self, seed: int) -> Draw:
-        """The same magnitudes with other signs; new ones too, until the draw is telling."""
+    def draw(self, seed: int, final: bool = False) -> ProductDraw:
+        """The same magnitudes with other signs; new ones too for a ``final`` comparison, and until
+        the draw is telling."""
         generator = np.random.default_rng(seed)
+        if self._seed is not None:
+            self._draw_magnitudes(self._seed)
+        elif final:
+            self._draw_magnitudes(int(generator.integers(2**63)))
         draw = self._flipped(generator)
         if self._telling.is_sure(self.workload):
             return draw
@@ -89,10 +94,11 @@ class FreshInputs:
         return draw
 
     def _draw_magnitudes(self, seed: int) -> None:
+        self._seed, self._inputs, self._sums = None, {}, np.zeros(0)  # the old ones' memory first
         self._inputs = self.workload.make_inputs(seed, self._telling.scale)
         self._sums = self.workload.contract(self._inputs, self._pause)
 
-    def _flipped(self, generator: np.random.Generator) -> Draw:
+    def _flipped(self, generator: np.random.Generator) -> ProductDraw:
         workload = self.workload
         flips = {axis.name: generator.random(axis.extent) < 0.5 for axis in workload.axes}
         inputs = dict(self._inputs)
@@ -102,7 +108,7 @@ class FreshInputs:
         for operand in workload.epilogue_inputs:
             inputs[operand.name] = _flip(inputs[operand.name], operand, flips)
         signs = np.where(_mask(workload.output, flips), np.int8(-1), np.int8(1))
-        return Draw(workload, inputs, self._sums, signs, self._telling.scale, self._pause)
+        return ProductDraw(workload, inputs, self._sums, signs, self._telling.scale, self._pause)
 
 
 def _axes_flipped_in(operand: Operand, workload: Contraction) -> list[str]:

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.inputs import FreshInputs, _axes_flipped_in
+from measure.drawing.products import ProductInputs, _axes_flipped_in
 from spaces.numerics.allowance import agrees, allowed
 from spaces.operators import workload
 
@@ -21,10 +21,10 @@ WORKLOADS = [
 @pytest.mark.parametrize("parameters", WORKLOADS)
 def test_the_reference_fits_the_inputs(parameters):
     work = workload("matmul", **parameters)
-    source = FreshInputs(work, 1)
+    source = ProductInputs(work, 1)
     for seed in range(5):
         draw = source.draw(seed)
-        low, high = draw.allowed()
+        low, high = draw.allowed()[work.output.name]
         assert low.shape == high.shape == work.output.shape
         sums = work.contract(draw.inputs)
         for found, exact in zip((low, high), allowed(work, sums, draw.inputs), strict=True):
@@ -36,20 +36,20 @@ def test_the_reference_fits_the_inputs(parameters):
 @pytest.mark.parametrize("parameters", WORKLOADS)
 def test_inputs_keep_dtype_and_shape_and_change_with_the_seed(parameters):
     work = workload("matmul", **parameters)
-    source = FreshInputs(work, 1)
+    source = ProductInputs(work, 1)
     first, second = source.draw(1).inputs, source.draw(2).inputs
     for operand in work.inputs:
         assert first[operand.name].dtype == operand.element.numpy
         assert first[operand.name].shape == operand.shape
         assert (np.abs(first[operand.name]) == np.abs(second[operand.name])).all()
     assert any((first[o.name] != second[o.name]).any() for o in work.factors)
-    lows = [source.draw(seed).allowed()[0] for seed in range(1, 6)]
+    lows = [source.draw(seed).allowed()[work.output.name][0] for seed in range(1, 6)]
     assert any((low != lows[0]).any() for low in lows)
 
 
 def test_rows_columns_and_terms_flip_independently():
     work = workload("matmul", m=40, n=50, k=60)
-    inputs, base = (FreshInputs(work, 1).draw(seed).inputs for seed in (3, 4))
+    inputs, base = (ProductInputs(work, 1).draw(seed).inputs for seed in (3, 4))
     for name in "AB":
         flipped = np.sign(inputs[name]) != np.sign(base[name])
         rows = np.logical_xor(flipped, flipped[0])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.inputs import FreshInputs, telling_inputs
-from measure.telling import Sums, _coarse, is_telling, telling
+from measure.drawing.draw import fresh_inputs, one_draw
+from measure.drawing.product_telling import Sums, _coarse, is_telling, telling
 from spaces.errors import InputError
 from spaces.numerics.allowance import agrees, allowed
 from spaces.operators import workload
@@ -47,7 +47,8 @@ def test_ordinary_workloads_of_all_dtypes_are_drawn_as_ever(dtype):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16", "int8", "float8_e4m3fn"])
 def test_what_hides_usual_sums_is_drawn_from_another_range(epilogue, dtype):
     work = product(256, dtype=dtype, out="float32", epilogue=epilogue)
-    inputs, scale = telling_inputs(work, 1)
+    draw = one_draw(work, 1)
+    inputs, scale = draw.inputs, draw.scale
     assert scale > 1 or dtype == "int8"
     low, high = allowed(work, work.contract(inputs), inputs, scale)
     assert not agrees(np.zeros(work.output.shape), low, high).all()
@@ -78,7 +79,7 @@ def test_a_workload_that_no_inputs_can_tell_of_is_refused_in_a_sentence(epilogue
     with pytest.raises(InputError, match="cannot be verified: whatever its inputs, its output"):
         telling(product(epilogue=epilogue))
     with pytest.raises(InputError, match="cannot be verified"):
-        FreshInputs(product(epilogue=epilogue), 1)
+        fresh_inputs(product(epilogue=epilogue), 1)
 
 
 def test_an_output_that_can_hold_nothing_but_zeros_is_refused():
@@ -97,9 +98,9 @@ def test_an_output_that_can_hold_nothing_but_zeros_is_refused():
 )
 def test_every_draw_of_few_elements_tells(parameters):
     work = workload("matmul", **parameters)
-    fresh = FreshInputs(work, 1)
+    fresh = fresh_inputs(work, 1)
     for seed in range(20):
         draw = fresh.draw(seed)
         assert is_telling(work, draw.inputs, draw.scale)
         zeros = np.zeros(work.output.shape)
-        assert not agrees(zeros, *draw.allowed()).all()
+        assert not agrees(zeros, *draw.allowed()[work.output.name]).all()

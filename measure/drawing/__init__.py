@@ -1,0 +1,1 @@
+"""Inputs that tell right kernels from wrong ones, and what right ones make of them."""

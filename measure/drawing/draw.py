@@ -1,0 +1,85 @@
+"""Fresh random problems of a workload: inputs that tell right kernels from wrong ones, and what
+right ones make of them.
+
+    fresh = fresh_inputs(workload, seed)
+    draw = fresh.draw(1)
+    draw.inputs["x"], draw.allowed()["y"]  # an array; the least and the greatest values
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import numpy as np
+
+from spaces.contraction import Contraction
+from spaces.errors import InputError
+from spaces.workload import Workload
+
+Bounds = tuple[np.ndarray, np.ndarray]
+
+
+class Draw(Protocol):
+    """Inputs of one problem, and what kernels may make of them."""
+
+    @property
+    def workload(self) -> Workload:
+        """What is computed."""
+        ...
+
+    @property
+    def inputs(self) -> Mapping[str, np.ndarray]:
+        """An array for each input, in its dtype, shape and memory order."""
+        ...
+
+    def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
+        """The least and the greatest value that each element of each output may have, of the
+        output's shape and of :func:`spaces.numerics.allowance.bounds_dtype`, by its name.
+
+        Both are NaN where the value must be; they are minus and plus infinity where it may be
+        anything, and where nothing is known of it. ``out`` may hold the arrays to be filled.
+        """
+        ...
+
+
+class FreshInputs(Protocol):
+    """Random problems of one workload."""
+
+    @property
+    def workload(self) -> Workload:
+        """What is computed."""
+        ...
+
+    def draw(self, seed: int, final: bool = False) -> Draw:
+        """Other inputs for another seed. Those of a ``final`` comparison have nothing in common
+        with those before, and all elements of outputs are known then."""
+        ...
+
+
+def fresh_inputs(
+    workload: Workload, seed: int, pause: Callable[[], None] = lambda: None
+) -> FreshInputs:
+    """Random problems of ``workload``; :class:`InputError` if none would be telling.
+
+    ``pause`` is called now and then in the work on them, and may raise to end it.
+    """
+    if isinstance(workload, Contraction):
+        from measure.drawing.products import ProductInputs
+
+        return ProductInputs(workload, seed, pause)
+    raise InputError(f"{workload} cannot be verified yet: needs a sum of products")
+
+
+def one_draw(workload: Workload, seed: int) -> Draw:
+    """One problem; the same one for the same seed."""
+    if isinstance(workload, Contraction):
+        from measure.drawing.products import product_draw
+
+        return product_draw(workload, seed)
+    return fresh_inputs(workload, seed).draw(seed, final=True)
+
+
+def check_telling(workload: Workload) -> None:
+    """Raise :class:`InputError` if no inputs of ``workload`` are telling."""
+    fresh_inputs(workload, 0)
