@@ -159,6 +159,11 @@ class CRunner:
         )
 
 
+def runner(target: CpuTarget, device: int) -> CRunner:
+    """The runner of this machine, which has one CPU."""
+    return CRunner(target)
+
+
 @dataclass
 class _Record:
     """What the server has said of one candidate."""

@@ -10,6 +10,7 @@ from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.machine import cache_bytes, core_count, cpu_model
 from spaces.dtypes import dtype
+from spaces.errors import InputError, shown
 from spaces.target import Target
 from spaces.validation.checks import whole
 from spaces.validation.limits import NAME, Flag, Text, Texts, Whole
@@ -74,6 +75,17 @@ class CpuTarget(Target):
     def lanes(self, element_bytes: int) -> int:
         """Elements of that size in one vector register."""
         return self.vector_bytes // element_bytes
+
+
+VARIANTS: tuple[str, ...] = ()
+"""There is one CPU: this machine's."""
+
+
+def detect(variant: str, threads: int | None) -> CpuTarget:
+    """This machine; :class:`InputError` for any ``variant``."""
+    if variant:
+        raise InputError(f"unknown target {shown(f'cpu:{variant}')}; allowed: cpu")
+    return detect_cpu(1 if threads is None else threads)
 
 
 def detect_cpu(threads: int = 1) -> CpuTarget:
