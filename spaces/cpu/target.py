@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
@@ -14,7 +14,9 @@ from spaces.errors import InputError, shown
 from spaces.target import Target
 from spaces.validation.checks import whole
 from spaces.validation.limits import NAME, Flag, Text, Texts, Whole
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 # -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
 # vector instructions; none changes the value of a finite result.
