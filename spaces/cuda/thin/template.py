@@ -58,6 +58,8 @@ class CudaThin(Template):
         product = product_of(workload)
         if isinstance(product, str):
             return product
+        if product.batch:
+            return "serves no batch of products yet"
         if reason := why_no_finish(product.workload):
             return reason
         few = min(product.rows, product.columns)
