@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from spaces.errors import InputError, shown
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -32,8 +30,6 @@ class DType:
     @cached_property
     def numpy(self) -> np.dtype:
         """The NumPy dtype; types that NumPy lacks come from ``ml_dtypes``."""
-        import numpy as np
-
         if self.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
             import ml_dtypes
 
@@ -42,8 +38,6 @@ class DType:
 
     def cast(self, values: np.ndarray) -> np.ndarray:
         """``values`` in this type, C-contiguous; tfloat32 rounds to nearest, ties away."""
-        import numpy as np
-
         cast = np.asarray(values, self.numpy, order="C")
         if self.name != "tfloat32":
             return cast

@@ -5,14 +5,12 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
-
-if TYPE_CHECKING:
-    from spaces.workload import Workload
+from spaces.workload import Workload
 
 
 class Status(StrEnum):

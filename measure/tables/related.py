@@ -8,8 +8,9 @@ the ones whose shape and device together differ least.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, exists, select
 
 from measure.tables.best_known import RIGHT
@@ -19,9 +20,7 @@ from measure.tables.rows import target_from_column
 from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.errors import InputError
 from spaces.target import Target
-
-if TYPE_CHECKING:
-    from spaces.workload import Workload
+from spaces.workload import Workload
 
 
 def related_pairs(
@@ -29,8 +28,6 @@ def related_pairs(
 ) -> list[int]:
     """The rows of ``pairs`` of other workloads, or of other targets of the same kind, of which
     right schedules of these ``versions`` of templates are known; nearest first."""
-    import numpy as np
-
     devices = _devices_apart(connection, target)
     measured = exists().where(
         measurements.c.pair_id == pairs.c.id,

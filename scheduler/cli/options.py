@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from spaces.workload import Workload
+from spaces.operators import parameters_of, workload
+from spaces.workload import Workload
 
 
 class Format(StrEnum):
@@ -59,6 +59,4 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for
 
 def parse_workload(operator: str, words: Sequence[str] | None) -> Workload:
     """The workload of an operator and ``name=value`` words; :class:`InputError` if malformed."""
-    from spaces.operators import parameters_of, workload  # with NumPy
-
     return workload(operator, **parameters_of(words or ()))
