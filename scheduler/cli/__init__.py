@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 
+from scheduler.cli.codes import BAD_INPUT
 from scheduler.tuning.interrupt import Ended, exit_code, listen
+
+LEAST_MIB = 256
+"""Memory that the libraries of a command take up. With less, some end the process by themselves."""
 
 
 def main() -> None:
@@ -13,13 +18,22 @@ def main() -> None:
     listen()
     try:
         _open_standard_streams()
-        from scheduler.cli.app import run  # takes a while
-
-        code = run(sys.argv[1:])
+        code = _run()
     except Ended:
         print("tilewright: interrupted", file=sys.stderr)
         code = exit_code()
     sys.exit(code)
+
+
+def _run() -> int:
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if 0 <= most < LEAST_MIB << 20:
+        allowed = f"this process may use {most >> 20} MiB of memory (ulimit -v)"
+        print(f"tilewright: {allowed}; at least {LEAST_MIB} are needed", file=sys.stderr)
+        return BAD_INPUT
+    from scheduler.cli.app import run  # takes a while
+
+    return run(sys.argv[1:])
 
 
 def _open_standard_streams() -> None:
