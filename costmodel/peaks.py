@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from spaces.backends import backend, kinds
 from spaces.dtypes import dtype
 from spaces.target import Target
 from spaces.workload import Workload
@@ -63,14 +64,14 @@ class MeasuredPeaks:
 def peaks_for(workload: Workload, target: Target, measured: MeasuredPeaks | None = None) -> Peaks:
     """Peaks for the element types of ``workload``, corrected by what was measured."""
     fields = target.to_json()
-    rates = _gpu_rates if fields["kind"] == "cuda" else _cpu_rates
-    float32, peaks = rates(workload, fields)
+    kind = target.kind if target.kind in kinds() else "cpu"  # a typical CPU for recorded devices
+    float32, peaks = backend(kind).part("rates")(workload, fields)
     known = {k: v for k, v in asdict(measured or MeasuredPeaks()).items() if v is not None}
     known["flops"] = peaks.flops * known.get("flops", float32) / float32
     return replace(peaks, **known)
 
 
-def _cpu_rates(workload: Workload, fields: Mapping[str, Any]) -> tuple[float, Peaks]:
+def cpu_rates(workload: Workload, fields: Mapping[str, Any]) -> tuple[float, Peaks]:
     """Nominal FLOP/s of float32, and all peaks for the workload's types."""
     threads = float(fields.get("threads", 1))
     vector = float(fields.get("vector_bytes", 16))
@@ -94,7 +95,7 @@ def _cpu_rates(workload: Workload, fields: Mapping[str, Any]) -> tuple[float, Pe
     )
 
 
-def _gpu_rates(workload: Workload, fields: Mapping[str, Any]) -> tuple[float, Peaks]:
+def gpu_rates(workload: Workload, fields: Mapping[str, Any]) -> tuple[float, Peaks]:
     """Nominal FLOP/s of float32, and all peaks for the workload's types."""
     cycles = float(fields["clock"]) * fields["multiprocessors"]
     widest = max((dtype(name).bytes for name in workload.arithmetic), default=4)

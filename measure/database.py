@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Column, Connection, Row, Select, update
 
@@ -26,16 +26,25 @@ from measure.records.run import Run
 from measure.tables.best_known import best_row, rankings
 from measure.tables.engine import for_writing, name, open_engine, usable
 from measure.tables.inserting import beat, insert, insert_runs, pieces
-from measure.tables.nearest import BEST_OF_PAIR, nearest_pairs
-from measure.tables.queries import TRIALS_OF_RUN, records_query, runs_query, summaries_query, trials
+from measure.tables.nearest import best_of_pair, nearest_pairs
+from measure.tables.queries import (
+    TRIALS_OF_RUN,
+    pairs_query,
+    records_query,
+    runs_query,
+    summaries_query,
+    trials,
+)
 from measure.tables.related import related_pairs
-from measure.tables.rows import as_read, from_row, own_from_row, run_from_row
+from measure.tables.rows import as_read, from_row, own_from_row, pair_from_row, run_from_row
 from measure.tables.schema import measurements, runs
 from measure.tables.summary import Summary, summary_from_row
 from measure.tables.upkeep import Stats, stats, vacuum
 from spaces.errors import InputError
 from spaces.target import Target
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 _PAGE = 1000
 
@@ -229,6 +238,12 @@ class Database:
         with self._transaction() as connection:
             return trials(connection, workload, target)
 
+    def pairs(self) -> list[tuple[Workload, Target]]:
+        """Each workload and target that there are attempts of, in order of workload."""
+        with self._transaction() as connection:
+            rows = connection.execute(pairs_query()).all()
+        return list(self._readable(rows, "group", _pair))
+
     def summaries(self) -> list[Summary]:
         """One summary for each workload and target there are attempts of, in order of workload."""
         with self._transaction() as connection:
@@ -288,7 +303,7 @@ class Database:
         """The best record of each of these rows of ``pairs`` that has one which is not doubted."""
         for pair in pairs:
             with self._transaction() as connection:
-                row = connection.execute(BEST_OF_PAIR, {"pair": pair}).first()
+                row = connection.execute(best_of_pair(), {"pair": pair}).first()
             if row is not None and not row.doubted:
                 yield row
 
@@ -322,6 +337,10 @@ def _record(row: Row[Any]) -> Record:
 
 def _record_of(workload: Workload, target: Target) -> Callable[[Row[Any]], Record]:
     return lambda row: own_from_row(row._asdict(), workload, target)
+
+
+def _pair(row: Row[Any]) -> tuple[Workload, Target]:
+    return pair_from_row(row._asdict())
 
 
 def _run(row: Row[Any]) -> Run:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from costmodel.interfaces import CostModel
-from scheduler.functions.cpu_function import CpuFunction
 from scheduler.limits import check_memory
 from scheduler.query import Answer, answers
+from spaces.backends import backend
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.target import Target
@@ -19,6 +19,7 @@ from spaces.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database
+    from scheduler.functions.cpu_function import CpuFunction
     from scheduler.functions.cuda_function import CudaFunction
 
 
@@ -43,11 +44,8 @@ def best(
     """
     with closing(answers(workload, target, database, model)) as found:
         answer = _first_right(found) if verify else next(found)
-    if answer.target.kind == "cuda":
-        from scheduler.functions.cuda_function import CudaFunction
-
-        return CudaFunction(answer.space, answer.schedule, answer.provenance)
-    return CpuFunction(answer.space, answer.schedule, answer.provenance)
+    function = backend(answer.target.kind).part("function")
+    return function(answer.space, answer.schedule, answer.provenance)
 
 
 def _first_right(found: Iterator[Answer]) -> Answer:

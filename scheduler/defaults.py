@@ -14,8 +14,9 @@ from costmodel.library import load_xgboost
 from measure.interfaces import Executor
 from scheduler.machine import roofline
 from scheduler.strategies.search import Search
-from scheduler.tuning.pace import COMPARISONS, LEAST_BATCH, LEAST_BATCHES, Pace, expected
+from scheduler.tuning.pace import LEAST_BATCH, LEAST_BATCHES, Pace, Pacing
 from scheduler.tuning.transfer import Transfer
+from spaces.backends import backend
 from spaces.errors import InputError
 from spaces.space import Space
 from spaces.target import Target
@@ -65,10 +66,10 @@ def expected_latency(space: Space) -> float:
 def default_pace(space: Space, batch: int, trials: int, seconds: float) -> Pace:
     """How to share out the trials and seconds that there are for ``space``, at most ``batch``
     candidates at a time."""
-    kind = space.target.kind
+    pacing: Pacing = backend(space.target.kind).part("pacing")
     most = min(batch, max(LEAST_BATCH, trials // LEAST_BATCHES))
-    usual = expected(space.workload, kind, expected_latency(space))
-    return Pace(seconds, usual, most, COMPARISONS[kind])
+    usual = pacing.expected(space.workload, expected_latency(space))
+    return Pace(seconds, usual, most, pacing.comparison)
 
 
 def local_executor(target: Target) -> Executor:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from spaces.errors import InputError, shown
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class DType:
     @cached_property
     def numpy(self) -> np.dtype:
         """The NumPy dtype; types that NumPy lacks come from ``ml_dtypes``."""
+        import numpy as np
+
         if self.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
             import ml_dtypes
 
@@ -38,6 +42,8 @@ class DType:
 
     def cast(self, values: np.ndarray) -> np.ndarray:
         """``values`` in this type, C-contiguous; tfloat32 rounds to nearest, ties away."""
+        import numpy as np
+
         cast = np.asarray(values, self.numpy, order="C")
         if self.name != "tfloat32":
             return cast

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from spaces.array import Array
+if TYPE_CHECKING:
+    from spaces.array import Array
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from spaces.workload import Workload
 
 MAX_EXTENT = 2**24
 OWN_NAMES = {"A", "B", "C", "workspace"}
-ORDERS = {"row": (0, 1), "col": (1, 0)}
+ORDERS = ("row", "col")
 _PROGRAM = re.compile(r"\s*(axes\b|where\b|\w+\s*[\[:])")
 """How a program's text begins, unlike an operator's name."""
 EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
@@ -38,24 +38,35 @@ def matmul(
     c: str = "row",
     epilogue: str = "",
     accumulator: str = "",
+    batch: int = 1,
+    heads: int = 1,
 ) -> Contraction:
-    """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``.
+    """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``, once or for each of a batch of matrices.
 
     ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
     input's, or the accumulator's for tfloat32, float8 and int8). ``a``, ``b``, ``c`` are ``row``
     or ``col`` major. The epilogue is an expression over ``x`` (the accumulator), see
     ``spaces.epilogue.expression``. ``accumulator`` is the dtype of the sums: float16 may be asked
     for beside float16 inputs, and then sums may be kept in it; otherwise it is the input's own.
+
+    A ``batch`` of more than one gives all matrices a first dimension. More than one of ``heads``
+    gives A and C another one after it; B has none, the heads share it. The epilogue's operands are
+    read by any of ``batch``, ``heads``, ``m`` and ``n``, of extents other than 1 for the first two.
     """
     sums = _accumulator(element_type(dtype), accumulator)
     output = _output(dtype, out)
     extents = {name: _extent(name, value) for name, value in (("m", m), ("n", n), ("k", k))}
-    orders = {name: _order(name, value) for name, value in (("a", a), ("b", b), ("c", c))}
-    expression = _epilogue(epilogue, ("m", "n"))
+    several = {"batch": _extent("batch", batch), "heads": _extent("heads", heads)}
+    several = {name: extent for name, extent in several.items() if extent > 1}
+    extents |= several
+    numbered, shared = tuple(several), tuple(name for name in several if name != "heads")
+    expression = _epilogue(epilogue, (*numbered, "m", "n"))
 
-    def operand(name: str, kind: str, axes: Sequence[str], order: Sequence[int] = ()) -> Operand:
-        shape = tuple(extents[axis] for axis in axes)
-        return Operand(name, kind, shape, tuple(order or range(len(axes))), axes=tuple(axes))
+    def operand(name: str, kind: str, axes: Sequence[str], order: str = "row") -> Operand:
+        shape, dimensions = tuple(extents[axis] for axis in axes), [*range(len(axes))]
+        if _is_column_major(name, order):
+            dimensions[-2:] = reversed(dimensions[-2:])
+        return Operand(name, kind, shape, tuple(dimensions), axes=tuple(axes))
 
     parameters: dict[str, int | str] = {**extents, "dtype": dtype, "out": output}
     parameters |= {"a": a, "b": b, "c": c, "epilogue": str(expression or "")}
@@ -65,17 +76,26 @@ def matmul(
     return Contraction(
         operator="matmul",
         parameters=tuple(parameters.items()),
-        axes=(Axis("m", m), Axis("n", n), Axis("k", k, reduction=True)),
-        factors=(operand("A", dtype, "mk", orders["a"]), operand("B", dtype, "kn", orders["b"])),
+        axes=(
+            *map(Axis, several, several.values()),
+            Axis("m", m),
+            Axis("n", n),
+            Axis("k", k, True),
+        ),
+        factors=(
+            operand("A", dtype, (*numbered, "m", "k"), a),
+            operand("B", dtype, (*shared, "k", "n"), b),
+        ),
         epilogue=expression,
         epilogue_inputs=tuple(operand(name, output, axes) for name, axes in references.items()),
-        output=operand("C", output, "mn", orders["c"]),
+        output=operand("C", output, (*numbered, "m", "n"), c),
         accumulator=sums,
     )
 
 
 OPERATORS: dict[str, Callable[..., Workload]] = {"matmul": matmul}
-_INTEGERS = {"matmul": ("m", "n", "k")}
+_EXTENTS = {"matmul": ("m", "n", "k")}
+_COUNTS = {"matmul": ("batch", "heads")}
 _TEXTS = {"matmul": ("dtype", "out", "a", "b", "c", "epilogue", "accumulator")}
 
 
@@ -164,17 +184,18 @@ def _computation(operator: str, parameters: Mapping[str, Any], lines: object) ->
 def _workload(operator: str, parameters: Mapping[str, Any]) -> Workload:
     if operator not in OPERATORS:
         return _named(operator, parameters)
-    integers, texts = _INTEGERS[operator], _TEXTS[operator]
-    allowed = (*integers, *texts)
+    extents, counts, texts = _EXTENTS[operator], _COUNTS[operator], _TEXTS[operator]
+    allowed = (*extents, *texts, *counts)
     unknown = [name for name in parameters if name not in allowed]
     if unknown:
         raise InputError(
             f"{operator} has no parameter {shown(unknown[0])}; allowed: {', '.join(allowed)}"
         )
-    missing = [name for name in integers if name not in parameters]
+    missing = [name for name in extents if name not in parameters]
     if missing:
-        raise InputError(f"{operator} needs {', '.join(integers)}; missing: {', '.join(missing)}")
-    values: dict[str, int | str] = {name: _integer(name, parameters[name]) for name in integers}
+        raise InputError(f"{operator} needs {', '.join(extents)}; missing: {', '.join(missing)}")
+    numbers = [name for name in (*extents, *counts) if name in parameters]
+    values: dict[str, int | str] = {name: _integer(name, parameters[name]) for name in numbers}
     values |= {name: _text(name, parameters[name]) for name in texts if name in parameters}
     return OPERATORS[operator](**values)
 
@@ -200,10 +221,12 @@ def _extent(name: str, value: int) -> int:
     return value
 
 
-def _order(name: str, value: str) -> tuple[int, ...]:
-    if value not in ORDERS:
-        raise InputError(f"layout {name}={shown(value)} is unknown; allowed: {', '.join(ORDERS)}")
-    return ORDERS[value]
+def _is_column_major(name: str, order: str) -> bool:
+    if order not in ORDERS:
+        raise InputError(
+            f"layout {name.lower()}={shown(order)} is unknown; allowed: {', '.join(ORDERS)}"
+        )
+    return order == "col"
 
 
 def _accumulator(source: DType, asked: str) -> str:

@@ -1,13 +1,17 @@
 """A contraction of two matrices, seen so that vectors run along the output's unit stride.
 
 A column-major output is the row-major output of the transposed product, so templates know one
-orientation only: ``output[row, column] = sum_depth left[row, depth] * right[depth, column]``.
+orientation only: ``output[row, column] = sum_depth left[row, depth] * right[depth, column]``. Of a
+batch of products, which all other axes of the output number, this is what each of them is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from math import prod
 
+from spaces.algebra.index import Index
 from spaces.algebra.layout import Strided, strided
 from spaces.computation import Computation
 from spaces.contraction import Contraction, Operand
@@ -45,6 +49,17 @@ class Product:
         """Extent of the axis that is summed over."""
         return self.workload.extents[self.depth]
 
+    @cached_property
+    def batch(self) -> tuple[str, ...]:
+        """The axes that number the products of a batch, from the slowest in memory."""
+        axes = (self.output.axes[dimension] for dimension in self.output.order)
+        return tuple(axis for axis in axes if axis not in (self.row, self.column))
+
+    @cached_property
+    def batches(self) -> int:
+        """How many products there are."""
+        return prod(self.workload.extents[axis] for axis in self.batch)
+
     @property
     def left_runs_deep(self) -> bool:
         """Whether the left operand is contiguous along the depth (else along rows)."""
@@ -64,16 +79,35 @@ class Product:
         strides = (operand.stride(first), operand.stride(second))
         return strided((extents[first], extents[second]), strides)
 
+    def start(self, operand: Operand, number: Index) -> Index:
+        """Elements from the start of ``operand`` to what product ``number`` of the batch has of
+        it; those that share it have the same."""
+        offset = Index()
+        for axis in reversed(self.batch):
+            extent = self.workload.extents[axis]
+            offset += number % extent * operand.stride(axis)
+            number = number // extent
+        return offset
+
+    def matrix_bytes(self, operand: Operand) -> int:
+        """Bytes of what one product of the batch has of ``operand``."""
+        shared = (self.workload.extents[axis] for axis in self.batch if axis in operand.axes)
+        return operand.bytes // prod(shared)
+
 
 def why_no_product(workload: Contraction) -> str | None:
-    """Why ``workload`` is not a product of two matrices, in words; None if it is one."""
+    """Why ``workload`` is no product of two matrices, nor a batch of them; None if it is one."""
     reductions = [axis.name for axis in workload.axes if axis.reduction]
-    if len(workload.factors) != 2 or len(workload.axes) != 3 or len(reductions) != 1:
-        return "needs two inputs and three axes, one of them summed over"
-    depth = reductions[0]
-    wanted = {frozenset((axis, depth)) for axis in workload.output.axes}
-    if {frozenset(operand.axes) for operand in workload.factors} != wanted:
-        return "needs one input along each axis of the output, both along the summed one"
+    if len(workload.factors) != 2 or len(workload.output.axes) < 2 or len(reductions) != 1:
+        return "needs two factors, two axes of the output and one that is summed over"
+    depth, own = reductions[0], [_alone(workload, operand) for operand in workload.factors]
+    if not all(own) or not any(_fastest(workload.output) in axes for axes in own):
+        return "needs one factor along each of two axes of the output, its fastest one among them"
+    for operand, axes in zip(workload.factors, own, strict=True):
+        if depth not in operand.axes:
+            return f"needs both factors along {depth}, which is summed over"
+        if _fastest(operand) not in (depth, axes[-1]):
+            return f"{operand.name} is contiguous along {_fastest(operand)}, which numbers products"
     return None
 
 
@@ -85,11 +119,22 @@ def product_of(workload: Workload) -> Product | str:
 
 
 def orient(workload: Contraction) -> Product:
-    """The product with columns along the output's fastest axis."""
-    slow, fast = workload.output.order
-    row, column = workload.output.axes[slow], workload.output.axes[fast]
+    """The product with columns along the output's fastest axis, and rows along the fastest of those
+    that only the other factor has."""
+    column = _fastest(workload.output)
     (depth,) = (axis.name for axis in workload.axes if axis.reduction)
     left, right = workload.factors
-    if row not in left.axes:
+    if column not in right.axes:
         left, right = right, left
-    return Product(workload, row, column, depth, left, right)
+    return Product(workload, _alone(workload, left)[-1], column, depth, left, right)
+
+
+def _fastest(operand: Operand) -> str:
+    return operand.axes[operand.order[-1]]
+
+
+def _alone(workload: Contraction, operand: Operand) -> tuple[str, ...]:
+    """The output's axes that one factor alone has, from the slowest in memory."""
+    axes = [workload.output.axes[dimension] for dimension in workload.output.order]
+    having = {axis: [o for o in workload.factors if axis in o.axes] for axis in axes}
+    return tuple(axis for axis in axes if having[axis] == [operand])

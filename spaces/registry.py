@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from spaces.backends import backend
 from spaces.errors import InputError
 from spaces.space import Space
 from spaces.target import Target
 from spaces.template import Template
 from spaces.workload import Workload
 
+_REGISTERED: dict[str, list[type[Template]]] = {}
+
+
+def register_template(kind: str, template: type[Template]) -> None:
+    """Let a template of one's own take part in every space of a kind of target, in this process.
+
+    :class:`InputError` for an unknown kind, or a name that another template has.
+    """
+    known = {t.name: t for t in _templates(kind)}
+    if known.get(template.name, template) is not template:
+        raise InputError(f"there is a template {template.name!r} for {kind} already")
+    if template.name not in known:
+        _REGISTERED.setdefault(kind, []).append(template)
+
 
 def templates_for(target: Target) -> tuple[type[Template], ...]:
     """All templates there are for a kind of target."""
-    if target.kind == "cpu":
-        from spaces.cpu.templates import TEMPLATES
+    return _templates(target.kind)
 
-        return TEMPLATES
-    from spaces.cuda.templates import TEMPLATES as CUDA_TEMPLATES
 
-    return CUDA_TEMPLATES
+def _templates(kind: str) -> tuple[type[Template], ...]:
+    return (*backend(kind).part("templates"), *_REGISTERED.get(kind, ()))
 
 
 def space_for(workload: Workload, target: Target) -> Space:

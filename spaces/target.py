@@ -17,6 +17,7 @@ from typing import (
     get_type_hints,
 )
 
+from spaces.backends import backend, kinds
 from spaces.errors import InputError, shown
 from spaces.validation.canonical import canonical_json
 from spaces.validation.limits import check
@@ -87,24 +88,18 @@ def detect_target(name: str, threads: int | None = None) -> Target:
     :class:`InputError` for an unknown name, or where the machine has no such device.
     """
     kind, _, variant = name.partition(":") if isinstance(name, str) else ("", "", "")
-    if kind == "cpu" and not variant:
-        from spaces.cpu.target import detect_cpu
-
-        return detect_cpu(1 if threads is None else threads)
-    if kind != "cuda":
+    if kind not in kinds():
         raise InputError(f"unknown target {shown(name)}; allowed: {NAMES}")
-    if threads is not None:
-        raise InputError(f"threads={shown(threads)} is for the target cpu, not {name}")
-    from spaces.cuda.target import cuda_target
-
-    return cuda_target(variant or None)
+    return backend(kind).part("detect")(variant, threads)
 
 
 def target_names() -> tuple[str, ...]:
     """All names that :func:`detect_target` takes; ``cuda`` needs a GPU."""
-    from spaces.cuda.target import ARCHITECTURES
-
-    return ("cpu", "cuda", *(f"cuda:{name}" for name in ARCHITECTURES))
+    return tuple(
+        name
+        for kind in kinds()
+        for name in (kind, *(f"{kind}:{variant}" for variant in backend(kind).part("variants")))
+    )
 
 
 def as_target(given: Target | str) -> Target:
@@ -116,15 +111,8 @@ def target_from_json(data: Mapping[str, Any]) -> Target:
     """The target that :meth:`Target.to_json` described; :class:`InputError` if it is not one."""
     fields = dict(data)
     kind = fields.pop("kind", None)
+    target: type[Target] = backend(kind).part("target")
     try:
-        if kind == "cpu":
-            from spaces.cpu.target import CpuTarget
-
-            return CpuTarget.from_fields(fields)
-        if kind == "cuda":
-            from spaces.cuda.target import CudaTarget
-
-            return CudaTarget.from_fields(fields)
+        return target.from_fields(fields)
     except (TypeError, InputError) as error:
         raise InputError(f"malformed description of a {kind} target: {error}") from None
-    raise InputError(f"unknown kind of target {shown(kind)}; allowed: cpu, cuda")

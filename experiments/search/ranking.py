@@ -1,6 +1,7 @@
 """How well the cost model ranks recorded spaces of which it has seen a few random schedules.
 
-    python -m experiments.search.ranking FILE... [--rows 256,1024] [--draws 10] [--out FILE]
+    python -m experiments.search.ranking FILE... [--rows 256,1024] [--draws 10] [--jobs N]
+                                          [--out FILE]
 
 See README.md.
 """
@@ -8,6 +9,7 @@ See README.md.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from costmodel.evaluating.metrics import pairwise_accuracy, recall, top
 from costmodel.model import XGBoostModel
 from experiments.search.results import estimate, write
 from scheduler.defaults import only
+from scheduler.replay.forked import shared_out
 from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
 
@@ -30,12 +33,15 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--rows", default="256,1024", help="random schedules that a model has seen")
     parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("ranking.json"))
     options = parser.parse_args()
     recordings = [made for file in options.files for made in read_recordings(file, print)]
     results: dict[str, object] = {"draws": options.draws}
     for rows in map(int, options.rows.split(",")):
-        found = np.array([qualities(each, rows, options.draws) for each in recordings])
+        found = np.array(
+            [qualities(each, rows, options.draws, options.jobs) for each in recordings]
+        )
         names = [recording.name for recording in recordings]
         results[f"{rows} rows"] = summary(found.mean(axis=0)) | {
             "spaces": dict(zip(names, map(summary, found), strict=True))
@@ -44,20 +50,21 @@ def main() -> None:
         write(options.out, "experiments.search.ranking", results)
 
 
-def qualities(recording: Recording, rows: int, draws: int) -> np.ndarray:
+def qualities(recording: Recording, rows: int, draws: int, jobs: int = 1) -> np.ndarray:
     """[draws, ``NAMES``]: how well a model that saw ``rows`` random schedules ranks the others."""
     space = recording.space
     population = space.rows(list(recording.outcomes))
     latency = np.where(np.isinf(recording.seconds), np.nan, recording.seconds)
-    found = []
-    for draw in range(draws):
+
+    def drawn(draw: int) -> Sequence[float]:
         order = np.random.default_rng(draw).permutation(len(population))
         known, rest = order[:rows], order[rows:]
         model = XGBoostModel(space_for=only(space))
         model.fit_groups([Group(space, population[known], latency[known])])
         score = recording.seconds[rest].min() / recording.seconds[rest]
-        found.append(quality(model.predict(space, population[rest])[0], score))
-    return np.array(found)
+        return quality(model.predict(space, population[rest])[0], score)
+
+    return np.array(list(shared_out(drawn, range(draws), jobs)))
 
 
 def quality(predicted: np.ndarray, score: np.ndarray) -> Sequence[float]:

@@ -1,6 +1,6 @@
 """Searches that begin with what was measured of the same kernel on other devices, and without.
 
-    python -m experiments.search.warm FILE... [--rows 1024] [--repeats 10] [--out FILE]
+    python -m experiments.search.warm FILE... [--rows 1024] [--repeats 10] [--jobs N] [--out FILE]
 
 See README.md.
 """
@@ -8,7 +8,9 @@ See README.md.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from costmodel.dataset import Group
 from costmodel.model import XGBoostModel
 from experiments.search.results import estimate, write
 from scheduler.defaults import default_search
+from scheduler.replay.forked import shared_out
 from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.recording import Recording
 from scheduler.replay.run import replay
@@ -32,6 +35,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     parser.add_argument("--rows", type=int, default=1024, help="random schedules of each sibling")
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("warm.json"))
     options = parser.parse_args()
     recordings = [made for file in options.files for made in read_recordings(file, print)]
@@ -41,8 +45,8 @@ def main() -> None:
         siblings = [other for other in recordings if is_sibling(other, recording)]
         if not siblings:
             continue
-        runs = [pair(recording, siblings, options.rows, seed) for seed in range(options.repeats)]
-        both.append(np.array(runs))
+        one = partial(pair, recording, siblings, options.rows)
+        both.append(np.array(list(shared_out(one, range(options.repeats), options.jobs))))
         spaces[recording.name] = summary(both[-1])
         print(recording.name, spaces[recording.name], flush=True)
         mean = summary(np.mean(both, axis=0))

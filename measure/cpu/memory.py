@@ -8,6 +8,8 @@ each candidate an output and a workspace of its own.
 from __future__ import annotations
 
 from measure.memory import memory_limit
+from spaces.computation import Computation
+from spaces.contraction import Contraction
 from spaces.numerics.allowance import bounds_dtype
 from spaces.workload import Workload
 
@@ -54,12 +56,19 @@ def _file_bytes(workload: Workload) -> int:
 
 
 def _held_bytes(workload: Workload) -> int:
-    """While candidates run: magnitudes and sums, the file, and the server's copy."""
-    sums = WIDE * _outputs_size(workload)
+    """While candidates run: the inputs of the draw, the file, and the server's copy; of a product
+    the sums, too."""
+    sums = WIDE * _outputs_size(workload) if isinstance(workload, Contraction) else 0
     return sums + _file_bytes(workload) + 2 * _inputs_bytes(workload)
 
 
 def _drawing_bytes(workload: Workload) -> int:
-    """While inputs are drawn: magnitudes and sums, the file, the inputs and signs of the draw."""
+    """While inputs are drawn: those of the draw, the file, and of a product magnitudes, sums and
+    signs; of another program a piece of it while that is evaluated."""
+    if isinstance(workload, Computation):
+        from measure.drawing.programs import evaluation_bytes
+
+        drawn = _inputs_bytes(workload) + _file_bytes(workload)
+        return drawn + evaluation_bytes(workload.program)
     output = _outputs_size(workload)
     return (WIDE + 1) * output + _file_bytes(workload) + 2 * _inputs_bytes(workload)

@@ -83,11 +83,16 @@ class _Judged:
     def __init__(self, array: Array) -> None:
         self.array, self.table = array, _values_of_bit_patterns(array)
         self._bounds = replace(array, dtype=bounds_dtype(array).name)
-        self.sizes = (self._bounds.bytes, self._bounds.bytes, self.table.nbytes)
+        self.sizes = (span_bytes(self._bounds), span_bytes(self._bounds), self.table.nbytes)
 
     def ends(self, whole: np.ndarray, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """The arrays of the bounds, at the first two of ``places`` (bytes)."""
+        """The arrays of the bounds, at the first two of ``places`` (bytes). Between the rows of a
+        slice there may be anything."""
         low, high, _ = places
+        if self.array.leading is not None:
+            kind, size = self._bounds.element.numpy, span_bytes(self._bounds)
+            whole[low : low + size].view(kind)[...] = -np.inf
+            whole[high : high + size].view(kind)[...] = np.inf
         return array_in(whole[low:], self._bounds), array_in(whole[high:], self._bounds)
 
     def line(self, places: Sequence[int]) -> str:
@@ -96,7 +101,9 @@ class _Judged:
         poison = INTEGER_POISON if array.element.is_integer else NOT_A_NUMBER
         kind = KINDS.get(array.dtype, TABLE_KINDS.get(array.element.bytes, -1))
         low, high, table = places
-        return f"{low} {high} {table} {kind} {array.size} {array.bytes} {poison} {array.name}"
+        size = span_bytes(array)
+        count = size // array.element.bytes
+        return f"{low} {high} {table} {kind} {count} {size} {poison} {array.name}"
 
 
 def in_memory_order(values: np.ndarray, operand: Array) -> np.ndarray:

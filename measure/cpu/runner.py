@@ -20,7 +20,7 @@ from measure.cpu.cores import one_cpu_per_core
 from measure.cpu.keeper import end, kept
 from measure.cpu.memory import buffer_bytes, outputs_bytes
 from measure.cpu.problem import Problem, index_of
-from measure.drawing.draw import Draw, FreshInputs, fresh_inputs
+from measure.drawing.draw import Draw, FreshInputs, are_for, fresh_inputs
 from measure.interfaces import Built
 from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
 from measure.timing import TimingProtocol, call_limit, protocol_for, score
@@ -76,7 +76,7 @@ class CRunner:
                 end(self._process.pid)
 
     def _draw(self, workload: Workload, final: bool) -> Draw:
-        if self._inputs is None or self._inputs.workload != workload:
+        if self._inputs is None or not are_for(self._inputs, workload):
             self._inputs = None  # the old ones' memory first
             self._inputs = fresh_inputs(workload, secrets.randbits(63), pause=self._go_on)
         return self._inputs.draw(secrets.randbits(63), final)
@@ -157,6 +157,11 @@ class CRunner:
             info=info,
             place=Place(platform.node(), self._target.model, built.toolchain),
         )
+
+
+def runner(target: CpuTarget, device: int) -> CRunner:
+    """The runner of this machine, which has one CPU."""
+    return CRunner(target)
 
 
 @dataclass

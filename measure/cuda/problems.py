@@ -15,7 +15,7 @@ import numpy as np
 from measure.cuda import oracle
 from measure.cuda.buffers import Buffers
 from measure.cuda.device import Call
-from measure.drawing.draw import Bounds, Draw, fresh_inputs
+from measure.drawing.draw import Bounds, Draw, are_for, fresh_inputs
 from measure.drawing.product_telling import is_telling, telling
 from measure.drawing.products import ATTEMPTS
 from spaces.array import Array
@@ -43,7 +43,7 @@ class HostDraws:
         self, workload: Workload, seed: int, final: bool
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, Bounds]]:
         """Inputs and what is allowed, each by name."""
-        if final or self._draw is None or self._draw.workload != workload:
+        if final or self._draw is None or not are_for(self._draw, workload):
             self._draw, self._allowed = None, {}  # the old one's memory first
             draw = fresh_inputs(workload, seed).draw(seed, final)
             if final:

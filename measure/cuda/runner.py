@@ -282,6 +282,11 @@ def _unserved(text: str) -> _Answer:
     return _Answer(Status.LOST, ErrorKind.DEVICE, text)
 
 
+def runner(target: CudaTarget, device: int) -> CudaRunner:
+    """The runner of this machine's GPU of this number."""
+    return CudaRunner(target, device=device)
+
+
 def _loss(end: str | None, event: Mapping[str, Any], code: int, limit: float) -> _Answer:
     """The answer for the candidate that was running when the child died."""
     if end == "lost":

@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from spaces.computation import Computation
 from spaces.contraction import Contraction
-from spaces.errors import InputError
 from spaces.workload import Workload
 
 Bounds = tuple[np.ndarray, np.ndarray]
@@ -68,7 +68,18 @@ def fresh_inputs(
         from measure.drawing.products import ProductInputs
 
         return ProductInputs(workload, seed, pause)
-    raise InputError(f"{workload} cannot be verified yet: needs a sum of products")
+    if isinstance(workload, Computation):
+        from measure.drawing.programs import ProgramInputs
+
+        return ProgramInputs(workload, seed, pause)
+    raise TypeError(f"neither a contraction nor a program: {workload}")
+
+
+def are_for(fresh: FreshInputs | Draw | None, workload: Workload) -> bool:
+    """Whether inputs are those of a workload, by its names: equal ones may have other names."""
+    if fresh is None or fresh.workload != workload:
+        return False
+    return tuple(fresh.workload.operands) == tuple(workload.operands)
 
 
 def one_draw(workload: Workload, seed: int) -> Draw:

@@ -19,7 +19,8 @@ from spaces.dtypes import DType, dtype
 from spaces.errors import InputError
 from spaces.numerics.allowance import agrees, allowed
 
-SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # elements along each axis of a sample; where sums are long
+SIDE, DEEP_SIDE, DEEP = 16, 4, 1 << 16  # rows and columns of a sample; where sums are long
+PRODUCTS = 2  # of a sample along each axis of a batch
 SHARE = 1 / 32  # a mistake that shows in this share of a sample's elements is sure to be found
 ENOUGH = 64  # elements of an output that a mistake is expected in, for every draw to have one
 SEEDS = range(20, 24)
@@ -196,8 +197,9 @@ def _stored(values: np.ndarray, element: DType) -> np.ndarray:
 def _sample(workload: Contraction, within: bool = False) -> Contraction:
     """One like it, with an output of a few elements each way; if ``within``, no more than its."""
     side = DEEP_SIDE if _terms(workload) > DEEP else SIDE
-    outer = (axis for axis in workload.axes if not axis.reduction)
-    return _resized(workload, {a.name: min(side, a.extent) if within else side for a in outer})
+    *numbers, row, column = (axis for axis in workload.axes if not axis.reduction)
+    sides = {row: side, column: side} | dict.fromkeys(numbers, PRODUCTS)
+    return _resized(workload, {a.name: min(n, a.extent) if within else n for a, n in sides.items()})
 
 
 def _resized(workload: Contraction, extents: Mapping[str, int]) -> Contraction:

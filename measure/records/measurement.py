@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 
 class Status(StrEnum):

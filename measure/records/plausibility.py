@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
 from measure.records.run import Run
 from measure.timing import score_by_clock
 from spaces.target import Target
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 
 def why_implausible(record: Record) -> str | None:

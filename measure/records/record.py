@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measure.records.fields import Fields
 from measure.records.measurement import ErrorKind, Measurement, Place, Status
@@ -19,7 +19,9 @@ from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.validation.canonical import canonical_json
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 ROUNDS = ("search", "final")
 _STATUSES = tuple(map(str, Status))

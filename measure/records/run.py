@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measure.records.fields import Fields
 from measure.tables.described import described_target, described_workload
 from spaces.target import Target
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 CHECKED = "resumed"
 """Origin of what earlier runs found best and each run measures again: no trial of its own."""

@@ -7,7 +7,8 @@ never by a clock that came with a record.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     BindParameter,
@@ -32,7 +33,9 @@ from measure.records.ranking import FINAL, HANDICAP, PASSED_OVER
 from measure.tables.rows import COLUMNS
 from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.target import Target
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 RIGHT = (measurements.c.rank_score.is_not(None), measurements.c.doubted.is_(False))
 """True of an attempt that was right, and that no run found false."""
@@ -45,7 +48,7 @@ def best_row(
 ) -> Row[Any] | None:
     """The best attempt of a workload on a target, without the descriptions of these two; of
     schedules of these ``versions`` of templates if they are given."""
-    query = BEST if versions is None else BEST_OF_VERSIONS
+    query = _best(versions is not None)
     return connection.execute(query, asked(workload, target, versions)).first()
 
 
@@ -58,7 +61,7 @@ def rankings(
 ) -> tuple[Iterator[Row[Any]], Iterator[Row[Any]]]:
     """All attempts that may win, best first: those that the last comparison did not pass over, and
     those that it did. They are fetched as they are asked for: ``count``, then ever more."""
-    in_full, passed_over = RANKINGS if versions is None else RANKINGS_OF_VERSIONS
+    in_full, passed_over = ranking_queries(versions is not None)
     keys = asked(workload, target, versions)
     return (
         _in_pieces(connection, in_full, keys, count),
@@ -166,12 +169,23 @@ _PAIR = (
 )
 
 
-def _best(versions: _Versions = None) -> Select[Any]:
+# Statements are made once, when they are asked for: to make one takes longer than to run it.
+
+
+@cache
+def _best(of_versions: bool) -> Select[Any]:
+    """The best attempt of the keys ``workload`` and ``target``, see :func:`ranking_queries`."""
+    versions = _VERSIONS if of_versions else None
     best = best_of(_PAIR, last_comparison(_PAIR, versions), versions)
     return select(*_OWN).where(measurements.c.id == best)
 
 
-def _rankings(versions: _Versions = None) -> tuple[Select[Any], Select[Any]]:
+@cache
+def ranking_queries(of_versions: bool = False) -> tuple[Select[Any], Select[Any]]:
+    """The attempts that may win of the keys ``workload`` and ``target``, best first: those that the
+    last comparison did not pass over, and those that it did. ``limit`` of them after ``offset``;
+    those of the ``versions`` of templates only, if these are given."""
+    versions = _VERSIONS if of_versions else None
     query = (
         select(*_OWN)
         .where(*_may_win(measurements, _PAIR, versions))
@@ -181,19 +195,3 @@ def _rankings(versions: _Versions = None) -> tuple[Select[Any], Select[Any]]:
     )
     passed_over = _passed_over(measurements, last_comparison(_PAIR, versions))
     return query.where(~passed_over), query.where(passed_over)
-
-
-# Statements are made once: to make one takes longer than to run it.
-
-RANKINGS = _rankings()
-"""The attempts that may win of the keys ``workload`` and ``target``, best first: those that the
-last comparison did not pass over, and those that it did. ``limit`` of them after ``offset``."""
-
-RANKINGS_OF_VERSIONS = _rankings(_VERSIONS)
-"""The same, of schedules of these ``versions`` of templates only."""
-
-BEST = _best()
-"""The best attempt of the keys ``workload`` and ``target``."""
-
-BEST_OF_VERSIONS = _best(_VERSIONS)
-"""The same, of schedules of these ``versions`` of templates only."""

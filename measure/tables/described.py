@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from measure.records.fields import Fields
-from spaces.operators import workload_from_json
 from spaces.target import target_from_json
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 Thing = TypeVar("Thing")
 
@@ -31,7 +33,13 @@ class _Reader(Generic[Thing]):
         return found
 
 
-described_workload = _Reader("workload", workload_from_json, 1024)
+def _workload(description: Mapping[str, Any]) -> Workload:
+    from spaces.operators import workload_from_json  # with NumPy, which summaries do without
+
+    return workload_from_json(description)
+
+
+described_workload = _Reader("workload", _workload, 1024)
 """The workload in the field ``workload``; :class:`InputError` if malformed."""
 
 described_target = _Reader("target", target_from_json, 64)

@@ -8,12 +8,14 @@ makes no workload of any of them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from spaces.validation.canonical import canonical_json
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from spaces.workload import Workload
 
 
 def family(workload: Workload) -> str:
@@ -37,6 +39,8 @@ def sizes_apart(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> 
 
     An axis that only one of two has is as long as 1 in the other.
     """
+    import numpy as np
+
     names = sorted(set(one).union(*others))
     shapes = (one, *others)
     sizes = [[shape.get(name, 1) for shape in shapes] for name in names]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from measure.records.fields import Fields
 from measure.records.measurement import Status
@@ -24,7 +24,9 @@ from measure.tables.rows import run_to_row, to_row
 from measure.tables.schema import measurements, pairs, runs, targets, workloads
 from spaces.target import Target
 from spaces.validation.canonical import canonical_json
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 PIECE = 1000
 """How many rows a statement is about at most; databases limit the parameters of one."""
@@ -32,8 +34,6 @@ PIECE = 1000
 Key = tuple[Any, ...]
 Row = dict[str, Any]
 Part = TypeVar("Part")
-
-_INSERTS: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 def pieces(parts: Iterable[Part], size: int = PIECE) -> Iterator[list[Part]]:
@@ -60,7 +60,7 @@ def insert_runs(connection: Connection, found: Sequence[Run]) -> None:
     rows = [
         run_to_row(latest[key]) | {"pair_id": ids[_pair(latest[key])]} for key in sorted(latest)
     ]
-    statement = _INSERTS[connection.dialect.name](runs)
+    statement = _insert(connection, runs)
     changing = ("heartbeat", "ended_at", "reason")
     connection.execute(
         statement.on_conflict_do_update(
@@ -133,6 +133,8 @@ def _workload_row(workload: Workload) -> Row:
         "operator": workload.operator,
         "family": family(workload),
         "extents": extents(workload),
+        "text": str(workload),
+        "flops": float(workload.flops),
         "description": canonical_json(description),
     }
 
@@ -159,11 +161,16 @@ def _ids(
     that the keys are of."""
     ids = _known_ids(connection, columns, things)
     missing = sorted(things.keys() - ids.keys())
-    statement = _INSERTS[connection.dialect.name](columns[0].table)
+    statement = _insert(connection, columns[0].table)
     for piece in pieces(missing):
         rows = [to_row(things[key]) for key in piece]
         connection.execute(statement.on_conflict_do_nothing(index_elements=columns), rows)
     return ids | _known_ids(connection, columns, missing)
+
+
+def _insert(connection: Connection, table: Any) -> Any:
+    """An insertion in the database's own dialect, which knows conflicts; no other is loaded."""
+    return import_module(f"sqlalchemy.dialects.{connection.dialect.name}").insert(table)
 
 
 def _known_ids(

@@ -5,11 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from sqlalchemy import BindParameter, Connection, bindparam, select
+from sqlalchemy import BindParameter, Connection, Select, bindparam, select
 
 from measure.records.jsonl import parse_json
 from measure.tables.best_known import best_of, last_comparison
@@ -17,9 +17,10 @@ from measure.tables.distance import extents, family, sizes_apart, words_apart
 from measure.tables.queries import records_query
 from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.errors import InputError
-from spaces.operators import MAX_EXTENT
 from spaces.target import Target
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 
 def nearest_pairs(connection: Connection, workload: Workload, target: Target) -> Iterator[int]:
@@ -43,6 +44,8 @@ def nearest_pairs(connection: Connection, workload: Workload, target: Target) ->
 
 def _nearest(families: dict[str, list[tuple[int, str]]], workload: Workload) -> Iterator[int]:
     """The ids by their distance to ``workload``; sizes are compared as far down as is asked for."""
+    import numpy as np
+
     words, sizes = as_object(family(workload)), as_object(extents(workload))
     by_words: dict[int, list[tuple[int, str]]] = {}
     for text, members in families.items():
@@ -72,11 +75,15 @@ def as_sizes(texts: Sequence[str]) -> list[dict[str, int]]:
 
 
 def _are_extents(values: Iterable[Any]) -> bool:
+    from spaces.operators import MAX_EXTENT
+
     sizes = list(values)
     kinds = set(map(type, sizes))  # numbers alone can be compared
     return not sizes or (kinds == {int} and min(sizes) > 0 and max(sizes) <= MAX_EXTENT)
 
 
-_PAIR: BindParameter[Any] = bindparam("pair")
-BEST_OF_PAIR = records_query().where(measurements.c.id == best_of(_PAIR, last_comparison(_PAIR)))
-"""The best attempt of the row of ``pairs`` that the parameter ``pair`` names."""
+@cache
+def best_of_pair() -> Select[Any]:
+    """The best attempt of the row of ``pairs`` that the parameter ``pair`` names."""
+    pair: BindParameter[Any] = bindparam("pair")
+    return records_query().where(measurements.c.id == best_of(pair, last_comparison(pair)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Select, bindparam, func, or_, select
 
@@ -12,7 +12,9 @@ from measure.tables.best_known import KEYS_ASKED, asked, best_of, compared
 from measure.tables.rows import COLUMNS, RUN_COLUMNS
 from measure.tables.schema import measurements, pairs, runs, targets, workloads
 from spaces.target import Target
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 
 def records_query(workload: Workload | None = None, target: Target | None = None) -> Select[Any]:
@@ -49,7 +51,8 @@ def summaries_query() -> Select[Any]:
     return (
         select(
             *pairs.c["trials", "failures", "lost"],
-            *_DESCRIPTION,
+            *workloads.c["text", "flops"],
+            *_TARGET,
             *measurements.c["id", "score", "doubted"],
         )
         .select_from(pairs)
@@ -57,7 +60,18 @@ def summaries_query() -> Select[Any]:
         .join(targets, pairs.c.target_id == targets.c.id)
         .outerjoin(last, last.c.pair_id == pairs.c.id)
         .outerjoin(measurements, measurements.c.id == best_of(pairs.c.id, last.c.comparison))
-        .where(or_(pairs.c.trials > 0, pairs.c.lost > 0))
+        .where(_TRIED)
+        .order_by(workloads.c.key, targets.c.id)
+    )
+
+
+def pairs_query() -> Select[Any]:
+    """The descriptions of each pair that there are attempts of."""
+    return (
+        select(pairs.c.id, *_DESCRIPTION)
+        .join(workloads, pairs.c.workload_id == workloads.c.id)
+        .join(targets, pairs.c.target_id == targets.c.id)
+        .where(_TRIED)
         .order_by(workloads.c.key, targets.c.id)
     )
 
@@ -72,11 +86,12 @@ def _joined(query: Select[Any], table: Any) -> Select[Any]:
     )
 
 
+_TRIED = or_(pairs.c.trials > 0, pairs.c.lost > 0)
+_TARGET = (targets.c.fingerprint, targets.c.description.label("target"))
 _DESCRIPTION = (
     workloads.c.key.label("workload_key"),
     workloads.c.description.label("workload"),
-    targets.c.fingerprint,
-    targets.c.description.label("target"),
+    *_TARGET,
 )
 
 TRIALS = (

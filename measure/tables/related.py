@@ -8,9 +8,8 @@ the ones whose shape and device together differ least.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sqlalchemy import Connection, exists, select
 
 from measure.tables.best_known import RIGHT
@@ -20,7 +19,9 @@ from measure.tables.rows import target_from_column
 from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.errors import InputError
 from spaces.target import Target
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 
 def related_pairs(
@@ -28,6 +29,8 @@ def related_pairs(
 ) -> list[int]:
     """The rows of ``pairs`` of other workloads, or of other targets of the same kind, of which
     right schedules of these ``versions`` of templates are known; nearest first."""
+    import numpy as np
+
     devices = _devices_apart(connection, target)
     measured = exists().where(
         measurements.c.pair_id == pairs.c.id,

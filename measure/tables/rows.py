@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measure.records.fields import Fields, prose
 from measure.records.jsonl import parse_json
@@ -14,10 +14,11 @@ from measure.records.record import Record, record_of
 from measure.records.run import Run, run_from_json
 from measure.tables.described import described_target, described_workload
 from spaces.errors import InputError
-from spaces.operators import workload_from_json
 from spaces.target import Target, target_from_json
 from spaces.validation.canonical import canonical_json
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 PLAIN = (
     *("template_version", "status", "score", "clock", "round", "error_kind", "error_text"),
@@ -70,11 +71,16 @@ def to_row(record: Record) -> dict[str, Any]:
 
 def from_row(row: Mapping[str, Any]) -> Record:
     """The record of a row joined with its workload and target; :class:`InputError` if malformed."""
+    return own_from_row(row, *pair_from_row(row))
+
+
+def pair_from_row(row: Mapping[str, Any]) -> tuple[Workload, Target]:
+    """The workload and target that a row is joined with; :class:`InputError` if malformed."""
     described = Fields({name: _parsed(row, name) for name in ("workload", "target")})
     workload, target = described_workload(described), described_target(described)
     if (workload.key, target.fingerprint) != (row["workload_key"], row["fingerprint"]):
         raise InputError(_OTHER_KEYS)
-    return own_from_row(row, workload, target)
+    return workload, target
 
 
 def own_from_row(row: Mapping[str, Any], workload: Workload, target: Target) -> Record:
@@ -88,11 +94,6 @@ def own_from_row(row: Mapping[str, Any], workload: Workload, target: Target) -> 
     if _digest(record.schedule.key) != row["schedule_digest"]:
         raise InputError(_OTHER_KEYS)
     return record
-
-
-def workload_from_column(text: str) -> Workload:
-    """The workload of a row of ``workloads``; :class:`InputError` if malformed."""
-    return workload_from_json(Fields({"workload": parse_json(text)}).description("workload"))
 
 
 @lru_cache(maxsize=64)

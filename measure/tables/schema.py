@@ -24,7 +24,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The revision of ``measure/tables/migrations`` that the tables below describe."""
 
 VERSION_TABLE = "tilewright_schema"
@@ -42,6 +42,8 @@ workloads = Table(
     Column("operator", String(64), nullable=False, index=True),
     Column("family", Text, nullable=False),  # this and the extents: see measure.tables.distance
     Column("extents", Text, nullable=False),
+    Column("text", Text, nullable=False),  # this and the operations: see measure.tables.summary
+    Column("flops", Double, nullable=False),
     Column("description", Text, nullable=False),
 )
 
@@ -122,13 +124,11 @@ measurements = Table(
         "best_known",
         *("pair_id", "doubted", "rank_score", "id"),
         sqlite_where=text("rank_score IS NOT NULL"),
-        postgresql_where=text("rank_score IS NOT NULL"),
     ),
     Index(
         "comparisons",
         *("pair_id", "id"),
         sqlite_where=text("round = 'final'"),
-        postgresql_where=text("round = 'final'"),
     ),
     Index("attempts_of_schedule", "pair_id", "schedule_digest", "round"),
     Index("measurements_of_run", "run"),

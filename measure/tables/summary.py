@@ -8,22 +8,23 @@ from typing import Any
 from sqlalchemy import Row
 
 from measure.records.fields import Fields
-from measure.tables.rows import target_from_column, workload_from_column
+from measure.tables.rows import target_from_column
 from spaces.errors import InputError
 from spaces.target import Target
-from spaces.workload import Workload
 
 
 @dataclass(frozen=True)
 class Summary:
     """What a database knows of one workload on one target.
 
-    ``trials`` counts schedules, however often each was measured; ``failures`` failed attempts of
-    schedules; ``lost`` attempts that the machine failed. ``score`` is the latency of the best
-    schedule in seconds, None if there is none; ``doubted`` whether a run found it false.
+    ``workload`` is its text, and ``flops`` its floating-point operations. ``trials`` counts
+    schedules, however often each was measured; ``failures`` failed attempts of schedules; ``lost``
+    attempts that the machine failed. ``score`` is the latency of the best schedule in seconds,
+    None if there is none; ``doubted`` whether a run found it false.
     """
 
-    workload: Workload
+    workload: str
+    flops: float
     target: Target
     trials: int
     failures: int
@@ -35,10 +36,16 @@ class Summary:
 def summary_from_row(row: Row[Any]) -> Summary:
     """The summary in a row of ``measure.tables.queries.summaries_query``; :class:`InputError` if it
     is malformed."""
-    workload, target = workload_from_column(row.workload), target_from_column(row.target)
-    if (workload.key, target.fingerprint) != (row.workload_key, row.fingerprint):
-        raise InputError("its keys are not those of its contents")
-    score = None if row.id is None else Fields({"score": row.score}).number("score")
+    # unpacked, since thousands of rows are read: an attribute of a row takes its time
+    trials, failures, lost, text, flops, fingerprint, description, id, score, doubted = tuple(row)
+    fields = Fields({"text": text, "flops": flops, "score": score})
+    text, flops = fields.prose("text"), fields.number("flops")
+    target = target_from_column(description)
+    if target.fingerprint != fingerprint:
+        raise InputError("its key is not that of its target")
+    if not text or flops < 0:
+        raise InputError(f"not a workload: {text!r:.80} with {flops:g} operations")
+    score = None if id is None else fields.number("score")
     if score is not None and score <= 0:
         raise InputError(f"score={score!r} is not allowed; allowed: positive seconds")
-    return Summary(workload, target, row.trials, row.failures, row.lost, score, bool(row.doubted))
+    return Summary(text, flops, target, trials, failures, lost, score, bool(doubted))

@@ -5,24 +5,12 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, cast
 
 import typer
 
 from scheduler.cli.codes import BAD_INPUT
-from scheduler.cli.commands.bundle import bundle_command
-from scheduler.cli.commands.data import export_command, import_command, list_command
-from scheduler.cli.commands.db import app as db_app
-from scheduler.cli.commands.doctor import doctor_command
-from scheduler.cli.commands.explain import explain_command
-from scheduler.cli.commands.model import evaluate_command, train_command
-from scheduler.cli.commands.query import query_command
-from scheduler.cli.commands.replay import replay_command
-from scheduler.cli.commands.sessions import resume_command
-from scheduler.cli.commands.show import operators_command, show_command, targets_command
-from scheduler.cli.commands.status import status_command
-from scheduler.cli.commands.tune import tune_command
-from scheduler.cli.commands.verify import verify_command
 from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
 from scheduler.tuning.interrupt import Ended, exit_code
@@ -33,13 +21,48 @@ NO_THREAD = "can't start new thread"  # what Python says then
 # What Typer raises for a wrong command line; its module depends on the version of Typer.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
-app = typer.Typer(
-    name="tilewright",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode=None,  # it would eat what stands in brackets
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-)
+COMMANDS = {
+    "tune": "tune.tune_command",
+    "resume": "sessions.resume_command",
+    "query": "query.query_command",
+    "verify": "verify.verify_command",
+    "train": "model.train_command",
+    "evaluate": "model.evaluate_command",
+    "replay": "replay.replay_command",
+    "explain": "explain.explain_command",
+    "show": "show.show_command",
+    "operators": "show.operators_command",
+    "targets": "show.targets_command",
+    "export": "data.export_command",
+    "import": "data.import_command",
+    "list": "data.list_command",
+    "db": "db.app",
+    "status": "status.status_command",
+    "doctor": "doctor.doctor_command",
+    "bundle": "bundle.bundle_command",
+}
+"""Where each command is, within ``scheduler.cli.commands``."""
+
+
+def _app(arguments: Sequence[str]) -> typer.Typer:
+    """The command line: the one command that is asked for, or else all, which take long to load."""
+    app = typer.Typer(
+        name="tilewright",
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode=None,  # it would eat what stands in brackets
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+    )
+    app.callback()(_tilewright)
+    asked = [name for name in arguments[:1] if name in COMMANDS]
+    for name in asked or COMMANDS:
+        module, _, what = COMMANDS[name].partition(".")
+        command = getattr(import_module(f"scheduler.cli.commands.{module}"), what)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name)
+        else:
+            app.command(name)(command)
+    return app
 
 
 def _print_version(wanted: bool) -> None:
@@ -48,7 +71,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _tilewright(
     version: Annotated[
         bool,
@@ -69,26 +91,6 @@ def _tilewright(
     """
 
 
-app.command("tune")(tune_command)
-app.command("resume")(resume_command)
-app.command("query")(query_command)
-app.command("verify")(verify_command)
-app.command("train")(train_command)
-app.command("evaluate")(evaluate_command)
-app.command("replay")(replay_command)
-app.command("explain")(explain_command)
-app.command("show")(show_command)
-app.command("operators")(operators_command)
-app.command("targets")(targets_command)
-app.command("export")(export_command)
-app.command("import")(import_command)
-app.command("list")(list_command)
-app.add_typer(db_app, name="db")
-app.command("status")(status_command)
-app.command("doctor")(doctor_command)
-app.command("bundle")(bundle_command)
-
-
 def run(arguments: Sequence[str]) -> int:
     """Run one command; its exit code. Bad input is one line on standard error and code 2."""
     with warnings.catch_warnings():
@@ -98,7 +100,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     try:
-        code = app(list(arguments), prog_name="tilewright", standalone_mode=False)
+        code = _app(arguments)(list(arguments), prog_name="tilewright", standalone_mode=False)
         sys.stdout.flush()
     except InputError as error:
         return _fail(str(error), BAD_INPUT)

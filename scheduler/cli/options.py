@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spaces.operators import parameters_of, workload
-from spaces.workload import Workload
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 
 class Format(StrEnum):
@@ -59,4 +59,6 @@ Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for
 
 def parse_workload(operator: str, words: Sequence[str] | None) -> Workload:
     """The workload of an operator and ``name=value`` words; :class:`InputError` if malformed."""
+    from spaces.operators import parameters_of, workload  # with NumPy
+
     return workload(operator, **parameters_of(words or ()))

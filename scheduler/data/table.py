@@ -57,9 +57,9 @@ class Table:
         self._features: list[str] = []
         self._last = 0
         self._pairs = [
-            (summary.workload, summary.target)
-            for summary in database.summaries()
-            if workload in (None, summary.workload) and target in (None, summary.target)
+            (known, there)
+            for known, there in database.pairs()
+            if workload in (None, known) and target in (None, there)
         ]
         self._tested = _tested({workload.key for workload, _ in self._pairs})
         self._with_groups = features

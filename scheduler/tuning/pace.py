@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from measure.cuda.runner import HEAT_SECONDS
@@ -69,24 +69,30 @@ CUDA_SETUP_SECONDS = 0.2  # the device makes inputs and reference, most of it wh
 CUDA_CALLS = 25  # kernel calls per candidate: each timed call of a long one follows another
 
 
-def expected(workload: Workload, kind: str, call: float) -> Expected:
-    """What measuring ``workload`` takes on a kind of target, one call taking ``call`` seconds.
+@dataclass(frozen=True)
+class Pacing:
+    """What measuring takes on one kind of target: the final ``comparison``, and what is
+    ``expected`` of a workload, one call of which takes so many seconds."""
 
-    A GPU checks where the data is, which takes next to nothing.
-    """
-    if kind != "cpu":
-        return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call)
+    comparison: Comparison
+    expected: Callable[[Workload, float], Expected]
+
+
+def _on_cpu(workload: Workload, call: float) -> Expected:
     written = sum(output.size for output in workload.outputs)
     setup = SETUP_SECONDS * written + SETUP_TERM_SECONDS * workload.work / 2
     return Expected(call, setup, CHECK_SECONDS * written)
 
 
-COMPARISONS = {
-    "cpu": Comparison(8, 3, 0.15, protocol=FINAL),
-    "cuda": Comparison(48, 100, 0.03, HEAT_SECONDS),
-}
-"""By kind of target. A GPU at work for long is slower than one that waits for compilers between
-candidates, and not as much with every kernel, so more of them are compared there."""
+def _on_cuda(workload: Workload, call: float) -> Expected:
+    """A GPU checks where the data is, which takes next to nothing."""
+    return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call)
+
+
+CPU = Pacing(Comparison(8, 3, 0.15, protocol=FINAL), _on_cpu)
+CUDA = Pacing(Comparison(48, 100, 0.03, HEAT_SECONDS), _on_cuda)
+"""A GPU at work for long is slower than one that waits for compilers between candidates, and not as
+much with every kernel, so more of them are compared there."""
 
 
 class Rate:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.machine import cache_bytes, core_count, cpu_model
 from spaces.dtypes import dtype
+from spaces.errors import InputError, shown
 from spaces.target import Target
 from spaces.validation.checks import whole
 from spaces.validation.limits import NAME, Flag, Text, Texts, Whole
-from spaces.workload import Workload
+
+if TYPE_CHECKING:
+    from spaces.workload import Workload
 
 # -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
 # vector instructions; none changes the value of a finite result.
@@ -74,6 +77,17 @@ class CpuTarget(Target):
     def lanes(self, element_bytes: int) -> int:
         """Elements of that size in one vector register."""
         return self.vector_bytes // element_bytes
+
+
+VARIANTS: tuple[str, ...] = ()
+"""There is one CPU: this machine's."""
+
+
+def detect(variant: str, threads: int | None) -> CpuTarget:
+    """This machine; :class:`InputError` for any ``variant``."""
+    if variant:
+        raise InputError(f"unknown target {shown(f'cpu:{variant}')}; allowed: cpu")
+    return detect_cpu(1 if threads is None else threads)
 
 
 def detect_cpu(threads: int = 1) -> CpuTarget:

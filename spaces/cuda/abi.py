@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from spaces.contraction import Operand
+from spaces.array import Array
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel
 
@@ -47,13 +47,12 @@ def tensor_maps(kernel: Kernel) -> tuple[TensorMapSpec, ...]:
 
 
 def parameters(
-    operands: Sequence[Operand], workspace: bool = False, maps: Sequence[str] = ()
+    operands: Sequence[Array], workspace: bool = False, maps: Sequence[str] = (), outputs: int = 1
 ) -> str:
-    """The C parameter list of an entry: ``operands`` by their names (the output last), then
-    ``workspace`` if there is one, then the tensor maps under the names ``maps``."""
-    *inputs, output = operands
-    texts = [f"const {C_TYPES[o.dtype]} *__restrict__ {o.name}" for o in inputs]
-    texts.append(f"{C_TYPES[output.dtype]} *__restrict__ {output.name}")
+    """The C parameter list of an entry: ``operands`` by their names (so many ``outputs`` last),
+    then ``workspace`` if there is one, then the tensor maps under the names ``maps``."""
+    texts = [f"const {C_TYPES[o.dtype]} *__restrict__ {o.name}" for o in operands[:-outputs]]
+    texts += [f"{C_TYPES[o.dtype]} *__restrict__ {o.name}" for o in operands[-outputs:]]
     if workspace:
         texts.append("u8 *__restrict__ workspace")
     texts += [f"const __grid_constant__ TensorMap {name}" for name in maps]

@@ -212,6 +212,14 @@ ARCHITECTURES = tuple(_KNOWN)
 """Those that a target may be named by."""
 
 
+def detect(variant: str, threads: int | None) -> CudaTarget:
+    """The architecture called ``variant``, or this machine's first GPU if it is empty."""
+    if threads is not None:
+        name = f"cuda:{variant}" if variant else "cuda"
+        raise InputError(f"threads={shown(threads)} is for the target cpu, not {name}")
+    return cuda_target(variant or None)
+
+
 def cuda_target(variant: str | None = None) -> CudaTarget:
     """The target called ``cuda:variant``, or the first GPU of this machine for None.
 

@@ -6,7 +6,7 @@ inputs in the wide type need little memory that way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -74,9 +74,32 @@ def _within(block: Block, operand: Operand) -> tuple[slice, ...]:
 
 def _contract(workload: Contraction, terms: list[np.ndarray], by_blas: bool) -> np.ndarray:
     """Sum of products over the reduction axes, by matrix product where that is what it is."""
+    if by_blas and len(workload.output.axes) > 2:
+        return _batched(workload, terms)
     names = {axis.name: i for i, axis in enumerate(workload.axes)}
     arguments: list[Any] = []
     for operand, term in zip(workload.factors, terms, strict=True):
         arguments += [term, [names[axis] for axis in operand.axes]]
     arguments.append([names[axis] for axis in workload.output.axes])
     return np.einsum(*arguments, optimize=by_blas)
+
+
+def _batched(workload: Contraction, terms: list[np.ndarray]) -> np.ndarray:
+    """A batch of products, each by a BLAS, which :func:`numpy.einsum` would not ask."""
+    from spaces.product import orient  # which reads workloads
+
+    product = orient(workload)
+    given = dict(zip((operand.name for operand in workload.factors), terms, strict=True))
+    left, right = product.left, product.right
+    sums = np.matmul(
+        _arranged(given[left.name], left.axes, (*product.batch, product.row, product.depth)),
+        _arranged(given[right.name], right.axes, (*product.batch, product.depth, product.column)),
+    )
+    return _arranged(sums, (*product.batch, product.row, product.column), product.output.axes)
+
+
+def _arranged(array: np.ndarray, axes: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+    """The array with its dimensions as ``wanted``; those that it lacks have one element."""
+    present = [axes.index(axis) for axis in wanted if axis in axes]
+    missing = [place for place, axis in enumerate(wanted) if axis not in axes]
+    return np.expand_dims(array.transpose(present), missing)

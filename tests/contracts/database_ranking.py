@@ -223,6 +223,8 @@ class RankingContract(DatabaseTests):
         self.put(database, measured(1, 2.0), measured(1, 1.5, "final"), failed(2))
         self.put(database, failed(1), target=replace(TARGET, threads=2))
         one, two = database.summaries()
-        assert (one.workload, one.target, one.trials, one.failures) == (WORKLOAD, TARGET, 2, 1)
+        assert database.pairs() == [(WORKLOAD, one.target), (WORKLOAD, two.target)]
+        assert (one.workload, one.flops) == (str(WORKLOAD), WORKLOAD.flops)
+        assert (one.target, one.trials, one.failures) == (TARGET, 2, 1)
         assert one.score == 1.5
         assert (two.target.threads, two.trials, two.failures, two.score) == (2, 1, 1, None)

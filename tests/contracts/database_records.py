@@ -98,7 +98,8 @@ class RecordsContract(DatabaseTests):
         assert len(list(database.records(WORKLOAD))) == 5
         other, summary = database.summaries()
         assert (summary.trials, summary.failures, summary.lost) == (2, 1, 3)
-        assert (other.workload, other.trials, other.lost, other.score) == (shape_of(1), 0, 1, None)
+        assert other.workload == str(shape_of(1))
+        assert (other.trials, other.lost, other.score) == (0, 1, None)
 
     def test_records_of_one_workload_or_target(self, database):
         other = workload("matmul", m=1, n=2, k=3)

@@ -17,7 +17,7 @@ from measure.database import Database
 from measure.records.jsonl import read_lines
 from measure.records.measurement import Place
 from measure.records.record import Record
-from measure.tables.best_known import RANKINGS
+from measure.tables.best_known import ranking_queries
 from measure.tables.schema import HEAD, metadata
 from spaces.errors import InputError
 from spaces.operators import workload
@@ -58,7 +58,7 @@ def path(tmp_path):
 
 def test_best_known_is_one_indexed_query(path):
     keys = {"workload": WORKLOAD.key, "target": TARGET.fingerprint}
-    asked = RANKINGS[0].params(**keys, limit=1, offset=0)
+    asked = ranking_queries()[0].params(**keys, limit=1, offset=0)
     compiled = asked.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     with sqlite3.connect(path) as connection:
         plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {compiled}")]
@@ -258,6 +258,26 @@ def test_a_database_of_schema_0002_keeps_its_runs_and_records(tmp_path):
     assert sum(record.doubted for record in records) == 2
 
 
+def test_migration_keeps_what_people_are_told_of_workloads(old):
+    with Database(old) as database:
+        told = [(s.workload, s.flops, s.target) for s in database.summaries()]
+        pairs = database.pairs()
+    assert told == [(str(work), work.flops, target) for work, target in pairs]
+    assert len(told) > 3
+
+
+def test_migration_passes_over_a_malformed_workload(tmp_path):
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        connection.executescript((GOLDEN / "schema_0002.sql").read_text())
+        connection.execute("UPDATE workloads SET description = '[]' WHERE id = 1")
+    told = []
+    with Database(tmp_path / "old.db", report=told.append) as database:
+        left = len(database.summaries())
+        assert left == len(database.pairs()) > 0
+    assert len(told) == 1
+    assert "malformed" in told[0]
+
+
 def test_the_nearest_of_a_migrated_database(old):
     with Database(old) as database:
         target = next(database.records()).target
@@ -267,9 +287,9 @@ def test_the_nearest_of_a_migrated_database(old):
 
 def test_best_of_a_migrated_database(old):
     with Database(old) as database:
-        best = {s.workload.key: s.score for s in database.summaries()}
-    small = workload("matmul", m=24, n=24, k=24).key
-    half = workload("matmul", m=512, n=512, k=512, dtype="float16").key
+        best = {s.workload: s.score for s in database.summaries()}
+    small = str(workload("matmul", m=24, n=24, k=24))
+    half = str(workload("matmul", m=512, n=512, k=512, dtype="float16"))
     assert best[small] == 5.02670529e-07
     assert best[half] == 1e-5
 
@@ -445,7 +465,7 @@ def test_a_malformed_description_is_told_of(path, table, says):
         connection.execute(f"UPDATE {table} SET description = '{{}}'")
     told = []
     with Database(path, report=told.append) as database:
-        assert database.summaries() == []
+        assert database.pairs() == []
         assert database.best(WORKLOAD, TARGET).workload == WORKLOAD  # who asks knows what it is
     assert len(told) == 1
     assert says in told[0]

@@ -101,7 +101,7 @@ def check(location: str, numbers: range) -> None:
     records = [made(number) for number in numbers]
     for shape in SHAPES:
         own = [record.measurement for record in records if record.workload == shape]
-        assert kept[shape] == (len(own), sum(not measurement.ok for measurement in own))
+        assert kept[str(shape)] == (len(own), sum(not measurement.ok for measurement in own))
 
 
 # -- killed at any moment ------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sqlalchemy import MetaData, Table, create_engine, make_url, text
 
 import measure
 from measure.database import Database
-from measure.tables.best_known import RANKINGS
+from measure.tables.best_known import ranking_queries
 from measure.tables.schema import HEAD, VERSION_TABLE, metadata
 from scheduler.best import best
 from scheduler.cli.app import run
@@ -112,7 +112,7 @@ def test_best_known_is_one_indexed_query(location):
     with Database(location) as database:
         database.record_all([attempt(measured(i, 1.0 + i, at=i)) for i in range(2000)])
         keys = {"workload": WORKLOAD.key, "target": TARGET.fingerprint}
-        asked = RANKINGS[0].params(**keys, limit=1, offset=0)
+        asked = ranking_queries()[0].params(**keys, limit=1, offset=0)
         statement = asked.compile(dialect=database._engine.dialect)
         with database._transaction(writes=True) as connection:
             connection.execute(text("ANALYZE"))

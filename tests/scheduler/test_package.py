@@ -69,8 +69,10 @@ def test_listing_what_is_known_loads_only_what_that_takes(tmp_path):
         database.record(attempt(measured(1, 1.0)))
     program = (
         "import sys; from scheduler.cli.app import run; code = run(['list']); print([name for name "
-        "in ('alembic', 'rich', 'scipy', 'xgboost', 'psycopg', 'spaces.cpu.blocked.template', "
-        "'spaces.cuda.simt.template', 'measure.executor') if name in sys.modules]); sys.exit(code)"
+        "in ('alembic', 'rich', 'numpy', 'scipy', 'xgboost', 'psycopg', 'spaces.operators', "
+        "'spaces.cpu.blocked.template', 'spaces.cuda.simt.template', 'measure.executor', "
+        "'sqlalchemy.dialects.postgresql', 'scheduler.cli.commands.tune') "
+        "if name in sys.modules]); sys.exit(code)"
     )
     done = python("-c", program, cwd=tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr

@@ -85,10 +85,11 @@ def list_command(
 ) -> None:
     """Print what the database knows: each workload and target, and how fast the best is."""
     from measure.database import Database
-    from scheduler.cli.commands.sessions import print_sessions
 
     with Database(db, create=False) as database:
         if sessions:
+            from scheduler.cli.commands.sessions import print_sessions
+
             print_sessions(database)
         else:
             _print_workloads(database)
@@ -102,9 +103,7 @@ def _print_workloads(database: Database) -> None:
     rows = []
     for summary in summaries:
         best = summary.score
-        figures = (
-            (seconds(best), f"{summary.workload.flops / best / 1e9:.1f}") if best else ("-", "-")
-        )
+        figures = (seconds(best), f"{summary.flops / best / 1e9:.1f}") if best else ("-", "-")
         counts = (str(summary.trials), str(summary.failures))
-        rows.append((str(summary.workload), summary.target.summary, *counts, *figures))
+        rows.append((summary.workload, summary.target.summary, *counts, *figures))
     print_table(columns, rows)

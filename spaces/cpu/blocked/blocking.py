@@ -19,11 +19,14 @@ from spaces.product import Product
 class Blocking:
     """Extents, outermost first: a worker's chunk, the blocks in it, the tile in them.
 
-    ``row_blocks``, ``column_blocks`` and ``depth_blocks`` count the blocks of a whole chunk.
+    Of a batch of products, a worker has its chunk of ``chunk_batches`` neighbours. ``row_blocks``,
+    ``column_blocks`` and ``depth_blocks`` count the blocks of a whole chunk.
     """
 
+    batch_workers: Any
     row_workers: Any
     column_workers: Any
+    chunk_batches: Any
     chunk_rows: Any
     chunk_columns: Any
     row_blocks: Any
@@ -35,11 +38,17 @@ class Blocking:
     tile_rows: Any
     tile_columns: Any
 
+    @property
+    def workers(self) -> Any:
+        """All that work at once."""
+        return self.batch_workers * self.row_workers * self.column_workers
+
 
 def blocking(product: Product, lanes: int, values: Mapping[str, Any]) -> Blocking:
     """The extents that the decisions ``values`` (integers or arrays) lead to."""
     tile_rows, tile_columns = values["tile_rows"], values["tile_vectors"] * lanes
     row_workers, column_workers = values["row_workers"], values["column_workers"]
+    batch_workers = values.get("batch_workers", 1)
     row_tiles = ceil_div(ceil_div(product.rows, tile_rows), row_workers)
     column_tiles = ceil_div(ceil_div(product.columns, tile_columns), column_workers)
     row_blocks = blocks_of(row_tiles, values["block_rows"], tile_rows)
@@ -48,8 +57,10 @@ def blocking(product: Product, lanes: int, values: Mapping[str, Any]) -> Blockin
         ceil_div(product.terms, ceil_div(product.terms, values["block_depth"])), DEPTH_UNIT
     )
     return Blocking(
+        batch_workers=batch_workers,
         row_workers=row_workers,
         column_workers=column_workers,
+        chunk_batches=ceil_div(product.batches, batch_workers),
         chunk_rows=row_tiles * tile_rows,
         chunk_columns=column_tiles * tile_columns,
         row_blocks=row_blocks,

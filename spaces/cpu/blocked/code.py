@@ -2,7 +2,8 @@
 
 The loops are those of Goto and van de Geijn (ACM TOMS 2008), written as task mappings that nest:
 
-    spatial(workers) * repeat(column blocks, depth blocks) * repeat(row blocks)
+    spatial(batch workers) * repeat(batches)
+                     * spatial(workers) * repeat(column blocks, depth blocks) * repeat(row blocks)
                      * repeat(row tiles, column tiles) * repeat(tile rows, vectors) * lanes
 """
 
@@ -16,6 +17,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
 from spaces.cpu.blocked.ahead import Ahead
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.blocked.packing import LeftBlock, RightBlock
@@ -60,8 +62,7 @@ class ContractionCode:
     @property
     def workspace_bytes(self) -> int:
         """Scratch memory of all workers."""
-        workers = self.blocks.row_workers * self.blocks.column_workers
-        return workers * self._worker_floats * 4
+        return self.blocks.workers * self._worker_floats * 4
 
     # -- what lies where -----------------------------------------------------------------------
 
@@ -207,18 +208,28 @@ class ContractionCode:
         b, product = self.blocks, self.product
         left_floats, right_floats, _ = self._block_sizes
         packed = C_TYPES[self._packed]
-        worker = index("worker", b.row_workers * b.column_workers)
+        worker = index("worker", b.workers)
         chunks = (ceil_div(product.rows, b.chunk_rows), ceil_div(product.columns, b.chunk_columns))
+        batches = spatial(b.batch_workers, 1, 1) * repeat(b.chunk_batches, 1, 1)
+        mapping = batches * spatial(1, b.row_workers, b.column_workers)
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *pointers(self.product, self._left, self._right),
+            *([] if product.batch else indented(pointers(product, self._left, self._right))),
             f"  float *own = (float *)call->workspace + {worker * self._worker_floats};",
             f"  {packed} *pl = (void *)own, *pr = pl + {left_floats};",
             f"  float *sums = own + {left_floats + right_floats};",
-            *spatial(b.row_workers, b.column_workers).emit(worker, self._chunk, extents=chunks),
+            *mapping.emit(worker, self._part, extents=(product.batches, *chunks), prefix="n"),
             "}",
         ]
+
+    def _part(self, part: Sequence[Index]) -> list[str]:
+        """A worker's chunk of one product of the batch."""
+        number, *chunk = part
+        if not self.product.batch:
+            return self._chunk(chunk)
+        places = pointers(self.product, self._left, self._right, number)
+        return [*places, *self._chunk(chunk)]
 
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
         """A worker's part of the output: its blocks of columns and depth."""
@@ -300,7 +311,7 @@ class ContractionCode:
         return lines
 
     def _entry(self) -> list[str]:
-        workers = self.blocks.row_workers * self.blocks.column_workers
+        workers = self.blocks.workers
         run = f"{self.entry}_work(&call, 0);"
         if workers > 1:
             run = f"runtime->parallel(runtime->pool, {workers}, {self.entry}_work, &call);"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product as pairs
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ LEAST_INTENSITY = 1.5
 few registers, three quarters of the best there is."""
 LEAST_WORK = 2.0**20
 """Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
+WORKERS = ("row_workers", "column_workers", "batch_workers")
 
 
 def contraction_rules(
@@ -109,37 +111,51 @@ def _tile_rules(context: Context) -> list[Rule]:
 
 def _worker_rules(context: Context) -> list[Rule]:
     product, threads = context.product, context.target.threads
-    work = float(product.rows) * product.columns * product.terms
+    work = float(product.rows) * product.columns * product.terms * product.batches
     wanted = int(min(threads, max(1.0, work // LEAST_WORK)))
     row_tiles = ceil_div(product.rows, context.values["tile_rows"][0])
     column_tiles = ceil_div(product.columns, context.lanes)
-    grid = [
-        r * c
-        for r, c in pairs(context.values["row_workers"].tolist(), repeat=2)
-        if r * c <= threads and r <= row_tiles and c <= column_tiles
-    ]
-    least = max(n for n in grid if n <= wanted)
-    reads = ("row_workers", "column_workers")
-    return [
-        Rule(
+    reads = tuple(name for name in WORKERS if name in context.values)
+    most = dict(zip(WORKERS, (row_tiles, column_tiles, product.batches), strict=True))
+    choices = pairs(*([n for n in context.values[w].tolist() if n <= most[w]] for w in reads))
+    least = max(prod(each) for each in choices if prod(each) <= wanted)
+
+    def workers(c: Any) -> Any:
+        return prod(c[name] for name in reads)
+
+    def enough_threads(known: Sequence[str]) -> Rule:
+        return Rule(
             "threads",
-            reads,
-            lambda c: c["row_workers"] * c["column_workers"] <= threads,
+            tuple(known),
+            lambda c: prod(c[name] for name in known) <= threads,
             lambda c: (
-                f"{c['row_workers']} times {c['column_workers']} workers are more than the "
+                f"{' times '.join(str(c[name]) for name in known)} workers are more than the "
                 f"target's {threads} threads"
             ),
-        ),
+        )
+
+    return [
+        *(enough_threads(reads[:n]) for n in range(2, len(reads) + 1)),
         Rule(
             "idle_threads",
             reads,
-            lambda c: c["row_workers"] * c["column_workers"] >= least,
+            lambda c: workers(c) >= least,
             lambda c: (
-                f"{c['row_workers'] * c['column_workers']} of {threads} threads would work; "
-                f"there is work enough for {least}"
+                f"{workers(c)} of {threads} threads would work; there is work enough for {least}"
             ),
         ),
+        *([idle_batch_rule(product)] if product.batch else []),
     ]
+
+
+def idle_batch_rule(product: Product) -> Rule:
+    """No more workers share a batch than it has products."""
+    return Rule(
+        "idle_batch_workers",
+        ("batch_workers",),
+        lambda c: c["batch_workers"] <= product.batches,
+        lambda c: f"{c['batch_workers']} workers share {product.batches} products",
+    )
 
 
 def _identity_rules(context: Context) -> list[Rule]:

@@ -36,7 +36,8 @@ TILE_VECTORS = (1, 2, 3, 4)
 
 
 class BlockedTemplate(Template):
-    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` by packed, blocked panels."""
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` by packed, blocked panels, once
+    or for each product of a batch."""
 
     name: ClassVar[str] = "contraction"
     version: ClassVar[int] = 2
@@ -100,6 +101,7 @@ class BlockedTemplate(Template):
             Decision("tile_vectors", TILE_VECTORS),
             Decision("row_workers", workers),
             Decision("column_workers", workers),
+            *([Decision("batch_workers", workers)] if self.product.batch else []),
             Decision("order", ("columns_outer", "rows_outer")),
             Decision("pack_left", (False, True)),
             Decision("pack_right", (False, True)),

@@ -21,6 +21,11 @@ USABLE = 0.75
 
 FLOAT = 4
 LINE_BYTES = 64
+TOTALS = {
+    *("flops", "useful_flops", "instructions", "register_bytes", "near_bytes", "middle_bytes"),
+    *("packing_bytes", "epilogue_elements", "tile_visits"),
+}
+"""What all products of a batch have together; they are worked out for one."""
 
 
 def contraction_quantities(
@@ -30,9 +35,15 @@ def contraction_quantities(
     lanes = target.lanes(FLOAT)
     wide = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
     b = blocking(product, lanes, wide)
-    quantities = {
+    traffic = {
         **_work(product, b, lanes, wide),
         **_near_and_middle(product, b, target, wide),
+    }
+    quantities = {
+        **{
+            name: value * (product.batches if name in TOTALS else 1)
+            for name, value in traffic.items()
+        },
         **_far_and_main(product, b, target, wide),
         **_workers(product, b, target),
     }
@@ -63,7 +74,7 @@ def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[st
     broadcasts, loads = rows * column_tiles * steps, row_tiles * vectors * steps
     updates = 2 * rows * vectors * b.depth_blocks
     bookkeeping = 3 * row_tiles * column_tiles * steps / values["unroll"]
-    prefetches = product.right.bytes / LINE_BYTES * values["prefetch"]
+    prefetches = product.matrix_bytes(product.right) / LINE_BYTES * values["prefetch"]
     chains = b.tile_rows * tile_vectors
     has_epilogue = product.workload.epilogue is not None
     return {
@@ -127,19 +138,20 @@ def _far_and_main(
     product: Product, b: Blocking, target: CpuTarget, values: Columns
 ) -> dict[str, np.ndarray]:
     """Between L3 and memory: the right block stays in L3 while the left operand streams past."""
-    workers = b.row_workers * b.column_workers
+    workers = b.workers
     right_block = _term_bytes(values) * b.block_depth * b.block_columns
     left_block = _term_bytes(values) * b.block_depth * b.block_rows
     footprint = workers * (right_block + left_block)
     everything = float(product.workload.least_bytes)
-    left, right = float(product.left.bytes), float(product.right.bytes)
+    left, right = (float(product.matrix_bytes(o)) for o in (product.left, product.right))
     right_turns = np.where(
         workers * right_block <= USABLE * target.l3_bytes, b.row_workers, b.row_blocks
     )
     turns = b.column_blocks * b.column_workers
-    output = float(product.output.bytes)
+    output = float(product.matrix_bytes(product.output))
     streamed = left * turns + right * right_turns + output * (2 * b.depth_blocks - 1)
-    main = np.where(everything <= USABLE * target.l3_bytes, everything, streamed)
+    stays = b.batch_workers * everything / product.batches <= USABLE * target.l3_bytes
+    main = np.where(stays, everything, streamed * product.batches)
     return {
         "main_bytes": np.maximum(main, everything),
         "far_fraction": np.minimum(footprint, everything) / target.l3_bytes,
@@ -147,11 +159,12 @@ def _far_and_main(
 
 
 def _workers(product: Product, b: Blocking, target: CpuTarget) -> dict[str, np.ndarray]:
-    workers = b.row_workers * b.column_workers
+    workers = b.workers
     largest = np.minimum(b.chunk_rows, product.rows) * np.minimum(b.chunk_columns, product.columns)
+    elements = float(product.rows) * product.columns * product.batches
     return {
         "parallelism": workers,
         "worker_fraction": workers / target.threads,
-        "imbalance": largest * workers / (float(product.rows) * product.columns),
+        "imbalance": largest * b.chunk_batches * workers / elements,
         "synchronisations": workers > 1,
     }

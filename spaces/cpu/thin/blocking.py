@@ -23,11 +23,14 @@ CHUNK_UNIT = 64
 class ThinBlocking:
     """Extents, outermost first: a worker's chunk, the blocks in it, the tile in them.
 
-    ``depth_chunks`` counts the workers along the depth that have anything to do.
+    Of a batch of products, a worker has its chunk of ``chunk_batches`` neighbours. ``depth_chunks``
+    counts the workers along the depth that have anything to do.
     """
 
+    batch_workers: Any
     column_workers: Any
     depth_workers: Any
+    chunk_batches: Any
     chunk_columns: Any
     chunk_depth: Any
     depth_chunks: Any
@@ -38,16 +41,24 @@ class ThinBlocking:
     tile_rows: Any
     tile_columns: Any
 
+    @property
+    def workers(self) -> Any:
+        """All that work at once."""
+        return self.batch_workers * self.column_workers * self.depth_workers
+
 
 def thin_blocking(product: Product, tile_columns: Any, values: Mapping[str, Any]) -> ThinBlocking:
     """The extents that the decisions ``values`` (integers or arrays) lead to."""
-    column_workers, depth_workers = values["column_workers"], values["depth_workers"]
+    column_workers, depth_workers = values["column_workers"], values.get("depth_workers", 1)
     column_tiles = ceil_div(ceil_div(product.columns, tile_columns), column_workers)
     column_blocks = blocks_of(column_tiles, values["block_columns"], tile_columns)
     chunk_depth = round_up(ceil_div(product.terms, depth_workers), CHUNK_UNIT)
+    batch_workers = values.get("batch_workers", 1)
     return ThinBlocking(
+        batch_workers=batch_workers,
         column_workers=column_workers,
         depth_workers=depth_workers,
+        chunk_batches=ceil_div(product.batches, batch_workers),
         chunk_columns=column_tiles * tile_columns,
         chunk_depth=chunk_depth,
         depth_chunks=ceil_div(product.terms, chunk_depth),

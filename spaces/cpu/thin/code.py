@@ -4,7 +4,8 @@ The whole left operand is small enough to stay in cache, so there are no blocks 
 share columns, depth, or both (split-K): then each depth worker has partial sums of its own, and
 after all have finished a second pass adds them up. As task mappings:
 
-    spatial(column workers, depth workers) * repeat(column blocks, depth blocks)
+    spatial(batch workers) * repeat(batches)
+                     * spatial(column workers, depth workers) * repeat(column blocks, depth blocks)
                      * repeat(column tiles, row tiles) * tile
 """
 
@@ -19,6 +20,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
 from spaces.cpu.thin.blocking import ThinBlocking
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import finish_function
@@ -68,13 +70,14 @@ class ThinCode:
     @property
     def workspace_bytes(self) -> int:
         """Scratch memory of all workers: their packed rows, then the partial sums."""
-        return 4 * (self._workers * self._left_floats + self._sums_floats)
+        sums = self.blocks.batch_workers * self._sums_floats
+        return int(4 * (self._workers * self._left_floats + sums))
 
     # -- what lies where -----------------------------------------------------------------------
 
     @property
     def _workers(self) -> int:
-        return int(self.blocks.column_workers * self.blocks.depth_workers)
+        return int(self.blocks.workers)
 
     @property
     def _steps(self) -> int:
@@ -208,17 +211,28 @@ class ThinCode:
         b, product = self.blocks, self.product
         worker = index("worker", self._workers)
         chunks = (ceil_div(product.columns, b.chunk_columns), b.depth_chunks)
-        workers = spatial(b.column_workers, b.depth_workers)
+        batches = spatial(b.batch_workers, 1, 1) * repeat(b.chunk_batches, 1, 1)
+        mapping = batches * spatial(1, b.column_workers, b.depth_workers)
+        sums = worker // (b.column_workers * b.depth_workers) * self._sums_floats
+        sums += self._workers * self._left_floats
         packed = C_TYPES[self._packed_dtype]
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *pointers(self.product, self._left, self._right),
+            *([] if product.batch else indented(pointers(product, self._left, self._right))),
             f"  {packed} *pl = ({packed} *)call->workspace + {worker * self._left_floats};",
-            f"  float *sums = (float *)call->workspace + {self._workers * self._left_floats};",
-            *workers.emit(worker, self._chunk, extents=chunks),
+            f"  float *sums = (float *)call->workspace + {sums};",
+            *mapping.emit(worker, self._part, extents=(product.batches, *chunks), prefix="n"),
             "}",
         ]
+
+    def _part(self, part: Sequence[Index]) -> list[str]:
+        """A worker's chunk of one product of the batch."""
+        number, *chunk = part
+        if not self.product.batch:
+            return self._chunk(chunk)
+        places = pointers(self.product, self._left, self._right, number)
+        return [*places, *self._chunk(chunk)]
 
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
         """A worker's columns and depth: its rows packed, then block after block."""
@@ -296,7 +310,7 @@ class ThinCode:
         return [
             f"static void {self.entry}_reduce(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *pointers(self.product, self._left, self._right),
+            *indented(pointers(product, self._left, self._right)),
             "  (void)l, (void)r;",
             f"  float *sums = (float *)call->workspace + {self._workers * self._left_floats};",
             *workers.emit(

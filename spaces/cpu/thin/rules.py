@@ -11,7 +11,9 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.blocked.memory_rules import PAGE
+from spaces.cpu.blocked.rules import idle_batch_rule
 from spaces.cpu.thin.blocking import CHUNK_UNIT
+from spaces.product import Product
 from spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -177,38 +179,43 @@ def _stream_rules(template: Thin) -> list[Rule]:
 
 def _worker_rules(template: Thin) -> list[Rule]:
     thin, threads = template.product, template.cpu.threads
-    work = float(thin.rows) * thin.columns * thin.terms
+    work = float(thin.rows) * thin.columns * thin.terms * thin.batches
     least = threads if work >= threads * LEAST_WORK else 1
-    reads = ("column_workers", "depth_workers")
+    sharing = "batch_workers" if thin.batch else "depth_workers"
+    reads = ("column_workers", sharing)
     return [
         Rule(
             "threads",
             reads,
-            lambda c: c["column_workers"] * c["depth_workers"] <= threads,
+            lambda c: c["column_workers"] * c[sharing] <= threads,
             lambda c: (
-                f"{c['column_workers']} times {c['depth_workers']} workers are more than the "
+                f"{c['column_workers']} times {c[sharing]} workers are more than the "
                 f"target's {threads} threads"
             ),
         ),
         Rule(
             "idle_threads",
             reads,
-            lambda c: c["column_workers"] * c["depth_workers"] >= least,
+            lambda c: c["column_workers"] * c[sharing] >= least,
             lambda c: (
-                f"{c['column_workers'] * c['depth_workers']} of {threads} threads would work; "
+                f"{c['column_workers'] * c[sharing]} of {threads} threads would work; "
                 f"there is work enough for {least}"
             ),
         ),
-        Rule(
-            "depth_share",
-            ("depth_workers",),
-            lambda c: (c["depth_workers"] == 1) | (c["depth_workers"] * CHUNK_UNIT <= thin.terms),
-            lambda c: (
-                f"{c['depth_workers']} workers along {thin.depth} need {CHUNK_UNIT} terms "
-                f"each; there are {thin.terms}"
-            ),
-        ),
+        *([idle_batch_rule(thin)] if thin.batch else [_depth_rule(thin)]),
     ]
+
+
+def _depth_rule(thin: Product) -> Rule:
+    return Rule(
+        "depth_share",
+        ("depth_workers",),
+        lambda c: (c["depth_workers"] == 1) | (c["depth_workers"] * CHUNK_UNIT <= thin.terms),
+        lambda c: (
+            f"{c['depth_workers']} workers along {thin.depth} need {CHUNK_UNIT} terms "
+            f"each; there are {thin.terms}"
+        ),
+    )
 
 
 def _packing_rules(template: Thin) -> list[Rule]:

@@ -55,7 +55,7 @@ class Thin(Template):
             Decision("tile_rows", _even_parts(self.product.rows)),
             *self._tile_decisions(),
             Decision("column_workers", workers),
-            Decision("depth_workers", workers),
+            Decision("batch_workers" if self.product.batch else "depth_workers", workers),
             Decision("pack_left", (False, True)),
         )
         self.rules = thin_rules(self)

@@ -14,6 +14,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.memory_rules import PAGE
+from spaces.cpu.blocked.traffic import TOTALS
 from spaces.template import Columns
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
     row_tiles = ceil_div(product.rows, b.tile_rows)
     column_tiles = ceil_div(product.columns, b.tile_columns)
     depth_blocks = b.depth_blocks * b.depth_chunks
-    workers = b.column_workers * b.depth_workers
 
     deep = terms / template.terms  # steps along the depth
     block_steps = np.minimum(b.block_depth, b.chunk_depth) / template.terms
@@ -55,7 +55,7 @@ def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
         trips = block_steps / values["unroll"]
         vector_fraction = product.columns / (vectors * lanes)
 
-    right_bytes = float(product.right.bytes)
+    right_bytes = float(product.matrix_bytes(product.right))
     sums_bytes = 2 * FLOAT * rows * width * depth_blocks
     left_block = FLOAT * rows * block_steps
     sums_block = FLOAT * rows * np.minimum(b.block_columns, b.chunk_columns)
@@ -81,7 +81,8 @@ def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
     calls = row_tiles * column_tiles * depth_blocks
     chains = template.chains(values)
     registers = template.registers(values)
-    resident = float(product.workload.least_bytes) <= USABLE * target.l3_bytes
+    everything = float(product.workload.least_bytes)
+    resident = everything <= USABLE * target.l3_bytes
     quantities = {
         "flops": 2 * multiplies * lanes * template.terms,
         "useful_flops": 2 * rows * width * terms,
@@ -94,7 +95,7 @@ def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
         "register_bytes": FLOAT * lanes * right_loads + left_bytes + FLOAT * lanes * updates,
         "near_bytes": near,
         "middle_bytes": middle,
-        "main_bytes": float(product.workload.least_bytes) + partial * (not resident),
+        "main_bytes": everything + partial * (not resident),
         "packing_bytes": packing,
         "epilogue_elements": rows * width * (product.workload.epilogue is not None),
         "registers": registers,
@@ -103,22 +104,24 @@ def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
         "near_fraction": footprint / target.l1_bytes,
         "middle_footprint": left_block + sums_block,
         "middle_fraction": (left_block + sums_block) / target.l2_bytes,
-        "far_fraction": float(product.workload.least_bytes) / target.l3_bytes,
-        "parallelism": workers,
-        "worker_fraction": workers / target.threads,
-        "imbalance": workers
+        "far_fraction": everything / target.l3_bytes,
+        "parallelism": b.workers,
+        "worker_fraction": b.workers / target.threads,
+        "imbalance": b.workers
+        * b.chunk_batches
         * np.minimum(b.chunk_columns, product.columns)
         * np.minimum(b.chunk_depth, product.terms)
-        / (width * terms),
+        / (width * terms * product.batches),
         "independent_chains": chains,
         "vector_fraction": vector_fraction,
         "intensity": multiplies / (right_loads + left_loads),
         "main_loop_trips": trips,
         "tile_visits": calls,
-        "synchronisations": (workers > 1) + (b.depth_chunks > 1) * (workers > 1),
+        "synchronisations": (b.workers > 1) + (b.depth_chunks > 1) * (b.workers > 1),
     }
     shape = values["tile_rows"].shape
     return {
         name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        * (product.batches if name in TOTALS else 1)
         for name, value in quantities.items()
     }

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spaces.algebra.index import Index
 from spaces.array import Array
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import operand_name
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.tiles.simd import C_TYPES
-from spaces.cpu.tiles.steps import Stream
+from spaces.cpu.tiles.steps import PAIR, Stream
 from spaces.product import Product
 
 Tile = RegisterTile | DotTile
+_FIRST = Index()
 
 
 def tile_extents(total: int, tile: int) -> list[int]:
@@ -48,14 +50,21 @@ def tile_choice(
     ]
 
 
-def pointers(product: Product, left: Stream, right: Stream) -> list[str]:
-    """C variables for the buffers of ``call``, as :func:`pointer` names them."""
+def pointers(product: Product, left: Stream, right: Stream, number: Index = _FIRST) -> list[str]:
+    """C variables for the buffers of ``call``, as :func:`pointer` names them: where product
+    ``number`` of a batch has its part of them."""
     lines = []
-    c_types = {product.left.name: left.c_type, product.right.name: right.c_type}
-    for i, operand in enumerate(product.workload.operands):
+    streams = {product.left.name: left, product.right.name: right}
+    workload = product.workload
+    for i, operand in enumerate((*workload.inputs, *workload.outputs)):
+        stream = streams.get(operand.name)
+        c_type = stream.c_type if stream else C_TYPES[operand.dtype]
         constant = "" if operand is product.output else "const "
-        c_type = c_types.get(operand.name, C_TYPES[operand.dtype])
-        lines.append(f"  {constant}{c_type} *{pointer(product, operand)} = call->buffers[{i}];")
+        start = product.start(operand, number) // (2 if stream and stream.dtype == PAIR else 1)
+        place = f"call->buffers[{i}]"
+        if start.value != 0:
+            place = f"({constant}{c_type} *){place} + {start.text}"
+        lines.append(f"{constant}{c_type} *{pointer(product, operand)} = {place};")
     return lines
 
 

@@ -57,6 +57,8 @@ class Hopper(Template):
         product = product_of(workload)
         if isinstance(product, str):
             return product
+        if product.batch:
+            return "serves no batch of products yet"
         for operand in (product.left, product.right):
             if operand.dtype not in ELEMENTS or operand.dtype != product.left.dtype:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"

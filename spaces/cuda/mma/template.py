@@ -57,6 +57,8 @@ class Mma(Template):
         product = product_of(workload)
         if isinstance(product, str):
             return product
+        if product.batch:
+            return "serves no batch of products yet"
         kinds = {product.left.dtype, product.right.dtype}
         if len(kinds) > 1 or not kinds <= set(INSTRUCTIONS):
             return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(INSTRUCTIONS)}"

@@ -52,7 +52,11 @@ class Simt(Template):
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
         product = product_of(workload)
-        return product if isinstance(product, str) else why_no_finish(product.workload)
+        if isinstance(product, str):
+            return product
+        if product.batch:
+            return "serves no batch of products yet"
+        return why_no_finish(product.workload)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``."""

@@ -58,6 +58,8 @@ class CudaThin(Template):
         product = product_of(workload)
         if isinstance(product, str):
             return product
+        if product.batch:
+            return "serves no batch of products yet"
         if reason := why_no_finish(product.workload):
             return reason
         few = min(product.rows, product.columns)
@@ -103,6 +105,9 @@ class CudaThin(Template):
 
 
 def _decisions(sizes: ThinSizes) -> tuple[Decision, ...]:
+    """Any number of warps may stand side by side, so that the tiles can be as many as there are
+    places for them: a wave that is nearly full, and few blocks that read all of the small operand.
+    """
     return (
         Decision("multiply", ("fma", "mma") if sizes.serves_matrices else ("fma",)),
         Decision("lane_columns", (1, 2, 4, 8, 16, 32)),
@@ -112,7 +117,7 @@ def _decisions(sizes: ThinSizes) -> tuple[Decision, ...]:
         Decision("small", SOURCES),
         Decision("reads", READS if sizes.serves_rows else READS[:1]),
         Decision("splits", (1, 2, 3, 4, 6, 8)),
-        Decision("warp_columns", (1, 2, 4, 8)),
+        Decision("warp_columns", tuple(range(1, 9))),
         Decision("warp_depth", (1, 2, 4, 8, 16)),
         Decision("residency", (1, 2, 3, 4, 6, 8)),
         Decision("fetch", (0, 128, 256)),

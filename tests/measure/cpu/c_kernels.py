@@ -70,7 +70,8 @@ def candidate(
     statements = body if isinstance(body, str) else body(naive(work))
     head = f"void {name}(void *const *buffers, void *workspace, const tw_runtime *runtime)"
     source = f"{outside}\n{head} {{\n{statements}\n}}\n"
-    kernel = Kernel("c", name, prelude, source, work.operands, workspace_bytes, workspace_zeroed)
+    memory = (workspace_bytes, workspace_zeroed)
+    kernel = Kernel("c", name, prelude, source, work.operands, *memory, outputs=len(work.outputs))
     job = Job("test", work, on or target())
     return Candidate(job, Schedule("written", (("name", name),)), kernel)
 

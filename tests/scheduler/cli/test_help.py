@@ -10,14 +10,12 @@ from importlib import metadata
 
 import pytest
 
-from scheduler.cli.app import app, run
+from scheduler.cli.app import COMMANDS, run
 from scheduler.cli.output import console, facts, table
 from scheduler.cli.text import plain
 from spaces.operators import workload
 from spaces.version import VERSION
 from tests.scheduler.cli.command import COMMAND, PATHS, SMALL, ask, one_line
-
-COMMANDS = [command.name for command in app.registered_commands]
 
 
 @pytest.mark.parametrize("command", [None, *COMMANDS])

@@ -6,20 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler.tuning import pace as pacing
 from scheduler.tuning.budget import Budget
-from scheduler.tuning.pace import (
-    COMPARISONS,
-    LEAST_BATCH,
-    RESERVE,
-    WINDOW,
-    Expected,
-    Pace,
-    Rate,
-    expected,
-)
+from scheduler.tuning.pace import CUDA, LEAST_BATCH, RESERVE, WINDOW, Expected, Pace, Rate
 from spaces.operators import workload
 
-CPU = COMPARISONS["cpu"]
+CPU, expected = pacing.CPU.comparison, pacing.CPU.expected
 LATE = Budget(1, 60).overtime
 FAST = Pace(60, Expected(2e-3), batch=16, final=CPU)
 SLOW = Pace(60, Expected(0.2), batch=16, final=CPU)
@@ -58,7 +50,7 @@ def test_slow_finalists_are_few_but_two() -> None:
 def test_a_comparison_gets_what_its_samples_take_and_the_search_the_rest(
     sizes: str, call: float, each: float, seconds: float, most: float
 ) -> None:
-    pace = Pace(seconds, expected(workload(f"matmul {sizes}"), "cpu", call), 16, CPU)
+    pace = Pace(seconds, expected(workload(f"matmul {sizes}"), call), 16, CPU)
     reserve = pace.reserve(each, call)
     assert 2 * 25 * min(call, 0.024) < reserve < most
     assert pace.comparable(reserve, LATE, each, call) >= 2
@@ -80,7 +72,7 @@ def test_a_short_run_on_a_gpu_reserves_what_a_comparison_of_long_calls_takes() -
     """Of kernels of 2.7 ms an H200 measured 11 at a time in 0.17 seconds each, and compared two in
     1.33 seconds."""
     work = workload("matmul m=4096 n=28672 k=8192 dtype=bfloat16")
-    pace = Pace(5, expected(work, "cuda", 2.4e-3), batch=48, final=COMPARISONS["cuda"])
+    pace = Pace(5, CUDA.expected(work, 2.4e-3), batch=48, final=CUDA.comparison)
     assert 0.1 < pace.expected.candidate < 0.25
     assert 1.33 < pace.reserve(each=0.17, best=2.4e-3) <= 2.5
     assert pace.comparable(left=1.14, late=1.5, each=0.17, best=2.4e-3) == 2
@@ -89,7 +81,7 @@ def test_a_short_run_on_a_gpu_reserves_what_a_comparison_of_long_calls_takes() -
 def test_many_short_calls_on_a_gpu_are_compared_in_little_time() -> None:
     """Of kernels of 40 us an H200 compared five in 0.25 seconds, all in all."""
     work = workload("matmul m=64 n=10240 k=8192 dtype=bfloat16")
-    pace = Pace(10, expected(work, "cuda", 4e-5), batch=48, final=COMPARISONS["cuda"])
+    pace = Pace(10, CUDA.expected(work, 4e-5), batch=48, final=CUDA.comparison)
     reserve = pace.reserve(each=0.05, best=4e-5)
     assert 1 < reserve < 2.5
     assert pace.comparable(left=reserve, late=LATE, each=0.05, best=4e-5) > 24
@@ -106,24 +98,24 @@ HUGE = workload("matmul m=11585 n=11585 k=8")
 
 
 def test_large_outputs_take_time_to_check() -> None:
-    small = expected(workload("matmul m=512 n=512 k=512"), "cpu", 1e-3)
+    small = expected(workload("matmul m=512 n=512 k=512"), 1e-3)
     assert small.setup < 0.05
     assert small.candidate < 0.08
-    huge = expected(HUGE, "cpu", 0.1)
+    huge = expected(HUGE, 0.1)
     assert 5 < huge.setup < 15
     assert 1.5 < huge.candidate < 4
-    assert expected(HUGE, "cuda", 1e-3).setup < 1
+    assert CUDA.expected(HUGE, 1e-3).setup < 1
 
 
 def test_a_deep_product_takes_time_to_work_out() -> None:
-    assert expected(workload("matmul m=8192 n=8192 k=8192"), "cpu", 10.0).setup > 50
+    assert expected(workload("matmul m=8192 n=8192 k=8192"), 10.0).setup > 50
 
 
 @pytest.mark.parametrize(("seconds", "elapsed", "first"), [(10, 1, 1), (15, 1, 2), (12, 1, 1)])
 def test_where_time_is_short_one_or_two_are_better_than_none(
     seconds: float, elapsed: float, first: int
 ) -> None:
-    pace = Pace(seconds, expected(HUGE, "cpu", 0.1), batch=16, final=CPU)
+    pace = Pace(seconds, expected(HUGE, 0.1), batch=16, final=CPU)
     assert pace.affordable(seconds - elapsed, None, None) == 0
     assert pace.first(seconds - elapsed) == first
 

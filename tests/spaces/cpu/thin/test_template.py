@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.blocked.template import Contraction
+from spaces.cpu.blocked.template import BlockedTemplate
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.cpu.thin.template import Thin, ThinDots, ThinStream
 from spaces.operators import workload
@@ -107,7 +107,7 @@ def test_a_thin_template_serves_every_shape_that_the_blocked_one_refuses(m, b):
         (template,) = space_for(w, target).templates.values()
         assert isinstance(template, Thin)
         assert space_for(w, target).count() > 0
-    assert "more than 16" in Contraction.refuses(w, target)
+    assert "more than 16" in BlockedTemplate.refuses(w, target)
 
 
 @pytest.mark.parametrize(("b", "a"), [("row", "row"), ("col", "col"), ("row", "col")])

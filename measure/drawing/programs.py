@@ -1,0 +1,141 @@
+"""Fresh random inputs of programs, and what right kernels may make of them.
+
+Evaluating a program with its bounds costs about half a microsecond for each point of its largest
+stage. So a draw of a large program is judged at some of its rows (:data:`SEARCH_POINTS`), other
+ones in each draw; the winners of a search at all of them, as far as :data:`FINAL_POINTS` go. What
+is not judged may be anything. Where no rows are independent of others, and there are more points,
+one draw serves a search: outputs are poisoned before each call, so that what an earlier call left
+does not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from measure.drawing.draw import Bounds
+from measure.drawing.program_telling import (
+    mistakes_planted,
+    mistakes_shown,
+    points,
+    sample,
+    telling,
+)
+from spaces.computation import Computation
+from spaces.derivation.rounding.allowance import allowed
+from spaces.derivation.rounding.rows import Rows, row_axis
+from spaces.language.inputs import draw
+from spaces.language.program import Program
+from spaces.numerics.allowance import bounds_dtype
+
+SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 26
+"""Points of the largest stage that are evaluated for a draw, and for a final comparison."""
+PIECE = 1 << 20
+"""Points evaluated at a time."""
+ATTEMPTS = 16
+"""Draws of a small program, of which the most telling is taken."""
+
+
+WIDE = 25
+"""Bytes of an element while it is evaluated: its value and both bounds in float64, and a flag."""
+BETWEEN = 128 << 20
+"""Bytes of what lies between the operations of an expression."""
+
+
+@dataclass(frozen=True)
+class ProgramDraw:
+    """Inputs by operand name; outputs are judged at ``rows``, at all of them if that is None."""
+
+    workload: Computation
+    inputs: Mapping[str, np.ndarray]
+    rows: Rows | None = None
+    pause: Callable[[], None] = lambda: None
+
+    def allowed(self, out: Mapping[str, Bounds] | None = None) -> dict[str, Bounds]:
+        """The least and greatest values of each output; infinite where anything may be."""
+        program, out = self.workload.program, dict(out or {})
+        for output in self.workload.outputs:
+            kind = bounds_dtype(output).numpy
+            low, high = out.setdefault(
+                output.name, (np.empty(output.shape, kind), np.empty(output.shape, kind))
+            )
+            if self.rows is not None:
+                low[...], high[...] = -np.inf, np.inf
+        for rows in self._pieces():
+            found = allowed(program, self.inputs, rows, self.pause)
+            for output in program.outputs:
+                place = _place(program, output.name, rows)
+                for end, values in zip(out[output.name], found[output.name], strict=True):
+                    end[place] = values
+        return out
+
+    def _pieces(self) -> list[Rows | None]:
+        """The rows in parts of :data:`PIECE` points."""
+        program = self.workload.program
+        axis = row_axis(program)
+        if axis is None:
+            return [None]
+        extent = program.extent[axis]
+        which = np.arange(extent) if self.rows is None else self.rows.which
+        step = max(1, PIECE * extent // points(program))
+        return [Rows(axis, which[i : i + step]) for i in range(0, len(which), step)]
+
+
+class ProgramInputs:
+    """Random problems of one program: :class:`InputError` if none would be telling.
+
+    ``pause`` is called now and then in the work on them, and may raise to end it.
+    """
+
+    def __init__(
+        self, workload: Computation, seed: int, pause: Callable[[], None] = lambda: None
+    ) -> None:
+        self.workload, self._telling, self._pause = workload, telling(workload.program), pause
+        large = points(workload.program) > SEARCH_POINTS
+        self._kept = large and row_axis(workload.program) is None
+        self._first = self._drawn(np.random.default_rng(seed), None) if self._kept else None
+
+    def draw(self, seed: int, final: bool = False) -> ProgramDraw:
+        """Other inputs; the same ones as before in a search, where they cost too much."""
+        if self._first is not None and not final:
+            return self._first
+        generator = np.random.default_rng(seed)
+        most = FINAL_POINTS if final else SEARCH_POINTS
+        return self._drawn(generator, sample(self.workload.program, most, generator))
+
+    def _drawn(self, generator: np.random.Generator, rows: Rows | None) -> ProgramDraw:
+        """The most telling of some draws; of one, where each is."""
+        program, spread = self.workload.program, self._telling.spread
+        if self._telling.is_sure(program):
+            inputs = draw(program, int(generator.integers(2**63)), spread)
+            return ProgramDraw(self.workload, inputs, rows, self._pause)
+        best: Mapping[str, np.ndarray] = {}
+        most = -1
+        for _ in range(ATTEMPTS):
+            inputs = draw(program, int(generator.integers(2**63)), spread)
+            if (shown := mistakes_shown(program, inputs)) > most:
+                best, most = inputs, shown
+            if most == mistakes_planted(program):
+                break
+        return ProgramDraw(self.workload, best, rows, self._pause)
+
+
+def evaluation_bytes(program: Program) -> int:
+    """Memory that it takes to draw inputs and to evaluate a piece of a program, beside the inputs
+    themselves."""
+    drawing = 2 * 8 * max((operand.size for operand in program.operands), default=0)
+    arrays = [operand.size for operand in program.operands]
+    arrays += [prod(program.shape(stage.axes)) for stage in program.stages]
+    pieces = 1 if row_axis(program) is None else max(1, points(program) // PIECE)
+    return BETWEEN + max(drawing, WIDE * sum(arrays) // pieces)
+
+
+def _place(program: Program, name: str, rows: Rows | None) -> tuple[slice | np.ndarray, ...]:
+    """Where the rows are in an output."""
+    if rows is None:
+        return (...,)  # type: ignore[return-value]
+    axes = program.stage[name].axes
+    return tuple(rows.which if axis == rows.axis else slice(None) for axis in axes)

@@ -1,0 +1,92 @@
+"""The kinds of targets: one record each, which says where every part for that kind is found.
+
+Parts are named as ``module:name`` and loaded when they are first used, so that nothing is imported
+for a target that nobody has. A further kind is one more :class:`Backend`, registered before it is
+used; nothing else asks which kind a target is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from spaces.errors import InputError, shown
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where the parts for one kind of target are.
+
+    ``target`` is the class of targets, ``detect`` a function ``(variant, threads)`` to a target,
+    ``variants`` the names after the colon that ``detect`` takes, and ``templates`` the classes of
+    templates. ``rates`` gives nominal peaks (:mod:`costmodel.peaks`), ``builder`` is called with a
+    target and a number of jobs, ``runner`` with a target and a device's number, ``pacing`` is a
+    :class:`scheduler.tuning.pace.Pacing`, and ``function`` makes a schedule callable.
+    """
+
+    kind: str
+    target: str
+    detect: str
+    variants: str
+    templates: str
+    rates: str
+    builder: str
+    runner: str
+    pacing: str
+    function: str
+
+    def part(self, name: str) -> Any:
+        """The part called ``name``, loaded."""
+        module, _, attribute = getattr(self, name).partition(":")
+        return getattr(import_module(module), attribute)
+
+
+_BACKENDS: dict[str, Backend] = {}
+
+
+def register(backend: Backend) -> None:
+    """Make a kind of target known, or replace one."""
+    _BACKENDS[backend.kind] = backend
+
+
+def backend(kind: object) -> Backend:
+    """The record of a kind; :class:`InputError` if it is unknown."""
+    if not isinstance(kind, str) or kind not in _BACKENDS:
+        raise InputError(f"unknown kind of target {shown(kind)}; allowed: {', '.join(_BACKENDS)}")
+    return _BACKENDS[kind]
+
+
+def kinds() -> tuple[str, ...]:
+    """All kinds there are."""
+    return tuple(_BACKENDS)
+
+
+register(
+    Backend(
+        kind="cpu",
+        target="spaces.cpu.target:CpuTarget",
+        detect="spaces.cpu.target:detect",
+        variants="spaces.cpu.target:VARIANTS",
+        templates="spaces.cpu.templates:TEMPLATES",
+        rates="costmodel.peaks:cpu_rates",
+        builder="measure.cpu.builder:CBuilder",
+        runner="measure.cpu.runner:runner",
+        pacing="scheduler.tuning.pace:CPU",
+        function="scheduler.functions.cpu_function:CpuFunction",
+    )
+)
+register(
+    Backend(
+        kind="cuda",
+        target="spaces.cuda.target:CudaTarget",
+        detect="spaces.cuda.target:detect",
+        variants="spaces.cuda.target:ARCHITECTURES",
+        templates="spaces.cuda.templates:TEMPLATES",
+        rates="costmodel.peaks:gpu_rates",
+        builder="measure.cuda.nvrtc:NvrtcBuilder",
+        runner="measure.cuda.runner:runner",
+        pacing="scheduler.tuning.pace:CUDA",
+        function="scheduler.functions.cuda_function:CudaFunction",
+    )
+)

@@ -1,0 +1,84 @@
+"""Inputs of a program must be such that a wrong kernel shows; where none can, it is refused."""
+
+import numpy as np
+import pytest
+
+from measure.drawing.program_telling import (
+    mistakes_planted,
+    mistakes_shown,
+    points,
+    sample,
+    telling,
+)
+from spaces.errors import InputError
+from spaces.language import program
+from spaces.language.inputs import Spread, draw
+from spaces.named import operator
+
+ORDINARY = {
+    "softmax": {"r": 8, "c": 100},
+    "layernorm": {"r": 8, "c": 100},
+    "cross_entropy": {"r": 64, "c": 100},
+    "argmax": {"shape": "64x100", "over": "1"},
+    "max": {"shape": "64x100", "over": "1", "dtype": "bfloat16"},
+    "embedding": {"t": 12, "d": 5, "words": 4},
+    "attention": {"b": 1, "h": 2, "i": 16, "j": 16, "d": 8},
+}
+
+
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_programs_are_drawn_as_ever(name):
+    assert telling(operator(name, **ORDINARY[name])).spread == Spread()
+
+
+@pytest.mark.parametrize(
+    ("text", "extents"),
+    [
+        ("y[r,c] = relu(x[r,c] - 1000)", {"r": 16, "c": 16}),
+        ("y[r] = relu(sum[c](x[r,c]) - 100000)", {"r": 16, "c": 64}),
+        ("y[r] = min[c](x[r,c])\nx: int8[8,4096]\ny: int8[8]", {"r": 8, "c": 4096}),
+        ("y[r] = argmax[c](x[r,c])\nx: bfloat16[4,20000]", {"r": 4, "c": 20000}),
+    ],
+)
+def test_what_hides_in_the_usual_range_is_drawn_from_another(text, extents):
+    work = program(text, **extents)
+    how = telling(work)
+    assert how.spread != Spread()
+    shown = [mistakes_shown(work, draw(work, seed, how.spread)) for seed in range(8)]
+    assert max(shown) == mistakes_planted(work)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[r] = x[r] - x[r]",
+        "y[r] = sigmoid(x[r] * 0)",
+        "y[r] = x[r]\nz[r] = floor(sigmoid(x[r]) / 2)\n-> y, z",
+        "y[r] = x[r] + 0 * sum[c](v[c])",
+    ],
+)
+def test_what_no_inputs_can_tell_of_is_refused_in_a_sentence(text):
+    extents = {"r": 16, "c": 8} if "[c]" in text else {"r": 16}
+    with pytest.raises(InputError, match="cannot be verified: whatever its inputs, its outputs do"):
+        telling(program(text, **extents))
+
+
+def test_a_program_without_inputs_shows_by_its_zeros():
+    assert telling(program("y[r] = r + 1", r=16)).share == 1.0
+
+
+def test_a_sample_has_the_corners_of_tiles_and_rows_of_all_parts():
+    work = operator("softmax", r=1000, c=100)
+    found = sample(work, 200 * 100, np.random.default_rng(1))
+    rows = set(found.which.tolist())
+    assert len(rows) == len(found.which) == 200
+    assert (np.diff(found.which) > 0).all()
+    assert {0, 999, 63, 64, 127, 128, 511, 512, 1000 - 128} <= rows
+    assert sample(work, points(work), np.random.default_rng(1)) is None
+    other = sample(work, 200 * 100, np.random.default_rng(2))
+    assert rows != set(other.which.tolist())
+
+
+def test_one_row_is_taken_however_long_it_is():
+    work = operator("softmax", r=10, c=1000)
+    assert len(sample(work, 10, np.random.default_rng(1)).which) == 1
