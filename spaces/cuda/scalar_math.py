@@ -38,6 +38,9 @@ TW_INLINE float tw_{name}(float x) {{
 
 _DEFINITIONS = {
     "exp": "TW_INLINE float tw_exp(float x) { return expf(x); }",
+    "exp2": "TW_INLINE float tw_exp2(float x) { return exp2f(x); }",
+    "log": "TW_INLINE float tw_log(float x) { return logf(x); }",
+    "floor": "TW_INLINE float tw_floor(float x) { return floorf(x); }",
     "tanh": "TW_INLINE float tw_tanh(float x) { return tanhf(x); }",
     "erf": "TW_INLINE float tw_erf(float x) { return erff(x); }",
     "sigmoid": ("TW_INLINE float tw_sigmoid(float x) { return tw_divide(1.0f, 1.0f + expf(-x)); }"),
@@ -74,6 +77,10 @@ TW_INLINE float tw_float16(float x) {
 }""",
     "float32": "TW_INLINE float tw_float32(float x) { return x; }",
 }
+
+
+FUNCTIONS = tuple(_DEFINITIONS)
+"""Names of all functions and casts there are."""
 
 
 def prelude(functions: Iterable[str]) -> str:

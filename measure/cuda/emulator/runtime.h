@@ -27,9 +27,12 @@ static_assert(sizeof(TensorMap) == 128, "a tensor map takes 128 bytes");
 extern "C" {
 float copysignf(float, float);
 float erff(float);
+float exp2f(float);
 float expf(float);
 float fabsf(float);
+float floorf(float);
 float fminf(float, float);
+float logf(float);
 float sqrtf(float);
 float tanhf(float);
 }

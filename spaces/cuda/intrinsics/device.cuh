@@ -85,6 +85,10 @@ template <> TW_INLINE void unpack2<f16>(u32 x, float &low, float &high) {
 TW_INLINE u32 to_tf32(float x) { u32 r; asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(r) : "f"(x)); return r; }
 TW_INLINE u32 float_bits(float x) { return __float_as_uint(x); }
 TW_INLINE float bits_float(u32 x) { return __uint_as_float(x); }
+TW_INLINE float max_nan(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+TW_INLINE float min_nan(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+TW_INLINE double max_nan(double a, double b) { return a > b || a != a ? a : b; }
+TW_INLINE double min_nan(double a, double b) { return a < b || a != a ? a : b; }
 
 // ---- plain memory
 template <int N, class T> TW_INLINE void load_global(T *to, const T *from) {
@@ -117,6 +121,18 @@ template <int N, int FETCH, class T> TW_INLINE void load_stream(T *to, const T *
 #undef TW_STREAM
 #pragma unroll
   for (int i = 0; i < N; i++) to[i] = p.value[i];
+}
+template <int N, class T> TW_INLINE void store_stream(T *to, const T *from) {
+  constexpr int BYTES = N * sizeof(T);
+  Pack<T, N> p;
+#pragma unroll
+  for (int i = 0; i < N; i++) p.value[i] = from[i];
+  const u32 *const w = (const u32 *)p.value;
+  if constexpr (BYTES == 16)
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+  else if constexpr (BYTES == 8)
+    asm volatile("st.global.cs.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(w[0]), "r"(w[1]) : "memory");
+  else *(Pack<T, N> *)to = p;
 }
 template <class T> TW_INLINE T load_global(const T *from) { return *from; }
 template <class T> TW_INLINE void store_global(T *to, T value) { *to = value; }

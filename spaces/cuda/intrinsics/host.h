@@ -48,11 +48,14 @@ template <class T> TW_INLINE void unpack2(u32 x, float &low, float &high) {
   low = to_float(T{(u16)x}); high = to_float(T{(u16)(x >> 16)});
 }
 TW_INLINE u32 to_tf32(float x) { return emulator::float_to_tf32(x); }
+template <class T> TW_INLINE T max_nan(T a, T b) { return a > b || a != a ? a : b; }
+template <class T> TW_INLINE T min_nan(T a, T b) { return a < b || a != a ? a : b; }
 
 // ---- plain memory
 template <int N, class T> TW_INLINE void load_global(T *to, const T *from) { emulator::global_load(to, from, N * sizeof(T)); }
 template <int N, int FETCH, class T> TW_INLINE void load_stream(T *to, const T *from) { emulator::global_load(to, from, N * sizeof(T)); }
 template <int N, class T> TW_INLINE void store_global(T *to, const T *from) { emulator::global_store(to, from, N * sizeof(T)); }
+template <int N, class T> TW_INLINE void store_stream(T *to, const T *from) { emulator::global_store(to, from, N * sizeof(T)); }
 template <class T> TW_INLINE T load_global(const T *from) { T x; emulator::global_load(&x, from, sizeof(T)); return x; }
 template <class T> TW_INLINE void store_global(T *to, T value) { emulator::global_store(to, &value, sizeof(T)); }
 template <int N, class T> TW_INLINE void load_shared(T *to, u32 from) { emulator::shared_load(to, from, N * sizeof(T), false); }

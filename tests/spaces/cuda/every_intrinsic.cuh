@@ -7,6 +7,8 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   tw::load_global<4>(x, f);
   tw::load_stream<4, 128>(x, f);
   tw::store_global<4>(f + 4, x);
+  tw::store_stream<4>(f + 12, x);
+  tw::store_stream<2>(f + 16, x);
   tw::store_global(f + 8, tw::load_global(f + 9));
   tw::load_shared<4>(x, s);
   tw::store_shared<4>(s + 16, x);
@@ -23,6 +25,8 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   tw::unpack2<f16>(tw::pack2<f16>(x[0], x[1]), low, high);
   tw::unpack2<bf16>(tw::pack2<bf16>(low, high), x[0], x[1]);
   w[0] = tw::to_tf32(x[0]) + tw::float_bits(tw::bits_float(w[1]) + x[1]);
+  x[2] = tw::max_nan(tw::min_nan(x[0], x[1]), 0.f);
+  d[2] = tw::max_nan(tw::min_nan(d[3], d[4]), (double)x[2]);
   tw::fence_global();
   w[2] = tw::take_ticket(w + 3);
   tw::signal_global(w + 4, 1);
