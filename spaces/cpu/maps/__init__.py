@@ -1,1 +1,0 @@
-"""Maps: transpositions, gathers and whatever else computes each element by itself."""

@@ -1,0 +1,270 @@
+"""The CUDA C++ of reductions along rows and of maps.
+
+A thread reads its vectors of a row from memory, joins them to the states of a pass, and merges
+these with the other threads of the row; after the last pass it computes and stores its share of the
+outputs. Where elements stay meanwhile is a decision: in registers, in shared memory (each thread
+finds there what it copied itself, so nothing waits), or in memory, to be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda import scalar_math
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.rows.context import Context
+from spaces.cuda.rows.merging import Merging, per_row
+from spaces.cuda.rows.outputs import ElementOutputs, row_outputs
+from spaces.cuda.rows.reducers import States, helpers
+from spaces.cuda.rows.source import number_of
+from spaces.cuda.rows.sweep import Level, Sweep, declaration, loaded, vectors
+from spaces.cuda.rows.tile import WARP
+from spaces.derivation.rows.passes import Pass
+from spaces.kernel import Kernel, Launch
+from spaces.language.tree import Read
+
+
+@dataclass(frozen=True)
+class RowsCode:
+    """The kernel called ``entry`` of a program as rows; it launches at most ``most_blocks``."""
+
+    context: Context
+    entry: str
+    most_blocks: int
+
+    def kernel(self) -> Kernel:
+        """The kernel as a whole."""
+        program = self.context.rows.program
+        cluster = self._number("cluster")
+        return Kernel(
+            language="cuda",
+            entry=self.entry,
+            prelude=scalar_math.prelude(scalar_math.FUNCTIONS) + helpers(self.context.real),
+            source=self.source,
+            arguments=(*program.operands, *program.outputs),
+            outputs=len(program.outputs),
+            launch=Launch(
+                (self.blocks, 1, 1),
+                (self.threads, 1, 1),
+                cluster=(cluster, 1, 1),
+                shared_bytes=self.shared_bytes,
+            ),
+        )
+
+    def _number(self, name: str) -> int:
+        return self.context.number(name)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return int(self.context.tile.threads(self.context.values))
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of the problem."""
+        return int(self.context.tile.tiles(self.context.values))
+
+    @property
+    def blocks(self) -> int:
+        """Blocks that are launched: one for each tile, or as many as run at once."""
+        cluster = self._number("cluster")
+        if self.context.values["grid"] == "tiles":
+            return self.tiles * cluster
+        return min(self.tiles, max(1, self.most_blocks // cluster)) * cluster
+
+    @cached_property
+    def passes(self) -> list[tuple[States, Merging]]:
+        """The states of each pass, and how they merge; each merge has slots of its own."""
+        context, place = self.context, self.context.held_bytes
+        found: list[tuple[States, Merging]] = []
+        for pass_ in context.use.passes:
+            states = States(pass_, context.scope, context.at_once)
+            merging = Merging(states, self._number("row_threads"), self._number("cluster"), place)
+            place += merging.bytes
+            found.append((states, merging))
+        return found
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block: elements that it holds, then slots of merges."""
+        return self.context.held_bytes + sum(merging.bytes for _, merging in self.passes)
+
+    @property
+    def source(self) -> str:
+        """The entry."""
+        bounds = f"__launch_bounds__({self.threads}, {self._number('residency')})"
+        lines = [
+            f'extern "C" __global__ void {bounds} {self.entry}({self._parameters()}) {{',
+            *indented([*self._threads(), *self._loop()]),
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _parameters(self) -> str:
+        program = self.context.rows.program
+        inputs = [f"const {C_TYPES[o.dtype]} *__restrict__ " for o in program.operands]
+        outputs = [f"{C_TYPES[o.dtype]} *__restrict__ " for o in program.outputs]
+        names = self.context.arguments.values()
+        return ", ".join(map("".join, zip([*inputs, *outputs], names, strict=True)))
+
+    def _threads(self) -> list[str]:
+        """Who a thread is."""
+        row_threads, cluster = self._number("row_threads"), self._number("cluster")
+        rank = f" + (int)tw::cluster_rank() * {row_threads}" if cluster > 1 else ""
+        return [
+            *(["const u32 shared = tw::shared_base();"] if self.shared_bytes else []),
+            f"const int part = (int)threadIdx.x % {row_threads}{rank};",
+            f"const int group = (int)threadIdx.x / {row_threads};",
+        ]
+
+    def _loop(self) -> list[str]:
+        """The tiles of a block."""
+        cluster = self._number("cluster")
+        first = f"(int)blockIdx.x / {cluster}" if cluster > 1 else "(int)blockIdx.x"
+        if self.tiles * cluster == self.blocks:
+            return ["{", f"  const int tile = {first};", *indented(self._tile()), "}"]
+        stride = self.blocks // cluster
+        head = f"for (int tile = {first}; tile < {self.tiles}; tile += {stride}) {{"
+        again = ["tw::sync_block();"] if self.passes and self._number("row_threads") > WARP else []
+        return [head, *indented([*self._tile(), *again]), "}"]
+
+    def _tile(self) -> list[str]:
+        """The rows of a tile from their first read to their last output."""
+        context = self.context
+        passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
+        elements = ElementOutputs(context)
+        ended = ["tw::sync_cluster();"] if self._number("cluster") > 1 else []
+        return [
+            *self._place(),
+            *self._beside(),
+            *self._pointers(),
+            *self._hold(),
+            *self._results(),
+            *passes,
+            *row_outputs(context),
+            *(elements.lines() if elements.outputs else []),
+            *ended,
+        ]
+
+    def _place(self) -> list[str]:
+        """Where the tile is: rows that there are not are taken to be the last."""
+        context, rows = self.context, self.context.rows
+        chunks = int(context.tile.chunks(context.values))
+        across = f"tile / {chunks}" if chunks > 1 else "tile"
+        tile_rows = int(context.tile.tile_rows(context.values))
+        row = f"row0 + k * {self._number('block_rows')}"
+        inside = f"{row} < {rows.row_count} ? {row} : {rows.row_count - 1}"
+        chunk = context.steps * context.unroll * context.turn
+        column = f"({context.integer})(tile % {chunks}) * {chunk}" if chunks > 1 else "0"
+        return [
+            f"const int row0 = {across} * {tile_rows} + group;",
+            *([f"const {context.integer} column0 = {column};"] if rows.is_map else []),
+            f"int row[{context.at_once}];",
+            *per_row(context.at_once, [f"row[k] = {inside if context.valid else row};"]),
+        ]
+
+    def _gathered(self) -> dict[object, str]:
+        return {read: f"r{self.context.name(read)}[k]" for read in self.context.beside}
+
+    def _beside(self) -> list[str]:
+        """Read what is the same along a row."""
+        context, lines = self.context, []
+        for read in context.beside:
+            access, n = context.access(read), context.name(read)
+            start = access.start("row[k]", self._gathered())
+            entry = f"tw::load_global({access.argument} + {start})"
+            value = number_of(entry, access.array, context.real)
+            kind = "int" if access.array.element.is_integer else context.real
+            lines.append(f"{kind} r{n}[{context.at_once}];")
+            lines += per_row(context.at_once, [f"r{n}[k] = {value};"])
+        return lines
+
+    def _pointers(self) -> list[str]:
+        """Where rows of operands start."""
+        context, lines = self.context, []
+        for read, access in context.accesses.items():
+            name, count = f"from{context.name(read)}", context.rows_of(read)
+            start = access.start("row[k]", self._gathered())
+            lines.append(f"const {C_TYPES[access.array.dtype]} *{name}[{count}];")
+            lines += per_row(count, [f"{name}[k] = {access.argument} + {start};"])
+        return lines
+
+    def _hold(self) -> list[str]:
+        """Read what stays."""
+        context = self.context
+        if not context.held:
+            return []
+        if context.values["hold"] == "shared":
+            return self._copies()
+        declared = [declaration(context, read, context.unroll) for read in context.held]
+        body = [line for read in context.held for line in loaded(context, read)]
+        first = f"const {context.integer} first = {context.first};"
+        return [*declared, "{", *indented([first, *vectors(context, body)]), "}"]
+
+    def _copies(self) -> list[str]:
+        """Copy to shared memory all that a thread is to find there."""
+        context = self.context
+        turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
+        body = [line for read in context.held for line in self._copied(read, turn)]
+        steps = [f"const {context.integer} first = {context.first};", *vectors(context, body)]
+        head = f"for (int step = 0; step < {context.steps}; step++) {{"
+        return [
+            head if context.steps > 1 else "{",
+            *indented(steps),
+            "}",
+            "tw::cp_async_commit();",
+            "tw::cp_async_wait<0>();",
+        ]
+
+    def _copied(self, read: Read, turn: str) -> list[str]:
+        context, access = self.context, self.context.accesses[read]
+        size = access.vector * access.array.element.bytes
+        source = f"from{context.name(read)}[{context.row_of(read)}] + {access.along('column')}"
+        lines = [f"tw::cp_async<{size}>({context.shared_at(read, turn)}, {source});"]
+        return per_row(context.rows_of(read), lines)
+
+    # -- passes --------------------------------------------------------------------------------
+
+    def _results(self) -> list[str]:
+        """Declare what passes give."""
+        context, lines = self.context, []
+        for states, _ in self.passes:
+            for r in states.pass_:
+                kind = "int" if states.is_argument(r) else context.real
+                lines.append(f"{kind} {context.results[r.name]}[{context.at_once}];")
+        return lines
+
+    def _pass(self, states: States, merging: Merging) -> list[str]:
+        """Sweep, merge, and results."""
+        context = self.context
+        results = [f"{context.results[r.name]}[k] = {states.result(r)};" for r in states.pass_]
+        body = [
+            *states.declare(),
+            *self._swept(states),
+            *merging.lines(),
+            *per_row(context.at_once, results),
+        ]
+        return ["{", *indented(body), "}"]
+
+    def _swept(self, states: States) -> list[str]:
+        corrects = states.corrected and self.context.steps > 1
+        levels = []
+        for reductions in states.levels:
+            before = [line for r in reductions for line in states.correct(r)] if corrects else []
+            levels.append(self._level(states, tuple(reductions), before))
+        begin = states.remember() if corrects else []
+        return Sweep(self.context, levels, begin).lines()
+
+    def _level(self, states: States, reductions: Pass, before: list[str]) -> Level:
+        context = self.context
+
+        def use(texts: Sequence[str]) -> list[str]:
+            pairs = zip(reductions, texts, strict=True)
+            return [states.join(r, text, context.rank(r.name)) for r, text in pairs]
+
+        kept = states.kept() if before else []
+        elements = [r.element for r in reductions]
+        return Level(states.within(), elements, use, [*kept, *before])

@@ -1,0 +1,113 @@
+"""Results and elements on their way to the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.rows.context import Context
+from spaces.cuda.rows.merging import per_row
+from spaces.cuda.rows.source import Access
+from spaces.cuda.rows.sweep import Level, Sweep
+from spaces.cuda.rows.values import Value
+from spaces.derivation.rows.view import RowOutput
+from spaces.language.program import Output
+
+
+def stored(value: Value, array: Output, real: str) -> str:
+    """C text of a value in the output's type."""
+    if array.element.is_integer and value.whole:
+        return f"({C_TYPES[array.dtype]}){value}"
+    if array.dtype in ("float64", "float32"):
+        return f"({C_TYPES[array.dtype]}){value}"
+    return f"tw::from_float<{C_TYPES[array.dtype]}>({value})"
+
+
+def row_outputs(context: Context) -> list[str]:
+    """Store the outputs that have a value for each row."""
+    found = [o for o in context.rows.outputs if not o.place.by_column]
+    if not found:
+        return []
+    lines = []
+    for output in found:
+        access = _access(context, output)
+        value = stored(context.scope.value(output.value), output.array, context.real)
+        place = f"{access.argument} + {access.start('row[k]', {})}"
+        lines.append(f"tw::store_global({place}, {value});")
+    tests = ["part == 0", *([context.valid] if context.valid else [])]
+    guarded = [f"if ({' && '.join(tests)}) {{", *indented(lines), "}"]
+    return per_row(context.at_once, guarded)
+
+
+@dataclass(frozen=True)
+class ElementOutputs:
+    """The sweep that stores the outputs with a value for each element."""
+
+    context: Context
+
+    @property
+    def outputs(self) -> list[RowOutput]:
+        """Those outputs."""
+        return [o for o in self.context.rows.outputs if o.place.by_column]
+
+    def lines(self) -> list[str]:
+        """The sweep, with its pointers."""
+        context, pointers = self.context, []
+        for n, output in enumerate(self.outputs):
+            access = _access(context, output)
+            kind = C_TYPES[output.array.dtype]
+            start = access.start("row[k]", {})
+            pointers.append(f"{kind} *to{n}[{context.at_once}];")
+            pointers += per_row(context.at_once, [f"to{n}[k] = {access.argument} + {start};"])
+        return [*pointers, *Sweep(context, [self._level()]).lines()]
+
+    def _level(self) -> Level:
+        context = self.context
+        vector = context.number("vector")
+        declare: list[str] = []
+        after: list[str] = []
+        for n, output in enumerate(self.outputs):
+            declare.append(f"{context.real} o{n}[{vector}];")
+            after += self._store(n, output)
+        if context.valid:
+            after = [f"if ({context.valid}) {{", *indented(after), "}"]
+        values = [o.value for o in self.outputs]
+        return Level(context.scope, values, _assigned, declare=declare, after=after)
+
+    def _store(self, n: int, output: RowOutput) -> Sequence[str]:
+        context, access = self.context, _access(self.context, output)
+        real = context.real
+        if not access.is_vector:
+            return [
+                f"tw::store_global(to{n}[k] + ({access.along(f'(column + {i})')}), "
+                f"{stored(Value(f'o{n}[{i}]'), output.array, real)});"
+                for i in range(access.vector)
+            ]
+        if access.paired:
+            kind = C_TYPES[output.array.dtype]
+            words = [
+                f"tw::pack2<{kind}>(o{n}[{2 * i}], o{n}[{2 * i + 1}])" for i in range(access.words)
+            ]
+        else:
+            words = [stored(Value(f"o{n}[{i}]"), output.array, real) for i in range(access.words)]
+        stream = "_stream" if context.values["stores"] == "stream" else ""
+        cast = "(u32 *)" if access.paired else ""
+        place = f"{cast}(to{n}[k] + {access.along('column')})"
+        return [
+            f"const {access.kind} w{n}[{access.words}] = {{{', '.join(words)}}};",
+            *(
+                f"tw::store{stream or '_global'}<{size}>({place} + {start}, w{n} + {start});"
+                for start, size in access.chunks()
+            ),
+        ]
+
+
+def _assigned(texts: Sequence[str]) -> list[str]:
+    return [f"o{n}[i] = {text};" for n, text in enumerate(texts)]
+
+
+def _access(context: Context, output: RowOutput) -> Access:
+    name = context.arguments[output.array.name]
+    return Access(context.rows, output.array, name, output.place, context.number("vector"))

@@ -1,0 +1,205 @@
+"""States of the reductions of a pass: how elements join them, and how two parts of a row merge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.cuda.rows.values import Scope, Value
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from spaces.language.functions import REDUCERS
+from spaces.language.tree import Read
+
+HELPERS = """\
+TW_INLINE void tw_argmax(T &value, int &place, T other, int at) {
+  const bool better = other > value || (other != other && value == value);
+  const bool same = other == value || (other != other && value != value);
+  if (better || (same && at < place)) { value = other; place = at; }
+}
+TW_INLINE void tw_argmin(T &value, int &place, T other, int at) {
+  const bool better = other < value || (other != other && value == value);
+  const bool same = other == value || (other != other && value != value);
+  if (better || (same && at < place)) { value = other; place = at; }
+}
+TW_INLINE T tw_change(T from, T to) { return from == to ? (T)0 : to - from; }
+"""
+"""Of the lower place of equals, the first NaN before all; and the change of a result, none where
+both are the same infinity. ``T`` is the type computed in."""
+
+_JOINED = {
+    "sum": "{a} + {b}",
+    "prod": "{a} * {b}",
+    "max": "tw::max_nan({a}, {b})",
+    "min": "tw::min_nan({a}, {b})",
+}
+
+
+def helpers(real: str) -> str:
+    """The functions that states need, on ``real``."""
+    words = HELPERS.replace("(T)", f"({real})").replace("T &", f"{real} &")
+    for before in ("T other", "T from", "T to", "INLINE T"):
+        words = words.replace(before, before.replace("T ", f"{real} ").replace(" T", f" {real}"))
+    return words
+
+
+@dataclass(frozen=True)
+class States:
+    """The states of ``pass_``, in variables ``s0[k]``, ``s1[k]``, ...: one for each row ``k`` that
+    a thread has at once, and places ``p0[k]`` of what ``argmax`` and ``argmin`` found.
+
+    ``scope`` says how anything but a state is written.
+    """
+
+    pass_: Sequence[ChainReduction]
+    scope: Scope
+    rows: int
+
+    # -- variables -----------------------------------------------------------------------------
+
+    @property
+    def number(self) -> dict[str, int]:
+        """Reductions by their place in the pass."""
+        return {r.name: n for n, r in enumerate(self.pass_)}
+
+    def is_argument(self, r: ChainReduction) -> bool:
+        """Whether a reduction gives a place."""
+        return REDUCERS[r.reducer].argument
+
+    @property
+    def variables(self) -> list[tuple[str, str]]:
+        """C type and name of all variables of a row."""
+        found = []
+        for n, r in enumerate(self.pass_):
+            found.append((self.scope.real, f"s{n}"))
+            if self.is_argument(r):
+                found.append(("int", f"p{n}"))
+        return found
+
+    def declare(self) -> list[str]:
+        """Variables for no elements."""
+        lines = []
+        for n, r in enumerate(self.pass_):
+            one = _identity(REDUCERS[r.reducer].identity, self.scope.real)
+            lines.append(f"{self.scope.real} s{n}[{self.rows}] = {_all(one, self.rows)};")
+            if self.is_argument(r):
+                lines.append(f"int p{n}[{self.rows}] = {_all('2147483647', self.rows)};")
+        return lines
+
+    @property
+    def levels(self) -> list[list[ChainReduction]]:
+        """Reductions whose elements may join at the same time: those of a level read states of
+        levels before it only."""
+        level: dict[str, int] = {}
+        found: list[list[ChainReduction]] = []
+        for r in self.pass_:
+            reads = {read.name for read in r.element.reads} | _corrected_by(r)
+            own = max((level[name] + 1 for name in reads if name in level), default=0)
+            level[r.name] = own
+            found += [[] for _ in range(own + 1 - len(found))]
+            found[own].append(r)
+        return found
+
+    # -- elements ------------------------------------------------------------------------------
+
+    def within(self, prefix: str = "s") -> Scope:
+        """The scope in which reads of states are those of the variables ``prefix``."""
+
+        def read(node: Read) -> Value:
+            if node.name in self.number:
+                return Value(f"{prefix}{self.number[node.name]}{'[k]' if prefix == 's' else ''}")
+            return self.scope.read(node)
+
+        return Scope(self.scope.real, read, self.scope.axis)
+
+    def join(self, r: ChainReduction, element: str, rank: str) -> str:
+        """Take one more element; ``rank`` is its place along the row."""
+        n = self.number[r.name]
+        if self.is_argument(r):
+            return f"tw_{r.reducer}(s{n}[k], p{n}[k], {element}, {rank});"
+        return f"s{n}[k] = {_JOINED[r.reducer].format(a=f's{n}[k]', b=element)};"
+
+    @property
+    def corrected(self) -> bool:
+        """Whether any reduction is corrected when results change."""
+        return any(r.correction for r in self.pass_)
+
+    def remember(self) -> list[str]:
+        """Remember all states as ``old0[k]``, ``old1[k]``, ..."""
+        real, names = self.scope.real, range(len(self.pass_))
+        copies = [f"old{n}[k] = s{n}[k];" for n in names]
+        return [
+            *(f"{real} old{n}[{self.rows}];" for n in names),
+            "#pragma unroll",
+            f"for (int k = 0; k < {self.rows}; k++) {{ {' '.join(copies)} }}",
+        ]
+
+    def kept(self) -> list[str]:
+        """What was remembered of row ``k``, as ``a0``, ``a1``, ..."""
+        return [f"const {self.scope.real} a{n} = old{n}[k];" for n in range(len(self.pass_))]
+
+    def correct(self, r: ChainReduction) -> list[str]:
+        """Bring what was kept of row ``k`` up to the states of now."""
+        n = self.number[r.name]
+        return [f"s{n}[k] = {self._moved(r, 'a')};"] if r.correction else []
+
+    def result(self, r: ChainReduction) -> str:
+        """C text of what the program means by the reduction, of the states of the whole row."""
+        if self.is_argument(r):
+            return f"p{self.number[r.name]}[k]"
+        return self.within().number(r.result)
+
+    # -- parts ---------------------------------------------------------------------------------
+
+    def merge(self, other: str) -> list[str]:
+        """Merge row ``k`` with another part's; ``other`` is the format of its variable of
+        ``name``."""
+        lines = []
+        for kind, name in self.variables:
+            own = name.removeprefix("s")
+            theirs = other.format(name=f"{name}[k]")
+            lines.append(f"const {kind} a{own} = {name}[k], b{own} = {theirs};")
+        for n, r in enumerate(self.pass_):
+            if self.is_argument(r):
+                lines.append(f"tw_{r.reducer}(s{n}[k], p{n}[k], b{n}, bp{n});")
+            else:
+                parts = {"a": self._moved(r, "a"), "b": self._moved(r, "b")}
+                lines.append(f"s{n}[k] = {_JOINED[r.reducer].format(**parts)};")
+        return lines
+
+    def _moved(self, r: ChainReduction, part: str) -> str:
+        """The state of a part, corrected from its own results to those that are in force."""
+        n = self.number[r.name]
+        own, now = self.within(part), self.within()
+        match r.correction:
+            case Scaling(function, exponent):
+                change = f"tw_change({own.number(exponent)}, {now.number(exponent)})"
+                return f"{part}{n} * tw_{function}({change})"
+            case Series(about, terms):
+                change = f"({now.number(about)} - {own.number(about)})"
+                added = [
+                    f"{' * '.join([change] * power)} * {own.number(total)}"
+                    for power, total in terms
+                ]
+                return f"({' + '.join([f'{part}{n}', *added])})"
+        return f"{part}{n}"
+
+
+def _corrected_by(r: ChainReduction) -> set[str]:
+    match r.correction:
+        case Scaling(_, exponent):
+            return {read.name for read in exponent.reads}
+        case Series(about, terms):
+            every = (about, *(total for _, total in terms))
+            return {read.name for e in every for read in e.reads}
+    return set()
+
+
+def _identity(value: float, real: str) -> str:
+    if value in (float("inf"), float("-inf")):
+        sign = "-" if value < 0 else ""
+        return f"{sign}tw::bits_float(0x7f800000u)"
+    return repr(value) + ("f" if real == "float" else "")
+
+
+def _all(value: str, count: int) -> str:
+    return f"{{{', '.join([value] * count)}}}"

@@ -1,0 +1,298 @@
+"""What rules out a schedule of rows, and the sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from spaces.cuda.blocks.rules import judged_early
+from spaces.cuda.blocks.traffic import BLOCK_SHARED
+from spaces.cuda.rows.sizes import RowSizes
+from spaces.cuda.rows.tile import WARP
+from spaces.cuda.target import CudaTarget
+from spaces.template import Decision, Rule
+
+SEGMENT = 64
+"""Bytes side by side that memory gives at a time."""
+MOST_ELEMENTS = 256
+"""Elements that a thread's code writes out: more do not fit the instruction cache."""
+LEAST_CLUSTER_BYTES = 8 * 1024
+"""Bytes of a row that are worth a block of a cluster."""
+LEAST_CLUSTER_THREADS = 128
+BUSY = 256
+"""Threads that keep a multiprocessor busy, more or less."""
+
+
+def row_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
+    """All rules of the template, in the order of its decisions."""
+    return [
+        *_thread_rules(sizes, target),
+        *_block_rules(sizes, target),
+        *_cluster_rules(sizes),
+        *_hold_rules(sizes),
+        *_size_rules(sizes, target, decisions),
+        *_grid_rules(sizes, target),
+    ]
+
+
+def _thread_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
+    """How many threads share a row."""
+    rows, columns = sizes.rows.row_count, sizes.rows.column_count
+    reads = ("vector", "row_threads")
+    row_bytes = columns * sizes.element_bytes
+    least = 0 if sizes.lies_along_rows or row_bytes <= 2 * SEGMENT else SEGMENT
+
+    def side(c: Any) -> Any:
+        return np.minimum(c["row_threads"], WARP) * c["vector"] * sizes.element_bytes
+
+    def enough(c: Any) -> Any:
+        most = np.minimum(columns // c["vector"], BUSY)
+        return (
+            rows * c["row_threads"] >= np.minimum(target.multiprocessors * BUSY, rows * most) // 2
+        )
+
+    return [
+        Rule(
+            "idle_threads",
+            reads,
+            lambda c: (
+                (c["row_threads"] * c["vector"] <= columns)
+                | (sizes.rows.is_map & (c["row_threads"] <= WARP))
+            ),
+            lambda c: (
+                f"{c['row_threads']} threads of {c['vector']} elements are more than the "
+                f"{columns} columns of a row"
+            ),
+        ),
+        Rule(
+            "segments",
+            reads,
+            lambda c: side(c) >= least,
+            lambda c: (
+                f"the threads of a row read {side(c)} bytes side by side; memory gives {least} "
+                "at a time"
+            ),
+        ),
+        Rule(
+            "few_threads",
+            reads,
+            lambda c: enough(c) | sizes.rows.is_map | sizes.lies_along_rows,
+            lambda c: (
+                f"{rows} rows of {c['row_threads']} threads leave most of the GPU idle, and a row "
+                "has work for more"
+            ),
+        ),
+    ]
+
+
+def _block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
+    """How many rows a block and a thread have at once."""
+    rows, most = sizes.rows.row_count, min(target.threads_per_block, 512)
+    reads = ("row_threads", "block_rows")
+    return [
+        Rule(
+            "whole_warps",
+            reads,
+            lambda c: sizes.threads(c) % WARP == 0,
+            lambda c: f"a block of {sizes.threads(c)} threads is no whole number of warps",
+        ),
+        Rule(
+            "block_rows",
+            reads,
+            lambda c: (
+                np.where(c["row_threads"] > WARP, c["block_rows"] == 1, sizes.threads(c) <= most)
+                & ((c["block_rows"] < 2 * rows) | (sizes.threads(c) == WARP))
+            ),
+            lambda c: (
+                f"{c['block_rows']} rows of {c['row_threads']} threads: a row of more than a warp "
+                f"has a block of its own, others share up to {most} threads; there are {rows} rows"
+            ),
+        ),
+        Rule(
+            "thread_rows",
+            ("block_rows", "thread_rows"),
+            lambda c: (c["thread_rows"] == 1) | (sizes.tile_rows(c) < 2 * rows),
+            lambda c: f"a tile of {sizes.tile_rows(c)} rows is twice the {rows} there are, or more",
+        ),
+    ]
+
+
+def _cluster_rules(sizes: RowSizes) -> list[Rule]:
+    columns = sizes.rows.column_count
+    row_bytes = columns * sizes.element_bytes
+    return [
+        Rule(
+            "cluster_threads",
+            ("row_threads", "thread_rows", "cluster"),
+            lambda c: (
+                (c["cluster"] == 1)
+                | ((c["row_threads"] >= LEAST_CLUSTER_THREADS) & (c["thread_rows"] == 1))
+            ),
+            lambda c: (
+                f"blocks of a cluster share a row where it has {LEAST_CLUSTER_THREADS} threads or "
+                f"more in each, not {c['row_threads']}, one row at a time"
+            ),
+        ),
+        Rule(
+            "cluster_share",
+            ("vector", "row_threads", "cluster"),
+            lambda c: (
+                (c["cluster"] == 1)
+                | ((row_bytes >= LEAST_CLUSTER_BYTES * c["cluster"]) & (sizes.turn(c) <= columns))
+            ),
+            lambda c: (
+                f"a row of {row_bytes} bytes is too little for {c['cluster']} blocks of "
+                f"{c['row_threads']} threads"
+            ),
+        ),
+    ]
+
+
+def _hold_rules(sizes: RowSizes) -> list[Rule]:
+    held = [sizes.rows.program.operand[r.name].element.bytes for r in sizes.plain.repeated]
+    return [
+        Rule(
+            "copies",
+            ("vector", "hold"),
+            lambda c: (
+                (c["hold"] != "shared")
+                | np.logical_and.reduce([np.isin(c["vector"] * b, (4, 8, 16)) for b in held])
+            ),
+            lambda c: (
+                f"vectors of {c['vector']} elements are not copied to shared memory; "
+                "allowed: 4, 8 or 16 bytes"
+            ),
+        ),
+        Rule(
+            "ahead",
+            ("hold", "ahead"),
+            lambda c: (c["ahead"] == 0) | (c["hold"] == "registers"),
+            lambda c: "only registers hold what outputs alone read",
+        ),
+        Rule(
+            "unpack",
+            ("hold", "vector", "unpack"),
+            lambda c: (c["unpack"] == "once") | (c["hold"] == "registers") & (c["vector"] > 1),
+            lambda c: "only pairs that registers hold are unpacked again",
+        ),
+        Rule(
+            "streams",
+            ("vector", "loads"),
+            lambda c: (c["loads"] == "cached") | (c["vector"] * sizes.element_bytes >= 8),
+            lambda c: "loads of less than 8 bytes are cached",
+        ),
+        Rule(
+            "wide_stores",
+            ("vector", "stores"),
+            lambda c: (c["stores"] == "cached") | (c["vector"] * sizes.element_bytes >= 8),
+            lambda c: "stores of less than 8 bytes are cached",
+        ),
+    ]
+
+
+def _size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
+    """What registers, shared memory and the instruction cache have room for."""
+    order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "hold")
+    more = (*order, "unpack", "passes", "ahead", "unroll", "residency")
+    least = {decision.name: decision.values[0] for decision in decisions}
+    most = {decision.name: decision.values[-1] for decision in decisions}
+    least |= {"hold": "memory", "unpack": most["unpack"]}
+    judged = [
+        rule
+        for n in (4, 6, 7, 9, 10, 11)
+        for rule in judged_early(_resources(sizes, target), more[:n], least)
+    ]
+    return [*judged, *_step_rules(sizes)]
+
+
+def _step_rules(sizes: RowSizes) -> list[Rule]:
+    """How many vectors a step has, and how many elements are written out."""
+    reads = ("vector", "row_threads", "thread_rows", "cluster", "hold", "unroll")
+
+    def written(c: Any) -> Any:
+        return sizes.at_once(c) * c["vector"] * c["thread_rows"]
+
+    return [
+        Rule(
+            "unroll",
+            reads,
+            lambda c: (
+                (c["unroll"] == 1)
+                | ((c["hold"] != "registers") & (c["unroll"] < 2 * sizes.turns(c)))
+            ),
+            lambda c: (
+                f"a thread has {sizes.turns(c)} vectors of a row, held in {c['hold']}; "
+                f"{c['unroll']} are not read at once"
+            ),
+        ),
+        *(
+            Rule(
+                "code_size",
+                reads[:n],
+                lambda c: written({"unroll": 1, **c}) <= MOST_ELEMENTS,
+                lambda c: (
+                    f"a thread's code would write out {written(c)} elements; "
+                    f"allowed: {MOST_ELEMENTS}"
+                ),
+            )
+            for n in (5, 6)
+        ),
+    ]
+
+
+def _resources(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
+    return [
+        Rule(
+            "resident_threads",
+            (),
+            lambda c: sizes.threads(c) * c["residency"] <= target.threads_per_multiprocessor,
+            lambda c: (
+                f"{c['residency']} blocks of {sizes.threads(c)} threads are more than the "
+                f"{target.threads_per_multiprocessor} a multiprocessor holds"
+            ),
+        ),
+        Rule(
+            "shared_memory",
+            (),
+            lambda c: (
+                (sizes.shared_bytes(c) <= target.shared_per_block)
+                & (
+                    (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
+                    <= target.shared_per_multiprocessor
+                )
+            ),
+            lambda c: (
+                f"{c['residency']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do not "
+                f"fit the {target.shared_per_multiprocessor} of a multiprocessor"
+            ),
+        ),
+        Rule(
+            "registers",
+            (),
+            lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
+            lambda c: (
+                f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
+                f"{sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
+            ),
+        ),
+    ]
+
+
+def _grid_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
+    reads = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "unroll")
+    return [
+        Rule(
+            "needless_loop",
+            (*reads, "residency", "grid"),
+            lambda c: (
+                (c["grid"] == "tiles")
+                | (sizes.tiles(c) * c["cluster"] > c["residency"] * target.multiprocessors)
+            ),
+            lambda c: (
+                f"{sizes.tiles(c)} tiles are no more than the GPU has room for; "
+                "blocks need no loop over them"
+            ),
+        ),
+    ]

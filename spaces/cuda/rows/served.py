@@ -1,0 +1,70 @@
+"""Which programs of rows the template serves, and why it refuses others, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.rows.values import computed_in
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.rows.passes import expressions
+from spaces.derivation.rows.view import Rows
+from spaces.language.functions import REDUCERS
+from spaces.language.kinds import is_whole
+from spaces.language.tree import Binary, Call, Expression
+
+MOST_ROWS = 2**31 - 1
+
+
+def why_not(rows: Rows, target: CudaTarget) -> str | None:
+    """Why not: types, functions and sizes that kernels do not have; None if nothing."""
+    return _types(rows, target) or _whole_numbers(rows) or _functions(rows) or _sizes(rows)
+
+
+def _types(rows: Rows, target: CudaTarget) -> str | None:
+    for array in (*rows.program.operands, *rows.program.outputs):
+        if array.dtype not in C_TYPES:
+            return f"{array.name} is {array.dtype}, which kernels have no type for"
+        if array.dtype.startswith("float8") and not target.has("mma_fp8"):
+            return f"{array.name} is {array.dtype}, which {target.name} does not convert"
+    return None
+
+
+def _whole_numbers(rows: Rows) -> str | None:
+    """Sums of whole numbers must be exact, and kernels sum up floating-point numbers."""
+    whole = frozenset(o.name for o in rows.program.operands if o.element.is_integer)
+    for pass_ in rows.plain:
+        for r in pass_:
+            if is_whole(r.element, whole):
+                return f"{r.name} is a {r.reducer} of whole numbers; kernels reduce others"
+    places = {r.name for p in rows.plain for r in p if REDUCERS[r.reducer].argument}
+    for output in rows.outputs:
+        if output.array.element.is_integer and not is_whole(output.value, places):
+            return f"{output.array.name} is {output.array.dtype}; kernels round to no integers"
+    return None
+
+
+def _functions(rows: Rows) -> str | None:
+    double = computed_in(rows.program) == "double"
+    for node in _nodes(rows):
+        if isinstance(node, Binary) and node.operator in ("//", "%"):
+            return f"{node} divides whole numbers, which kernels do in indices only"
+        if isinstance(node, Call) and double:
+            return f"it calls {node.function}, a function on float32, among float64"
+    return None
+
+
+def _nodes(rows: Rows) -> Iterator[Expression]:
+    bodies = [e for p in (*rows.online, *rows.plain) for e in expressions(p)]
+    for body in (*bodies, *(o.value for o in rows.outputs)):
+        waiting = [body]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += () if node in rows.places else node.children
+
+
+def _sizes(rows: Rows) -> str | None:
+    if rows.row_count > MOST_ROWS:
+        return f"there are {rows.row_count} rows; at most {MOST_ROWS}"
+    return None

@@ -1,0 +1,163 @@
+"""What rows schedules take: registers, shared memory, and what is on its way from memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spaces.array import Array
+from spaces.cuda.rows.merging import SLOT
+from spaces.cuda.rows.source import PAIRED, widest
+from spaces.cuda.rows.tile import WARP, RowTile
+from spaces.cuda.rows.use import Use
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.rows.place import Place
+from spaces.derivation.rows.view import Rows
+from spaces.language.functions import REDUCERS
+from spaces.language.tree import Read
+
+
+@dataclass(frozen=True)
+class RowSizes(RowTile):
+    """Extents and resources of schedules of ``rows``, computed in a type of ``real`` bytes."""
+
+    rows: Rows
+    real: int
+
+    @cached_property
+    def plain(self) -> Use:
+        """The sweeps with a pass for each reduction that waits for another."""
+        return Use(self.rows, self.rows.plain)
+
+    @cached_property
+    def online(self) -> Use:
+        """The sweeps with as few passes as there can be."""
+        return Use(self.rows, self.rows.online)
+
+    # -- arrays --------------------------------------------------------------------------------
+
+    @cached_property
+    def streams(self) -> list[tuple[Array, Place]]:
+        """The arrays that differ from element to element and from row to row, outputs too."""
+        operand = self.rows.program.operand
+        reads = [(operand[r.name], self.rows.places[r]) for r in self.plain.elements]
+        written = [(o.array, o.place) for o in self.rows.outputs]
+        return [(a, p) for a, p in (*reads, *written) if p.by_column and self._is_stream(p)]
+
+    @cached_property
+    def widest(self) -> int:
+        """Elements of the widest vectors: at most 16 bytes of each stream."""
+        operand = self.rows.program.operand
+        beside = [(operand[r.name], self.rows.places[r]) for r in self.plain.elements]
+        written = [(o.array, o.place) for o in self.rows.outputs if o.place.by_column]
+        sides = [(a, p) for a, p in (*beside, *written) if p.columns[-1] == 1]
+        widths = [widest(a, p, self.rows.columns) for a, p in sides]
+        bytes = [16 // a.element.bytes for a, p in sides if self._is_stream(p)]
+        return min([*widths, *bytes], default=1)
+
+    def _is_stream(self, place: Place) -> bool:
+        """Whether each row has elements of its own there."""
+        return place.by_row or self.rows.row_count == 1
+
+    @cached_property
+    def lies_along_rows(self) -> bool:
+        """Whether neighbours in memory are of different rows, in the largest array."""
+        largest = max(self.streams, key=lambda stream: stream[0].size, default=None)
+        return largest is not None and largest[1].columns[-1] != 1
+
+    @cached_property
+    def element_bytes(self) -> int:
+        """Bytes of an element of the largest array."""
+        largest = max(self.streams, key=lambda stream: stream[0].size, default=None)
+        return largest[0].element.bytes if largest else self.real
+
+    def _words(self, reads: tuple[Read, ...], c: Any) -> Any:
+        """32-bit registers of a vector of each of ``reads``, for each row of a thread."""
+        total: Any = 0
+        for read in reads:
+            array = self.rows.program.operand[read.name]
+            paired = (array.dtype in PAIRED) & (c["vector"] > 1)
+            single = c["vector"] * max(1, array.element.bytes // 4)
+            total = total + np.where(paired, single // 2, single) * self._rows_of(read, c)
+        return total
+
+    def _numbers(self, reads: tuple[Read, ...], c: Any) -> Any:
+        """The same where numbers are kept that pairs were unpacked to."""
+        rows = sum(self._rows_of(read, c) for read in reads)
+        return np.maximum(self._words(reads, c), c["vector"] * rows * (self.real // 4))
+
+    @cached_property
+    def holds_pairs(self) -> bool:
+        """Whether two elements that stay share a register."""
+        operand = self.rows.program.operand
+        names = {operand[r.name].dtype for r in self.plain.repeated}
+        return self.widest > 1 and not names.isdisjoint(PAIRED)
+
+    def _rows_of(self, read: Read, c: Any) -> Any:
+        return c["thread_rows"] if self.rows.places[read].by_row else 1
+
+    # -- resources -----------------------------------------------------------------------------
+
+    def held_words(self, c: Any) -> Any:
+        """Registers of what stays between sweeps."""
+        kept, every = self.plain.repeated, self.plain.elements
+        once = c["unpack"] == "once"
+        kept = np.where(once, self._numbers(kept, c), self._words(kept, c))
+        every = np.where(once, self._numbers(every, c), self._words(every, c))
+        words = np.where(c["ahead"] == 1, every, kept) * self.turns(c)
+        return np.where(c["hold"] == "registers", words, 0)
+
+    def flight_words(self, c: Any) -> Any:
+        """Registers of what is read at once in a step."""
+        fresh = self._words(self.plain.elements, c)
+        return np.where(c["hold"] == "registers", 0, fresh * c["unroll"])
+
+    def registers(self, c: Any) -> Any:
+        """The least 32-bit registers that a thread can do with. Calibrated on what NVRTC 13.5
+        needs not to spill: of what is held, a fourth more."""
+        variables = self.variables * c["thread_rows"] * (self.real // 4)
+        numbers = c["vector"] * (self.real // 4)
+        pointers = 2 * c["thread_rows"] * len(self.streams)
+        held = self.held_words(c) * 5 // 4
+        return held + self.flight_words(c) + variables + numbers + pointers + 16
+
+    @cached_property
+    def variables(self) -> int:
+        """Variables of a row: states of the pass that has most, and results."""
+        results = sum(map(len, self.plain.passes))
+        return results + max(
+            map(self._states, (*self.plain.passes, *self.online.passes)), default=0
+        )
+
+    def _states(self, pass_: Any) -> int:
+        return sum(1 + REDUCERS[r.reducer].argument for r in pass_)
+
+    def slot_bytes(self, c: Any) -> Any:
+        """Shared memory of merges."""
+        warps = np.where(c["row_threads"] > WARP, c["row_threads"] // WARP, 0)
+        wide = warps + (c["cluster"] > 1)
+        plain = sum(map(self._states, self.plain.passes))
+        online = sum(map(self._states, self.online.passes))
+        states = np.where(c["passes"] == "online", online, plain)
+        return states * c["thread_rows"] * wide * SLOT
+
+    def held_bytes(self, c: Any) -> Any:
+        """Shared memory of what stays there between sweeps."""
+        bytes: Any = 0
+        for read in self.plain.repeated:
+            size = self.rows.program.operand[read.name].element.bytes
+            bytes = bytes + size * self._rows_of(read, c)
+        whole = bytes * self.steps(c) * self.at_once(c) * c["vector"] * self.threads(c)
+        return np.where(c["hold"] == "shared", whole, 0)
+
+    def shared_bytes(self, c: Any) -> Any:
+        """Shared memory of a block."""
+        return self.held_bytes(c) + self.slot_bytes(c)
+
+    def register_limit(self, target: CudaTarget, c: Any) -> Any:
+        """Registers that a thread may have, so that as many blocks fit as were asked for."""
+        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
+        return np.minimum(share // 8 * 8, target.registers_per_thread)

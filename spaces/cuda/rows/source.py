@@ -1,0 +1,150 @@
+"""How one read of an operand comes to registers, and from there to the type computed in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from spaces.algebra.index import Index, index
+from spaces.array import Array
+from spaces.cuda.abi import C_TYPES
+from spaces.derivation.rows.place import Place, Span
+from spaces.derivation.rows.view import Rows
+
+PAIRED = ("float16", "bfloat16")
+"""Types of which registers hold two."""
+
+
+def digits(position: str, spans: tuple[Span, ...]) -> list[Index]:
+    """The point of each span at a place along all of them, the last the fastest."""
+    whole = index(position, prod(span.extent for span in spans))
+    found = []
+    for i, span in enumerate(spans):
+        below = prod(s.extent for s in spans[i + 1 :])
+        found.append(whole // below % span.extent)
+    return found
+
+
+def widest(array: Array, place: Place, columns: tuple[Span, ...]) -> int:
+    """The most elements, a power of two, that lie side by side and aligned wherever a vector of
+    columns starts; 1 if columns are no neighbours."""
+    if place.columns[-1] != 1:
+        return 1
+    steps = (place.offset, *place.rows, *place.columns[:-1], *(step for _, step in place.gathers))
+    width = 16
+    while any(step % width for step in (*steps, columns[-1].extent)):
+        width //= 2
+    return width
+
+
+@dataclass(frozen=True)
+class Access:
+    """The place of an array at rows and columns: operand number ``argument`` of the kernel, its
+    elements ``vector`` at a time if they lie side by side."""
+
+    rows: Rows
+    array: Array
+    argument: str
+    place: Place
+    vector: int
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether a vector is read at once."""
+        return widest(self.array, self.place, self.rows.columns) >= self.vector
+
+    @property
+    def paired(self) -> bool:
+        """Whether words of two elements are moved."""
+        return self.is_vector and self.vector > 1 and self.array.dtype in PAIRED
+
+    @property
+    def words(self) -> int:
+        """Registers' worth of a vector, in elements of :attr:`kind`."""
+        return self.vector // 2 if self.paired else self.vector
+
+    @property
+    def kind(self) -> str:
+        """C type of what is held of it."""
+        return "u32" if self.paired else C_TYPES[self.array.dtype]
+
+    @property
+    def register_words(self) -> int:
+        """32-bit registers of a vector."""
+        return self.words * max(1, self.array.element.bytes // 4)
+
+    def start(self, row: str, gathered: dict[object, str]) -> str:
+        """C text of the row's first element, an offset in elements."""
+        terms = [str(self.place.offset)] if self.place.offset else []
+        for digit, step in zip(digits(row, self.rows.rows), self.place.rows, strict=True):
+            if step and digit.value != 0:
+                terms.append(f"(i64){digit} * {step}")
+        terms += [f"(i64){gathered[read]} * {step}" for read, step in self.place.gathers]
+        return " + ".join(terms) or "0"
+
+    def along(self, column: str) -> str:
+        """C text of a column's distance from the row's start, in elements."""
+        found = Index()
+        for digit, step in zip(digits(column, self.rows.columns), self.place.columns, strict=True):
+            found = found + digit * step
+        return found.text
+
+    def chunks(self) -> list[tuple[int, int]]:
+        """First word and number of words of each access of at most 16 bytes."""
+        bytes = 4 if self.paired else self.array.element.bytes
+        size = min(self.words, 16 // bytes)
+        return [(start, size) for start in range(0, self.words, size)]
+
+    def chunk_bytes(self) -> list[int]:
+        """Bytes from the vector's start to each access."""
+        bytes = 4 if self.paired else self.array.element.bytes
+        return [start * bytes for start, _ in self.chunks()]
+
+    def load(self, to: str, pointer: str, column: str, stream: bool) -> list[str]:
+        """Lines that read the vector at ``column`` into the words from ``to`` on."""
+        if not self.is_vector:
+            return [
+                f"({to})[{i}] = tw::load_global({pointer} + ({self.along(f'({column} + {i})')}));"
+                for i in range(self.vector)
+            ]
+        cast = "(const u32 *)" if self.paired else ""
+        place = f"{cast}({pointer} + {self.along(column)})"
+        function = "tw::load_stream<{}, 0>" if stream else "tw::load_global<{}>"
+        return [
+            f"{function.format(size)}({to} + {start}, {place} + {start});"
+            for start, size in self.chunks()
+        ]
+
+    def unpack(self, to: str, words: str, real: str, again: bool = False) -> list[str]:
+        """Lines that turn held words into the numbers ``to``; ``again`` if the compiler is not to
+        keep the numbers that it made of them before."""
+        if self.paired:
+            kind = C_TYPES[self.array.dtype]
+            lines = []
+            if real == "double":
+                lines.append(f"float low{to}, high{to};")
+            for i in range(self.words):
+                word = f"({words})[{i}]"
+                word = f"(u32)tw::opaque((i32){word})" if again else word
+                pair = f"{to}[{2 * i}]", f"{to}[{2 * i + 1}]"
+                if real == "double":
+                    lines += [
+                        f"tw::unpack2<{kind}>({word}, low{to}, high{to});",
+                        f"{pair[0]} = low{to}; {pair[1]} = high{to};",
+                    ]
+                else:
+                    lines.append(f"tw::unpack2<{kind}>({word}, {pair[0]}, {pair[1]});")
+            return lines
+        return [
+            f"{to}[{i}] = {number_of(f'({words})[{i}]', self.array, real)};"
+            for i in range(self.vector)
+        ]
+
+
+def number_of(element: str, array: Array, real: str) -> str:
+    """An element in the type computed in; whole numbers stay what they are."""
+    if array.element.is_integer:
+        return element
+    if array.dtype == "float64" or (array.dtype in ("float32", "tfloat32") and real == "float"):
+        return element
+    return f"tw::to_float({element})"

@@ -1,0 +1,169 @@
+"""One sweep along rows: vectors come to registers, step by step, and elements are made use of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.rows.context import Context
+from spaces.cuda.rows.merging import per_row
+from spaces.cuda.rows.values import Ahead, Scope
+from spaces.language.tree import Expression, Read
+
+
+@dataclass(frozen=True)
+class Level:
+    """What is done with every element at the same time.
+
+    ``use`` takes C texts of the ``expressions`` of element ``i`` of row ``k``; ``before`` are lines
+    of row ``k`` that come before the elements of every step but the first, ``declare`` and
+    ``after`` those around the elements of a vector.
+    """
+
+    scope: Scope
+    expressions: Sequence[Expression]
+    use: Callable[[Sequence[str]], Sequence[str]]
+    before: Sequence[str] = ()
+    declare: Sequence[str] = ()
+    after: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The sweep of ``levels`` one after the other in each step; ``begin`` starts a step."""
+
+    context: Context
+    levels: Sequence[Level]
+    begin: Sequence[str] = field(default=())
+
+    def lines(self) -> list[str]:
+        """All of it, as a block or a loop."""
+        context = self.context
+        body = [
+            f"const {context.integer} first = {context.first};",
+            *self._fetch(),
+            *self.begin,
+            *(line for level in self.levels for line in self._level(level)),
+        ]
+        head = f"for (int step = 0; step < {context.steps}; step++) {{"
+        return [head if context.steps > 1 else "{", *indented(body), "}"]
+
+    @property
+    def _reads(self) -> list[Read]:
+        use = self.context.use
+        return use.reads([e for level in self.levels for e in level.expressions])
+
+    @property
+    def _beside(self) -> list[Read]:
+        """Reads that come one vector at a time: registers are full of what they hold."""
+        if self.context.values["hold"] != "registers":
+            return []
+        return [read for read in self._reads if read not in self.context.held]
+
+    def _fetch(self) -> list[str]:
+        """Read what registers do not hold already, all vectors of the step at once."""
+        if self.context.values["hold"] == "registers":
+            return []
+        lines = [declaration(self.context, read, self.context.unroll) for read in self._reads]
+        body = [line for read in self._reads for line in self._fetched(read)]
+        return lines + vectors(self.context, body)
+
+    def _fetched(self, read: Read) -> list[str]:
+        context = self.context
+        if read not in context.held:
+            return loaded(context, read)
+        access = context.accesses[read]
+        turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
+        to = words_of(context, read)
+        lines = [
+            f"tw::load_shared<{size}>({to} + {start}, {context.shared_at(read, turn)} + {at});"
+            for (start, size), at in zip(access.chunks(), access.chunk_bytes(), strict=True)
+        ]
+        return per_row(context.rows_of(read), lines)
+
+    def _level(self, level: Level) -> list[str]:
+        context = self.context
+        ahead = Ahead(context.rows.varies, "h")
+        texts = [level.scope.number(e, ahead) for e in level.expressions]
+        plain = [f"{name}[k] = {level.scope.number(e)};" for e, name in ahead.found.items()]
+        names = [f"{context.real} {name}[{context.at_once}];" for name in ahead.found.values()]
+        elements = [
+            *self._numbers(level),
+            *level.declare,
+            "#pragma unroll",
+            f"for (int i = 0; i < {context.number('vector')}; i++) {{",
+            *indented(level.use(texts)),
+            "}",
+            *level.after,
+        ]
+        corrected = per_row(context.at_once, level.before) if context.steps > 1 else []
+        body = [
+            *_guarded("step", corrected),
+            *names,
+            *per_row(context.at_once, plain),
+            *vectors(context, [*self._late(level), *per_row(context.at_once, elements)]),
+        ]
+        return ["{", *indented(body), "}"]
+
+    def _late(self, level: Level) -> list[str]:
+        """Read the elements of vector ``u`` that were not read before."""
+        context, lines = self.context, []
+        for read in context.use.reads(list(level.expressions)):
+            if read in self._beside:
+                lines += [declaration(context, read, 1), *loaded(context, read, "0")]
+        return lines
+
+    def _numbers(self, level: Level) -> list[str]:
+        """Declare ``v0[i]``, ``v1[i]``, ...: the elements of a vector of row ``k``."""
+        context = self.context
+        lines = []
+        for read in context.use.reads(list(level.expressions)):
+            access, n = context.accesses[read], context.name(read)
+            kind = "int" if access.array.element.is_integer else context.real
+            words = words_of(context, read, "0" if read in self._beside else "u")
+            lines.append(f"{kind} v{n}[{access.vector}];")
+            again = read in context.held and context.values["unpack"] == "again"
+            lines += access.unpack(f"v{n}", words, context.real, again)
+        return lines
+
+
+def declaration(context: Context, read: Read, vectors: int) -> str:
+    """Registers for so many vectors of a read."""
+    access = context.accesses[read]
+    size = vectors * access.words
+    return f"{access.kind} x{context.name(read)}[{context.rows_of(read)}][{size}];"
+
+
+def words_of(context: Context, read: Read, vector: str = "u") -> str:
+    """C text of where a vector of row ``k`` is in registers."""
+    words = context.accesses[read].words
+    place = f" + {vector} * {words}" if vector != "0" else ""
+    return f"x{context.name(read)}[{context.row_of(read)}]{place}"
+
+
+def loaded(context: Context, read: Read, vector: str = "u") -> list[str]:
+    """Read vector ``u`` from memory, for all rows."""
+    access, n, row = context.accesses[read], context.name(read), context.row_of(read)
+    stream = context.values["loads"] == "stream" and row == "k"
+    load = access.load(words_of(context, read, vector), f"from{n}[{row}]", "column", stream)
+    return per_row(context.rows_of(read), load)
+
+
+def vectors(context: Context, lines: Sequence[str]) -> list[str]:
+    """The lines for each vector ``u`` of a step that is within the row."""
+    if not lines:
+        return []
+    return [
+        "#pragma unroll",
+        f"for (int u = 0; u < {context.unroll}; u++) {{",
+        f"  const {context.integer} column = first + u * {context.turn};",
+        *indented(_guarded(context.outside, lines)),
+        "}",
+    ]
+
+
+def _guarded(test: str, lines: Sequence[str]) -> list[str]:
+    if not test or not lines:
+        return list(lines)
+    return [f"if ({test}) {{", *indented(lines), "}"]

@@ -1,0 +1,95 @@
+"""Reductions along rows and maps on a GPU.
+
+See ``spaces.cuda.rows.code`` for the kernel and ``spaces.cuda.rows.rules`` for what is ruled out.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.computation import Computation
+from spaces.cuda.rows.code import RowsCode
+from spaces.cuda.rows.context import Context
+from spaces.cuda.rows.rules import row_rules
+from spaces.cuda.rows.served import why_not
+from spaces.cuda.rows.sizes import RowSizes
+from spaces.cuda.rows.tile import HOLDS, UNPACKS
+from spaces.cuda.rows.traffic import row_quantities
+from spaces.cuda.rows.values import computed_in
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.rows.view import rows_of
+from spaces.errors import InputError
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+
+class CudaRows(Template):
+    """Chains of reductions along rows, and maps, of any program that is one."""
+
+    name: ClassVar[str] = "rows"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cuda = target
+        self.rows = rows_of(workload.program)
+        real = 8 if computed_in(workload.program) == "double" else 4
+        self.sizes = RowSizes(self.rows, real)
+        self.decisions = _decisions(self.sizes, target)
+        self.rules = tuple(row_rules(self.sizes, target, self.decisions))
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no program of rows, or a type or function beyond this GPU."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        if not isinstance(workload, Computation):
+            return "needs a program; products have templates of their own"
+        try:
+            rows = rows_of(workload.program)
+        except InputError as reason:
+            return str(reason)
+        return why_not(rows, target)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cuda.rows.traffic``."""
+        return row_quantities(self.workload, self.sizes, self.cuda, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        values = schedule.values
+        most = int(values["residency"]) * self.cuda.multiprocessors
+        return RowsCode(Context(self.rows, values), self.entry(schedule), most).kernel()
+
+
+def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
+    rows, repeated = sizes.rows, sizes.plain.repeated
+    widest = sizes.widest
+    vectors = tuple(v for v in (1, 2, 4, 8, 16) if widest // 4 <= v <= widest)
+    holds = HOLDS if repeated else HOLDS[2:]
+    fused = len(sizes.online.passes) < len(sizes.plain.passes)
+    late = len(repeated) < len(sizes.plain.elements)
+    clusters = (1, 2, 4, 8) if target.has("cluster") and sizes.real == 4 else (1,)
+    return (
+        Decision("vector", vectors),
+        Decision("row_threads", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)),
+        Decision("block_rows", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)),
+        Decision("thread_rows", (1, 2, 4)),
+        Decision("cluster", (1,) if rows.is_map else clusters),
+        Decision("hold", holds),
+        Decision("unpack", UNPACKS if sizes.holds_pairs else UNPACKS[:1]),
+        Decision("passes", ("plain", "online") if fused else ("plain",)),
+        Decision("ahead", (0, 1) if repeated and late else (0,)),
+        Decision("unroll", (1, 2, 4, 8)),
+        Decision("loads", ("cached", "stream")),
+        Decision("stores", ("cached", "stream")),
+        Decision("residency", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)),
+        Decision("grid", ("tiles", "persistent")),
+    )

@@ -1,0 +1,117 @@
+"""Work and memory traffic of rows schedules, for whole populations at once.
+
+Names and units are those of ``spaces.quantities``; near memory is shared memory, middle memory L2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spaces.cuda.blocks.traffic import USABLE, resident_blocks
+from spaces.cuda.rows.sizes import RowSizes
+from spaces.cuda.rows.tile import WARP
+from spaces.cuda.target import CudaTarget
+from spaces.language.tree import Binary, Call, Expression
+from spaces.template import Columns
+from spaces.workload import Workload
+
+CALL = 8
+"""Instructions of a function, more or less."""
+
+
+def row_quantities(
+    workload: Workload, sizes: RowSizes, target: CudaTarget, columns: Columns
+) -> dict[str, np.ndarray]:
+    """Every quantity of ``spaces.quantities``, one float64 array each."""
+    c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    elements = sizes.rows.row_count * sizes.rows.column_count
+    padded = 1.0 * sizes.tiles(c) * sizes.tile_rows(c) * sizes.turn(c) * sizes.turns(c)
+    threads, registers = (
+        sizes.threads(c),
+        np.minimum(sizes.registers(c), sizes.register_limit(target, c)),
+    )
+    resident = np.maximum(resident_blocks(target, threads, registers, sizes.shared_bytes(c)), 1)
+    blocks = sizes.tiles(c) * c["cluster"]
+    operations = np.where(c["passes"] == "online", _work(sizes, True), _work(sizes, False))
+    loads = padded / c["vector"] * (len(sizes.streams) + _reread(sizes, c))
+    warps = sizes.tiles(c) * threads * c["cluster"] / WARP
+    merges = warps * np.log2(sizes.parts(c) + 1) * CALL * max(sizes.variables, 1)
+    main = _main_bytes(workload, sizes, target, c)
+    quantities = {
+        "flops": padded * operations,
+        "useful_flops": float(workload.work),
+        "instructions": (padded * operations + loads) / WARP + merges,
+        "register_bytes": padded * sizes.element_bytes * (c["hold"] == "shared"),
+        "near_bytes": main,
+        "middle_bytes": main,
+        "main_bytes": main,
+        "packing_bytes": 0.0,
+        "epilogue_elements": padded,
+        "registers": registers,
+        "register_fraction": registers / target.registers_per_thread,
+        "near_footprint": sizes.shared_bytes(c),
+        "near_fraction": resident * sizes.shared_bytes(c) / target.shared_per_multiprocessor,
+        "middle_footprint": 1.0 * resident * threads * _flight(sizes, c) * 4,
+        "middle_fraction": 1.0 * resident * threads * _flight(sizes, c) * 4 / target.l2_bytes,
+        "far_fraction": min(workload.least_bytes / target.l2_bytes, 1e6),
+        "independent_chains": resident * threads / WARP * c["thread_rows"],
+        "vector_fraction": c["vector"] * sizes.element_bytes / 16,
+        "intensity": padded * operations / np.maximum(loads, 1),
+        "main_loop_trips": sizes.steps(c),
+        "tile_visits": 1.0 * elements / np.maximum(padded, 1) * blocks,
+        "synchronisations": (c["row_threads"] > WARP) * 1 + (c["cluster"] > 1) * 2,
+        **_occupation(target, blocks, resident),
+    }
+    shape = c["vector"].shape
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }
+
+
+def _flight(sizes: RowSizes, c: Any) -> Any:
+    return sizes.held_words(c) + sizes.flight_words(c)
+
+
+def _occupation(target: CudaTarget, blocks: Any, resident: Any) -> dict[str, Any]:
+    """How evenly the blocks fill the multiprocessors."""
+    share = blocks / target.multiprocessors
+    waves = np.ceil(share / resident) * resident
+    return {
+        "parallelism": np.minimum(blocks, resident * target.multiprocessors),
+        "worker_fraction": np.minimum(share, 1.0),
+        "imbalance": np.where(share < 1, 1.0, np.minimum(waves, np.ceil(share)) / share),
+    }
+
+
+def _reread(sizes: RowSizes, c: Any) -> Any:
+    """Times that elements are read again, by the decision where they stay."""
+    sweeps = np.where(c["passes"] == "online", len(sizes.online.sweeps), len(sizes.plain.sweeps))
+    return np.where(
+        c["hold"] == "memory", np.maximum(sweeps - 1, 0) * bool(sizes.plain.repeated), 0
+    )
+
+
+def _main_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:
+    """What is read again comes from L2 while the rows in work fit there."""
+    operand = sizes.rows.program.operand
+    repeated = sum(operand[r.name].bytes for r in sizes.plain.repeated)
+    least = float(workload.least_bytes)
+    blocks = np.minimum(sizes.tiles(c), target.multiprocessors * c["residency"])
+    row_bytes = sizes.rows.column_count * sizes.element_bytes
+    working = 1.0 * blocks * sizes.tile_rows(c) * row_bytes
+    misses = (working > USABLE * target.l2_bytes) & (least > USABLE * target.l2_bytes)
+    return least + repeated * _reread(sizes, c) * misses
+
+
+def _work(sizes: RowSizes, online: bool) -> float:
+    """Operations for each element, a function taken for several."""
+    use = sizes.online if online else sizes.plain
+    return float(sum(1 + _operations(e) for sweep in use.sweeps for e in sweep))
+
+
+def _operations(expression: Expression) -> int:
+    own = CALL if isinstance(expression, Call) else int(isinstance(expression, Binary))
+    return own + sum(map(_operations, expression.children))

@@ -1,0 +1,62 @@
+"""What each sweep along a row reads: the elements of a pass, or those of the outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.derivation.rows.passes import Pass, expressions
+from spaces.derivation.rows.view import Rows
+from spaces.language.tree import Expression, Read
+
+
+@dataclass(frozen=True)
+class Use:
+    """The sweeps of ``rows`` with ``passes``, one of its two ways, and what they read.
+
+    Reductions that nothing reads are left out.
+    """
+
+    rows: Rows
+    ways: tuple[Pass, ...]
+
+    @cached_property
+    def passes(self) -> tuple[Pass, ...]:
+        """The passes, with what is read of them."""
+        read = {r.name for o in self.rows.outputs for r in o.value.reads}
+        for pass_ in self.ways:
+            for reduction in pass_:
+                others = tuple(r for r in pass_ if r is not reduction)
+                read |= {r.name for e in expressions(others) for r in e.reads}
+                own = {r.name for r in reduction.result.reads} - {reduction.name}
+                read |= own if reduction.name in read else set()
+        return tuple(kept for p in self.ways if (kept := tuple(r for r in p if r.name in read)))
+
+    @property
+    def sweeps(self) -> list[list[Expression]]:
+        """What each sweep computes of every element."""
+        found = [[r.element for r in pass_] for pass_ in self.passes]
+        values = [o.value for o in self.rows.outputs if o.place.by_column]
+        return [*found, values] if values else found
+
+    def reads(self, sweep: list[Expression]) -> list[Read]:
+        """The operands that differ from element to element, each once."""
+        return list(dict.fromkeys(self._elements(sweep)))
+
+    def _elements(self, sweep: list[Expression]) -> Iterator[Read]:
+        for expression in sweep:
+            for read in self.rows.reads(expression):
+                if self.rows.places[read].by_column:
+                    yield read
+
+    @cached_property
+    def elements(self) -> tuple[Read, ...]:
+        """All operands that differ from element to element, each once."""
+        return tuple(dict.fromkeys(r for sweep in self.sweeps for r in self.reads(sweep)))
+
+    @cached_property
+    def repeated(self) -> tuple[Read, ...]:
+        """Those that more than one sweep reads."""
+        lists = [self.reads(sweep) for sweep in self.sweeps]
+        return tuple(r for r in self.elements if sum(r in reads for reads in lists) > 1)

@@ -1,0 +1,250 @@
+"""Kernels of row reductions and maps on the emulator: hard cases, planted bugs, random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from measure.cuda.compilation import compile_cubin
+from measure.cuda.emulator import INTERLEAVINGS, Emulator
+from spaces.computation import Computation
+from spaces.cuda.intrinsics import device_text
+from spaces.cuda.rows.template import CudaRows
+from spaces.cuda.target import cuda_target
+from spaces.derivation.rounding.allowance import allowed
+from spaces.language import program
+from spaces.numerics.allowance import agrees
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.workload import Workload
+from tests.measure.cuda.planting import Case, planted
+
+H200 = cuda_target("sm_90a")
+WARPS = {
+    "vector": 4,
+    "row_threads": 32,
+    "block_rows": 2,
+    "thread_rows": 1,
+    "cluster": 1,
+    "hold": "registers",
+    "unpack": "once",
+    "passes": "plain",
+    "ahead": 0,
+    "unroll": 1,
+    "loads": "cached",
+    "stores": "cached",
+    "residency": 1,
+    "grid": "tiles",
+}
+BLOCK = {**WARPS, "row_threads": 64, "block_rows": 1}
+CLUSTER = {**BLOCK, "cluster": 2, "vector": 1}
+ONLINE = {"passes": "online"}
+AGAIN = {"hold": "memory", "unroll": 2}
+MAP = {**WARPS, "hold": "memory", "unroll": 2, "row_threads": 64, "block_rows": 1}
+
+
+def case(work: Workload, values: dict) -> Case:
+    """The workload, and the kernel of a schedule."""
+    template = CudaRows(work, H200)
+    return work, template.lower(Schedule("rows", tuple(values.items())))
+
+
+def fault(emulator: Emulator, case: Case) -> str:
+    """What is wrong with a kernel in any order of events; empty if nothing is."""
+    work, kernel = case
+    inputs = work.make_inputs(seed=3)
+    right = allowed(work.program, inputs)
+    for interleaving in INTERLEAVINGS:
+        result = emulator.run(kernel, inputs, interleaving)
+        if result.error_kind is not None:
+            assert "compile" not in result.error_kind.value, result.error_text
+            return f"{result.error_text} ({interleaving})"
+        for name, (low, high) in right.items():
+            if not agrees(result.outputs[name], low, high).all():
+                return f"{name} is wrong ({interleaving})"
+    return ""
+
+
+def named(operator: str, values: dict, **parameters) -> Case:
+    return case(workload(operator, **parameters), values)
+
+
+def own(text: str, values: dict, **extents) -> Case:
+    found = program(text, dtype="float32", **extents)
+    return case(Computation("program", (), found, "no product"), values)
+
+
+def right_cases() -> dict[str, Case]:
+    half, brain = {"dtype": "float16"}, {"dtype": "bfloat16"}
+    single = {"vector": 1}
+    few = {**WARPS, "row_threads": 8, "block_rows": 4, "vector": 2}
+    loop = {"grid": "persistent"}
+    all_ = {"outputs": "y,mean,rstd"}
+    return {
+        "softmax, a tail": named("softmax", WARPS, r=5, c=260, **brain),
+        "softmax, a prime": named("softmax", BLOCK | single | ONLINE, r=3, c=131),
+        "softmax of one": named(
+            "softmax", WARPS | single | {"row_threads": 1, "block_rows": 32}, r=1, c=1
+        ),
+        "softmax, read again": named("softmax", BLOCK | ONLINE | AGAIN, r=3, c=1040),
+        "softmax, two rows at once": named(
+            "softmax", WARPS | AGAIN | {"thread_rows": 2, "unpack": "once"}, r=7, c=264, **half
+        ),
+        "softmax, copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=520),
+        "softmax, unpacked again": named(
+            "softmax", WARPS | {"unpack": "again"}, r=3, c=256, **half
+        ),
+        "softmax, many rows": named("softmax", BLOCK | loop | ONLINE, r=300, c=256),
+        "softmax, a cluster": named("softmax", CLUSTER, r=3, c=300),
+        "softmax, a cluster's many rows": named("softmax", CLUSTER | ONLINE | loop, r=150, c=140),
+        "layernorm": named("layernorm", few | ONLINE, r=9, c=130, **half),
+        "layernorm, all outputs": named("layernorm", BLOCK | {"ahead": 1}, r=3, c=516, **all_),
+        "layernorm, read again": named("layernorm", few | ONLINE | AGAIN, r=5, c=94, **all_),
+        "rmsnorm": named("rmsnorm", BLOCK | {"stores": "stream", "loads": "stream"}, r=3, c=768),
+        "labels": named("cross_entropy", WARPS | single | ONLINE | AGAIN, r=5, c=101),
+        "places along two axes": named(
+            "argmax", few | {"hold": "memory"}, shape="4x5x30", over="0,2"
+        ),
+        "sums of columns": named(
+            "sum", WARPS | AGAIN | single | {"row_threads": 1, "block_rows": 32}, **_shape("37x50")
+        ),
+        "a map": named("swiglu", MAP | {"vector": 8}, r=7, c=336, **brain),
+        "a map of odd extents": named("swiglu", MAP | single, r=7, c=33, **half),
+        "rows of a table": named("embedding", few | {"hold": "memory"}, t=20, d=64, words=77),
+        "a transposed map": own(
+            "y[m, n] = relu(x[n, m]) * s[n] + exp(b[m]) * n",
+            few | {"hold": "memory", "vector": 1},
+            m=20,
+            n=9,
+        ),
+        "float64": own(
+            "x: float64[r, c]; y: float64[r]; y[r] = sum[c](x[r, c] * x[r, c])",
+            WARPS | {"vector": 2, "hold": "memory"},
+            r=3,
+            c=100,
+        ),
+    }
+
+
+def _shape(shape: str) -> dict[str, str]:
+    return {"shape": shape, "over": "0"}
+
+
+CASES = right_cases()
+
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "a lane is left out": ("norm", r"tw::shuffle_xor\(s0\[k\], 4\)", "s0[k]"),
+    "lanes merge twice": ("online", r"tw::shuffle_xor\(s1\[k\], 8\)", "tw::shuffle_xor(s1[k], 4)"),
+    "a lane's sum stays as it was": ("online", r"b1 \* tw_exp\([^;]*\);", "b1;"),
+    "no correction along the row": ("again", r"if \(step\)", "if (false)"),
+    "no barrier between warps": ("softmax", r"tw::sync_block\(\);", ""),
+    "a warp is left out": ("norm", r"threadIdx\.x % 2\) \* 8", "0) * 8"),
+    "no barrier before the next row": ("loop", r"tw::sync_block\(\);(?=\s*\}\s*\}\s*$)", ""),
+    "reads beyond the row": ("tail", r"if \(u < 2 \|\| column < 260\)", "if (true)"),
+    "leaves the tail out": ("norm, tail", r"(?s)(float s0.*?) \|\| column < 260", r"\1"),
+    "reads rows that are not there": ("tail", r"\? row0 \+ k \* 2 : 4", "? row0 + k * 2 : 5"),
+    "does not wait for copies": ("copied", r"tw::cp_async_wait<0>\(\);", ""),
+    "no barrier in the cluster": ("cluster", r"tw::sync_cluster\(\);", "tw::sync_block();"),
+    "a block of the cluster ends early": (
+        "cluster",
+        r"tw::sync_cluster\(\);(?=\s*\}\s*\}\s*$)",
+        "",
+    ),
+    "a block of the cluster is left out": (
+        "norm, cluster",
+        r"rank = threadIdx\.x % 2",
+        "rank = threadIdx.x % 1",
+    ),
+    "the last of equals": ("places", r"(tw_argmax\(s0[^;]*), ([^,;]*)\);", r"\1, -(\2));"),
+}
+BROKEN = {
+    "softmax": named("softmax", BLOCK, r=3, c=256),
+    "online": named("softmax", WARPS | ONLINE, r=3, c=256),
+    "again": named("softmax", WARPS | ONLINE | AGAIN, r=3, c=1024),
+    "loop": named("rmsnorm", BLOCK | {"grid": "persistent"}, r=300, c=256),
+    "tail": named("softmax", BLOCK | {"block_rows": 2, "row_threads": 32}, r=5, c=260),
+    "norm": named("rmsnorm", BLOCK, r=3, c=256),
+    "norm, tail": named("rmsnorm", WARPS, r=3, c=260),
+    "norm, cluster": named("rmsnorm", CLUSTER, r=3, c=256),
+    "copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=256),
+    "cluster": named("softmax", CLUSTER, r=3, c=256),
+    "places": own("y[r] = argmax[c](x[r, c] * 0)", WARPS | {"hold": "memory"}, r=2, c=256),
+}
+
+
+def bug(name: str) -> Case:
+    kind, pattern, replacement = BUGS[name]
+    return planted(BROKEN[kind], pattern, replacement)
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator(batch=16) as running:
+        running.build([kernel for _, kernel in [*CASES.values(), *map(bug, BUGS)]])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hard_cases_agree_with_the_program_in_any_order(emulator, name):
+    assert not fault(emulator, CASES[name])
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found(emulator, name):
+    assert fault(emulator, bug(name))
+
+
+SMALL = {
+    "softmax": [{"r": 3, "c": 72, "dtype": "bfloat16"}, {"r": 5, "c": 37}],
+    "log_softmax": [{"r": 3, "c": 64, "dtype": "float16"}],
+    "logsumexp": [{"r": 9, "c": 300}],
+    "cross_entropy": [{"r": 5, "c": 129}],
+    "layernorm": [{"r": 3, "c": 200, "outputs": "y,mean,rstd"}],
+    "rmsnorm": [{"r": 3, "c": 1024, "dtype": "bfloat16"}],
+    "mean": [{"shape": "4x5x16", "over": "1,2"}, {"shape": "16x40", "over": "0"}],
+    "argmax": [{"shape": "5x64", "over": "1"}],
+    "swiglu": [{"r": 13, "c": 48, "dtype": "bfloat16"}],
+}
+
+
+def sampled(count: int, seed: int) -> list[Case]:
+    """Random schedules of every small problem, ``count`` of each."""
+    generator = np.random.default_rng(seed)
+    found = []
+    for operator, problems in SMALL.items():
+        for parameters in problems:
+            work = workload(operator, **parameters)
+            space = space_for(work, H200)
+            for row in space.sample(generator, count):
+                found.append((work, space.lower(space.schedule(row))))
+    return found
+
+
+def test_random_schedules_are_right(emulator):
+    cases = sampled(1, seed=1)
+    emulator.build([kernel for _, kernel in cases])
+    for drawn in cases:
+        assert not fault(emulator, drawn), drawn[1].source
+
+
+@pytest.mark.slow
+def test_many_random_schedules_are_right(emulator):
+    cases = sampled(27, seed=2)
+    emulator.build([kernel for _, kernel in cases])
+    for drawn in cases:
+        assert not fault(emulator, drawn), drawn[1].source
+
+
+def test_kernels_compile_for_the_gpu_without_spills():
+    large = workload("layernorm", r=4096, c=4096, dtype="bfloat16")
+    for values in (
+        BLOCK | {"vector": 8, "row_threads": 256, "ahead": 1},
+        BLOCK | {"vector": 8, "row_threads": 256, "hold": "shared"} | ONLINE,
+        CLUSTER | {"vector": 8, "row_threads": 128},
+    ):
+        _, kernel = case(large, values)
+        built = compile_cubin(device_text(kernel.text) + kernel.text, "sm_90a", 120, lambda: False)
+        assert built.cubin is not None, built.log[:2000]
+        assert " 0 bytes spill stores" in built.log

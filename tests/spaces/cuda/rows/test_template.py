@@ -1,0 +1,117 @@
+"""The space of row reductions and maps on a GPU: what it holds, and what it refuses in words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spaces.computation import Computation
+from spaces.cuda.rows.template import CudaRows
+from spaces.cuda.target import CudaTarget, cuda_target
+from spaces.language import program
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.registry import space_for
+from spaces.space import Space
+
+H200 = cuda_target("sm_90a")
+
+WORKLOADS = {
+    "softmax": ("softmax", {"r": 8192, "c": 8192, "dtype": "bfloat16"}),
+    "long rows": ("softmax", {"r": 512, "c": 131072, "dtype": "bfloat16"}),
+    "short rows": ("softmax", {"r": 65536, "c": 256}),
+    "primes": ("softmax", {"r": 7, "c": 1031}),
+    "ones": ("softmax", {"r": 1, "c": 1}),
+    "one row": ("softmax", {"r": 1, "c": 262144}),
+    "layernorm": ("layernorm", {"r": 4096, "c": 1024, "outputs": "y,mean,rstd"}),
+    "labels": ("cross_entropy", {"r": 4096, "c": 32000, "dtype": "bfloat16"}),
+    "map": ("swiglu", {"r": 4096, "c": 11008, "dtype": "bfloat16"}),
+    "small map": ("swiglu", {"r": 3, "c": 5}),
+    "columns": ("sum", {"shape": "4096x1024", "over": "0"}),
+    "places": ("argmax", {"shape": "64x128x256", "over": "0,2"}),
+}
+
+
+def space(name: str, target: CudaTarget = H200) -> Space:
+    operator, parameters = WORKLOADS[name]
+    return space_for(workload(operator, **parameters), target)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_samples_keep_all_rules_and_have_all_quantities(name):
+    all_ = space(name)
+    population = all_.sample(np.random.default_rng(0), 64)
+    assert len(population) == 64
+    for row in population:
+        assert all_.why_not(all_.schedule(row)) is None
+    quantities = all_.quantities(population)
+    assert set(quantities) >= set(QUANTITIES)
+    assert all(np.isfinite(quantities[q]).all() and (quantities[q] >= 0).all() for q in QUANTITIES)
+
+
+@pytest.mark.parametrize("name", ["long rows", "layernorm", "map"])
+def test_lowering_is_deterministic_and_within_the_estimate_of_shared_memory(name):
+    all_ = space(name)
+    population = all_.sample(np.random.default_rng(1), 24)
+    footprints = all_.quantities(population)["near_footprint"]
+    for row, footprint in zip(population, footprints, strict=True):
+        schedule = all_.schedule(row)
+        kernel = all_.lower(schedule)
+        assert kernel == all_.lower(schedule)
+        assert kernel.launch is not None
+        assert kernel.launch.shared_bytes <= footprint
+        assert kernel.launch.shared_bytes <= H200.shared_per_block
+
+
+def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
+    first = program("y[r, c] = softmax[c](x[r, c])", dtype="bfloat16", r=64, c=512)
+    second = program("a[i, j] = softmax[j](if_[i, j])", dtype="bfloat16", i=64, j=512)
+    spaces = [
+        space_for(Computation("program", (), text, "no product"), H200) for text in (first, second)
+    ]
+    populations = [s.sample(np.random.default_rng(3), 8) for s in spaces]
+    assert np.array_equal(*populations)
+    first_rows = [population[0] for population in populations]
+    kernels = [s.lower(s.schedule(row)) for s, row in zip(spaces, first_rows, strict=True)]
+    assert kernels[0].text == kernels[1].text
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("softmax", {"row_threads": 1}, "memory gives 64 at a time"),
+        ("softmax", {"row_threads": 64, "block_rows": 2}, "has a block of its own"),
+        ("softmax", {"row_threads": 8, "block_rows": 1}, "no whole number of warps"),
+        ("softmax", {"cluster": 8, "row_threads": 64, "block_rows": 1}, "128 threads"),
+        ("softmax", {"hold": "memory", "ahead": 0, "unpack": "again"}, "unpacked again"),
+        ("softmax", {"hold": "registers", "unroll": 2}, "held in registers"),
+        ("long rows", {"hold": "shared", "cluster": 1, "residency": 1}, "shared memory do not fit"),
+        ("softmax", {"residency": 32, "row_threads": 1024, "block_rows": 1}, "a multiprocessor"),
+        ("ones", {"grid": "persistent"}, "no loop over them"),
+    ],
+)
+def test_refusals_are_in_words(name, change, words):
+    all_ = space(name)
+    schedule = all_.schedule(all_.sample(np.random.default_rng(0), 1)[0])
+    values = {**schedule.values, **change}
+    assert words in str(all_.why_not(type(schedule)("rows", tuple(values.items()))))
+
+
+@pytest.mark.parametrize(
+    ("text", "extents", "dtype", "words"),
+    [
+        ("where c <= r; y[r] = sum[c](x[r, c])", {"r": 8, "c": 8}, "float32", "bounded"),
+        ("y[r] = sum[c](abs(x[r, c]))", {"r": 8, "c": 8}, "float64", "function on float32"),
+        ("y[r, c] = x[r, c] * (c % 2)", {"r": 8, "c": 8}, "float32", "divides whole numbers"),
+        ("n: int32[r, c]; y[r] = sum[c](n[r, c])", {"r": 8, "c": 8}, "float32", "whole numbers"),
+    ],
+)
+def test_what_is_not_served_is_refused_in_words(text, extents, dtype, words):
+    computation = Computation("program", (), program(text, dtype=dtype, **extents), "no product")
+    assert words in str(CudaRows.refuses(computation, H200))
+
+
+def test_products_are_left_to_others():
+    assert "templates of their own" in str(
+        CudaRows.refuses(workload("matmul", m=8, n=8, k=8), H200)
+    )
