@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 
-from experiments.search import ranking, warm
+from experiments.search import ranking, subspaces, warm
 from experiments.search.results import estimate, write
 from scheduler.replay.formats.foreign import ForeignTarget
 from scheduler.replay.recording import recording
 from scheduler.tuning.transfer import LEADERS
+from spaces.registry import space_for
+from spaces.target import detect_target
 from spaces.template import Template
 from tests.scheduler.replay.toys import hilly
 
@@ -60,3 +63,19 @@ def test_results_say_when_and_how_they_were_made(tmp_path):
 
 def test_one_repeat_has_no_interval():
     assert estimate(np.ones(1)) == {"mean": 1.0, "low": None, "high": None}
+
+
+def test_a_subspace_has_the_named_values_alone_and_all_of_what_is_not_named():
+    part = subspaces.subspace("128x768x3072", replace(detect_target("cpu"), vector_registers=32))
+    whole = space_for(part.workload, part.target)
+    kept, every = (
+        {d.name: d.values for d in s.templates["contraction"].decisions} for s in (part, whole)
+    )
+    assert kept["block_rows"] == (32, 128)
+    assert {name for name in kept if kept[name] != every[name]} == {
+        "unroll",
+        "block_depth",
+        "block_rows",
+    }
+    drawn = part.sample(np.random.default_rng(0), 64)
+    assert all(part.schedule(row) in whole for row in drawn)
