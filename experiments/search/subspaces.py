@@ -58,7 +58,7 @@ def _restricted(template: Template, kept: Kept) -> Template:
 
 
 def measured(name: str, target: Target, seconds: float, out: Path) -> None:
-    """Write the records of all schedules of a subspace, as many as ``seconds`` allow, to ``out``."""
+    """Write records of all schedules of a subspace, as many as ``seconds`` allow, to ``out``."""
     space = subspace(name, target)
     count = space.count()
     with tempfile.TemporaryDirectory() as folder:

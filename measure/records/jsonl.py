@@ -3,14 +3,18 @@
 The field ``type`` says which of the two a line is; runs come first. Floats keep every bit, so
 export and import are lossless. A file whose writer was killed ends in a torn line: it is reported
 and left out, and every line before it counts. Any other line that is neither makes the file
-malformed. Files of earlier formats are still read: 1 had records only, 2 of the configuration of a
-run its budget.
+malformed. A file may be compressed with gzip, then as a whole. Files of earlier formats are still
+read: 1 had records only, 2 of the configuration of a run its budget.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Callable, Generator, Iterable
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,6 +27,8 @@ from spaces.validation.files import check_place, whole_file
 
 FORMAT = "tilewright-measurements"
 VERSION = 3
+GZIP = b"\x1f\x8b"
+"""What compressed files begin with."""
 
 
 def write_lines(path: Path, runs: Iterable[Run], records: Iterable[Record]) -> int:
@@ -51,7 +57,7 @@ def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int
     newer version, and at the first malformed line.
     """
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             version = _check_header(path, file.readline(1 << 12))
             for number, line in enumerate(file, start=2):
                 try:
@@ -65,8 +71,21 @@ def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int
                     yield number, _read_line(data, version)
                 except InputError as error:
                     raise _malformed(path, number, error) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is no whole file of gzip: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BufferedIOBase]:
+    """The file as it was before somebody compressed it."""
+    with path.open("rb") as file:
+        if not file.peek(len(GZIP)).startswith(GZIP):
+            yield file
+            return
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            yield unpacked
 
 
 def _line(data: object) -> bytes:

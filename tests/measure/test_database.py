@@ -1,3 +1,4 @@
+import gzip
 import json
 import random
 import re
@@ -507,6 +508,22 @@ def test_a_last_line_torn_anywhere_is_left_out(tmp_path):
         torn = last < end < len(whole) - 1
         assert found == (good if end >= len(whole) - 1 else good[:-1])
         assert said == ([f"line 7 of {path} is torn and was left out"] if torn else [])
+
+
+def test_compressed_files_are_read_as_what_they_hold(tmp_path):
+    plain = GOLDEN / "measurements_v3.jsonl"
+    packed = tmp_path / "measurements.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert list(read_lines(packed, pytest.fail)) == list(read_lines(plain, pytest.fail))
+
+
+@pytest.mark.parametrize("harm", [lambda data: data[:-9], lambda data: data[:40] + b"?" * 40])
+def test_compressed_files_that_are_not_whole_are_refused(tmp_path, harm):
+    packed = tmp_path / "measurements.jsonl.gz"
+    whole = gzip.compress((GOLDEN / "measurements_v3.jsonl").read_bytes())
+    packed.write_bytes(harm(whole))
+    with pytest.raises(InputError, match=f"{packed} is no whole file of gzip: "):
+        list(read_lines(packed, pytest.fail))
 
 
 def test_keys_are_the_same_in_every_version():

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from measure.records.jsonl import FORMAT
+from measure.records.jsonl import FORMAT, GZIP
 from scheduler.replay.formats.exports import export_recordings
 from scheduler.replay.formats.kernel_tuner import cache_recording
 from scheduler.replay.formats.t4 import t4_recording
 from scheduler.replay.recording import Recording
 from spaces.errors import InputError
 
-GZIP = b"\x1f\x8b"
 ALLOWED = "a cache file of Kernel Tuner, a T4 results file, or an export of tilewright"
 MOST_BRACES = 4  # closing braces that a stopped writer may have left out, at most
 
