@@ -115,7 +115,7 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
     if not isinstance(operator, str):
         raise InputError(f"{shown(operator)} is no operator; allowed: text, {EXAMPLE}")
     if _PROGRAM.match(operator):
-        return _program(operator, parameters)
+        return program_workload(operator, parameters)
     try:
         name, *words = shlex.split(operator) or [""]
     except ValueError as error:  # a quotation without end
@@ -123,7 +123,8 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
     return _workload(name, parameters_of(words, parameters))
 
 
-def _program(text: str, extents: Mapping[str, Any]) -> Workload:
+def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
+    """The workload of a program's text with these extents, see :mod:`spaces.language`."""
     from spaces.language import program
     from spaces.served import workload_of  # which makes workloads of the operators here
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from spaces.workload import Workload
 
 
 class Format(StrEnum):
@@ -20,13 +16,6 @@ class Format(StrEnum):
     JSON = "json"
 
 
-Operator = Annotated[
-    str, typer.Argument(help="What to compute: an operator, such as matmul, or a program's text.")
-]
-Parameters = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="NAME=VALUE...", help="Its parameters, such as m=512 n=512 k=512."),
-]
 TargetName = Annotated[
     str, typer.Option("--target", help="cpu, cuda (the GPU here), or a named one: cuda:sm_90a.")
 ]
@@ -55,10 +44,3 @@ FormatOption = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for each trial.")]
-
-
-def parse_workload(operator: str, words: Sequence[str] | None) -> Workload:
-    """The workload of an operator and ``name=value`` words; :class:`InputError` if malformed."""
-    from spaces.operators import parameters_of, workload  # with NumPy
-
-    return workload(operator, **parameters_of(words or ()))

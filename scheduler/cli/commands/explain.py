@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scheduler.cli.options import Format, TargetName, Threads, parse_workload
+from scheduler.cli.asked import asked_workload
+from scheduler.cli.options import Format, TargetName, Threads
 from spaces.errors import InputError, shown
 from spaces.operators import workload as workload_of
 from spaces.target import detect_target
@@ -68,7 +69,7 @@ def explain_command(
         raise InputError(f"{option} is for a model, not for {shown(' '.join(what))}")
     else:
         operator, *words = what
-        asked = parse_workload(operator, words)
+        asked = asked_workload(operator, words)
         _explain_workload(asked, detect_target(target, threads), db or "tuning.db", format)
 
 

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
 from scheduler.cli.options import (
     DatabaseName,
     Format,
     ModelOption,
-    Operator,
-    Parameters,
     TargetName,
     Threads,
-    parse_workload,
 )
 from scheduler.cli.text import say
 from spaces.target import detect_target
@@ -26,8 +24,9 @@ if TYPE_CHECKING:
 
 
 def query_command(
-    operator: Operator,
+    operator: Operator = None,
     parameters: Parameters = None,
+    file: ProgramFile = None,
     target: TargetName = "cpu",
     threads: Threads = None,
     db: DatabaseName = "tuning.db",
@@ -46,8 +45,9 @@ def query_command(
     Examples:
       tilewright query matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"
       tilewright query matmul m=512 n=512 k=512 --source > kernel.c
+      tilewright query --file my.tw r=4096 c=1024
     """
-    workload = parse_workload(operator, parameters)
+    workload = asked_workload(operator, parameters, file)
     machine = detect_target(target, threads)
 
     from scheduler.functions.source import source_file

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from scheduler.cli.options import Parameters, TargetName, Threads
+from scheduler.cli.asked import Operator, Parameters, ProgramFile, extents_of, program_text
+from scheduler.cli.options import TargetName, Threads
 from spaces.errors import InputError
 from spaces.operators import parameters_of
 
 if TYPE_CHECKING:
     from spaces.language import Program
 
-LARGEST_FILE = 1 << 16  # bytes
-
 
 def show_command(
-    operator: Annotated[
-        str | None, typer.Argument(help="An operator's name, or a program's text.")
-    ] = None,
+    operator: Operator = None,
     parameters: Parameters = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", help="A file with a program's text.")
-    ] = None,
+    file: ProgramFile = None,
     target: TargetName = "cpu",
     threads: Threads = None,
 ) -> None:
@@ -81,20 +74,9 @@ def _program(operator: str | None, words: list[str], file: Path | None) -> Progr
     from spaces.named import operator as named_operator
 
     if file is not None:
-        return program(_text(file), **parameters_of([*([operator] if operator else []), *words]))
+        return program(program_text(file), **extents_of(operator, words))
     if operator is None:
         raise InputError("no operator is given; allowed: a name, a program's text, or --file")
     if operator.isidentifier():
         return named_operator(operator, **parameters_of(words))
     return program(operator, **parameters_of(words))
-
-
-def _text(file: Path) -> str:
-    with file.open("rb") as stream:
-        data = stream.read(LARGEST_FILE + 1)
-    if len(data) > LARGEST_FILE:
-        raise InputError(f"{file} is no program: over {LARGEST_FILE} bytes")
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise InputError(f"{file} is no program: its bytes are no text") from None

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import secrets
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
 from scheduler.cli.options import (
     DatabaseName,
     Format,
     FormatOption,
     ModelOption,
-    Parameters,
     Quiet,
     SearchName,
     Threads,
     Verbose,
-    parse_workload,
 )
 from scheduler.cli.place import (
     Address,
@@ -37,14 +37,9 @@ from spaces.workload import Workload
 
 
 def tune_command(
-    operator: Annotated[
-        str | None,
-        typer.Argument(
-            help="What to compute: an operator, such as matmul, or a program's text.",
-            show_default=False,
-        ),
-    ] = None,
+    operator: Operator = None,
     parameters: Parameters = None,
+    file: ProgramFile = None,
     suite: Annotated[
         str | None,
         typer.Option(
@@ -93,11 +88,14 @@ def tune_command(
     \b
     Examples:
       tilewright tune matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])" --seconds 60
+      tilewright tune softmax r=4096 c=1024
+      tilewright tune "y[r, c] = softmax[c](x[r, c] / t)" r=4096 c=1024
+      tilewright tune --file my.tw r=4096 c=1024
       tilewright tune --suite bert-base --seconds 600
       tilewright tune matmul m=512 n=512 k=512 --executor ray --address 10.0.0.1:6379
     """
     began = time.monotonic()
-    what = _what(operator, parameters, suite, objective)
+    what = _what(operator, parameters, file, suite, objective)
     budget = _budget(what, trials, seconds, patience)
     session = secrets.token_hex(4)
     with place(target or ["cpu"], threads, executor, address, insecure_cluster) as where:
@@ -123,15 +121,20 @@ def _budget(
 
 
 def _what(
-    operator: str | None, parameters: list[str] | None, suite: str | None, objective: Objective
+    operator: str | None,
+    parameters: list[str] | None,
+    file: Path | None,
+    suite: str | None,
+    objective: Objective,
 ) -> Workload | Suite:
     """What to tune; :class:`InputError` if that is nothing, or two things."""
     if suite is not None:
-        if operator is not None:
-            raise InputError(f"--suite and the operator {shown(operator)}; allowed: one of them")
+        if operator is not None or file is not None:
+            other = f"the operator {shown(operator)}" if file is None else "--file"
+            raise InputError(f"--suite and {other}; allowed: one of them")
         return read_suite(suite)
-    if operator is None:
-        raise InputError("Missing argument 'OPERATOR', or --suite")
+    if operator is None and file is None:
+        raise InputError("Missing argument 'OPERATOR', or --file, or --suite")
     if objective is not Objective.LATENCY:
         raise InputError(f"--objective {objective} is for a suite; allowed here: latency")
-    return parse_workload(operator, parameters)
+    return asked_workload(operator, parameters, file)

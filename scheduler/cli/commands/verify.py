@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scheduler.cli.asked import Operator, Parameters, ProgramFile, asked_workload
 from scheduler.cli.options import (
     Format,
-    Operator,
-    Parameters,
     TargetName,
     Threads,
-    parse_workload,
 )
 from scheduler.cli.text import plain
 from spaces.target import detect_target
@@ -24,8 +22,9 @@ if TYPE_CHECKING:
 
 
 def verify_command(
-    operator: Operator,
+    operator: Operator = None,
     parameters: Parameters = None,
+    file: ProgramFile = None,
     target: TargetName = "cpu",
     threads: Threads = None,
     schedules: Annotated[int, typer.Option(min=1, help="Random schedules to check.")] = 50,
@@ -42,7 +41,7 @@ def verify_command(
     Example:
       tilewright verify matmul m=100 n=70 k=50 epilogue="relu(x + bias[n])" --target cuda:sm_90a
     """
-    workload = parse_workload(operator, parameters)
+    workload = asked_workload(operator, parameters, file)
     machine = detect_target(target, threads)
 
     from scheduler.cli.output import print_table

@@ -1,0 +1,65 @@
+"""What a command line asks for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scheduler.cli.app import run
+from scheduler.cli.asked import asked_workload
+from spaces.errors import InputError
+from spaces.operators import workload
+
+TEXT = "# of matrices\ny[i, j] = sum[k](a[i, k] * b[k, j])\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "product.tw"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_file_is_the_operator_that_it_spells(file: Path, tmp_path: Path, capsys) -> None:
+    asked = ["--file", str(file), "i=8", "j=9", "k=5", "--format", "json"]
+    named = ["matmul", "m=8", "n=9", "k=5", "--format", "json"]
+    database = ["--db", str(tmp_path / "none.db")]
+    found = []
+    for words in (asked, named):
+        assert run(["query", *words, *database]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0] == found[1]
+
+
+def test_a_name_a_text_and_a_file_are_taken(file: Path) -> None:
+    product = workload("matmul m=8 n=9 k=5")
+    assert asked_workload("matmul", ["m=8", "n=9", "k=5"]) == product
+    assert asked_workload(TEXT.splitlines()[1], ["i=8", "j=9", "k=5"]) == product
+    assert asked_workload("i=8", ["j=9", "k=5"], file) == product
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["query"], "Missing argument 'OPERATOR', or --file"),
+        (["verify"], "Missing argument 'OPERATOR', or --file"),
+        (["tune"], "Missing argument 'OPERATOR', or --file, or --suite"),
+        (["tune", "--suite", "bert-base", "--file", "x.tw"], "--suite and --file; allowed: one"),
+        (["tune", "--file", "missing.tw", "m=3"], "missing.tw"),
+        (["query", "--file", "/dev/zero"], "/dev/zero is no program: over 65536 bytes"),
+        (["query", "--file", "/bin/true"], "/bin/true is no program: "),
+    ],
+)
+def test_bad_requests_are_one_line(words: list[str], says: str, capsys) -> None:
+    assert run(words) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert says in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_nothing_is_no_workload() -> None:
+    with pytest.raises(InputError, match="Missing argument"):
+        asked_workload(None, None)
