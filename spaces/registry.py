@@ -38,13 +38,15 @@ def space_for(workload: Workload, target: Target) -> Space:
 
     Raises :class:`InputError` with every template's reason where none does.
     """
-    templates, reasons = [], []
+    templates = []
+    refusals: dict[str, list[str]] = {}
     for template in templates_for(target):
         reason = template.refuses(workload, target)
         if reason is None:
             templates.append(template(workload, target))
         else:
-            reasons.append(f"{template.name}: {reason}")
+            refusals.setdefault(reason, []).append(template.name)
     if not templates:
-        raise InputError(f"no template serves {workload} on {target.summary}: {'; '.join(reasons)}")
+        reasons = "; ".join(f"{', '.join(names)}: {reason}" for reason, names in refusals.items())
+        raise InputError(f"no template serves {workload} on {target.summary}: {reasons}")
     return Space(workload, target, templates)
