@@ -79,7 +79,7 @@ class RecordedSpace(Space):
     def __init__(self, templates: Sequence[Template], schedules: Collection[Schedule]) -> None:
         super().__init__(templates[0].workload, templates[0].target, templates)
         self._schedules = frozenset(schedules)
-        self._recorded = np.stack([self._row(schedule) for schedule in schedules])
+        self._recorded = np.stack([self._points.row(schedule) for schedule in schedules])
 
     def why_not(self, schedule: Schedule) -> str | None:
         """See :meth:`Space.why_not`; of what was recorded without judging it by the rules."""

@@ -101,6 +101,37 @@ def keep(isa: str) -> str:
     return _KEEP % (f'  __asm__("" : "+{constraint}"(x));\n' if constraint else "")
 
 
+# Stores that go past the caches, by the bytes of a vector; others are stored plainly.
+_NONTEMPORAL = {
+    16: "__builtin_ia32_movntps",
+    32: "__builtin_ia32_movntps256",
+    64: "__builtin_ia32_movntps512",
+}
+_WIDTHS = {"avx512": (64, 32), "avx2": (32, 16), "sse2": (16, 0)}  # of a vf and of a vh
+
+
+def nontemporal(isa: str) -> str:
+    """C definitions of ``tw_nontemporal_vf`` and ``_vh(p, x)``, which store a vector to where it is
+    aligned without a copy in the caches, and of ``tw_flush()``, which waits for all of them."""
+    widths = dict(zip(("vf", "vh"), _WIDTHS.get(isa, (0, 0)), strict=True))
+    text = "".join(_nontemporal(vector, width) for vector, width in widths.items())
+    flush = "__builtin_ia32_sfence();" if isa in _WIDTHS else ""
+    return f"{text}static inline void tw_flush(void) {{ {flush} }}\n"
+
+
+def _nontemporal(vector: str, width: int) -> str:
+    if not width:
+        return f"#define tw_nontemporal_{vector}(p, x) (*({vector} *)(p) = (x))\n"
+    return f"""\
+#ifdef __clang__
+#define tw_nontemporal_{vector}(p, x) __builtin_nontemporal_store(x, ({vector} *)(p))
+#else
+typedef float tw_{vector}_bits __attribute__((vector_size({width})));
+#define tw_nontemporal_{vector}(p, x) {_NONTEMPORAL[width]}(p, (tw_{vector}_bits)(x))
+#endif
+"""
+
+
 BFLOAT16_DOT = """\
 static inline vf tw_dot_pairs(vf sum, vf a, vf b) {
   __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));

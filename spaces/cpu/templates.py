@@ -1,7 +1,8 @@
 """The templates of CPU kernels."""
 
 from spaces.cpu.blocked.template import BlockedTemplate
+from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.thin.template import ThinDots, ThinStream
 from spaces.template import Template
 
-TEMPLATES: tuple[type[Template], ...] = (BlockedTemplate, ThinStream, ThinDots)
+TEMPLATES: tuple[type[Template], ...] = (BlockedTemplate, ThinStream, ThinDots, MapTemplate)

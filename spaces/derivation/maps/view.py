@@ -63,6 +63,10 @@ class MapView:
         """All that is read, each element of an array once."""
         return tuple(dict.fromkeys(self.reads.values()))
 
+    def is_table(self, name: str) -> bool:
+        """Whether an operand's entries are indices, and nothing else is read of it."""
+        return name in self.limits and all(a.array.name != name for a in self.loaded)
+
     def contiguous(self, access: Access) -> str | None:
         """The loop along which an access has neighbours side by side; None if there is none."""
         return next((x.name for x in self.loops if access.step(x.name) == 1), None)

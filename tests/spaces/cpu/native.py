@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from spaces.contraction import Operand
+from spaces.array import Array
+from spaces.computation import Computation
+from spaces.contraction import Contraction
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
+from spaces.derivation.rounding.allowance import allowed as allowed_of_program
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import agrees, allowed
 from spaces.workload import Workload
@@ -65,7 +68,7 @@ class Guarded:
         before, after = self.memory[: self.start], self.memory[self.start + self.size :]
         return bool((before == CANARY).all() and (after == CANARY).all())
 
-    def array(self, operand: Operand) -> np.ndarray:
+    def array(self, operand: Array) -> np.ndarray:
         ordered = [operand.shape[d] for d in operand.order]
         flat = self.bytes.view(operand.element.numpy)
         return flat.reshape(ordered).transpose(np.argsort(operand.order))
@@ -80,26 +83,40 @@ def complaint(
 ) -> str:
     """What is wrong with one run of ``kernel``: nothing, if the text is empty."""
     inputs = inputs or workload.make_inputs(seed)
-    buffers = [Guarded(o.bytes, o.element.bytes, 0x5A) for o in kernel.arguments]
-    for operand, buffer in zip(kernel.arguments[:-1], buffers, strict=False):
-        buffer.array(operand)[...] = inputs[operand.name]
-    before = [buffer.bytes.copy() for buffer in buffers[:-1]]
+    buffers = {o.name: Guarded(o.bytes, o.element.bytes, 0x5A) for o in kernel.arguments}
+    for operand in workload.inputs:
+        buffers[operand.name].array(operand)[...] = inputs[operand.name]
+    before = {o.name: buffers[o.name].bytes.copy() for o in workload.inputs}
     workspace = Guarded(kernel.workspace_bytes, 64)
-    pointers = (ctypes.c_void_p * len(buffers))(*(buffer.address for buffer in buffers))
+    pointers = (ctypes.c_void_p * len(buffers))(*(b.address for b in buffers.values()))
     runtime = ctypes.addressof(ctypes.c_char.in_dll(library, "test_runtime"))
     entry = getattr(library, kernel.entry)
     entry(pointers, ctypes.c_void_p(workspace.address), ctypes.c_void_p(runtime))
-    for operand, buffer in zip(kernel.arguments, buffers, strict=True):
+    for name, buffer in buffers.items():
         if not buffer.intact:
-            return f"wrote outside of {operand.name}"
+            return f"wrote outside of {name}"
     if not workspace.intact:
         return f"wrote outside of the {kernel.workspace_bytes} bytes of workspace"
-    if any((a != b.bytes).any() for a, b in zip(before, buffers, strict=False)):
+    if any((values != buffers[name].bytes).any() for name, values in before.items()):
         return "changed an input"
-    output = buffers[-1].array(kernel.arguments[-1])
-    low, high = allowed(workload, workload.contract(inputs), inputs)
+    bounds = allowed_outputs(workload, inputs)
+    found = {o.name: buffers[o.name].array(o) for o in workload.outputs}
+    return next(filter(None, (_wrong(found[name], *bounds[name]) for name in bounds)), "")
+
+
+def allowed_outputs(
+    workload: Workload, inputs: Mapping[str, np.ndarray]
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The least and greatest values of each output."""
+    if isinstance(workload, Computation):
+        return allowed_of_program(workload.program, inputs)
+    assert isinstance(workload, Contraction)
+    return {workload.output.name: allowed(workload, workload.contract(inputs), inputs)}
+
+
+def _wrong(output: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
     wrong = ~agrees(output, low, high)
-    if wrong.any():
-        place = tuple(np.argwhere(wrong)[0].tolist())
-        return f"{wrong.sum()} wrong; at {place} {output[place]} for {low[place]} to {high[place]}"
-    return ""
+    if not wrong.any():
+        return ""
+    place = tuple(np.argwhere(wrong)[0].tolist())
+    return f"{wrong.sum()} wrong; at {place} {output[place]} for {low[place]} to {high[place]}"

@@ -1,0 +1,287 @@
+"""The C of a map: tiles of a plane, row by row, with what turns transposed ahead of each.
+
+A tile is so small that what is transposed for it stays near the core: blocks of as many rows and
+columns as a vector has lanes go through registers. As task mappings, outermost first:
+
+    workers along one rank * repeat(outer loops, row tiles, column tiles) * tile
+
+Within a tile, every row is walked by whole vectors, and outputs are written where they lie, past
+the caches if that is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.array import Array
+from spaces.cpu.maps.tiling import ROWS, Tiling
+from spaces.cpu.maps.values import VectorValues
+from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TURNED, Plane
+from spaces.derivation.maps.view import Access
+from spaces.schedule import Value
+
+
+@dataclass(frozen=True)
+class MapCode:
+    """The kernel called ``entry`` of a map in tiles, whose arguments are ``operands``."""
+
+    tiling: Tiling
+    operands: Sequence[Array]
+    values: Mapping[str, Value]
+    entry: str
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        return "\n".join([*self._tile(), *self._worker(), *self._entry()]) + "\n"
+
+    @property
+    def plane(self) -> Plane:
+        """What tiles are cut from."""
+        return self.tiling.plane
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return self.tiling.lanes
+
+    # -- names -------------------------------------------------------------------------------
+
+    @cached_property
+    def _pointers(self) -> dict[str, str]:
+        """C variables that point to operands, by the operands' names."""
+        return {operand.name: f"x{i}" for i, operand in enumerate(self.operands)}
+
+    @cached_property
+    def _tables(self) -> dict[str, tuple[str, str]]:
+        return {
+            o.name: (self._pointers[o.name], o.dtype)
+            for o in self.operands
+            if o.dtype in TABLE_TYPES
+        }
+
+    @cached_property
+    def _loaded(self) -> dict[Access, str]:
+        """C variables that hold a vector of what is read."""
+        return {access: f"v{i}" for i, access in enumerate(self.plane.view.loaded)}
+
+    def _row(self, access: Access) -> str:
+        """The C variable that points to an access' first column in a row."""
+        if access in self._loaded:
+            return f"p{self._loaded[access][1:]}"
+        return f"q{self.plane.view.outputs.index(access)}"
+
+    def _turned(self, access: Access) -> str:
+        """What was transposed of an access for this tile."""
+        return f"(turned + {self.plane.turned.index(access) * self.tiling.turned_floats})"
+
+    def _values(self, left: str) -> VectorValues:
+        column = f"{self.plane.columns.name} + j"
+        return VectorValues(self.plane, column, left, self._tables, self._loaded)
+
+    # -- a tile ------------------------------------------------------------------------------
+
+    def _tile(self) -> list[str]:
+        """C function ``ENTRY_tile(call, turned, row0, a0, ...)``: the tile that begins there."""
+        plane, tiling = self.plane, self.tiling
+        height = f"tw_least({plane.height} - row0, {tiling.tile_rows})"
+        width = f"tw_least({plane.width} - {plane.columns.name}, {tiling.tile_columns})"
+        starts = "".join(f", long {loop.name}" for loop in (*plane.outer, plane.columns))
+        return [
+            f"static __attribute__((noinline)) void {self.entry}_tile(",
+            f"    const tw_call *call, float *restrict turned, long row0{starts}) {{",
+            *indented(self._buffers()),
+            f"  const long rows = {height};",
+            f"  const long columns = {width};",
+            *indented([line for access in plane.turned for line in self._turn(access)]),
+            *indented(self._rows()),
+            "}",
+        ]
+
+    def _buffers(self) -> list[str]:
+        written = {output.array.name for output in self.plane.view.outputs}
+        lines = []
+        for i, operand in enumerate(self.operands):
+            constant = "" if operand.name in written else "const "
+            c_type = {**TABLE_TYPES, **C_TYPES}[operand.dtype]
+            lines.append(f"{constant}{c_type} *x{i} = call->buffers[{i}];")
+        return lines
+
+    def _at_row(self, row: str) -> list[str]:
+        """The C variable that says what the loop of rows is at."""
+        return [f"const long {self.plane.rows.name} = {row};"] if self.plane.rows else []
+
+    def _turn(self, access: Access) -> list[str]:
+        """Transposes what a tile needs of an array, in blocks of whole vectors."""
+        tiling, lanes = self.tiling, self.lanes
+        step = self.plane.column_step(access)
+        assert step is not None
+        dtype, pitch = access.array.dtype, tiling.pitch
+
+        def block(start: Sequence[Index]) -> list[str]:
+            j, i = start
+            place = f"from + {(j * step + i).text}"
+            call = f"{place}, {step}, columns - {j}, rows - {i}, to + {(i * pitch + j).text}"
+            return [*self._fetch(place, step), f"tw_turn_{dtype}({call}, {pitch});"]
+
+        counts = (ceil_div(tiling.tile_columns, lanes), ceil_div(tiling.tile_rows, lanes))
+        blocks = repeat(*counts) * spatial(lanes, lanes)
+        return [
+            "{",
+            *indented(self._at_row("row0")),
+            f"  const {C_TYPES[dtype]} *from = {self._place(access)};",
+            f"  float *to = {self._turned(access)};",
+            *indented(blocks.emit(0, block, extents=("columns", "rows"), prefix="b")),
+            "}",
+        ]
+
+    def _fetch(self, place: str, step: int) -> list[str]:
+        """Asks for what the next tile needs in the place of this block."""
+        if not self.values["ahead"]:
+            return []
+        inner = self.values["order"] == ROWS
+        ahead = self.tiling.tile_rows if inner else self.tiling.tile_columns * step
+        return [
+            f"for (long n = 0; n < {self.lanes}; n++)",
+            f"  __builtin_prefetch({place} + {ahead} + n * {step});",
+        ]
+
+    def _rows(self) -> list[str]:
+        """All rows of the tile, each by whole vectors and what is left of one."""
+        tile = repeat(self.tiling.tile_rows)
+        return tile.emit(0, self._one_row, extents=("rows",), prefix="r")
+
+    def _one_row(self, at: Sequence[Index]) -> list[str]:
+        (i,) = at
+        view, lanes = self.plane.view, self.lanes
+        lines = self._at_row(f"row0 + {i}")
+        lines += [line for access in view.loaded for line in self._start(access, i)]
+        for output in view.outputs:
+            c_type = C_TYPES[output.array.dtype]
+            lines.append(f"{c_type} *{self._row(output)} = {self._place(output)};")
+        return [
+            *lines,
+            "long j = 0;",
+            f"#pragma GCC unroll {self.values['unroll']}",
+            f"for (; j + {lanes} <= columns; j += {lanes}) {{",
+            *indented(self._vector(whole=True)),
+            "}",
+            "if (j < columns) {",
+            *indented(self._vector(whole=False)),
+            "}",
+        ]
+
+    def _place(self, access: Access) -> str:
+        """Where an access is in a row, at the tile's first column."""
+        values, offset = self._values(""), access.offset
+        if self.plane.kind(access) == ANYWHERE:
+            offset = offset - offset.part([self.plane.columns.name])
+        return f"{self._pointers[access.array.name]} + {values.scalar(offset)}"
+
+    def _start(self, access: Access, row: Index) -> list[str]:
+        """What is known of an access before the vectors of a row."""
+        name, dtype = self._loaded[access], access.array.dtype
+        match self.plane.kind(access):
+            case kind if kind == TURNED:
+                place = f"{self._turned(access)} + {(row * self.tiling.pitch).text}"
+                return [f"const float *{self._row(access)} = {place};"]
+            case kind if kind == SAME:
+                return [f"const vf {name} = tw_splat_{dtype}({self._place(access)});"]
+        return [f"const {C_TYPES[dtype]} *{self._row(access)} = {self._place(access)};"]
+
+    def _vector(self, whole: bool) -> list[str]:
+        """One vector of each output; if not a ``whole`` one, the row's last columns."""
+        view = self.plane.view
+        left = str(self.lanes) if whole else "left"
+        values = self._values(left)
+        lines = [] if whole else ["const long left = columns - j;"]
+        for access in view.loaded:
+            if self.plane.kind(access) != SAME:
+                load = self._load(access, values, whole)
+                lines.append(f"const vf {self._loaded[access]} = {load};")
+        for output, value in zip(view.outputs, view.values, strict=True):
+            lines.append(self._store(output, values.of(value), whole))
+        return lines
+
+    def _load(self, access: Access, values: VectorValues, whole: bool) -> str:
+        pointer, dtype = self._row(access), access.array.dtype
+        match self.plane.kind(access):
+            case kind if kind == TURNED:
+                return f"tw_load_float32({pointer} + j)"
+            case kind if kind == ALONG:
+                first = "" if whole else "first_"
+                rest = "" if whole else ", left"
+                return f"tw_load_{first}{dtype}({pointer} + j{rest})"
+            case kind if kind == ANYWHERE:
+                offsets = values.lanes(access.offset.part([self.plane.columns.name]))
+                return f"tw_scattered_{dtype}({pointer}, {offsets}, {values.left})"
+        step = self.plane.column_step(access)
+        return f"tw_gather_{dtype}({pointer} + {step} * j, {step}, {values.left})"
+
+    def _store(self, output: Access, value: str, whole: bool) -> str:
+        dtype, place = output.array.dtype, f"{self._row(output)} + j"
+        if not whole:
+            return f"tw_store_first_{dtype}({place}, {value}, left);"
+        way = "stream" if self.values["stream"] else "store"
+        return f"tw_{way}_{dtype}({place}, {value});"
+
+    # -- tiles to workers -------------------------------------------------------------------------
+
+    @property
+    def _mapping(self) -> TaskMapping:
+        """Workers along the longest rank, and what each does of it."""
+        counts = [int(count) for count in self.tiling.counts]
+        shared, workers = int(self.tiling.shared_rank), int(self.values["workers"])
+        ranks = range(len(counts))
+        shares = [int(self.tiling.share) if r == shared else n for r, n in enumerate(counts)]
+        *outer, row, column = ranks
+        inner = (column, row) if self.values["order"] == ROWS else (row, column)
+        apart = spatial(*(workers if r == shared else 1 for r in ranks))
+        return apart * repeat(*shares, order=(*outer, *inner))
+
+    def _worker(self) -> list[str]:
+        worker = index("worker", int(self.values["workers"]))
+        counts = [int(count) for count in self.tiling.counts]
+        scratch = int(self.tiling.scratch_floats)
+        turned = f"(float *)call->workspace + {worker * scratch}" if scratch else "0"
+        return [
+            f"static void {self.entry}_work(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            f"  float *turned = {turned};",
+            *indented(self._mapping.emit(worker, self._task, extents=counts, prefix="t")),
+            *(["  tw_flush();"] if self.values["stream"] else []),
+            "}",
+        ]
+
+    def _task(self, task: Sequence[Index]) -> list[str]:
+        *outer, row, column = task
+        starts = [*outer, column * int(self.tiling.tile_columns)]
+        first = (row * int(self.tiling.tile_rows)).text
+        arguments = ", ".join(["call", "turned", first, *(start.text for start in starts)])
+        return [f"{self.entry}_tile({arguments});"]
+
+    def _entry(self) -> list[str]:
+        workers = int(self.values["workers"])
+        run = f"{self.entry}_work(&call, 0);"
+        if workers > 1:
+            run = f"runtime->parallel(runtime->pool, {workers}, {self.entry}_work, &call);"
+        return [
+            f"void {self.entry}(",
+            "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
+            "  tw_call call = {buffers, workspace};",
+            f"  {run}",
+            "}",
+        ]
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Scratch memory of all workers."""
+        return 4 * int(self.values["workers"]) * int(self.tiling.scratch_floats)

@@ -1,0 +1,139 @@
+"""What rules out a schedule of a map, and the sentence that says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaces.cpu.maps.tiling import ROWS
+from spaces.template import Rule
+
+if TYPE_CHECKING:
+    from spaces.cpu.maps.template import MapTemplate
+
+LEAST_TILE = 512
+"""Elements of a tile below which calling for it costs more than moving it."""
+LEAST_BYTES = 1 << 17
+"""Bytes that are worth waking a thread for."""
+
+
+def map_rules(template: MapTemplate) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    return (*_tile_rules(template), *_memory_rules(template), *_worker_rules(template))
+
+
+def _covering(extent: int) -> int:
+    """The least power of two that is not below an extent."""
+    return 1 << (extent - 1).bit_length()
+
+
+def _tile_rules(template: MapTemplate) -> list[Rule]:
+    plane, lanes = template.plane, template.lanes
+    tallest, widest = _covering(plane.height), _covering(max(plane.width, lanes))
+    least_rows = min(lanes, tallest) if plane.turned else 1
+    least = min(LEAST_TILE, min(tallest, 256) * min(widest, 65536))
+    return [
+        Rule(
+            "tile_height",
+            ("tile_rows",),
+            lambda c: (c["tile_rows"] <= tallest) & (c["tile_rows"] >= least_rows),
+            lambda c: (
+                f"a tile of {c['tile_rows']} of {plane.height} rows; allowed: {least_rows} to "
+                f"{tallest}"
+            ),
+        ),
+        Rule(
+            "tile_width",
+            ("tile_columns",),
+            lambda c: (c["tile_columns"] <= widest) & (c["tile_columns"] >= lanes),
+            lambda c: (
+                f"a tile of {c['tile_columns']} of {plane.width} columns; allowed: {lanes} to "
+                f"{widest}"
+            ),
+        ),
+        Rule(
+            "tile_size",
+            ("tile_rows", "tile_columns"),
+            lambda c: c["tile_rows"] * c["tile_columns"] >= least,
+            lambda c: (
+                f"a tile of {c['tile_rows'] * c['tile_columns']} elements is not worth a call; "
+                f"at least {least} are"
+            ),
+        ),
+        Rule(
+            "needless_unroll",
+            ("tile_columns", "unroll"),
+            lambda c: (c["unroll"] == 1) | (c["unroll"] * lanes <= c["tile_columns"]),
+            lambda c: f"a row of {c['tile_columns']} columns has not {c['unroll']} vectors",
+        ),
+        Rule(
+            "needless_order",
+            ("tile_rows", "tile_columns", "order"),
+            lambda c: (
+                (c["order"] == ROWS)
+                | ((c["tile_rows"] < plane.height) & (c["tile_columns"] < plane.width))
+            ),
+            lambda c: "there are tiles along rows or along columns only: their order is one",
+        ),
+    ]
+
+
+def _memory_rules(template: MapTemplate) -> list[Rule]:
+    plane, cpu = template.plane, template.cpu
+    written = sum(output.array.bytes for output in plane.view.outputs)
+    turned = max((access.array.bytes for access in plane.turned), default=0)
+    room = cpu.l2_bytes // 2
+    return [
+        Rule(
+            "scratch",
+            ("tile_rows", "tile_columns"),
+            lambda c: 4 * template.tiling(c).scratch_floats <= room,
+            lambda c: (
+                f"{4 * template.tiling(c).scratch_floats} bytes are transposed for a tile; "
+                f"allowed: {room}, half of L2"
+            ),
+        ),
+        Rule(
+            "needless_stream",
+            ("stream",),
+            lambda c: np.logical_not(c["stream"]) | (written > cpu.l2_bytes),
+            lambda c: f"{written} bytes stay in L2 if they are not written past it",
+        ),
+        Rule(
+            "needless_ahead",
+            ("ahead",),
+            lambda c: np.logical_not(c["ahead"]) | (turned > cpu.l2_bytes),
+            lambda c: "nothing turns that would have to be fetched from beyond L2",
+        ),
+    ]
+
+
+def _worker_rules(template: MapTemplate) -> list[Rule]:
+    threads, moved = template.cpu.threads, template.workload.least_bytes
+    least = threads if moved >= threads * LEAST_BYTES else 1
+    return [
+        Rule(
+            "idle_threads",
+            ("workers",),
+            lambda c: c["workers"] >= least,
+            lambda c: f"{c['workers']} of {threads} threads would work; there is work for {least}",
+        ),
+        Rule(
+            "idle_workers",
+            ("tile_rows", "tile_columns", "workers"),
+            lambda c: (
+                ((template.tiling(c).share - 1) * c["workers"] < _longest(template, c))
+                & (c["workers"] <= _longest(template, c))
+            ),
+            lambda c: (
+                f"{c['workers']} workers share {_longest(template, c)} tiles along the longest "
+                "rank: one has nothing to do"
+            ),
+        ),
+    ]
+
+
+def _longest(template: MapTemplate, c: object) -> np.ndarray:
+    counts = np.broadcast_arrays(*template.tiling(c).counts)  # type: ignore[arg-type]
+    return np.stack(counts).max(axis=0)

@@ -1,0 +1,71 @@
+"""Which programs have kernels of maps on a CPU, and why others have none."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from spaces.computation import Computation
+from spaces.cpu.maps.prelude import prelude
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.derivation.maps.plane import ANYWHERE, Plane, plane_of
+from spaces.derivation.maps.view import map_of
+from spaces.derivation.products.forms import Form, span
+from spaces.errors import InputError
+from spaces.language.program import Program
+from spaces.workload import Workload
+
+FLOATS = ("float32", "bfloat16")
+"""Dtypes of elements; all are float32 in registers."""
+EXACT = 2**24
+"""Whole numbers up to which float32 has all."""
+MOST_OFFSET = 2**31
+"""Elements that offsets of single lanes may reach."""
+
+
+@lru_cache(maxsize=64)
+def cached_plane(program: Program) -> Plane:
+    """The plane of a program, derived once."""
+    return plane_of(map_of(program))
+
+
+def why_no_map(workload: Workload, target: CpuTarget) -> str | None:
+    """The reason in words; None if there are kernels."""
+    if not isinstance(workload, Computation):
+        return "it is a product of matrices; a map reduces nothing"
+    try:
+        plane = cached_plane(workload.program)
+        prelude(workload, target)
+    except InputError as reason:
+        return str(reason)
+    return _why_no_array(plane) or _why_too_far(plane)
+
+
+def _why_no_array(plane: Plane) -> str | None:
+    program = plane.view.program
+    for array in (*program.operands, *program.outputs):
+        allowed = tuple(TABLE_TYPES) if plane.view.is_table(array.name) else FLOATS
+        if array.dtype not in allowed:
+            return f"{array.name} is {array.dtype}; allowed: {', '.join(allowed)}"
+        if array.leading is not None:
+            return f"{array.name} is a slice of a larger array; a map takes whole ones"
+    return None
+
+
+def _why_too_far(plane: Plane) -> str | None:
+    """Lanes count in 32 bits where they gather, and become floats where numbers are values."""
+    view = plane.view
+    for access in view.loaded:
+        if plane.kind(access) == ANYWHERE:
+            differing = access.offset.part([plane.columns.name])
+            if _reach(plane, differing) >= MOST_OFFSET:
+                return f"{access.array.name} is gathered from farther apart than 2**31 elements"
+    for node, form in view.wholes.items():
+        if _reach(plane, form) >= EXACT:
+            return f"{node} goes beyond {EXACT}, which floats do not tell apart"
+    return None
+
+
+def _reach(plane: Plane, form: Form) -> int:
+    known = span(form, plane.view.limits)
+    return MOST_OFFSET if known is None else max(map(abs, known))

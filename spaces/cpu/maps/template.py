@@ -1,0 +1,80 @@
+"""CPU templates for maps: what can be decided, and what rules it.
+
+A map moves each element once, so memory is all that counts once arrays outgrow the caches: tiles
+that use whole lines of what is read and of what is written, stores that do not fetch what they
+overwrite, and what comes next asked for in time. See ``spaces.cpu.maps.code`` for the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaces.computation import Computation
+from spaces.cpu.maps.code import MapCode
+from spaces.cpu.maps.prelude import prelude
+from spaces.cpu.maps.rules import map_rules
+from spaces.cpu.maps.served import cached_plane, why_no_map
+from spaces.cpu.maps.tiling import COLUMNS, ROWS, Tiling
+from spaces.cpu.maps.traffic import map_quantities
+from spaces.cpu.target import CpuTarget
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+
+class MapTemplate(Template):
+    """Programs without reductions, each element by itself: copies, transpositions, gathers."""
+
+    name: ClassVar[str] = "map"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cpu = target
+        self.plane = cached_plane(workload.program)
+        self.lanes = target.lanes(4)
+        self.decisions = (
+            Decision("tile_rows", tuple(2**i for i in range(9))),
+            Decision("tile_columns", tuple(2**i for i in range(2, 17))),
+            Decision("order", (ROWS, COLUMNS)),
+            Decision("stream", (False, True)),
+            Decision("ahead", (False, True)),
+            Decision("unroll", (1, 2, 4)),
+            Decision("workers", tuple(n for n in range(1, target.threads + 1))),
+        )
+        self.rules = map_rules(self)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: a reduction, outputs of different axes, a type or a function without code."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_no_map(workload, target)
+
+    def tiling(self, values: Mapping[str, Any]) -> Tiling:
+        """The tiles that decisions lead to, for one schedule or for columns of many."""
+        return Tiling(self.plane, self.lanes, values)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.maps.traffic``."""
+        return map_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        tiling = self.tiling(schedule.values)
+        code = MapCode(tiling, self.workload.operands, schedule.values, self.entry(schedule))
+        return Kernel(
+            language="c",
+            entry=code.entry,
+            prelude=prelude(self.workload, self.cpu),
+            source=code.source,
+            arguments=self.workload.operands,
+            workspace_bytes=code.workspace_bytes,
+        )

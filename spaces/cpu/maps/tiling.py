@@ -1,0 +1,82 @@
+"""How the planes of a map are cut into tiles, and tiles shared by workers.
+
+Works on integers and, element by element, on NumPy arrays of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.derivation.maps.plane import Plane
+
+LINE = 16
+"""Floats in a cache line."""
+ROWS, COLUMNS = "rows", "columns"
+"""Which tiles of a plane come one after the other, by the decision ``order``."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """The tiles that the decisions ``values`` (integers or arrays) cut ``plane`` into."""
+
+    plane: Plane
+    lanes: int
+    values: Mapping[str, Any]
+
+    @property
+    def tile_rows(self) -> Any:
+        """Rows of a tile."""
+        return self.values["tile_rows"]
+
+    @property
+    def tile_columns(self) -> Any:
+        """Columns of a tile."""
+        return self.values["tile_columns"]
+
+    @property
+    def row_tiles(self) -> Any:
+        """Tiles along rows."""
+        return ceil_div(self.plane.height, self.tile_rows)
+
+    @property
+    def column_tiles(self) -> Any:
+        """Tiles along columns."""
+        return ceil_div(self.plane.width, self.tile_columns)
+
+    @property
+    def counts(self) -> tuple[Any, ...]:
+        """Turns of the outer loops, then tiles along rows and columns."""
+        return (*(loop.extent for loop in self.plane.outer), self.row_tiles, self.column_tiles)
+
+    @property
+    def pitch(self) -> Any:
+        """Floats from one row of a transposed tile to the next: a line more than its columns, so
+        that rows do not compete for the same sets of the cache."""
+        return round_up(self.tile_columns, self.lanes) + LINE
+
+    @property
+    def turned_floats(self) -> Any:
+        """Floats of one transposed tile."""
+        return round_up(self.tile_rows, self.lanes) * self.pitch
+
+    @property
+    def scratch_floats(self) -> Any:
+        """Floats of all that one worker transposes for a tile."""
+        return len(self.plane.turned) * self.turned_floats
+
+    @property
+    def shared_rank(self) -> Any:
+        """The place in :attr:`counts` that workers share: the longest, the first of equals."""
+        counts = np.broadcast_arrays(*self.counts)
+        return np.argmax(np.stack(counts), axis=0)
+
+    @property
+    def share(self) -> Any:
+        """The most that a worker has of the shared count."""
+        counts = np.stack(np.broadcast_arrays(*self.counts))
+        return ceil_div(counts.max(axis=0), self.values["workers"])

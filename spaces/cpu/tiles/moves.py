@@ -1,0 +1,86 @@
+"""What maps need beside :mod:`spaces.cpu.tiles.simd`: lanes from anywhere, numbers of lanes, and
+stores past the caches.
+
+- ``tw_ramp(start)``: the whole numbers from ``start`` on, a lane each (``vi``);
+  ``tw_numbers(x)`` are whole numbers as floats, ``tw_choose(mask, a, b)`` is ``a`` where the lanes
+  of the mask are set and ``b`` elsewhere, ``tw_quotients(x, d)`` rounds down.
+- ``tw_entry(i, below)`` and ``tw_entries(i, below)``: indices from a table, one or a vector,
+  bounded so that no read is wild.
+- For each dtype D of tables, ``tw_table_D(p, o, n)``: the entries at ``n`` offsets.
+- For each dtype D, ``tw_scattered_D(p, o, n)``: the elements at ``n`` offsets;
+  ``tw_stream_D(p, x)``: a whole vector, past the caches where ``p`` is aligned to it;
+  ``tw_spread_D(p, stride, x, n)``: the first ``n`` lanes, ``stride`` apart.
+- ``tw_flush()`` ends what was streamed.
+"""
+
+from __future__ import annotations
+
+from spaces.cpu.isa import nontemporal
+from spaces.cpu.tiles.simd import C_TYPES
+
+TABLE_TYPES = {"int32": "int", "int8": "signed char"}
+"""C types of tables of indices."""
+
+
+def prelude(isa: str, lanes: int) -> str:
+    """C definitions of all of them; they stand behind those of ``simd`` and ``vector_math``."""
+    numbers = ", ".join(map(str, range(lanes)))
+    text = nontemporal(isa) + _NUMBERS.replace("@NUMBERS@", numbers)
+    text += "".join(_replaced(_TABLE, D=d, T=t) for d, t in TABLE_TYPES.items())
+    for dtype, (narrowed, vector) in _STORED.items():
+        names = {"D": dtype, "T": C_TYPES[dtype], "X": narrowed, "V": vector}
+        text += _replaced(_ELEMENTS, **names)
+    return text.replace("@LANES@", str(lanes))
+
+
+def _replaced(text: str, **names: str) -> str:
+    for name, value in names.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+_STORED = {"float32": ("x", "vf"), "bfloat16": ("tw_narrow(x)", "vh")}
+"""How a vector of floats is stored in a dtype, and the type of that."""
+
+_NUMBERS = """\
+static inline vi tw_ramp(long start) { return (vi){@NUMBERS@} + (int)start; }
+static inline vf tw_numbers(vi x) { return __builtin_convertvector(x, vf); }
+static inline vf tw_choose(vi mask, vf a, vf b) {
+  return (vf)((mask & (vi)a) | (~mask & (vi)b));
+}
+static inline long tw_quotient(long x, long d) { return x / d - (x % d < 0); }
+static inline vi tw_quotients(vi x, int d) { return x / d + (x % d < 0); }
+static inline long tw_entry(long i, long below) {
+  return i < 0 ? 0 : i < below ? i : below - 1;
+}
+static inline vi tw_entries(vi i, int below) {
+  i &= i > 0;
+  vi high = i >= below;
+  return (i & ~high) | (high & (below - 1));
+}
+"""
+
+_TABLE = """\
+static inline vi tw_table_@D@(const @T@ *p, vi o, long n) {
+  vi x = {0};
+  for (long i = 0; i < n && i < @LANES@; i++) x[i] = p[o[i]];
+  return x;
+}
+"""
+
+_ELEMENTS = """\
+static inline vf tw_scattered_@D@(const @T@ *p, vi o, long n) {
+  @T@ x[@LANES@] = {0};
+  for (long i = 0; i < n && i < @LANES@; i++) x[i] = p[o[i]];
+  return tw_load_@D@(x);
+}
+static inline void tw_stream_@D@(@T@ *p, vf x) {
+  if ((unsigned long)p % sizeof(@V@)) tw_store_@D@(p, x);
+  else tw_nontemporal_@V@((void *)p, @X@);
+}
+static inline void tw_spread_@D@(@T@ *p, long stride, vf x, long n) {
+  @T@ y[@LANES@];
+  tw_store_@D@(y, x);
+  for (long i = 0; i < n && i < @LANES@; i++) p[i * stride] = y[i];
+}
+"""

@@ -1,0 +1,95 @@
+"""Which values the rules allow, decision by decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spaces.rules.judge import Judge, Values, together
+from spaces.space.points import Points, Population
+from spaces.template import Rule, Template
+
+
+@dataclass(frozen=True)
+class Step:
+    """A decision to make, and the rules that can be judged when it is made."""
+
+    column: int
+    judges: tuple[Judge, ...]
+
+
+class Validity:
+    """The rules of some templates as steps: schedules are made one decision after the other, and
+    judged by tables that are made once."""
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+        self._plans: dict[tuple[int, int | None], Sequence[Step]] = {}
+        self._judges: dict[tuple[str, tuple[Rule, ...], str], Judge] = {}
+        for template in points.templates.values():
+            _check_rules(template)
+
+    def keeps_rules(self, row: np.ndarray) -> bool:
+        """Whether a row is a schedule that keeps all rules of its template."""
+        steps = self.steps(int(row[0]), None)
+        return all(self.allowed(row[None], step)[0, row[step.column]] for step in steps)
+
+    def steps(self, template: int, first: int | None) -> Sequence[Step]:
+        """How schedules of a template are made: ``first``, then its other decisions as they
+        stand, each with the rules that read it and nothing that is decided later."""
+        points = self._points
+        if (template, first) not in self._plans:
+            name = points.template_names[template]
+            own = [i for i, (owner, _) in enumerate(points.names) if owner == name]
+            if first in own:
+                own.remove(first)
+                own.insert(0, first)
+            known: set[str] = set()
+            steps = []
+            for column in own:
+                decision = points.names[column][1]
+                known.add(decision)
+                rules = [
+                    rule
+                    for rule in points.templates[name].rules
+                    if decision in rule.reads and known.issuperset(rule.reads)
+                ]
+                if rules or points.sizes[column] > 1:
+                    steps.append(Step(column, self._judged(name, rules, decision)))
+            self._plans[template, first] = steps
+        return self._plans[template, first]
+
+    def _judged(self, template: str, rules: Sequence[Rule], decision: str) -> tuple[Judge, ...]:
+        """The judges of rules when ``decision`` is the last of those they read, which are the same
+        ones in all orders of decisions."""
+        points = self._points
+        values: Values = {
+            name: (column, points.values[column])
+            for (owner, name), column in points.position.items()
+            if owner == template
+        }
+        judges = []
+        for group in map(tuple, together(rules, decision, values)):
+            key = (template, group, decision)
+            if key not in self._judges:
+                self._judges[key] = Judge(group, decision, values)
+            judges.append(self._judges[key])
+        return tuple(judges)
+
+    def allowed(self, partial: Population, step: Step) -> np.ndarray:
+        """Boolean matrix [rows, values]: which values of the step's column its rules allow."""
+        if not step.judges:
+            return np.ones((len(partial), self._points.sizes[step.column]), dtype=bool)
+        valid = step.judges[0].allows(partial)
+        for judge in step.judges[1:]:
+            valid = valid & judge.allows(partial)
+        return valid
+
+
+def _check_rules(template: Template) -> None:
+    names = {decision.name for decision in template.decisions}
+    for rule in template.rules:
+        if not rule.reads or not names.issuperset(rule.reads):
+            raise ValueError(f"rule {rule.name}: reads {rule.reads}, not decisions of {names}")

@@ -1,0 +1,202 @@
+"""The CPU template for maps: its space, its rules, and what its kernels compute."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaces.cpu.maps.template import MapTemplate
+from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.kernel import Kernel
+from spaces.language import Program
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.served import workload_of
+from spaces.space import Space
+from spaces.workload import Workload
+from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.derivation.maps.random_maps import random_map
+
+NAMED = {
+    "a transposition": "y[j, i] = relu(x[i, j] + b[i])",
+    "a permutation": "y[i, k, j] = x[i, j, k] * v[k]",
+    "bfloat16": "x: bfloat16; y: bfloat16; y[j, i] = 2 * x[i, j]",
+    "two outputs": "y[j, i] = 2 * x[i, j]; z[j, i] = y[j, i] + w[j, i]; -> y, z",
+    "gathered rows": "t: int32[i](index < 9); y[i, j] = x[t[i], j]",
+    "gathered columns": "t: int32[j](index < 9); y[i, j] = x[i, t[j]]",
+    "a diagonal": "y[i, j] = select(j <= i, x[i, j], -1) * d[i + j]",
+}
+EXTENTS = {"i": 67, "j": 130, "k": 19}
+
+
+def machine(**changes: int) -> CpuTarget:
+    caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
+    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+
+
+def named(text: str) -> Workload:
+    """The program of a text, with the extents that it uses."""
+    text = text.replace("int32[i]", "int32[67]").replace("int32[j]", "int32[130]")
+    used = {axis: n for axis, n in EXTENTS.items() if re.search(rf"\b{axis}\b", text)}
+    return workload(text, **used)
+
+
+def lowered(w: Workload, target: CpuTarget, count: int, seed: int = 0) -> list[Kernel]:
+    space = Space(w, target, [MapTemplate(w, target)])
+    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
+    return [space.lower(space.schedule(row)) for row in rows]
+
+
+def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
+    kernels = lowered(w, target, count, seed)
+    folder.mkdir(exist_ok=True)
+    library = compile_kernels(kernels, target, folder)
+    assert [complaint(kernel, library, w, seed) for kernel in kernels] == [""] * len(kernels)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_maps_agree_with_the_reference(seed, tmp_path):
+    check_random(seed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8, 100))
+def test_more_random_maps_agree_with_the_reference(seed, tmp_path):
+    check_random(seed, tmp_path)
+
+
+def check_random(seed: int, folder: Path) -> None:
+    made: Program = random_map(seed, dtypes=("float32", "bfloat16"))
+    threads = 1 + seed % 3
+    check(workload_of(made), machine(threads=threads, cores=threads), 3, seed, folder)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_tiles_with_tails_agree_with_the_reference(name, tmp_path):
+    check(named(NAMED[name]), machine(), 4, 1, tmp_path)
+
+
+@pytest.mark.parametrize(("vector_bytes", "isa"), [(16, "generic"), (16, "sse2"), (64, "generic")])
+def test_other_vectors(vector_bytes, isa, tmp_path):
+    if isa not in ("generic", detect_cpu().isa) and detect_cpu().architecture != "x86_64":
+        pytest.skip(f"no {isa} here")
+    target = machine(vector_bytes=vector_bytes)
+    target = dataclasses.replace(target, isa=isa, bf16_dot=False)
+    check(named(NAMED["a transposition"]), target, 3, 0, tmp_path)
+
+
+# what is broken: pattern, replacement of its first occurrence in every kernel
+BUGS = {
+    "a border block is one column short": (r"columns - \(4 \* b0\)", "columns - 1 - (4 * b0)"),
+    "a border block is one row short": (r"rows - \(4 \* b1\)", "rows - 1 - (4 * b1)"),
+    "a block is swapped": (r"192 \* b1 \+ 4 \* b0", "192 * b0 + 4 * b1"),
+    "a block overlaps the next": (r"192 \* b1", "144 * b1"),
+    "batch for row": (r"x1 \+ a1", "x1 + a0"),
+    "the first row for all": (r"const long a1 = row0 \+ r0", "const long a1 = row0"),
+    "a step of another array": (r"67 \* a1 \+ a2\)", "67 * a1 + a2 + (a2 > 0))"),
+    "a vector is passed over": (r"j \+= 4", "j += 8"),
+    "one column too many": (r"left = columns - j", "left = columns - j + 1"),
+    "no last columns": (r"if \(j < columns\)", "if (0)"),
+    "a tile is left out": (r"t2 < 5; t2", "t2 < 4; t2"),
+}
+
+
+def test_every_planted_bug_is_found(tmp_path):
+    w = named("y[k, j, i] = x[k, i, j] + v[j]")
+    values = {"tile_rows": 32, "tile_columns": 32, "order": "rows", "stream": False}
+    values |= {"ahead": True, "unroll": 1, "workers": 1}
+    target = machine(vector_bytes=16)
+    target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
+    space = Space(w, target, [MapTemplate(w, target)])
+    right = space.lower(Schedule("map", tuple(values.items())))
+    kernels = [right]
+    for number, (pattern, replacement) in enumerate(BUGS.values()):
+        source, count = re.subn(pattern, replacement, right.source, count=1)
+        assert count == 1, pattern
+        assert source != right.source, pattern
+        entry = f"bug{number}"
+        source = source.replace(right.entry, entry)
+        kernels.append(dataclasses.replace(right, entry=entry, source=source))
+    library = compile_kernels(kernels, target, tmp_path)
+    found = [complaint(kernel, library, w, 0) for kernel in kernels]
+    assert found[0] == ""
+    assert dict(zip(BUGS, map(bool, found[1:]), strict=True)) == dict.fromkeys(BUGS, True)
+
+
+def test_wild_indices_are_bounded(tmp_path):
+    w = workload("t: int32[40](index < 9); y[i, j] = x[t[i], j] + v[t[j]]", i=40, j=40)
+    target = machine()
+    kernels = lowered(w, target, 2)
+    library = compile_kernels(kernels, target, tmp_path)
+    inputs = w.make_inputs(0)
+    wild = {**inputs, "t": np.where(np.arange(40) % 2, 2_000_000_000, -7).astype(np.int32)}
+    tame = {**inputs, "t": np.clip(wild["t"], 0, 8)}
+    from tests.spaces.cpu import native
+
+    for kernel in kernels:
+        bounds = native.allowed_outputs(w, tame)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(native, "allowed_outputs", lambda *_, bounds=bounds: bounds)
+            assert complaint(kernel, library, w, 0, wild) == ""
+
+
+@pytest.mark.parametrize(
+    ("w", "words"),
+    [
+        (workload("matmul", m=4, n=4, k=4), "a map reduces nothing"),
+        (workload("softmax", r=4, c=8), "a map reduces nothing"),
+        (workload("map", m=4, n=8, expression="x[m, n]", dtype="float64"), "float64"),
+        (workload("y: float32[4, 8](leading=9); y[i, j] = x[i, j]", i=4, j=8), "slice"),
+        (workload("y[i] = x[i]; z[j] = v[j]; -> y, z", i=4, j=8), "the same axes"),
+    ],
+)
+def test_refusals_say_why(w, words):
+    assert words in MapTemplate.refuses(w, detect_cpu())
+
+
+def test_names_and_writing_make_no_difference_to_the_space():
+    first = workload("y[j, i] = relu(x[i, j] + b[i])", i=300, j=200)
+    other = workload("v[q, p] = relu(c[p] + u[p, q])", p=300, q=200)
+    spaces = [space_for(w, machine()) for w in (first, other)]
+    rows = [space.sample(np.random.default_rng(0), 50) for space in spaces]
+    assert spaces[0].count() == spaces[1].count() > 20
+    assert (rows[0] == rows[1]).all()
+
+
+def test_every_rule_refuses_something_and_says_why():
+    choose, seen = random.Random(0), set()
+    made = [named(NAMED["a transposition"]), workload("swiglu", r=500, c=3000)]
+    made.append(workload("y[j, i] = x[i, j]", i=3, j=5))
+    for w in made:
+        template = MapTemplate(w, machine(threads=8, cores=8))
+        space = Space(w, template.target, [template])
+        for _ in range(400):
+            values = {d.name: choose.choice(d.values) for d in template.decisions}
+            sentence = space.why_not(Schedule("map", tuple(values.items()))) or ""
+            for rule in template.rules:
+                if not np.all(rule.holds({r: np.asarray(values[r]) for r in rule.reads})):
+                    assert f"{rule.name}: {rule.explain(values)}" in sentence
+                    seen.add(rule.name)
+    assert seen == {rule.name for rule in template.rules}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_quantities_are_finite_and_complete(name):
+    w = named(NAMED[name])
+    space = Space(w, machine(), [MapTemplate(w, machine())])
+    quantities = space.quantities(space.sample(np.random.default_rng(0), 200))
+    assert set(quantities) == set(QUANTITIES)
+    for quantity, values in quantities.items():
+        assert np.isfinite(values).all(), quantity
+        assert (values >= 0).all(), quantity
+    assert (quantities["flops"] >= quantities["useful_flops"]).all()
+    assert (quantities["main_bytes"] >= w.least_bytes).all()
+    assert (quantities["vector_fraction"] <= 1).all()
+    assert (quantities["imbalance"] >= 0.99).all()
