@@ -76,5 +76,6 @@ class MapTemplate(Template):
             prelude=prelude(self.workload, self.cpu),
             source=code.source,
             arguments=self.workload.operands,
+            outputs=len(self.workload.outputs),
             workspace_bytes=code.workspace_bytes,
         )

@@ -161,6 +161,11 @@ def test_refusals_say_why(w, words):
     assert words in MapTemplate.refuses(w, detect_cpu())
 
 
+def test_a_kernel_says_what_it_writes():
+    (kernel, *_) = lowered(named(NAMED["two outputs"]), machine(), 1)
+    assert [array.name for array in kernel.written] == ["y", "z"]
+
+
 def test_names_and_writing_make_no_difference_to_the_space():
     first = workload("y[j, i] = relu(x[i, j] + b[i])", i=300, j=200)
     other = workload("v[q, p] = relu(c[p] + u[p, q])", p=300, q=200)
