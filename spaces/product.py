@@ -89,6 +89,21 @@ class Product:
             number = number // extent
         return offset
 
+    def numbering(self, operand: Operand, number: Index) -> tuple[Index, int, int] | None:
+        """Which of its matrices product ``number`` has of ``operand``, how many there are, and the
+        elements from each to the next; None if these are not the same."""
+        matrix, count, step, unit = Index(), 1, 0, 1
+        for axis in reversed(self.batch):
+            extent, stride = self.workload.extents[axis], operand.stride(axis)
+            if stride:
+                step = step or stride
+                if stride != step * count:
+                    return None
+                matrix += number // unit % extent * count
+                count *= extent
+            unit *= extent
+        return matrix, count, step
+
     def matrix_bytes(self, operand: Operand) -> int:
         """Bytes of what one product of the batch has of ``operand``."""
         shared = (self.workload.extents[axis] for axis in self.batch if axis in operand.axes)

@@ -14,6 +14,8 @@ from spaces.product import Product
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 """C type of sums by their dtype."""
 
+_WHOLE = "whole_"
+
 
 def sum_dtype(workload: Contraction) -> str:
     """Dtype that sums have when they are finished: float16 ones are widened first."""
@@ -39,13 +41,34 @@ def prelude(workload: Contraction) -> str:
 def signature(product: Product, workspace: bool = False, maps: Sequence[str] = ()) -> str:
     """C parameters of an entry. The contraction's operands are called ``left``, ``right`` and
     ``output``, tensor maps as ``maps`` says; epilogue operands get a prefix that keeps clear of
-    C's words and of our names."""
-    workload = product.workload
-    roles = {product.left.name: "left", product.right.name: "right"}
-    inputs = [replace(operand, name=roles[operand.name]) for operand in workload.factors]
-    extra = [replace(o, name=f"e_{o.name}") for o in workload.epilogue_inputs]
-    output = replace(workload.output, name="output")
-    return parameters([*inputs, *extra, output], workspace, maps)
+    C's words and of our names. Of a batch these are names of what one product has of them, which
+    :func:`parts` declares; the parameters' own have another prefix."""
+    workload, whole = product.workload, _WHOLE if product.batch else ""
+    operands = (*workload.inputs, *workload.outputs)
+    named = [replace(o, name=whole + operand_name(product, o)) for o in operands]
+    return parameters(named, workspace, maps)
+
+
+def operand_name(product: Product, operand: Operand) -> str:
+    """The C name of an operand, see :func:`signature`."""
+    own = {"left": product.left, "right": product.right, "output": product.output}
+    return next((name for name, o in own.items() if o is operand), f"e_{operand.name}")
+
+
+def parts(product: Product, operands: Sequence[Operand], number: Index) -> list[str]:
+    """C lines that declare what product ``number`` of a batch has of ``operands``; none where
+    there is one product only."""
+    if not product.batch:
+        return []
+    lines = []
+    for operand in operands:
+        name, constant = operand_name(product, operand), "const "
+        if operand is product.output:
+            constant = ""
+        start = product.start(operand, number)
+        place = f"{_WHOLE}{name}" + ("" if start.value == 0 else f" + {start.text}")
+        lines.append(f"{constant}{C_TYPES[operand.dtype]} *const {name} = {place};")
+    return lines
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,7 @@ class PartialSums:
                 *self._each(f"tw::store_global({mine}, ({self.kind})0);"),
             ]
         return [
-            f"const i64 tile = (i64)tile_row * {self.grid.columns} + tile_column;",
+            f"const i64 tile = {self.grid.tile};",
             "u32 *ticket = (u32 *)workspace + tile;",
             f"{self.kind} *exchanged = ({self.kind} *)(workspace + {self._tickets_bytes});",
             "{",
@@ -100,8 +100,7 @@ class PartialSums:
     @property
     def _layout(self) -> Layout:
         """Where the sum of (tile, part, index in the thread, thread) lies."""
-        tiles = self.grid.rows * self.grid.columns
-        shape = (tiles, self.grid.splits, self.count, self.threads)
+        shape = (self.grid.tiles, self.grid.splits, self.count, self.threads)
         if self.way == "store":
             return row_major(*shape)
         per_tile = self.count * self.threads
@@ -109,7 +108,7 @@ class PartialSums:
 
     @property
     def _tickets_bytes(self) -> int:
-        tickets = 4 * self.grid.rows * self.grid.columns
+        tickets = 4 * self.grid.tiles
         return -(-tickets // _ALIGNMENT) * _ALIGNMENT
 
     @property

@@ -204,7 +204,7 @@ def reuse_rule(
     """Tiles of ``reads[0]`` x ``reads[1]`` sums, one for each ``worker``, are not so small that
     operands are loaded over and over, where the output is large enough for more."""
     workers = target.multiprocessors * LEAST_THREADS // worker.threads
-    share = max(product.rows * product.columns // workers, 1)
+    share = max(product.rows * product.columns * product.batches // workers, 1)
     least = min(worker.sums, 2 ** (share.bit_length() - 1))
     return Rule(
         "reuse",

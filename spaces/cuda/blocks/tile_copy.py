@@ -251,7 +251,8 @@ def source_of(product: Product, operand: Operand) -> Strided:
 
 
 def position_type(product: Product) -> str:
-    """C type that holds any offset into an operand, those of tiles that stick out included."""
-    operands = product.workload.operands
-    farthest = max(o.size + MOST_EXTENT * max(o.strides, default=0) for o in operands)
+    """C type that holds any offset into what a product has of an operand, those of tiles that
+    stick out included."""
+    layouts = [product.layout(o) for o in (*product.workload.inputs, *product.workload.outputs)]
+    farthest = max(layout.size + MOST_EXTENT * max(layout.strides) for layout in layouts)
     return "int" if farthest < 2**31 else "i64"

@@ -18,8 +18,17 @@ from spaces.product import Product
 from spaces.template import Decision, Rule
 
 RASTERS = ("along_columns", "along_rows")
+MOST_PRODUCTS = 65_535
+"""Extent of a launch along z at most."""
 GROUPS = (1, 2, 4, 8, 16)
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
+
+
+def why_no_launch(product: Product) -> str | None:
+    """Why a grid cannot hold a batch of so many products; None if it can."""
+    if product.batches <= MOST_PRODUCTS:
+        return None
+    return f"{product.batches} products are no batch of one launch; allowed: {MOST_PRODUCTS}"
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,8 @@ class TileGrid:
     """``rows`` x ``columns`` tiles of ``depth_tiles`` steps each.
 
     Blocks walk ``raster`` (one of :data:`RASTERS`) in bands of ``group`` tiles, crossing the band
-    first. ``splits`` blocks share the depth of a tile.
+    first. ``splits`` blocks share the depth of a tile. Of a batch, ``batches`` products have as
+    many tiles each.
     """
 
     rows: int
@@ -36,6 +46,7 @@ class TileGrid:
     raster: str = "along_columns"
     group: int = 1
     splits: int = 1
+    batches: int = 1
 
     @property
     def mapping(self) -> TaskMapping:
@@ -48,8 +59,21 @@ class TileGrid:
 
     @property
     def blocks(self) -> tuple[int, int, int]:
-        """Extents of the launch: tiles along x, parts of the depth along y."""
-        return (self.mapping.num_workers, self.splits, 1)
+        """Extents of the launch: tiles along x, parts of the depth along y, products along z."""
+        return (self.mapping.num_workers, self.splits, self.batches)
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of all products."""
+        return self.batches * self.rows * self.columns
+
+    @property
+    def tile(self) -> str:
+        """C text of a tile's number among all."""
+        row = "(i64)tile_row"
+        if self.batches > 1:
+            row = f"((i64)blockIdx.z * {self.rows} + tile_row)"
+        return f"{row} * {self.columns} + tile_column"
 
     @property
     def depth_share(self) -> int:
@@ -95,6 +119,7 @@ def tile_grid(
         str(values["raster"]),
         int(values["group"]),
         int(values["splits"]),
+        product.batches,
     )
 
 
@@ -125,7 +150,7 @@ def grid_rules(
 
     def count(c: Any) -> Any:
         rows, columns = tiles(c)
-        return rows * columns
+        return rows * columns * product.batches
 
     def crossed(c: Any) -> Any:
         rows, columns = tiles(c)

@@ -73,17 +73,16 @@ def grid_quantities(
         ceil_div(product.columns, blocks.columns),
     )
     steps = ceil_div(product.terms, blocks.depth)
-    launched = rows * columns_of_tiles * splits
-    total_steps = 1.0 * rows * columns_of_tiles * steps
+    tiles = rows * columns_of_tiles * product.batches
+    launched = tiles * splits
+    total_steps = 1.0 * tiles * steps
     element = product.left.element.bytes
     tile_elements = 1.0 * blocks.rows * blocks.columns
     fitting = resident_blocks(target, blocks.threads, blocks.registers, blocks.shared_bytes)
     resident = np.clip(fitting, 1, blocks.most_resident)
     slots = resident * target.multiprocessors
     near = total_steps * (blocks.rows + blocks.columns) * blocks.depth * element
-    exchange = np.where(through_memory, (2.0 * splits + 1) * rows * columns_of_tiles, 0) * (
-        4 * tile_elements
-    )
+    exchange = np.where(through_memory, (2.0 * splits + 1) * tiles, 0) * (4 * tile_elements)
     useful = float(product.workload.flops)
     quantities = {
         "flops": 2 * total_steps * tile_elements * blocks.depth,
@@ -92,7 +91,7 @@ def grid_quantities(
         "register_bytes": total_steps * blocks.step_register_bytes,
         "near_bytes": near,
         "packing_bytes": exchange,
-        "epilogue_elements": rows * columns_of_tiles * tile_elements,
+        "epilogue_elements": tiles * tile_elements,
         "registers": blocks.registers,
         "register_fraction": blocks.registers / target.registers_per_thread,
         "near_footprint": blocks.shared_bytes,
@@ -128,7 +127,8 @@ def _from_memory(
     product: Product, target: CudaTarget, blocks: Blocks, columns: Columns, slots: Any
 ) -> dict[str, Any]:
     """Bytes between memory and L2: the blocks of one wave form a band of ``group`` tiles, and
-    what they load is shared among them, or stays in L2 for good if everything fits."""
+    what they load is shared among them, or stays in L2 for good if everything fits; of a batch,
+    everything that the products at work have."""
     element = product.left.element.bytes
     rows, wide = ceil_div(product.rows, blocks.rows), ceil_div(product.columns, blocks.columns)
     along_columns = columns["raster"] == "along_columns"
@@ -141,8 +141,9 @@ def _from_memory(
     waves = rows * wide / np.maximum(high * long, 1)
     loaded = waves * (high * blocks.rows + long * blocks.columns) * product.terms * float(element)
     everything = float(product.workload.least_bytes)
-    streamed = loaded + product.output.bytes
-    fits = everything <= USABLE * target.l2_bytes
+    streamed = loaded * product.batches + product.output.bytes
+    at_work = np.clip(slots / (columns["splits"] * rows * wide), 1, product.batches)
+    fits = everything / product.batches * at_work <= USABLE * target.l2_bytes
     main = np.where(fits, everything, np.maximum(streamed, everything))
     working = (high * blocks.rows + long * blocks.columns) * blocks.depth * element
     return {

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spaces.algebra.index import index
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import TENSOR_MAPS
-from spaces.cuda.blocks.finish import signature
+from spaces.cuda.blocks.finish import parts, signature
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.hopper.multiply import MainLoop
 from spaces.cuda.hopper.plan import GROUP, WARPS, HopperPlan, group_registers
@@ -234,13 +235,18 @@ class HopperCode:
             own, member = "", "0"
             turn_over = [f"tw::arrive_named({self._turn(following)});"]
         rank = " + rank" if plan.cluster_tiles > 1 else ""
+        place = "place"
+        if plan.product.batch:
+            place = f"(number * {plan.grid.places} + place)"
+        operands = (*plan.product.workload.epilogue_inputs, plan.product.output)
         return [
             f"const {position} {m_axis}0 = ({position})tile_{m_axis} * {plan.tile[0]}{own};",
             f"const {position} {n_axis}0 = ({position})tile_{n_axis} * {plan.tile[1]}{own_slice};",
+            *parts(plan.product, operands, index("(i64)number", plan.product.batches)),
             *MainLoop(plan).lines(turn_over),
             *plan.slices.lines(f"shared + {plan.received_at}", f"shared + {plan.exchanged_at}"),
             *plan.split.lines(
-                f"place * {plan.cluster_tiles}{rank}",
+                f"{place} * {plan.cluster_tiles}{rank}",
                 member,
                 f"shared + {plan.slots_at} + 4 * group",
                 plan.store.lines(),

@@ -27,7 +27,8 @@ class PersistentGrid:
     ``cluster`` tiles; ``order`` is one of :data:`ORDERS`, the first two in bands of ``group``.
 
     ``splits`` clusters share the depth of a tile or, ``together``, as many blocks of one cluster,
-    each of which then takes one place only. The device holds ``slots`` blocks at a time.
+    each of which then takes one place only. The device holds ``slots`` blocks at a time. Of a
+    batch, ``batches`` products follow each other.
     """
 
     tiles: tuple[int, int]
@@ -38,6 +39,7 @@ class PersistentGrid:
     group: int
     slots: int
     together: bool = False
+    batches: int = 1
 
     @property
     def cluster_size(self) -> int:
@@ -65,7 +67,11 @@ class PersistentGrid:
 
     @property
     def work(self) -> int:
-        """Places times parts of the depth that clusters take one by one."""
+        """Places times parts of the depth that clusters take one by one, of all products."""
+        return self.batches * self._work_of_one
+
+    @property
+    def _work_of_one(self) -> int:
         return self.places * (1 if self.together else self.splits)
 
     @property
@@ -89,8 +95,9 @@ class PersistentGrid:
     def emit(self, table: str, body: Callable[[], Sequence[str]]) -> list[str]:
         """CUDA lines that run ``body`` for each tile of this block, in turn.
 
-        They declare ``work``, ``tile_row``, ``tile_column``, ``first_step``, ``steps`` and, where
-        the depth is shared, ``part``; they read ``rank``, the block's number in its cluster.
+        They declare ``work``, ``tile_row``, ``tile_column``, ``first_step``, ``steps``, where the
+        depth is shared, ``part``, and of a batch ``number``, which counts the products; they read
+        ``rank``, the block's number in its cluster.
         """
 
         def lines(tile: tuple[Index, ...]) -> list[str]:
@@ -101,14 +108,17 @@ class PersistentGrid:
             return [*coordinates, *self._depth(), *body()]
 
         head, place = [], "work"
+        if self.batches > 1:
+            place, one = "within", self._work_of_one
+            head = [f"const int number = work / {one};", f"const int within = work % {one};"]
         if self.together:
-            head = ["const int part = (int)rank;"]
+            head.append("const int part = (int)rank;")
         elif self.splits > 1:
-            place = "place"
-            head = [
-                f"const int part = work / {self.places};",
-                f"const int place = work % {self.places};",
+            head += [
+                f"const int part = {place} / {self.places};",
+                f"const int place = {place} % {self.places};",
             ]
+            place = "place"
         first = "(int)blockIdx.x" + ("" if self.cluster_size == 1 else f" / {self.cluster_size}")
         turns = f"for (int work = {first}; work < {self.work}; work += {self.clusters}) {{"
         return [

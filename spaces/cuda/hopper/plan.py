@@ -152,9 +152,9 @@ class HopperPlan:
         """Tiles next to each other along one side share the operand of the other side."""
         along_rows = (side == 0) != self.swapped
         return OperandTile(
+            self.product,
             self.product.left if along_rows else self.product.right,
             self.product.row if along_rows else self.product.column,
-            self.product.depth,
             self.tile[side],
             self.number("depth") * self.product.left.element.bytes,
             self.cluster[1 - side],
@@ -176,13 +176,14 @@ class HopperPlan:
             self.number("group"),
             self.target.multiprocessors * self.number("residency"),
             self.parts[1] > 1,
+            self.product.batches,
         )
 
     @cached_property
     def split(self) -> SharedDepth:
         """The exchange of sums between clusters that share tiles."""
         members = 1 if self.takes_turns else self.consumers
-        tiles = self.grid.places * self.cluster_tiles
+        tiles = self.product.batches * self.grid.places * self.cluster_tiles
         return SharedDepth(self.parts[0], tiles, members, self.blocks, self.registers)
 
     @cached_property

@@ -253,8 +253,10 @@ def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "hilbert",
             (*_TILE, "raster"),
-            lambda c: (c["raster"] != "hilbert") | (count(c) <= MOST_IN_TABLE),
-            lambda c: f"a table of {count(c)} tiles is too long; {MOST_IN_TABLE} are allowed",
+            lambda c: (c["raster"] != "hilbert") | (sizes.tiles_of_one(c) <= MOST_IN_TABLE),
+            lambda c: (
+                f"a table of {sizes.tiles_of_one(c)} tiles is too long; {MOST_IN_TABLE} are allowed"
+            ),
         ),
         Rule(
             "bands",

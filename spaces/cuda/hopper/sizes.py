@@ -45,7 +45,11 @@ class HopperSizes:
         return np.where(swapped, n, m), np.where(swapped, m, n)
 
     def tiles(self, c: Any) -> Any:
-        """Tiles of the output."""
+        """Tiles of the output, of all products of a batch."""
+        return self.tiles_of_one(c) * self.product.batches
+
+    def tiles_of_one(self, c: Any) -> Any:
+        """Tiles of one product."""
         rows, columns = self.block(c)
         return ceil_div(self.product.rows, rows) * ceil_div(self.product.columns, columns)
 

@@ -18,7 +18,7 @@ from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
+from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, batch_of, matrix_map
 from spaces.cuda.tensor_map import TensorMapSpec
 
 CHUNK = 64
@@ -63,14 +63,8 @@ class TileStore:
         """A panel of a buffer, on its way to the output."""
         product = self.finish.product
         rows, _ = self._staged
-        return TensorMapSpec(
-            product.output.name,
-            product.output.dtype,
-            (product.columns, product.rows),
-            (product.output.stride(product.row) * self._bytes,),
-            (self._panel, rows),
-            self._panel * self._bytes,
-        )
+        axes, box = (product.column, product.row), (self._panel, rows)
+        return matrix_map(product, product.output, axes, box, self._panel * self._bytes)
 
     def lines(self) -> list[str]:
         """Finish and write all blocks, a chunk at a time."""
@@ -161,13 +155,16 @@ class TileStore:
     def _send(self, m: Index, n: Index) -> list[str]:
         row, column = (n, m) if self.swapped else (m, n)
         rows, columns = self._staged
+        rank, matrix = "2d", ""
+        if self.finish.product.batch:
+            rank, matrix = "3d", f", {batch_of(self.finish.product, self.finish.output)[0].text}"
         lines = []
         for panel in range(columns // self._panel):
             offset = panel * self._panel * rows * self._bytes
             at = (index("column0") + column + panel * self._panel).text
             lines.append(
-                f"tw::tma_store_2d(&output_map, {(index('buffer') + offset).text}, "
-                f"(int)({at}), (int)({(index('row0') + row).text}));"
+                f"tw::tma_store_{rank}(&output_map, {(index('buffer') + offset).text}, "
+                f"(int)({at}), (int)({(index('row0') + row).text}){matrix});"
             )
         return lines
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spaces.algebra.index import Index
 from spaces.contraction import Contraction
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
@@ -57,8 +58,6 @@ class Hopper(Template):
         product = product_of(workload)
         if isinstance(product, str):
             return product
-        if product.batch:
-            return "serves no batch of products yet"
         for operand in (product.left, product.right):
             if operand.dtype not in ELEMENTS or operand.dtype != product.left.dtype:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"
@@ -69,6 +68,8 @@ class Hopper(Template):
                 )
             if reason := why_no_tensor_map(operand):
                 return reason
+        if any(product.numbering(o, Index()) is None for o in (product.left, product.right)):
+            return "products of the batch are not evenly apart in memory, as TMA needs them"
         if product.output.element.is_integer:
             return f"the output is {product.output.dtype}; allowed: floating point"
         return None

@@ -8,13 +8,14 @@ one swizzled row for every term.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
-from spaces.algebra.index import index
+from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import repeat
 from spaces.contraction import Operand
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.product import Product
 
 ATOM = 8
 """Rows after which a swizzle repeats."""
@@ -28,26 +29,56 @@ MOST_WRITTEN_OUT = 4
 
 
 def why_no_tensor_map(operand: Operand) -> str | None:
-    """Why TMA cannot read or write ``operand``, a matrix, in words; None if it can."""
-    pitch = max(operand.strides) * operand.element.bytes
-    if pitch % 16 == 0:
+    """Why TMA cannot read or write ``operand``, a matrix or a batch of them, in words; None if it
+    can."""
+    pitches = (operand.strides[d] * operand.element.bytes for d in reversed(operand.order[:-1]))
+    wrong = next((pitch for pitch in pitches if pitch % 16), None)
+    if wrong is None:
         return None
     return (
-        f"rows of {operand.name} are {pitch} bytes apart in memory; "
+        f"rows of {operand.name} are {wrong} bytes apart in memory; "
         "TMA needs a multiple of 16 bytes"
     )
 
 
+def matrix_map(
+    product: Product, operand: Operand, axes: tuple[str, str], box: tuple[int, int], swizzle: int
+) -> TensorMapSpec:
+    """The map of an operand with ``box`` along ``axes``, both (fast, slow), and the matrices of a
+    batch along a third dimension."""
+    extents, size = product.workload.extents, operand.element.bytes
+    spec = TensorMapSpec(
+        operand.name,
+        operand.dtype,
+        (extents[axes[0]], extents[axes[1]]),
+        (operand.stride(axes[1]) * size,),
+        box,
+        swizzle,
+    )
+    if not product.batch:
+        return spec
+    _, count, step = batch_of(product, operand)
+    strides = (*spec.strides, (step or extents[axes[1]] * operand.stride(axes[1])) * size)
+    return replace(spec, dims=(*spec.dims, count), strides=strides, box=(*box, 1))
+
+
+def batch_of(product: Product, operand: Operand) -> tuple[Index, int, int]:
+    """:meth:`Product.numbering` of the product ``number``, a C variable."""
+    found = product.numbering(operand, index("number", product.batches))
+    assert found is not None
+    return found
+
+
 @dataclass(frozen=True)
 class OperandTile:
-    """Tiles of ``extent`` elements along ``axis`` and ``depth_bytes`` along the axis ``depth``.
+    """Tiles of ``extent`` elements along ``axis`` and ``depth_bytes`` along the depth.
 
     ``sharers`` blocks of a cluster want the same tile: each loads its share of it for all.
     """
 
+    product: Product
     operand: Operand
     axis: str
-    depth: str
     extent: int
     depth_bytes: int
     sharers: int
@@ -55,7 +86,7 @@ class OperandTile:
     @property
     def runs_deep(self) -> bool:
         """Whether neighbours in memory are terms of one sum."""
-        return self.operand.stride(self.depth) == 1
+        return self.operand.stride(self.product.depth) == 1
 
     @property
     def terms(self) -> int:
@@ -87,18 +118,10 @@ class OperandTile:
     @property
     def tensor_map(self) -> TensorMapSpec:
         """What one load moves: a panel, or one sharer's share of it."""
-        extents = dict(zip(self.operand.axes, self.operand.shape, strict=True))
-        fast, slow = (self.depth, self.axis) if self.runs_deep else (self.axis, self.depth)
+        depth = self.product.depth
+        axes = (depth, self.axis) if self.runs_deep else (self.axis, depth)
         box = (self.swizzle // self.operand.element.bytes, self._slow_rows // self.sharers)
-        pitch = self.operand.stride(slow) * self.operand.element.bytes
-        return TensorMapSpec(
-            self.operand.name,
-            self.operand.dtype,
-            (extents[fast], extents[slow]),
-            (pitch,),
-            box,
-            self.swizzle,
-        )
+        return matrix_map(self.product, self.operand, axes, box, self.swizzle)
 
     @property
     def _slow_rows(self) -> int:
@@ -106,7 +129,8 @@ class OperandTile:
         return self.extent if self.runs_deep else self.terms
 
     def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
-        """Lines by which one thread loads the tile at (start, depth) to the address ``to``.
+        """Lines by which one thread loads the tile at (start, depth) to the address ``to``; of a
+        batch, that of the product ``number``.
 
         Sharers, numbered ``rank``, load as many rows each and cast them to all.
         """
@@ -114,9 +138,13 @@ class OperandTile:
         offset, ahead = "", ""
         if self.sharers > 1:
             offset, ahead = f" + rank * {share * self.swizzle}", f" + (int)rank * {share}"
-        call = f"tma_multicast_2d({{}}, &{tensor_map}, {barrier}, {(1 << self.sharers) - 1}, {{}})"
+        rank, matrix = "2d", ""
+        if self.product.batch:
+            rank, matrix = "3d", f", {batch_of(self.product, self.operand)[0].text}"
+        everybody = (1 << self.sharers) - 1
+        call = f"tma_multicast_{rank}({{}}, &{tensor_map}, {barrier}, {everybody}, {{}}{matrix})"
         if self.sharers == 1:
-            call = f"tma_load_2d({{}}, &{tensor_map}, {barrier}, {{}})"
+            call = f"tma_load_{rank}({{}}, &{tensor_map}, {barrier}, {{}}{matrix})"
 
         def line(panel: tuple[object, ...]) -> list[str]:
             number = index(panel[0])  # type: ignore[arg-type]
