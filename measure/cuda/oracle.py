@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from measure.cpu.problem import span_bytes
 from measure.cuda.statements import MATHEMATICS, Statements, as_double
+from spaces.algebra.index import index
 from spaces.algebra.integers import ceil_div
 from spaces.array import Array
 from spaces.contraction import Contraction, Operand
@@ -110,7 +111,8 @@ def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
     if isinstance(product, str):
         raise InputError(f"{workload} cannot be verified on a GPU: {product}")
     left, right = (_fetch(product, operand) for operand in (product.left, product.right))
-    blocks = (int(ceil_div(product.columns, TILE)), int(ceil_div(product.rows, TILE)), 1)
+    across, down = (int(ceil_div(extent, TILE)) for extent in (product.columns, product.rows))
+    blocks = (across, down, product.batches)
     entry = f"tw_expect_{workload.digest}"
     operands = (*workload.inputs, allowed_operand(workload.output))
     finish = "\n".join(f"        {line}" for line in _finish(product, operands, scale))
@@ -266,6 +268,7 @@ def _fetch(product: Product, operand: Operand) -> str:
     split = (f"e % {DEPTH}", f"e / {DEPTH}") if deep else (f"e / {TILE}", f"e % {TILE}")
     axis = product.row if name == "left" else product.column
     source = f"(k0 + k) * {operand.stride(product.depth)} + side * {operand.stride(axis)}"
+    source += _start(product, operand)
     number = product.workload.factors.index(operand)
     loaded = as_double(f"tw::load_global(in{number} + {source})", operand.dtype)
     return f"""\
@@ -279,7 +282,14 @@ def _fetch(product: Product, operand: Operand) -> str:
 
 
 def _place(product: Product, operand: Operand) -> str:
-    return f"row * {operand.stride(product.row)} + column * {operand.stride(product.column)}"
+    place = f"row * {operand.stride(product.row)} + column * {operand.stride(product.column)}"
+    return place + _start(product, operand)
+
+
+def _start(product: Product, operand: Operand) -> str:
+    """What product ``blockIdx.z`` of a batch adds to places in ``operand``."""
+    start = product.start(operand, index("(i64)blockIdx.z", product.batches))
+    return "" if start.value == 0 else f" + {start.text}"
 
 
 def _finish(product: Product, operands: tuple[Array, ...], scale: float) -> list[str]:

@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import index
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.finish import SUM_TYPES, parts, signature, sum_dtype
+from spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dtype
 from spaces.cuda.blocks.partial_sums import PartialSums
 from spaces.cuda.blocks.tile_copy import TileCopy, position_type
 from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
@@ -147,13 +146,10 @@ class BlockCode(ABC):
         """The entry."""
         bounds = f"__launch_bounds__({self.threads}, {self.number('residency')})"
         parameters = signature(self.product, self.partial.is_needed)
-        workload = self.product.workload
-        number = index("(i64)blockIdx.z", self.product.batches)
-        operands = (*workload.inputs, *workload.outputs)
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
             "  const u32 shared = tw::shared_base();",
-            *indented(parts(self.product, operands, number)),
+            *indented(batch_parts(self.product)),
             *(f"  {line}" for line in self.grid.emit(self._tile)),
             "}",
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spaces.algebra.index import Index
+from spaces.algebra.index import Index, index
 from spaces.contraction import Contraction, Operand
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
@@ -69,6 +69,12 @@ def parts(product: Product, operands: Sequence[Operand], number: Index) -> list[
         place = f"{_WHOLE}{name}" + ("" if start.value == 0 else f" + {start.text}")
         lines.append(f"{constant}{C_TYPES[operand.dtype]} *const {name} = {place};")
     return lines
+
+
+def batch_parts(product: Product) -> list[str]:
+    """:func:`parts` of all operands, where the launch has a product for each number along z."""
+    operands = (*product.workload.inputs, *product.workload.outputs)
+    return parts(product, operands, index("(i64)blockIdx.z", product.batches))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
-from spaces.cuda.blocks.finish import SUM_TYPES, Finish, signature, sum_dtype
+from spaces.cuda.blocks.finish import SUM_TYPES, Finish, batch_parts, signature, sum_dtype
 from spaces.cuda.blocks.partial_sums import PartialSums
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.blocks.tile_grid import TileGrid
@@ -67,6 +67,7 @@ class ThinCode:
             int(ceil_div(self.thin.many, self.tile.columns)),
             int(ceil_div(self.thin.terms, self.tile.depth)),
             splits=self.tile.number("splits"),
+            batches=self.product.batches,
         )
 
     @cached_property
@@ -125,6 +126,7 @@ class ThinCode:
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
             "  const u32 shared = tw::shared_base();",
+            *indented(batch_parts(self.product)),
             *indented(self.grid.emit(self._tile)),
             "}",
         ]

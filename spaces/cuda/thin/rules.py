@@ -230,6 +230,7 @@ def _work_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
     """Enough on its way from memory, and not more blocks than help."""
     thin = sizes.thin
     share = thin.large.bytes // target.multiprocessors
+    share = min(share, sizes.product.matrix_bytes(thin.large))
     least = min(LEAST_FLIGHT, 1 << max(share // 4, 1).bit_length() - 1)
     reads = ("thread_columns", "thread_depth", "in_flight", "warp_columns", "warp_depth")
 

@@ -54,8 +54,8 @@ class ThinSizes(BlockSizes):
         return ceil_div(self.thin.terms, self.depth(c))
 
     def tiles(self, c: Any) -> Any:
-        """Tiles of columns."""
-        return ceil_div(self.thin.many, self.columns(c))
+        """Tiles of columns, of all products of a batch."""
+        return ceil_div(self.thin.many, self.columns(c)) * self.product.batches
 
     def block(self, c: Any) -> tuple[Any, Any]:
         """Rows and columns of the output in a block's tile."""

@@ -1,0 +1,108 @@
+"""Batches of products on the emulator: kernels of every template, and mistakes that must show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from measure.cuda import oracle
+from measure.cuda.emulator import Emulator, verify
+from measure.cuda.emulator.emulator import INTERLEAVINGS
+from spaces.cuda.blocks.tile_grid import MOST_PRODUCTS
+from spaces.cuda.target import cuda_target
+from spaces.kernel import Kernel
+from spaces.numerics.allowance import allowed
+from spaces.operators import workload
+from spaces.registry import templates_for
+from spaces.space import Space
+from spaces.workload import Workload
+
+PRIMES = {
+    "batch": 3, "m": 41, "n": 37, "k": 67, "dtype": "bfloat16", "b": "col",
+    "epilogue": "relu(x + bias[n]) + r[batch,m,n] * s[batch]",
+}  # fmt: skip
+HEADS = {
+    "batch": 2, "heads": 3, "m": 40, "n": 48, "k": 72, "dtype": "float16", "a": "col", "c": "col",
+    "epilogue": "x + t[heads,m]",
+}  # fmt: skip
+ALL_SHARE = {"heads": 3, "m": 24, "n": 40, "k": 72, "dtype": "bfloat16", "c": "col"}
+FEW = {
+    "batch": 5, "m": 3, "n": 72, "k": 136, "dtype": "bfloat16", "b": "col",
+    "epilogue": "x + d[batch,n]",
+}  # fmt: skip
+CASES = {
+    "simt, primes": ("simt", PRIMES),
+    "mma, primes": ("mma", PRIMES),
+    "mma, heads that share": ("mma", HEADS),
+    "hopper, heads that share": ("hopper", HEADS),
+    "hopper, all share": ("hopper", ALL_SHARE),
+    "thin, primes": ("thin", FEW),
+}
+
+
+def kernels(name: str, work: Workload, count: int) -> list[Kernel]:
+    """Of schedules at random; the depth is shared in some."""
+    target = cuda_target("sm_90a")
+    (template,) = (t for t in templates_for(target) if t.name == name)
+    assert template.refuses(work, target) is None
+    space = Space(work, target, [template(work, target)])
+    population = space.sample(np.random.default_rng(7), 64)
+    splits = np.array([space.schedule(row).values["splits"] > 1 for row in population])
+    chosen = [*population[~splits][: count - 1], *population[splits][:1]]
+    return [space.lower(space.schedule(row)) for row in chosen]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_random_schedules_compute_every_product(case):
+    name, parameters = CASES[case]
+    work = workload("matmul", **parameters)
+    made = kernels(name, work, 2)
+    emulator = Emulator(made)
+    for kernel in made:
+        assert not verify(emulator, work, kernel, INTERLEAVINGS[:1]).error_text
+
+
+WRONG = {
+    "a batch for a row": ("mma", "left + 2747 * (i64)blockIdx.z", "left + 67 * (i64)blockIdx.z"),
+    "a product's step off by one": ("mma", "1517 * (i64)blockIdx.z", "1518 * (i64)blockIdx.z"),
+    "the neighbour's matrix": (
+        "mma", "2479 * (i64)blockIdx.z", "2479 * (((i64)blockIdx.z + 1) % 3)",
+    ),
+    "the first matrix for all": ("mma", "whole_right + 2479 * (i64)blockIdx.z", "whole_right"),
+    "the neighbour's shared matrix": ("hopper", ", number / 3)", ", (number + 1) / 3 % 2)"),
+    "heads for products": ("hopper", ", number / 3)", ", number % 2)"),
+    "a product too few": ("hopper", "int work = (int)blockIdx.x", "int work = 1 + (int)blockIdx.x"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+def test_mistakes_are_found(mistake):
+    name, right, wrong = WRONG[mistake]
+    work = workload("matmul", **(PRIMES if name == "mma" else HEADS))
+    kernel = kernels(name, work, 2)[0]
+    assert right in kernel.source
+    broken = replace(kernel, source=kernel.source.replace(right, wrong))
+    assert verify(Emulator([broken]), work, broken, INTERLEAVINGS[:1]).error_text
+
+
+@pytest.mark.parametrize("parameters", [PRIMES, HEADS])
+def test_what_a_device_allows_is_what_the_host_allows(parameters):
+    work = workload("matmul", **parameters)
+    kernel, inputs = oracle.expect(work), work.make_inputs(3)
+    (found,) = Emulator([kernel]).run(kernel, inputs).outputs.values()
+    for end, bounds in zip(found, allowed(work, work.contract(inputs), inputs), strict=True):
+        np.testing.assert_allclose(end, bounds, 1e-6)
+
+
+def test_what_cannot_be_is_refused_in_words():
+    target = cuda_target("sm_90a")
+    many = workload("matmul", m=8, n=8, k=8, batch=MOST_PRODUCTS + 1, dtype="bfloat16")
+    reasons = {t.name: t.refuses(many, target) for t in templates_for(target)}
+    assert all("65536 products" in reasons[name] for name in ("simt", "mma", "thin"))
+    uneven = workload("matmul", m=8, n=8, k=12, batch=2, dtype="bfloat16")
+    assert (
+        "24 bytes apart"
+        in {t.name: t.refuses(uneven, target) for t in templates_for(target)}["hopper"]
+    )
