@@ -51,6 +51,12 @@ class Array:
             step *= self.leading if place == 0 and self.leading else self.shape[dimension]
         return tuple(strides)
 
+    @property
+    def span_bytes(self) -> int:
+        """From the first byte to the last, the gaps of a slice included."""
+        steps = zip(self.shape, self.strides, strict=True)
+        return (1 + sum((extent - 1) * step for extent, step in steps)) * self.element.bytes
+
     def array(self, values: np.ndarray) -> np.ndarray:
         """``values`` (of :attr:`shape`) in this array's dtype, memory order and leading
         dimension."""

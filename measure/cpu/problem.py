@@ -34,7 +34,7 @@ class Problem:
 
     def __init__(self, draw: Draw) -> None:
         inputs, judged = draw.workload.inputs, [_Judged(o) for o in draw.workload.outputs]
-        sizes = [span_bytes(operand) for operand in inputs]
+        sizes = [operand.span_bytes for operand in inputs]
         sizes += [size for output in judged for size in output.sizes]
         *offsets, size = accumulate((-(-s // ALIGNMENT) * ALIGNMENT for s in sizes), initial=0)
         places = [offsets[i : i + 3] for i in range(len(inputs), len(offsets), 3)]
@@ -55,7 +55,7 @@ class Problem:
             del whole
         lines = [f"{self.descriptor} {size}", str(len(inputs))]
         for operand, offset in zip(inputs, offsets, strict=False):
-            lines.append(f"{offset} {span_bytes(operand)} {operand.name}")
+            lines.append(f"{offset} {operand.span_bytes} {operand.name}")
         lines.append(str(len(judged)))
         lines += [output.line(at) for output, at in zip(judged, places, strict=True)]
         self.text = "\n".join(lines)
@@ -83,14 +83,14 @@ class _Judged:
     def __init__(self, array: Array) -> None:
         self.array, self.table = array, _values_of_bit_patterns(array)
         self._bounds = replace(array, dtype=bounds_dtype(array).name)
-        self.sizes = (span_bytes(self._bounds), span_bytes(self._bounds), self.table.nbytes)
+        self.sizes = (self._bounds.span_bytes, self._bounds.span_bytes, self.table.nbytes)
 
     def ends(self, whole: np.ndarray, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """The arrays of the bounds, at the first two of ``places`` (bytes). Between the rows of a
         slice there may be anything."""
         low, high, _ = places
         if self.array.leading is not None:
-            kind, size = self._bounds.element.numpy, span_bytes(self._bounds)
+            kind, size = self._bounds.element.numpy, self._bounds.span_bytes
             whole[low : low + size].view(kind)[...] = -np.inf
             whole[high : high + size].view(kind)[...] = np.inf
         return array_in(whole[low:], self._bounds), array_in(whole[high:], self._bounds)
@@ -101,7 +101,7 @@ class _Judged:
         poison = INTEGER_POISON if array.element.is_integer else NOT_A_NUMBER
         kind = KINDS.get(array.dtype, TABLE_KINDS.get(array.element.bytes, -1))
         low, high, table = places
-        size = span_bytes(array)
+        size = array.span_bytes
         count = size // array.element.bytes
         return f"{low} {high} {table} {kind} {count} {size} {poison} {array.name}"
 
@@ -109,12 +109,6 @@ class _Judged:
 def in_memory_order(values: np.ndarray, operand: Array) -> np.ndarray:
     """The elements of an array of the operand's shape as they lie in memory, one-dimensional."""
     return np.ascontiguousarray(values.transpose(operand.order)).reshape(-1)
-
-
-def span_bytes(operand: Array) -> int:
-    """From the first to the last byte in memory, the gaps of a slice included."""
-    steps = zip(operand.shape, operand.strides, strict=True)
-    return (1 + sum((extent - 1) * step for extent, step in steps)) * operand.element.bytes
 
 
 def array_in(memory: np.ndarray, operand: Array) -> np.ndarray:

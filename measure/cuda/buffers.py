@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from measure.cpu.problem import array_in, span_bytes
+from measure.cpu.problem import array_in
 from measure.cuda import oracle
 from measure.cuda.device import Call, Device, DeviceError
 from spaces.array import Array
@@ -39,7 +39,7 @@ class Buffers:
     def add(self, *arrays: Array) -> None:
         """Make room for arrays, by their names."""
         for array in arrays:
-            self.addresses[array.name] = self.guarded(span_bytes(array))
+            self.addresses[array.name] = self.guarded(array.span_bytes)
 
     def guarded(self, size: int) -> int:
         """Address of so many new bytes between guards."""
@@ -63,13 +63,13 @@ class Buffers:
 
     def write(self, array: Array, values: np.ndarray) -> None:
         """Copy ``values``, of the array's shape, to the device; gaps of a slice are poisoned."""
-        memory = np.full(span_bytes(array), POISON, np.uint8)
+        memory = np.full(array.span_bytes, POISON, np.uint8)
         array_in(memory, array)[...] = values
         self.device.write(self.addresses[array.name], memory.tobytes())
 
     def read(self, array: Array) -> np.ndarray:
         """A copy of one of the arrays."""
-        data = self.device.read(self.addresses[array.name], span_bytes(array))
+        data = self.device.read(self.addresses[array.name], array.span_bytes)
         return array_in(np.frombuffer(data, np.uint8), array)
 
     def element(self, array: Array, position: int) -> float:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
-from measure.cpu.problem import span_bytes
 from measure.cuda.statements import MATHEMATICS, Statements, as_double
 from spaces.algebra.index import index
 from spaces.algebra.integers import ceil_div
@@ -73,7 +72,7 @@ def differing(operand: Array, blocks: int) -> Kernel:
     count({_same(operand)}, i);"""
     operands = (operand, copy, report(blocks))
     entry = f"tw_differing_{operand.name}"
-    size = span_bytes(operand) // operand.element.bytes
+    size = operand.span_bytes // operand.element.bytes
     return _walk(entry, operands, size, blocks, "", body)
 
 

@@ -11,7 +11,7 @@ from statistics import median
 
 import numpy as np
 
-from measure.cpu.problem import index_of, span_bytes
+from measure.cpu.problem import index_of
 from measure.cuda import oracle
 from measure.cuda.buffers import GUARD, POISON, Buffers
 from measure.cuda.device import Call, Device, DeviceError, LoadError, MemoryShortError
@@ -196,7 +196,7 @@ class Session:
             if self._buffers.report()[0]:
                 text = f"the kernel writes to its input {check.operand.name}"
                 return ErrorKind.OUT_OF_BOUNDS, text
-        sizes = {operand.name: span_bytes(operand) for operand in self._workload.operands}
+        sizes = {operand.name: operand.span_bytes for operand in self._workload.operands}
         places = [(name, self._buffers.addresses[name], size) for name, size in sizes.items()]
         if trial.workspace:
             places.append(("workspace", trial.workspace, trial.kernel.workspace_bytes))

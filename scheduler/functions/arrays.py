@@ -20,13 +20,15 @@ class Port:
     """What a kernel demands of one of its arrays.
 
     A NumPy array or a CPU torch tensor passes as it is, or not at all: nothing is copied. It has
-    the operand's shape and element type and is dense in the operand's memory order; a
-    column-major operand is an array of the logical shape with Fortran strides.
+    the operand's shape and element type and lies in the operand's memory order, dense unless the
+    operand is a slice; a column-major operand is an array of the logical shape with Fortran
+    strides. Indices are within their limits.
     """
 
     def __init__(self, operand: Array, output: bool = False) -> None:
         self.name = operand.name
-        self.bytes = operand.bytes
+        self.bytes = operand.span_bytes
+        self.has_entries = getattr(operand, "drawn", None) is not None
         self._operand = operand
         self._output = output
         self._shape = operand.shape
@@ -49,10 +51,23 @@ class Port:
             address = self._tensor_address(array)
         if address % self._size:
             raise InputError(f"{self.name} is not aligned to its elements of {self._size} bytes")
+        if self.has_entries:
+            self.check_entries(np.asarray(array))
         return address
+
+    def check_entries(self, array: np.ndarray) -> None:
+        """Raise :class:`InputError` for an index beyond its limit, or out of order."""
+        from spaces.language.inputs import check_entries
+        from spaces.language.program import Operand
+
+        assert isinstance(self._operand, Operand)
+        check_entries(self._operand, array)
 
     def empty_array(self) -> np.ndarray:
         """A new NumPy array that passes."""
+        if self._operand.leading is not None:
+            memory = np.empty(self.bytes, np.uint8)
+            return np.ndarray(self._shape, self._dtype, memory.data, 0, self._byte_steps)
         order = self._operand.order
         array: np.ndarray = np.empty([self._shape[d] for d in order], self._dtype)
         return array.transpose(np.argsort(order)) if order != tuple(sorted(order)) else array
@@ -112,6 +127,35 @@ class Port:
         for extent, step, right in zip(self._shape, found, wanted, strict=True):
             if extent > 1 and step != right:
                 raise InputError(f"{self.name} has strides {found}; allowed: {wanted}")
+
+
+def outputs_of(ports: Sequence[Port], out: Any) -> tuple[Any, ...]:
+    """The arrays for several outputs in ``out``: a sequence in their order, or a mapping by name.
+    None stands for each that is to be made."""
+    names = [port.name for port in ports]
+    if out is None:
+        return (None,) * len(names)
+    given: Mapping[str, Any] = {}
+    if isinstance(out, Mapping):
+        given = out
+    elif isinstance(out, tuple | list) and len(out) == len(names):
+        given = dict(zip(names, out, strict=True))
+    if set(given) != set(names):
+        raise InputError(f"out is to be {', '.join(names)}, each once, in this order or by name")
+    return tuple(given[name] for name in names)
+
+
+def check_apart(ports: Sequence[Port], addresses: Sequence[int], outputs: int) -> None:
+    """Raise :class:`InputError` if one of the last ``outputs`` arrays shares memory with another
+    one. ``addresses`` are those of all ``ports``."""
+    first = len(ports) - outputs
+    for place in range(first, len(ports)):
+        target, written = addresses[place], ports[place]
+        beyond = target + written.bytes
+        for port, address in zip(ports[:place], addresses):  # noqa: B905
+            if address < beyond and target < address + port.bytes:
+                name = "out" if outputs == 1 else written.name
+                raise InputError(f"{name} shares memory with {port.name}")
 
 
 def in_order(

@@ -9,7 +9,14 @@ import numpy as np
 
 from measure.cpu.binaries import kernel_library
 from measure.cpu.pool import load_pool
-from scheduler.functions.arrays import Port, address_of, in_order, is_tensor
+from scheduler.functions.arrays import (
+    Port,
+    address_of,
+    check_apart,
+    in_order,
+    is_tensor,
+    outputs_of,
+)
 from scheduler.functions.kernel_function import KernelFunction
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
@@ -25,8 +32,9 @@ class CpuFunction(KernelFunction):
     """A schedule's kernel, built and loaded, called on NumPy arrays and CPU torch tensors.
 
     Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
-    name; the result goes to ``out`` or to a new array of the first input's kind. Any number of
-    threads may call at once: each call has a workspace of its own, kept for the next one.
+    name; the result goes to ``out`` or to a new array of the first input's kind. Several outputs
+    are a tuple, and ``out`` is a sequence or a mapping by name. Any number of threads may call at
+    once: each call has a workspace of its own, kept for the next one.
     """
 
     def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
@@ -37,9 +45,9 @@ class CpuFunction(KernelFunction):
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._entry = prototype((kernel.entry, library))
         self._runtime = load_pool(self.target.threads)
-        *inputs, output = kernel.arguments
-        self._inputs = tuple(Port(operand) for operand in inputs)
-        self._output = Port(output, output=True)
+        self._inputs = tuple(Port(operand) for operand in self.workload.inputs)
+        self._outputs = tuple(Port(output, output=True) for output in self.workload.outputs)
+        self._ports = (*self._inputs, *self._outputs)
         self._buffers = ctypes.c_void_p * len(kernel.arguments)
         self._workspace_bytes = kernel.workspace_bytes
         self._idle: list[_Frame] = []
@@ -60,21 +68,17 @@ class CpuFunction(KernelFunction):
         return super().remade(workload, target, schedule, provenance)
 
     def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        """The result, in ``out`` if that is given. :class:`InputError` for unfit arrays."""
+        """The result, in ``out`` if that is given; a tuple of several. :class:`InputError` for
+        unfit arrays."""
         if named or len(arrays) != len(self._inputs):
             arrays = in_order(self._inputs, arrays, named)
+        outs = (out,) if len(self._outputs) == 1 else outputs_of(self._outputs, out)
         if out is None:
-            like = self._output
-            out = like.empty_tensor() if is_tensor(arrays[0]) else like.empty_array()
-        target = self._output.address(out)
-        beyond = target + self._output.bytes
-        addresses = []
-        for port, array in zip(self._inputs, arrays):  # noqa: B905
-            address = port.address(array)
-            if address < beyond and target < address + port.bytes:
-                raise InputError(f"out shares memory with {port.name}")
-            addresses.append(address)
-        addresses.append(target)
+            in_torch = bool(arrays) and is_tensor(arrays[0])
+            outs = tuple([p.empty_tensor() if in_torch else p.empty_array() for p in self._outputs])
+        given = (*arrays, *outs)
+        addresses = [port.address(array) for port, array in zip(self._ports, given)]  # noqa: B905
+        check_apart(self._ports, addresses, len(outs))
         try:
             frame = self._idle.pop()
         except IndexError:
@@ -82,7 +86,7 @@ class CpuFunction(KernelFunction):
         frame.buffers[:] = addresses
         self._entry(frame.buffers, frame.workspace, self._runtime)
         self._idle.append(frame)
-        return out
+        return outs[0] if len(outs) == 1 else outs
 
 
 class _Frame:

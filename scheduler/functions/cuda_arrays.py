@@ -76,6 +76,14 @@ class DevicePort(Port):
             "with DLPack or __cuda_array_interface__"
         )
 
+    def check_indices(self, array: Any) -> None:
+        """Raise :class:`InputError` for an index beyond its limit, or one that cannot be read."""
+        if not is_tensor(array):
+            raise InputError(f"{self.name} holds indices; allowed: a torch tensor")
+        if array.is_cuda and sys.modules["torch"].cuda.is_current_stream_capturing():
+            raise InputError(f"{self.name} holds indices, which no capture of a graph can check")
+        self.check_entries(array.cpu().numpy())
+
     def empty_like(self, tensor: Any) -> Any:
         """A new torch tensor that passes, on the GPU of ``tensor``."""
         return sys.modules["torch"].empty_strided(

@@ -15,7 +15,7 @@ from measure.cuda.launching import (
 )
 from measure.records.measurement import Candidate, Job, new_job_id
 from measure.registry import builder_for
-from scheduler.functions.arrays import in_order, is_tensor
+from scheduler.functions.arrays import check_apart, in_order, is_tensor, outputs_of
 from scheduler.functions.cuda_arrays import (
     ALIGNMENT,
     DevicePort,
@@ -38,7 +38,8 @@ class CudaFunction(KernelFunction):
 
     Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
     name: CUDA torch tensors, or anything with DLPack or ``__cuda_array_interface__``. The result
-    goes to ``out``, or to a new tensor where the first input is one. Work is queued on
+    goes to ``out``, or to a new tensor where the first input is one; several outputs are a tuple,
+    and ``out`` is a sequence or a mapping by name. Work is queued on
     ``stream`` (its handle), by default on torch's current stream, and may be captured in a CUDA
     graph; nothing waits for it. Any number of threads may call at once.
 
@@ -50,11 +51,12 @@ class CudaFunction(KernelFunction):
         super().__init__(space, schedule, provenance)
         job = Job(new_job_id(), self.workload, self.target)
         self._cubin = _cubin(Candidate(job, schedule, self._kernel))
-        *inputs, output = self._kernel.arguments
-        self._inputs = tuple(DevicePort(operand) for operand in inputs)
-        self._output = DevicePort(output, output=True)
-        self._ports = (*self._inputs, self._output)
-        self._count = len(inputs)
+        self._inputs = tuple(DevicePort(operand) for operand in self.workload.inputs)
+        self._outputs = tuple(DevicePort(o, output=True) for o in self.workload.outputs)
+        self._ports = (*self._inputs, *self._outputs)
+        self._count = len(self._inputs)
+        self._several = len(self._outputs) > 1
+        self._indices = [(n, port) for n, port in enumerate(self._inputs) if port.has_entries]
         self._has_workspace = self._kernel.workspace_bytes > 0
         self._driver = bindings()
         self._functions: dict[int, Any] = {}
@@ -68,12 +70,18 @@ class CudaFunction(KernelFunction):
         self, *arrays: Any, out: Any = None, stream: int | None = None, **named: Any
     ) -> Any:
         """``out``, to be written in the order of the stream. :class:`InputError` for unfit arrays,
-        :class:`measure.cuda.device.DeviceError` if the launch fails."""
+        :class:`measure.cuda.device.DeviceError` if the launch fails.
+
+        Indices are copied to the host and checked, which waits for the device."""
         if named or len(arrays) != self._count:
             arrays = in_order(self._inputs, arrays, named)
+        for place, port in self._indices:
+            port.check_indices(arrays[place])
         if out is None:
-            out = self._new_output(arrays[0])
-        arrays = (*arrays, out)
+            out = self._new_outputs(arrays)
+        elif self._several:
+            out = outputs_of(self._outputs, out)
+        arrays = (*arrays, *out) if self._several else (*arrays, out)
         if self._start(self._known, self._launches.tree, arrays, stream) != 0:
             # nothing was started: a closer look does, or says why not
             status = self._find(arrays, stream).start()
@@ -81,13 +89,14 @@ class CudaFunction(KernelFunction):
                 checked((self._driver.CUresult(status),))
         return out
 
-    def _new_output(self, like: Any) -> Any:
-        if not is_tensor(like):
+    def _new_outputs(self, arrays: tuple[Any, ...]) -> Any:
+        if not arrays or not is_tensor(arrays[0]):
             raise InputError("out is needed where the inputs are no torch tensors")
-        return self._output.empty_like(like)
+        made = tuple([port.empty_like(arrays[0]) for port in self._outputs])
+        return made if self._several else made[0]
 
     def _find(self, arrays: tuple[Any, ...], stream: int | None) -> Launch:
-        """The launch for arrays of any kind, the output last; each is checked. While its stream is
+        """The launch for arrays of any kind, outputs last; each is checked. While its stream is
         captured it is one with a workspace of its own: what is in a graph may run at any time."""
         first = arrays[0]
         of_torch = is_tensor(first)
@@ -133,13 +142,10 @@ class CudaFunction(KernelFunction):
         return launch
 
     def _check(self, addresses: list[int]) -> None:
-        *sources, target = addresses
         for port, address in zip(self._ports, addresses, strict=True):
             if address % ALIGNMENT:
                 raise InputError(f"{port.name} is not aligned to {ALIGNMENT} bytes")
-        for port, address in zip(self._inputs, sources, strict=True):
-            if address < target + self._output.bytes and target < address + port.bytes:
-                raise InputError(f"out shares memory with {port.name}")
+        check_apart(self._ports, addresses, len(self._outputs))
 
     # -- the driver ------------------------------------------------------------------------
 

@@ -51,17 +51,26 @@ def check_inputs(program: Program, inputs: Mapping[str, np.ndarray]) -> None:
 def _check(operand: Operand, array: np.ndarray) -> None:
     if array.shape != operand.shape:
         raise InputError(f"{operand.name} has the shape {array.shape}; allowed: {operand.shape}")
-    if operand.drawn is None:
+    check_entries(operand, array)
+
+
+def check_entries(operand: Operand, array: np.ndarray) -> None:
+    """Raise :class:`InputError` unless the array holds such indices as the operand is to hold, if
+    it is to hold any."""
+    entries = operand.drawn
+    if entries is None:
         return
     if array.dtype.kind not in "iu":
         raise InputError(f"{operand.name} holds {array.dtype}; allowed: {operand.dtype}")
     low, high = int(array.min()), int(array.max())
-    if low < 0 or high >= operand.drawn.below:
-        allowed = f"0 to {operand.drawn.below - 1}"
+    if low < 0 or high >= entries.below:
+        allowed = f"0 to {entries.below - 1}"
         found = low if low < 0 else high
         raise InputError(f"{operand.name} holds the index {found}; allowed: {allowed}")
+    if not entries.sorted:
+        return
     falls = np.flatnonzero(np.diff(array.reshape(-1).astype(np.int64)) < 0)
-    if operand.drawn.sorted and falls.size:
+    if falls.size:
         raise InputError(
             f"{operand.name} is not sorted: it falls after entry {falls[0]}; "
             "allowed: entries that never fall"

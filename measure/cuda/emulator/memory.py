@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from measure.cpu.problem import array_in, span_bytes
+from measure.cpu.problem import array_in
 from spaces.array import Array
 from spaces.kernel import Kernel
 
@@ -37,7 +37,7 @@ class Memory:
 
     def __init__(self, kernel: Kernel, inputs: Mapping[str, np.ndarray]) -> None:
         self._kernel = kernel
-        sizes = [(operand.name, span_bytes(operand), False) for operand in kernel.read]
+        sizes = [(operand.name, operand.span_bytes, False) for operand in kernel.read]
         sizes += [(output.name, output.bytes, True) for output in kernel.written]
         if kernel.workspace_bytes:
             sizes.append(("workspace", kernel.workspace_bytes, True))

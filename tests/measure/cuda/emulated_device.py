@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from measure.cpu.problem import array_in, span_bytes
+from measure.cpu.problem import array_in
 from measure.cuda.device import Call, DeviceError, LoadError, MemoryShortError
 from measure.cuda.emulator import Emulator
 from measure.interfaces import Built
@@ -165,7 +165,7 @@ class EmulatedDevice:
             self._view(addresses[inputs[1].name] + 40, 1)[:] += 1
 
     def _array(self, operand, addresses: Mapping[str, int]) -> np.ndarray:
-        return array_in(self._view(addresses[operand.name], span_bytes(operand)), operand)
+        return array_in(self._view(addresses[operand.name], operand.span_bytes), operand)
 
     def _view(self, address: int, size: int) -> np.ndarray:
         base = max(start for start in self._memory if start <= address)

@@ -1,0 +1,92 @@
+"""Kernels of programs as functions: several outputs, slices and indices."""
+
+import numpy as np
+import pytest
+import torch
+
+from scheduler.best import best
+from scheduler.functions.arrays import Port
+from spaces.array import Array
+from spaces.errors import InputError
+from spaces.language.evaluation import evaluate
+from spaces.operators import workload
+
+TWO = workload("y[r,c] = x[r,c] * 2\nz[r,c] = x[r,c] + b[c]\n-> y, z", r=33, c=40)
+GATHER = workload("embedding", t=12, d=40, words=7)
+
+
+@pytest.fixture(scope="module")
+def two():
+    return best(TWO, database=None)
+
+
+@pytest.fixture(scope="module")
+def gather():
+    return best(GATHER, database=None)
+
+
+def arrays(work, seed=1):
+    inputs = work.make_inputs(seed)
+    return [inputs[operand.name] for operand in work.inputs], evaluate(work.program, inputs)
+
+
+def test_several_outputs_are_a_tuple(two):
+    given, exact = arrays(TWO)
+    found = two(*given)
+    assert isinstance(found, tuple)
+    for array, name in zip(found, "yz", strict=True):
+        np.testing.assert_allclose(array, exact[name], rtol=1e-6)
+    tensors = two(*map(torch.from_numpy, given))
+    assert all(isinstance(tensor, torch.Tensor) for tensor in tensors)
+    np.testing.assert_array_equal(tensors[1].numpy(), found[1])
+
+
+@pytest.mark.parametrize("by", [tuple, list, lambda made: {"z": made[1], "y": made[0]}])
+def test_several_outputs_go_where_they_are_asked_to(two, by):
+    given, exact = arrays(TWO)
+    made = [np.empty((33, 40), np.float32) for _ in range(2)]
+    found = two(*given, out=by(made))
+    assert found[0] is made[0]
+    assert found[1] is made[1]
+    np.testing.assert_allclose(made[1], exact["z"], rtol=1e-6)
+
+
+def test_unfit_outputs_are_refused(two):
+    (x, b), _ = arrays(TWO)
+    y, z = (np.empty((33, 40), np.float32) for _ in range(2))
+    for out in ((y,), y, {"y": y}, {"y": y, "z": z, "w": z}, (y, z, z)):
+        with pytest.raises(InputError, match="out is to be y, z, each once"):
+            two(x, b, out=out)
+    with pytest.raises(InputError, match="z shares memory with y"):
+        two(x, b, out=(y, y))
+    with pytest.raises(InputError, match="y shares memory with x"):
+        two(x, b, out=(x, z))
+    with pytest.raises(InputError, match="z is float64"):
+        two(x, b, out=(y, z.astype(np.float64)))
+
+
+def test_an_index_beyond_its_table_is_refused(gather):
+    given, exact = arrays(GATHER)
+    (name,) = (output.name for output in GATHER.outputs)
+    np.testing.assert_array_equal(gather(*given), exact[name])
+    place = next(n for n, operand in enumerate(GATHER.inputs) if operand.drawn)
+    for wrong in (-1, 7):
+        spoilt = given[place].copy()
+        spoilt[3] = wrong
+        for index in (spoilt, torch.from_numpy(spoilt)):
+            others = [torch.from_numpy(a) if index is not spoilt else a for a in given]
+            others[place] = index
+            with pytest.raises(InputError, match=f"the index {wrong}; allowed: 0 to 6"):
+                gather(*others)
+
+
+def test_a_slice_is_taken_as_it_lies():
+    port = Port(Array("x", "float32", (16, 24), (0, 1), leading=40), output=True)
+    whole = np.zeros((16, 40), np.float32)
+    assert port.address(whole[:, :24]) == whole.ctypes.data
+    assert port.address(torch.from_numpy(whole)[:, :24]) == whole.ctypes.data
+    assert port.bytes == (15 * 40 + 24) * 4
+    port.address(port.empty_array())
+    port.address(port.empty_tensor())
+    with pytest.raises(InputError, match="x has strides"):
+        port.address(np.ascontiguousarray(whole[:, :24]))
