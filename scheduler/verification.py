@@ -20,6 +20,7 @@ from measure.failures import MACHINE
 from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
 from spaces.contraction import Contraction
 from spaces.operators import workload as make_workload
+from spaces.product import product_of
 from spaces.schedule import Schedule
 from spaces.space import NO_PREFERENCE, Space
 from spaces.workload import Workload
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 BATCH = 8  # kernels of one library: compiling one alone costs several times as much
 LARGEST = 2**26  # multiply-adds emulated for one schedule: some 2 s, over all interleavings
+PRODUCTS = 3  # of a large batch, along each of its axes
 STEP = 256  # extents are shortened by multiples of the largest tile
 
 
@@ -79,11 +81,13 @@ def emulable(workload: Workload) -> Workload:
     """``workload``, or one like it that is small enough to emulate.
 
     Its longest extents are shortened by multiples of 256, the largest tile, so that the same
-    tails, alignments and layouts remain.
+    tails, alignments and layouts remain; of a batch, a few products are left.
     """
     if not isinstance(workload, Contraction):
         return workload
-    extents = dict(workload.extents)
+    extents, product = dict(workload.extents), product_of(workload)
+    if prod(extents.values()) > LARGEST and not isinstance(product, str):
+        extents |= {axis: min(extents[axis], PRODUCTS) for axis in product.batch}
     while prod(extents.values()) > LARGEST:
         longest = max(extents, key=lambda name: extents[name])
         if extents[longest] <= STEP:

@@ -69,6 +69,11 @@ def test_what_is_emulated_is_small_and_has_the_same_tails(m, n, k):
     assert emulable(small) is small
 
 
+def test_of_a_large_batch_a_few_products_are_emulated():
+    small = emulable(workload("matmul", batch=512, m=512, n=512, k=64, dtype="bfloat16"))
+    assert small == workload("matmul", batch=3, m=512, n=512, k=64, dtype="bfloat16")
+
+
 def test_right_kernels_are_right_and_wrong_ones_are_told(space, broken):
     schedules = draw(space, 2 * len(space.templates))
     eager = [Interleaving("eager")]

@@ -1,0 +1,1 @@
+"""Operators beside products: Tilewright against libraries and compilers, a table a family."""

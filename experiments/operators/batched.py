@@ -1,0 +1,221 @@
+"""Batches of products against torch and NumPy, or cuBLAS; see README.md beside this file.
+
+    python -m experiments.operators.batched --target cpu|cuda [--seconds 40] [--trials N]
+        [--only PATTERN] [--out FILE]
+
+Each case is tuned from an empty database and then timed in turns with the libraries. Writes the
+results after every case; a further call with the same file goes on with cases not in it.
+"""
+
+from __future__ import annotations
+
+import os
+
+# NumPy reads this when it loads: a value such as Haswell would halve OpenBLAS on AVX-512.
+os.environ.pop("OPENBLAS_CORETYPE", None)
+
+import argparse
+import json
+import re
+import statistics
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from measure.database import Database
+from scheduler.tuning.tuner import tune
+from scheduler.verification import draw, measure
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.target import Target, detect_target
+from spaces.workload import Workload
+
+OURS = "tilewright"
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Case:
+    """``batch`` products of m x n x k, neighbours of which share a B in groups of ``shared``."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    dtype: str
+    shared: int = 1
+    threads: int = 0
+
+    @property
+    def name(self) -> str:
+        """Such as ``32/8 x 512x512x64 float32 t2``."""
+        groups = f"/{self.batch // self.shared}" if self.shared > 1 else ""
+        threads = f" t{self.threads}" if self.threads else ""
+        return f"{self.batch}{groups} x {self.m}x{self.n}x{self.k} {self.dtype}{threads}"
+
+    @property
+    def workload(self) -> Workload:
+        """Heads that share a B are rows of one product with it."""
+        rows, batch = self.m * self.shared, self.batch // self.shared
+        return workload("matmul", batch=batch, m=rows, n=self.n, k=self.k, dtype=self.dtype)
+
+
+CPU_SHAPES = ((12, 128, 128, 64, 1), (32, 512, 64, 512, 1), (32, 512, 512, 64, 4))
+GPU_SHAPES = ((512, 512, 512, 64), (96, 1024, 64, 1024), (64, 128, 128, 4096))
+CASES = {
+    "cpu": tuple(
+        Case(*shape, "float32", shared, threads)
+        for threads in (1, 2)
+        for *shape, shared in CPU_SHAPES
+    ),
+    "cuda": tuple(Case(*shape, "bfloat16") for shape in GPU_SHAPES),
+}
+VERIFIED = (
+    {"batch": 5, "m": 333, "n": 264, "k": 200, "epilogue": "x * s[batch] + r[batch,m,n]"},
+    {"batch": 2, "heads": 3, "m": 136, "n": 200, "k": 72, "a": "col", "c": "col"},
+    {"batch": 7, "m": 4, "n": 1032, "k": 520, "b": "col", "epilogue": "x + bias[n]"},
+)
+
+
+def main() -> None:
+    options = _options()
+    path: Path = options.out
+    results: dict[str, Any] = {"cases": {}}
+    if path.exists():
+        results = json.loads(path.read_text())
+    detected = detect_target(options.target)
+    results |= {"target": detected.to_json(), "date": datetime.now(UTC).date().isoformat()}
+    if options.verify and "verification" not in results:
+        results["verification"] = dict(verified(detected, options.verify))
+        print(json.dumps(results["verification"]), flush=True)
+    for case in CASES[options.target]:
+        if case.name in results["cases"] or not options.only.search(case.name):
+            continue
+        row = run(case, options.target, options.trials, options.seconds)
+        results["cases"][case.name] = row
+        results["summary"] = summarise(results["cases"])
+        path.write_text(json.dumps(results, indent=1) + "\n")
+        times = " ".join(f"{who} {1e6 * t:.1f}" for who, t in row["median_s"].items())
+        print(f"{case.name:32s} {ratio(row):.3f} x the fastest, us: {times}", flush=True)
+    print(json.dumps(results.get("summary", {})))
+
+
+def verified(target: Target, schedules: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """How many random schedules of each template are right on the hardware, by workload."""
+    for seed, parameters in enumerate(VERIFIED):
+        space = space_for(workload("matmul", dtype="bfloat16", **parameters), target)
+        found: Counter[str] = Counter()
+        for verdict in measure(space, draw(space, schedules, seed)):
+            outcome = "right" if verdict.right else "refused" if verdict.refused else "wrong"
+            found[f"{verdict.schedule.template}: {outcome}"] += 1
+            if outcome == "wrong":
+                print(f"WRONG {space.workload}: {verdict.schedule}: {verdict.error_text}")
+        yield str(space.workload), found
+
+
+def run(case: Case, kind: str, trials: int, seconds: float) -> dict[str, Any]:
+    """Tune one case from an empty database, then time it against the libraries."""
+    target = detect_target(kind, threads=case.threads or None)
+    with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/tuning.db") as database:
+        tuned = tune(case.workload, target, database, trials, seconds)
+    assert tuned.best is not None, f"nothing found: {dict(tuned.failures)}"
+    schedule = tuned.best.schedule
+    times = (on_cpu if kind == "cpu" else on_gpu)(case, target, schedule)
+    median = {name: statistics.median(t) for name, t in times.items()}
+    return {
+        "median_s": median,
+        "least_s": {name: min(t) for name, t in times.items()},
+        "gflops": {name: case.workload.flops / t / 1e9 for name, t in median.items()},
+        "schedule": schedule.to_json(),
+        "trials": tuned.trials,
+        "tuning_seconds": tuned.seconds,
+        "failures": dict(tuned.failures),
+    }
+
+
+def on_cpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
+    """Seconds of our kernel and of what torch and NumPy offer for it, in turns."""
+    import numpy as np
+    import threadpoolctl
+    import torch
+
+    from experiments.cpu_matmul.timing import interleave
+    from scheduler.functions.cpu_function import CpuFunction
+
+    torch.set_num_threads(case.threads)
+    ours = CpuFunction(space_for(case.workload, target), schedule, "tuned")
+    inputs = case.workload.make_inputs(seed=1)
+    a, b = inputs["A"], inputs["B"]
+    result, out = ours(a, b), np.empty(case.workload.outputs[0].shape, np.float32)
+    np.testing.assert_allclose(result, np.matmul(a, b), rtol=1e-3, atol=1e-3)
+    x, y, z = (torch.from_numpy(array) for array in (a, b, out))
+    calls: dict[str, Call] = {
+        OURS: lambda: ours(a, b, out=result),
+        "torch": lambda: torch.bmm(x, y, out=z),
+        "numpy": lambda: np.matmul(a, b, out=out),
+    }
+    if case.shared > 1:
+        heads = x.view(len(y), case.shared, case.m, case.k)
+        calls["torch, broadcast"] = lambda: torch.matmul(heads, y[:, None])
+    with threadpoolctl.threadpool_limits(case.threads), torch.no_grad():
+        return interleave(calls, case.threads, rounds=40, seconds=10)
+
+
+def on_gpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
+    """Device seconds of our kernel and of cuBLAS, by torch, in turns."""
+    import torch
+
+    from experiments.gpu_matmul.timing import interleave
+    from scheduler.functions.cuda_function import CudaFunction
+
+    ours = CudaFunction(space_for(case.workload, target), schedule, "tuned")
+    kind = getattr(torch, case.dtype)
+    a, b, c = (
+        torch.rand(operand.shape, device="cuda").mul_(2).sub_(1).to(kind)
+        for operand in case.workload.operands
+    )
+    exact = torch.bmm(a[:4].double(), b[:4].double())
+    ours(a, b, out=c)
+    assert bool(((c[:4].double() - exact).abs() <= 0.01 * exact.abs() + 0.05).all())
+    other = torch.empty_like(c)
+    return interleave(
+        {OURS: lambda: ours(a, b, out=c), "cublas": lambda: torch.bmm(a, b, out=other)}
+    )
+
+
+def ratio(row: Mapping[str, Any]) -> float:
+    """The fastest library's median time over ours: above 1.0 we are faster."""
+    times = row["median_s"]
+    return float(min(t for name, t in times.items() if name != OURS) / times[OURS])
+
+
+def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Geometric mean and least of the ratios, and the names of the losses."""
+    ratios = {name: ratio(row) for name, row in cases.items()}
+    return {
+        "cases": len(ratios),
+        "geomean": statistics.geometric_mean(ratios.values()),
+        "least": min(ratios.values()),
+        "losses": sorted(name for name, r in ratios.items() if r < 1),
+    }
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.operators.batched")
+    parser.add_argument("--target", choices=CASES, required=True)
+    parser.add_argument("--seconds", type=float, default=40.0, help="of tuning a case")
+    parser.add_argument("--trials", type=int, default=1 << 16, help="new ones a case")
+    parser.add_argument("--verify", type=int, default=0, help="schedules of each of a few problems")
+    parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")
+    parser.add_argument("--out", type=Path, default=Path("batched.json"))
+    options = parser.parse_args()
+    options.only = re.compile(options.only)
+    return options
+
+
+if __name__ == "__main__":
+    main()
