@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 
 import numpy as np
 
-from experiments.search import ranking, subspaces, warm
+from experiments.search import paired, ranking, subspaces, warm
 from experiments.search.results import estimate, write
 from scheduler.replay.formats.foreign import ForeignTarget
 from scheduler.replay.recording import recording
@@ -79,3 +80,23 @@ def test_a_subspace_has_the_named_values_alone_and_all_of_what_is_not_named():
     }
     drawn = part.sample(np.random.default_rng(0), 64)
     assert all(part.schedule(row) in whole for row in drawn)
+
+
+def test_two_replays_are_compared_seed_by_seed(tmp_path):
+    line = {"space": "x", "optimum_seconds": 1.0, "gains": [[[1, 4.0], [20, 1.0]], [[3, 2.0]]]}
+    faster = line | {"gains": [[[1, 2.0]], [[1, 2.0], [200, 1.0]]]}
+    files = [tmp_path / "before.jsonl", tmp_path / "after.jsonl.gz"]
+    files[0].write_text(json.dumps(line) + "\n" + json.dumps({"space": None}) + "\n")
+    files[1].write_bytes(gzip.compress(json.dumps(faster).encode()))
+    before, after = (paired.fractions(path)["x"] for path in files)
+    assert before.tolist() == [[0.25, 1.0, 1.0, 1.0], [0.5, 0.5, 0.5, 0.5]]
+    assert after.tolist() == [[0.5, 0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 1.0]]
+    found = paired.compared(before, after)
+    assert found["16"] | {"low": 0, "high": 0} == {
+        "before": 0.375,
+        "after": 0.5,
+        "gain": 0.125,
+        "low": 0,
+        "high": 0,
+    }
+    assert found["256"]["gain"] == 0.0
