@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from measure.cuda.session import RESTFUL
+from measure.cuda.session import COOLING_CALL
 
 Call = Callable[[], object]
 
@@ -34,7 +34,7 @@ def interleave(
     total = torch.empty((), device="cuda")
     times: dict[str, list[float]] = {name: [] for name in calls}
     names, spent = list(calls), 0.0
-    is_long = _heat(calls) > RESTFUL
+    is_long = _heat(calls) > COOLING_CALL
 
     def flush() -> None:
         torch.sum(others, dim=0, out=total)

@@ -1,0 +1,70 @@
+"""Compares operators with libraries and compilers; see README.md beside this file.
+
+    python -m experiments.operators --target cuda --family rows [--seconds 8] [--minutes 3]
+        [--only PATTERN] [--out FILE]
+
+Writes the results after every case. A further call with the same file goes on with cases that are
+not in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from experiments.operators.cases import FAMILIES
+from experiments.operators.summary import line, summarise
+from spaces.errors import InputError
+
+TARGETS = {"cuda": "experiments.operators.gpu"}
+"""Modules by the kind of target: ``target()``, and ``measure(case, target, seconds)``."""
+
+
+def main() -> int:
+    options = _options()
+    end = time.monotonic() + 60 * options.minutes
+    bench = import_module(TARGETS[options.target])
+    try:
+        target = bench.target()
+    except InputError as error:
+        print(f"operators: {error}", file=sys.stderr)
+        return 2
+    path: Path = options.out
+    path.parent.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {"cases": {}}
+    if path.exists():
+        results = json.loads(path.read_text())
+    results |= {"target": target.to_json(), "date": datetime.now(UTC).date().isoformat()}
+    for case in FAMILIES[options.family]:
+        known = case.name in results["cases"] or not options.only.search(case.name)
+        if known or time.monotonic() + options.seconds + 10 > end:
+            continue
+        row = bench.measure(case, target, options.seconds)
+        results["cases"][case.name] = {"operator": case.operator, **row}
+        results["summary"] = summarise(results["cases"])
+        path.write_text(json.dumps(results, indent=1) + "\n")
+        print(line(case.name, row), flush=True)
+    print(json.dumps(results.get("summary", {}), indent=1))
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.operators")
+    parser.add_argument("--target", choices=TARGETS, required=True)
+    parser.add_argument("--family", choices=FAMILIES, default="rows")
+    parser.add_argument("--minutes", type=float, default=3.0, help="for all of it")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of search a case")
+    parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")
+    parser.add_argument("--out", type=Path, default=Path("operators.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

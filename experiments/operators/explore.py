@@ -1,0 +1,150 @@
+"""What the space of an operator holds on a GPU: random schedules, then neighbours of the best.
+
+Kernels are compiled, judged against torch in float64 and timed in this process, without what the
+tuner does for the safety of a machine and for the database. Needs a GPU.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from experiments.operators.tensors import outputs_like
+from measure.cuda.launching import Arguments, configuration, entry_point, load_kernel
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.interfaces import Built
+from measure.records.measurement import Candidate, Job, new_job_id
+from spaces.cuda.target import CudaTarget
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.space import Space
+
+GENERATION = 96  # schedules that are compiled at a time
+PARENTS = 6
+COMPILE_SECONDS = 15.0
+WORKERS = os.cpu_count() or 1
+
+
+@dataclass
+class Explorer:
+    """Looks for fast schedules of ``space`` on ``tensors`` (inputs by name); ``exact`` are the
+    outputs in float64. ``seconds`` by schedule are medians of few calls with a cold L2."""
+
+    space: Space
+    tensors: Mapping[str, torch.Tensor]
+    exact: Sequence[torch.Tensor]
+    seconds: dict[Schedule, float] = field(default_factory=dict)
+    calls: dict[Schedule, Callable[[], None]] = field(default_factory=dict)
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        target = self.space.target
+        assert isinstance(target, CudaTarget)
+        self._target = target
+        self._outputs = outputs_like(self.space.workload)
+        cache = torch.cuda.get_device_properties(0).L2_cache_size
+        self._others = torch.ones(cache, device="cuda")
+        self._total = torch.empty((), device="cuda")
+
+    def explore(self, seconds: float, seed: int = 0) -> list[Schedule]:
+        """Judge and time schedules for so many seconds; the best of them first."""
+        end = time.monotonic() + seconds
+        generator = np.random.default_rng(seed)
+        population = self.space.sample(generator, 2 * GENERATION)
+        builder = NvrtcBuilder(self._target, jobs=WORKERS, time_limit=COMPILE_SECONDS)
+        with closing(builder):
+            while len(population):
+                self._generation(builder, [self.space.schedule(row) for row in population])
+                if time.monotonic() > end:
+                    break
+                population = self._next(generator)
+        return self.best
+
+    @property
+    def best(self) -> list[Schedule]:
+        """All schedules that are right, the fastest first."""
+        return sorted(self.seconds, key=self.seconds.__getitem__)
+
+    def _next(self, generator: np.random.Generator) -> np.ndarray:
+        """Neighbours of the best, and a few random ones."""
+        parents = self.space.rows(self.best[:PARENTS])
+        found = self.space.neighbours(parents, generator) if len(parents) else parents
+        chosen = generator.permutation(len(found))[: GENERATION - 16]
+        return np.concatenate([found[chosen], self.space.sample(generator, 16)])
+
+    def _generation(self, builder: NvrtcBuilder, schedules: Sequence[Schedule]) -> None:
+        job = Job(new_job_id(), self.space.workload, self.space.target)
+        fresh = [s for s in dict.fromkeys(schedules) if s not in self.calls]
+        candidates = [Candidate(job, s, self.space.lower(s)) for s in fresh]
+        for built in builder.build(candidates):
+            self._judge(built)
+
+    def _judge(self, built: Built) -> None:
+        schedule = built.candidate.schedule
+        if built.binary is None:
+            self.outcomes[str(built.error_kind)] += 1
+            return
+        kernel = built.candidate.kernel
+        binary = built.binary if isinstance(built.binary, bytes) else built.binary.read_bytes()
+        call = launcher(kernel, binary, self.tensors, self._outputs)
+        self.calls[schedule] = call
+        for output in self._outputs:
+            output.fill_(float("nan") if output.is_floating_point() else -1)
+        call()
+        if not all(map(agrees, self._outputs, self.exact)):
+            self.outcomes["wrong"] += 1
+            print(f"WRONG: {self.space.workload}: {schedule}", flush=True)
+            return
+        self.outcomes["right"] += 1
+        self.seconds[schedule] = self._time(call)
+
+    def _time(self, call: Callable[[], None], repeats: int = 5) -> float:
+        events = []
+        for _ in range(repeats):
+            torch.sum(self._others, dim=0, out=self._total)
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            start.record()
+            call()
+            end.record()
+            events.append((start, end))
+        torch.cuda.synchronize()
+        return statistics.median(start.elapsed_time(end) * 1e-3 for start, end in events)
+
+
+def agrees(found: torch.Tensor, exact: torch.Tensor) -> bool:
+    """Whether an output is right up to a few roundings of its type and of float32."""
+    unit = torch.finfo(found.dtype).eps if found.is_floating_point() else 0.0
+    scale = exact.abs() * (unit + 1e-4) + exact.abs().mean() * 1e-5
+    return bool(((found.double() - exact).abs() <= scale).all())
+
+
+def launcher(
+    kernel: Kernel,
+    cubin: bytes,
+    tensors: Mapping[str, torch.Tensor],
+    outputs: Sequence[torch.Tensor],
+) -> Callable[[], None]:
+    """A function that queues the kernel on torch's stream."""
+    names = [operand.name for operand in kernel.arguments[len(tensors) :]]
+    addresses = {name: tensor.data_ptr() for name, tensor in tensors.items()}
+    addresses |= {n: o.data_ptr() for n, o in zip(names, outputs, strict=True)}
+    function = load_kernel(cubin, kernel, 0)
+    config, arguments = configuration(kernel, 0), Arguments(kernel, addresses)
+    start = entry_point("cuLaunchKernelEx")
+    pointers = [ctypes.c_void_p(int(p)) for p in (config.getPtr(), function, arguments.address)]
+
+    def call(keep: Any = (tensors, outputs, config, arguments)) -> None:
+        status = start(*pointers, None)
+        assert status == 0, f"the launch of {kernel.entry} gives {status}"
+
+    return call

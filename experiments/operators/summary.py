@@ -1,0 +1,51 @@
+"""What the results say: ratios by operator, losses included."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from typing import Any
+
+OURS = "tilewright"
+COPY = "copy"
+"""In a rival's place: a copy that moves the same bytes."""
+
+
+def ratio(row: Mapping[str, Any]) -> float | None:
+    """The fastest rival's median time over ours: above 1.0 we are faster."""
+    times = row["median_s"]
+    rivals = [t for name, t in times.items() if name not in (OURS, COPY)]
+    return float(min(rivals) / times[OURS]) if rivals and OURS in times else None
+
+
+def of_copy(row: Mapping[str, Any]) -> float | None:
+    """Our share of the bandwidth of a copy."""
+    times = row["median_s"]
+    return float(times[COPY] / times[OURS]) if {OURS, COPY} <= set(times) else None
+
+
+def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Per operator: cases, geometric mean and least over the fastest rival, and of a copy."""
+    found: dict[str, Any] = {}
+    for operator in dict.fromkeys(row["operator"] for row in cases.values()):
+        rows = {name: row for name, row in cases.items() if row["operator"] == operator}
+        ratios = {name: r for name, row in rows.items() if (r := ratio(row)) is not None}
+        copies = [r for row in rows.values() if (r := of_copy(row)) is not None]
+        if ratios:
+            found[operator] = {
+                "cases": len(ratios),
+                "geomean": statistics.geometric_mean(ratios.values()),
+                "least": min(ratios.values()),
+                "losses": sorted(name for name, r in ratios.items() if r < 1),
+            }
+            found[operator] |= {"least_of_copy": min(copies)} if copies else {}
+    return found
+
+
+def line(name: str, row: Mapping[str, Any]) -> str:
+    """One case in a line."""
+    times = " ".join(f"{who} {1e6 * t:.1f}" for who, t in row["median_s"].items())
+    over, copied = ratio(row), of_copy(row)
+    against = "no time" if over is None else f"{over:.3f} x the fastest"
+    share = "" if copied is None else f", {copied:.3f} of a copy"
+    return f"{name:34s} {against}{share}, us: {times}"

@@ -1,0 +1,50 @@
+"""The comparison of operators: what is compared is the same, and what the summary says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from experiments.operators.cases import FAMILIES, case
+from experiments.operators.references import REFERENCES
+from experiments.operators.summary import line, summarise
+from spaces.derivation.rounding.allowance import allowed
+from spaces.numerics.allowance import agrees
+
+
+@pytest.mark.parametrize("operator", REFERENCES)
+def test_what_torch_computes_is_what_the_operator_says(operator):
+    import torch
+
+    work = case(operator, "float32", r=5, c=33).workload
+    inputs = work.make_inputs(seed=1)
+    wide = {
+        name: torch.from_numpy(values.astype(np.float64 if values.dtype.kind == "f" else np.int64))
+        for name, values in inputs.items()
+    }
+    low, high = allowed(work.program, inputs)["y"]
+    assert agrees(REFERENCES[operator](**wide).numpy(), low, high).all()
+
+
+def test_every_case_has_a_reference_and_a_name_of_its_own():
+    cases = [case for family in FAMILIES.values() for case in family]
+    assert {case.operator for case in cases} <= set(REFERENCES)
+    assert len({case.name for case in cases}) == len(cases)
+
+
+def test_losses_are_named():
+    rows = {
+        "a": {"operator": "softmax", "median_s": {"tilewright": 2.0, "copy": 1.0, "eager": 1.0}},
+        "b": {
+            "operator": "softmax",
+            "median_s": {"tilewright": 1.0, "eager": 4.0, "compiled": 2.0},
+        },
+        "c": {"operator": "softmax", "median_s": {"eager": 4.0}},
+    }
+    found = summarise(rows)["softmax"]
+    assert found["cases"] == 2
+    assert found["geomean"] == pytest.approx(1.0)
+    assert found["losses"] == ["a"]
+    assert found["least_of_copy"] == 0.5
+    assert "0.500 x the fastest, 0.500 of a copy" in line("a", rows["a"])
+    assert "no time" in line("c", rows["c"])
