@@ -2,7 +2,14 @@
 
 from spaces.cpu.blocked.template import BlockedTemplate
 from spaces.cpu.maps.template import MapTemplate
+from spaces.cpu.rows.template import RowsTemplate
 from spaces.cpu.thin.template import ThinDots, ThinStream
 from spaces.template import Template
 
-TEMPLATES: tuple[type[Template], ...] = (BlockedTemplate, ThinStream, ThinDots, MapTemplate)
+TEMPLATES: tuple[type[Template], ...] = (
+    BlockedTemplate,
+    ThinStream,
+    ThinDots,
+    RowsTemplate,
+    MapTemplate,
+)

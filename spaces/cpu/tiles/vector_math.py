@@ -1,12 +1,13 @@
-"""The functions of epilogues as C on vectors of float, for any compiler with ``vector_size``.
+"""The functions of programs as C on vectors of float, for any compiler with ``vector_size``.
 
 Each is branch-free, so that a register tile goes through it at full vector width. Tests hold
-every function to its bound of :mod:`spaces.epilogue.functions`. Code relies on ``-fno-math-errno``
+every function to its bound of :mod:`spaces.language.functions`. Code relies on ``-fno-math-errno``
 and ``-fno-trapping-math`` for speed, and on nothing of one architecture; multiply-adds are
 contracted by the compiler where the machine has them, and the bounds hold without.
 
-NaN comes out where NaN goes in. Three places fall short of IEEE: ``exp`` gives zero where the
-result is below 2**-125.5, ``sigmoid`` and ``silu`` follow it, and signed zeros are not kept apart.
+NaN comes out where NaN goes in. Three places fall short of IEEE: ``exp`` and ``exp2`` give zero
+where the result is below 2**-125.5, ``sigmoid`` and ``silu`` follow it, and signed zeros are not
+kept apart.
 """
 
 from __future__ import annotations
@@ -14,19 +15,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from spaces.epilogue.functions import FUNCTIONS
 from spaces.epilogue.polynomials import (
     ERF,
     EXP,
+    EXP2,
     GELU,
     GELU_END,
     GELU_TANH,
     GELU_TANH_END,
+    LOG,
     TANH_BOTTOM,
     TANH_TOP,
     horner,
 )
 from spaces.errors import InputError
+from spaces.language.functions import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,34 @@ TW_INLINE vf tw_exp(vf x) {{
 }}""",
         ("lesser", "greater"),
     ),
+    "exp2": _Definition(
+        f"""\
+TW_INLINE vf tw_exp2(vf x) {{
+  vf y = tw_lesser(tw_set(128.5f), tw_greater(tw_set(-126.0f), x));
+  vf shifted = y + 12582912.0f;
+  vf f = y - (shifted - 12582912.0f);
+  vf p = {horner([2 * c for c in EXP2], "f")};
+  return p * (vf)(((vu)shifted << 23) + 0x3f000000u);
+}}""",
+        ("lesser", "greater"),
+    ),
+    # x = 2**n (1 + f), where 0x3f3504f3 are the bits of sqrt(1/2); subnormal numbers are scaled.
+    "log": _Definition(
+        f"""\
+TW_INLINE vf tw_log(vf x) {{
+  vi small = x < 0x1p-126f;
+  vi bits = (vi)tw_select(small, x * 0x1p24f, x) - 0x3f3504f3;
+  vf f = (vf)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
+  vf n = __builtin_convertvector((bits >> 23) - (small & 24), vf);
+  vf p = {horner(LOG, "f")};
+  vf r = f * f * (f * p - 0.5f) - n * 2.12194440e-4f + f + n * 0.693359375f;
+  r = tw_select(x < __builtin_inff(), r, x);
+  vf edge = tw_select(x == 0.0f, tw_set(-__builtin_inff()), tw_set(__builtin_nanf("")));
+  return tw_select(x > 0.0f, r, edge);
+}}""",
+        ("select",),
+    ),
+    "floor": _lanewise("floor(vf x)", "__builtin_floorf(x[i])"),
     "sigmoid": _Definition(
         "TW_INLINE vf tw_sigmoid(vf x) { return 1.0f / (1.0f + tw_exp(-x)); }", ("exp",)
     ),

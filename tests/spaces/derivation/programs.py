@@ -114,7 +114,7 @@ def inputs(made: Program, offset: float = 0.0) -> dict[str, np.ndarray]:
     return found
 
 
-def random_chain(seed: int) -> Program:
+def random_chain(seed: int, dtype: str = "float64", extent: int = 11) -> Program:
     """Two to four dependent reductions of any summands, perhaps bounded; some have corrections."""
     g = np.random.default_rng(seed)
     results: list[str] = []
@@ -140,5 +140,5 @@ def random_chain(seed: int) -> Program:
     lines.append(f"-> {', '.join(results)}")
     text = "\n".join(lines)
     return program(
-        f"x: float64[4, 11]\n{text}" if "x[" in text else text, dtype="float64", r=4, j=11
+        f"x: {dtype}[4, {extent}]\n{text}" if "x[" in text else text, dtype=dtype, r=4, j=extent
     )

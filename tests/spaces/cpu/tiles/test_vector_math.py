@@ -14,7 +14,6 @@ import pytest
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import FLAGS
 from spaces.cpu.tiles.vector_math import literal, prelude
-from spaces.epilogue.functions import FUNCTIONS
 from spaces.epilogue.tree import (
     Accumulator,
     Binary,
@@ -25,6 +24,7 @@ from spaces.epilogue.tree import (
     Reference,
 )
 from spaces.errors import InputError
+from spaces.language.functions import FUNCTIONS
 
 UNARY = sorted(name for name in FUNCTIONS if FUNCTIONS[name].arity == 1)
 ODD = ("tanh", "erf")
@@ -127,6 +127,8 @@ def test_gelu_is_within_a_millionth(library: ctypes.CDLL, name: str) -> None:
     ("name", "limits", "slack"),
     [
         ("exp", (0, np.inf), 0),
+        ("exp2", (0, np.inf), 0),
+        ("log", (np.nan, np.inf), 0),
         ("tanh", (-1, 1), 0),
         ("erf", (-1, 1), 0),
         ("sigmoid", (0, 1), 0),
@@ -142,10 +144,17 @@ def test_limits(library: ctypes.CDLL, name: str, limits: tuple[float, float], sl
     large = np.float32(3e38)
     result = call(library, name, np.array([-np.inf, np.inf], np.float32))
     np.testing.assert_allclose(result, limits, rtol=0, atol=slack)
-    if name not in ("rsqrt", "abs"):
+    if name not in ("rsqrt", "abs", "log"):
         beyond = call(library, name, np.array([-large, large]))
-        expected = [limits[0], limits[1] if name in (*ODD, "sigmoid", "exp") else large]
+        expected = [limits[0], limits[1] if name in (*ODD, "sigmoid", "exp", "exp2") else large]
         np.testing.assert_allclose(beyond, expected, rtol=0, atol=slack)
+
+
+def test_log_of_zero_and_of_subnormal_numbers(library: ctypes.CDLL) -> None:
+    x = np.array([0, -0.0, 1e-45, 1e-40, 1e-38, 1], np.float32)
+    with np.errstate(divide="ignore"):
+        exact = np.log(x.astype(np.float64))
+    np.testing.assert_allclose(call(library, "log", x), exact, rtol=4e-7)
 
 
 @pytest.mark.parametrize("name", [*ODD, "sigmoid"])

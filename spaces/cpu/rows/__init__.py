@@ -1,0 +1,1 @@
+"""CPU kernels of reductions along rows, dependent ones included, and of what follows of them."""

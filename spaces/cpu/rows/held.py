@@ -1,0 +1,51 @@
+"""Which values of elements are worth keeping from a pass until the outputs are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spaces.cpu.rows.scopes import special
+from spaces.derivation.rows.view import RowOutput, Rows
+from spaces.language.tree import Expression, Read
+
+
+def worth_holding(rows: Rows) -> Expression | None:
+    """The largest expression with a special function that a pass of ``rows.plain`` computes of each
+    element, and an output of each element again; None if there is none."""
+    computed = {node for p in rows.plain for r in p for node in parts(r.element)}
+    again = [
+        node
+        for output in outputs_by_element(rows)
+        for node in parts(output.value)
+        if node in computed and special(node) and rows.varies(node)
+    ]
+    return max(again, key=lambda node: (_size(node), str(node)), default=None)
+
+
+def output_to_hold_in(rows: Rows) -> RowOutput | None:
+    """An output whose memory can hold a float for each element until it is written itself."""
+    return next(
+        (
+            output
+            for output in outputs_by_element(rows)
+            if output.array.dtype == "float32" and output.place.columns[-1] == 1
+        ),
+        None,
+    )
+
+
+def outputs_by_element(rows: Rows) -> tuple[RowOutput, ...]:
+    """The outputs with a value for each element."""
+    return tuple(output for output in rows.outputs if output.place.by_column)
+
+
+def parts(expression: Expression) -> Iterator[Expression]:
+    """An expression and all that it is computed of; indices are not."""
+    yield expression
+    if not isinstance(expression, Read):
+        for child in expression.children:
+            yield from parts(child)
+
+
+def _size(expression: Expression) -> int:
+    return sum(1 for _ in expression.walk())

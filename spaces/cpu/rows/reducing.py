@@ -1,0 +1,188 @@
+"""The C of one pass: tiles are parts of a row, and so are lanes; the same corrections join both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spaces.cpu.rows.columns import Vector, Walk
+from spaces.cpu.rows.scopes import Leaf, Scope, combined
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from spaces.derivation.rows.passes import Pass
+from spaces.language.tree import Expression, Read
+
+IDENTITIES = {
+    "sum": "tw_set(0.0f)",
+    "prod": "tw_set(1.0f)",
+    "max": "tw_set(-__builtin_inff())",
+    "min": "tw_set(__builtin_inff())",
+}
+EXTREMES = {"argmax": "max", "argmin": "min"}
+_BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}
+_FINITE = {"max": "tw_greater(tw_set(-0x1.fffffep127f), {})"}
+_FINITE["min"] = "tw_lesser(tw_set(0x1.fffffep127f), {})"
+
+
+@dataclass(frozen=True)
+class Reducing:
+    """One pass over a row.
+
+    ``number`` tells its variables from other passes'; ``vector_scope`` makes the scope of one
+    vector within a tile; ``also`` gives further lines of a tile, from its vectors and scopes;
+    ``ranks`` are the steps of places along the columns by reduction.
+    """
+
+    number: int
+    pass_: Pass
+    walk: Walk
+    row: Scope
+    vector_scope: Callable[[int, Vector, Scope], Scope]
+    also: Callable[[Sequence[Vector], Sequence[Scope]], list[str]]
+    ranks: dict[str, tuple[int, ...]]
+
+    def lines(self) -> list[str]:
+        """Declarations of the states, the loop, and what its lanes are together."""
+        found = self._declarations()
+        if self._corrects:
+            found += self.walk.first(lambda vectors: self._tile(vectors, first=True))
+        found += self.walk.lines(self._tile, after_first=self._corrects)
+        return found
+
+    def results(self) -> dict[str, str]:
+        """The C text of each reduction's result; adds to the row's lines."""
+        lanes = self._scope("l", "s")
+        final = self._scope("f", "t")
+        for i, r in enumerate(self.pass_):
+            self.row.lines += self._across(i, r, lanes, final)
+        plain = Scope(f"u{self.number}_", self._raw("t"), self.row.lines, self.row)
+        return {
+            r.name: self._name("t", i) if r.name in self.ranks else plain.text(r.result)
+            for i, r in enumerate(self.pass_)
+        }
+
+    def place(self, name: str) -> str:
+        """The C variable of the place that an ``argmax`` or ``argmin`` found."""
+        return self._name("w", [r.name for r in self.pass_].index(name))
+
+    # -- tiles -------------------------------------------------------------------------------
+
+    @property
+    def _corrects(self) -> bool:
+        return any(r.correction for r in self.pass_)
+
+    def _declarations(self) -> list[str]:
+        found = []
+        for i, r in enumerate(self.pass_):
+            start = "" if self._corrects else f" = {IDENTITIES[_kind(r)]}"
+            found.append(f"vf {self._name('s', i)}{start};")
+            if r.name in self.ranks:
+                found.append(f"vi {self._name('i', i)} = {{0}};")
+        return found
+
+    def _tile(self, vectors: Sequence[Vector], first: bool = False) -> list[str]:
+        lines: list[str] = []
+        old = self._scope("o", "s", lines)
+        new = self._scope("n", "t", lines)
+        scopes = [self.vector_scope(u, vector, new) for u, vector in enumerate(vectors)]
+        for i, r in enumerate(self.pass_):
+            values = [
+                self._inside(scope.text(r.element), vector, r)
+                for scope, vector in zip(scopes, vectors, strict=True)
+            ]
+            if r.name in self.ranks:
+                lines += self._places(i, r, values, vectors)
+                continue
+            total = combined(values, _join(r))
+            if not first:
+                before = self._corrected(r, self._name("s", i), old, new)
+                total = _join(r)(before, total)
+            lines.append(f"const vf {self._name('t', i)} = {total};")
+        lines += self.also(vectors, scopes)
+        kept = [i for i, r in enumerate(self.pass_) if r.name not in self.ranks]
+        return lines + [f"{self._name('s', i)} = {self._name('t', i)};" for i in kept]
+
+    def _inside(self, value: str, vector: Vector, r: ChainReduction) -> str:
+        """What counts: lanes past the row's end have the reducer's identity."""
+        if vector.left is None:
+            return value
+        return f"tw_select(tw_first({vector.left}), {value}, {IDENTITIES[_kind(r)]})"
+
+    def _places(
+        self, i: int, r: ChainReduction, values: Sequence[str], vectors: Sequence[Vector]
+    ) -> list[str]:
+        """The best of each lane, the first of equals, and where it is."""
+        lines: list[str] = []
+        state, where = self._name("s", i), self._name("i", i)
+        for u, (value, vector) in enumerate(zip(values, vectors, strict=True)):
+            steps = self.ranks[r.name]
+            rank = f"tw_ramp(0) * {steps[-1]} + (int)({vector.offset(steps)})"
+            lines += [
+                f"const vf v{i}_{u} = {value};",
+                f"const vi b{i}_{u} = {_BEFORE[r.reducer]}(v{i}_{u}, {state});",
+                f"{state} = tw_select(b{i}_{u}, v{i}_{u}, {state});",
+                f"{where} = tw_pick(b{i}_{u}, {rank}, {where});",
+            ]
+        return lines
+
+    # -- joining -----------------------------------------------------------------------------
+
+    def _across(self, i: int, r: ChainReduction, lanes: Scope, final: Scope) -> list[str]:
+        """All lanes of a state as one value in every lane."""
+        value = self._corrected(r, self._name("s", i), lanes, final)
+        if self.walk.is_short:
+            inside = f"tw_first({self.walk.extents[-1]})"
+            value = f"tw_select({inside}, {value}, {IDENTITIES[_kind(r)]})"
+        together = self._name("t", i)
+        if r.name not in self.ranks:
+            return [f"const vf {together} = tw_set(tw_across_{r.reducer}({value}));"]
+        best, place = self._name("a", i), self._name("w", i)
+        states = f"{self._name('s', i)}, {best}, {self._name('i', i)}"
+        return [
+            f"const float {best} = tw_across_{EXTREMES[r.reducer]}({value});",
+            f"const long {place} = tw_where({states});",
+            f"const vf {together} = tw_set((float){place});",
+        ]
+
+    def _corrected(self, r: ChainReduction, state: str, old: Scope, new: Scope) -> str:
+        """A state after results have become others."""
+        match r.correction:
+            case Scaling(function, exponent):
+                return f"{state} * tw_{function}({new.text(exponent)} - {old.text(exponent)})"
+            case Series(about, terms):
+                distance = f"({new.text(about)} - {old.text(about)})"
+                added = (
+                    " * ".join([*[distance] * power, old.text(total)]) for power, total in terms
+                )
+                return "(" + " + ".join([state, *added]) + ")"
+        return state
+
+    def _scope(self, prefix: str, states: str, lines: list[str] | None = None) -> Scope:
+        """What is known by the states ``states``; results are finite until the row has ended, so
+        that an infinite extreme of a part does not make a NaN of other parts."""
+        raw = self._raw(states)
+
+        def leaf(node: Expression) -> str | None:
+            found = raw(node)
+            reducer = next((r.reducer for r in self.pass_ if node == r.state), "")
+            return _FINITE[reducer].format(found) if found and reducer in _FINITE else found
+
+        into = self.row.lines if lines is None else lines
+        return Scope(f"{prefix}{self.number}_", leaf, into, self.row)
+
+    def _raw(self, states: str) -> Leaf:
+        own = {r.name: self._name(states, i) for i, r in enumerate(self.pass_)}
+        return lambda node: own.get(node.name) if isinstance(node, Read) else None
+
+    def _name(self, kind: str, i: int) -> str:
+        return f"{kind}{self.number}_{i}"
+
+
+def _kind(r: ChainReduction) -> str:
+    return EXTREMES.get(r.reducer, r.reducer)
+
+
+def _join(r: ChainReduction) -> Callable[[str, str], str]:
+    operator = {"sum": "+", "prod": "*"}.get(r.reducer)
+    if operator:
+        return lambda a, b: f"({a} {operator} {b})"
+    return lambda a, b: f"tw_{_kind(r)}({a}, {b})"

@@ -1,0 +1,110 @@
+"""What rules out a schedule of rows, and the sentence that says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spaces.cpu.rows.held import outputs_by_element
+from spaces.cpu.rows.work import registers
+from spaces.template import Rule
+
+if TYPE_CHECKING:
+    from spaces.cpu.rows.template import RowsTemplate
+
+LEAST_WORK = 2.0**15
+"""Elements that are worth waking a thread for."""
+SHARE = 0.5
+"""Of L2, what a scratch row may take, so that the row that is read stays too."""
+
+
+def row_rules(template: RowsTemplate) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    return (*_tile_rules(template), *_held_rules(template), *_worker_rules(template))
+
+
+def _tile_rules(template: RowsTemplate) -> list[Rule]:
+    target, lanes = template.cpu, template.lanes
+    extent = template.rows.columns[-1].extent
+    written = sum(output.array.bytes for output in outputs_by_element(template.rows))
+    return [
+        Rule(
+            "tile_width",
+            ("unroll",),
+            lambda c: (c["unroll"] == 1) | (c["unroll"] * lanes <= extent),
+            lambda c: (
+                f"a tile of {c['unroll']} vectors of {lanes} is wider than the {extent} elements "
+                "that lie together"
+            ),
+        ),
+        Rule(
+            "registers",
+            ("passes", "unroll"),
+            lambda c: registers(template, c) <= target.vector_registers,
+            lambda c: (
+                f"the tile takes {int(registers(template, c))} vector registers; there are "
+                f"{target.vector_registers}"
+            ),
+        ),
+        Rule(
+            "streaming_size",
+            ("stores",),
+            lambda c: (c["stores"] == "cached") | (written > target.l2_bytes),
+            lambda c: (
+                f"the {written} bytes written fit L2, where the next reader would find them; "
+                "streaming puts them in main memory"
+            ),
+        ),
+    ]
+
+
+def _held_rules(template: RowsTemplate) -> list[Rule]:
+    room = SHARE * template.cpu.l2_bytes
+    row = 4 * template.rows.column_count
+    return [
+        Rule(
+            "held_results",
+            ("passes", "held"),
+            lambda c: (c["held"] == "again") | (c["passes"] == "plain"),
+            lambda c: (
+                f"{template.held} is held for the outputs, but with results that are not final "
+                "in a pass with corrections"
+            ),
+        ),
+        Rule(
+            "held_size",
+            ("held",),
+            lambda c: (c["held"] != "scratch") | (row <= room),
+            lambda c: f"a scratch row of {row} bytes takes more than half of L2",
+        ),
+        Rule(
+            "held_streaming",
+            ("held", "stores"),
+            lambda c: (c["held"] != "output") | (c["stores"] == "cached"),
+            lambda c: "what is held in the output is in the caches, and so are stores in its place",
+        ),
+    ]
+
+
+def _worker_rules(template: RowsTemplate) -> list[Rule]:
+    rows, threads = template.rows, template.cpu.threads
+    elements = float(rows.row_count) * rows.column_count
+    busy = rows.row_count >= threads and elements >= threads * LEAST_WORK
+    least = threads if busy else 1
+    return [
+        Rule(
+            "idle_threads",
+            ("workers",),
+            lambda c: c["workers"] >= least,
+            lambda c: (
+                f"{c['workers']} of {threads} threads would work; there is work enough for {least}"
+            ),
+        ),
+        Rule(
+            "row_share",
+            ("workers",),
+            lambda c: c["workers"] <= np.maximum(rows.row_count, 1),
+            lambda c: f"{c['workers']} workers share {rows.row_count} rows; some would have none",
+        ),
+    ]

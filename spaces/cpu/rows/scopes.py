@@ -1,0 +1,97 @@
+"""Expressions of rows as C vectors, each computed as far out of the loops as it is known.
+
+A scope is a part of the code in which some expressions have one value: a row, a tile of a row, or
+one vector of a tile. What is known further out is left to the scope around.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from spaces.derivation.algebra import ONE
+from spaces.derivation.work import PLAIN
+from spaces.language.tree import (
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Read,
+    Select,
+)
+
+Leaf = Callable[[Expression], str | None]
+"""The C text of a read or an axis' value, as far as a scope knows it by itself."""
+
+
+@dataclass
+class Scope:
+    """Adds C variables for expressions to ``lines``.
+
+    ``leaf`` gives the text of what the scope can read, None of what the scope around can; it may
+    also give the text of whole expressions that are known already. Variables are called ``prefix``
+    and a number, and each expression has one.
+    """
+
+    prefix: str
+    leaf: Leaf
+    lines: list[str] = field(default_factory=list)
+    around: Scope | None = None
+    names: dict[Expression, str] = field(default_factory=dict)
+    own: dict[Expression, bool] = field(default_factory=dict)
+
+    def text(self, node: Expression) -> str:
+        """A C expression of ``node``: a constant, or a variable."""
+        if isinstance(node, Number):
+            return f"tw_set({node.value!r}f)"
+        if self.around and not self.holds(node):
+            return self.around.text(node)
+        if node not in self.names:
+            value = self.leaf(node) or self._value(node)
+            name = f"{self.prefix}{len(self.names)}"
+            self.lines.append(f"const vf {name} = {value};")
+            self.names[node] = name
+        return self.names[node]
+
+    def holds(self, node: Expression) -> bool:
+        """Whether an expression reads anything that this scope knows by itself."""
+        if node not in self.own:
+            below = () if isinstance(node, Read) else node.children
+            self.own[node] = self.leaf(node) is not None or any(map(self.holds, below))
+        return self.own[node]
+
+    def _value(self, node: Expression) -> str:
+        match node:
+            case Negation(inner):
+                return f"-{self.text(inner)}"
+            case Binary("/", left, right) if self._multiplies(left, right):
+                return f"{self.text(left)} * {self.text(Binary('/', ONE, right))}"
+            case Binary(operator, left, right):
+                return f"{self.text(left)} {operator} {self.text(right)}"
+            case Select(Comparison(operator, left, right), then, otherwise):
+                condition = f"{self.text(left)} {operator} {self.text(right)}"
+                return f"tw_select({condition}, {self.text(then)}, {self.text(otherwise)})"
+            case Call(function, arguments):
+                return f"tw_{function}({', '.join(map(self.text, arguments))})"
+        raise TypeError(f"{node} is known in no scope")
+
+    def _multiplies(self, left: Expression, right: Expression) -> bool:
+        """Whether a quotient is a product with a reciprocal known further out: where what is
+        divided has a function's error, another rounding is within what is allowed."""
+        return bool(self.around) and not self.holds(right) and self.holds(left) and special(left)
+
+
+def special(expression: Expression) -> bool:
+    """Whether a function is called that takes several instructions."""
+    return any(isinstance(n, Call) and n.function not in PLAIN for n in expression.walk())
+
+
+def combined(values: Sequence[str], join: Callable[[str, str], str]) -> str:
+    """All values joined pairwise, as a tree as flat as can be."""
+    values = list(values)
+    while len(values) > 1:
+        pairs = [join(*values[i : i + 2]) for i in range(0, len(values) - 1, 2)]
+        values = pairs + values[len(values) - len(values) % 2 :]
+    return values[0]

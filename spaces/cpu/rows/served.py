@@ -1,0 +1,111 @@
+"""Which programs have kernels of rows on a CPU, and why others have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from math import prod
+
+from spaces.computation import Computation
+from spaces.cpu.rows.held import parts
+from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.derivation.products.roles import contraction
+from spaces.derivation.rows.passes import expressions
+from spaces.derivation.rows.view import RowOutput, Rows, rows_of
+from spaces.errors import InputError
+from spaces.language.program import Program
+from spaces.language.tree import AxisValue, Binary, Expression, Read
+from spaces.workload import Workload
+
+FLOATS = ("float32", "bfloat16")
+"""Dtypes of elements; all are float32 in registers."""
+MOST_COLUMNS = 2**31 - 1
+EXACT = 2**24
+"""Whole numbers up to which float32 has all."""
+
+cached_rows = lru_cache(maxsize=64)(rows_of)
+
+
+def why_no_rows(workload: Workload) -> str | None:
+    """The reason in words; None if there are kernels."""
+    if not isinstance(workload, Computation):
+        return "it is a product of matrices; rows are reduced by programs"
+    try:
+        rows = cached_rows(workload.program)
+    except InputError as reason:
+        return str(reason)
+    if rows.is_map:
+        return "nothing is reduced"
+    reasons = (
+        _why_product(rows.program),
+        _why_no_array(rows),
+        _why_no_place(rows),
+        _why_no_value(rows),
+    )
+    return next((reason for reason in reasons if reason), None)
+
+
+def row_expressions(rows: Rows) -> Iterator[Expression]:
+    """All that kernels may compute."""
+    for pass_ in (*rows.online, *rows.plain):
+        yield from expressions(pass_)
+    yield from (output.value for output in rows.outputs)
+
+
+def is_place(output: RowOutput, rows: Rows) -> bool:
+    """Whether an output is what an ``argmax`` or ``argmin`` finds."""
+    return isinstance(output.value, Read) and output.value.name in rows.ranks
+
+
+def _why_product(program: Program) -> str | None:
+    """Rows read the factors of a product of matrices again for each of its elements."""
+    for stage in program.stages:
+        found = contraction(program, stage)
+        if isinstance(found, str):
+            continue
+        shared = [part.name for part in found.columns if part.extent > 1]
+        if shared and any(part.extent > 1 for part in found.rows):
+            return f"{stage.name} is a product of matrices with columns {', '.join(shared)}"
+    return None
+
+
+def _why_no_array(rows: Rows) -> str | None:
+    for output in rows.outputs:
+        allowed: tuple[str, ...] = ("int32",) if is_place(output, rows) else FLOATS
+        if output.array.dtype not in allowed:
+            return _dtype_reason(output.array.name, output.array.dtype, allowed)
+    for read in rows.places:
+        array = rows.program.operand[read.name]
+        allowed = FLOATS if array.drawn is None else tuple(TABLE_TYPES)
+        if array.dtype not in allowed:
+            return _dtype_reason(array.name, array.dtype, allowed)
+    return None
+
+
+def _why_no_place(rows: Rows) -> str | None:
+    if rows.column_count > MOST_COLUMNS:
+        return f"a row has {rows.column_count} elements; allowed: up to {MOST_COLUMNS}"
+    extents = [span.extent for span in rows.columns]
+    steps = tuple(
+        prod(extents[i + 1 :]) if span.names else 0 for i, span in enumerate(rows.columns)
+    )
+    for name, ranks in rows.ranks.items():
+        if ranks != steps:
+            return f"{name} counts places in another order than that of memory"
+    return None
+
+
+def _why_no_value(rows: Rows) -> str | None:
+    for node in (part for expression in row_expressions(rows) for part in parts(expression)):
+        if isinstance(node, Binary) and node.operator in ("//", "%"):
+            return f"{node} divides whole numbers"
+        if isinstance(node, AxisValue) and rows.program.extent[node.name] > EXACT:
+            return f"the values of {node} go beyond {EXACT}, which floats do not tell apart"
+        operand = rows.program.operand.get(node.name) if isinstance(node, Read) else None
+        if operand and operand.dtype not in FLOATS:
+            return f"{node} is a whole number"
+    return None
+
+
+def _dtype_reason(name: str, dtype: str, allowed: tuple[str, ...]) -> str:
+    return f"{name} is {dtype}; allowed: {', '.join(allowed)}"

@@ -1,0 +1,121 @@
+"""The CPU template for reductions along rows: softmax, normalisations, losses, and their like.
+
+Decisions: ``passes``, one with corrections or one for each reduction that needs results of another;
+``unroll``, vectors in flight; ``held``, whether a special function of an element is computed again
+for the outputs or kept in a scratch row or in the output; ``stores``, through the caches or past
+them; ``ahead``, whether the next row is fetched; ``workers``, threads that share the rows.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.computation import Computation
+from spaces.cpu.rows.code import Held, RowsCode
+from spaces.cpu.rows.held import output_to_hold_in, outputs_by_element, worth_holding
+from spaces.cpu.rows.prelude import prelude
+from spaces.cpu.rows.rules import row_rules
+from spaces.cpu.rows.served import cached_rows, why_no_rows
+from spaces.cpu.rows.traffic import row_quantities
+from spaces.cpu.target import CpuTarget
+from spaces.derivation.chains.chain_reduction import Scaling
+from spaces.derivation.rows.passes import Pass
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+FLOAT = 4
+ONLINE, PLAIN = "online", "plain"
+AGAIN, SCRATCH, OUTPUT = "again", "scratch", "output"
+CACHED, STREAMING = "cached", "streaming"
+
+
+class RowsTemplate(Template):
+    """Rows with at least one reduction, in float32."""
+
+    name: ClassVar[str] = "rows"
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.computation = workload
+        self.cpu = target
+        self.rows = cached_rows(workload.program)
+        self.lanes = target.lanes(FLOAT)
+        self.held = worth_holding(self.rows)
+        self.decisions = self._decisions()
+        self.rules = row_rules(self)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no rows, nothing to reduce, or elements that are no floats."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_no_rows(workload)
+
+    def passes(self, form: str) -> tuple[Pass, ...]:
+        """The passes of a value of the decision."""
+        return self.rows.online if form == ONLINE else self.rows.plain
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.rows.traffic``."""
+        return row_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        values = schedule.values
+        code = RowsCode(
+            rows=self.rows,
+            operands=self.workload.operands,
+            passes=self.passes(str(values["passes"])),
+            held=self._held(str(values["held"])),
+            unroll=int(values["unroll"]),
+            streaming=values["stores"] == STREAMING,
+            ahead=bool(values["ahead"]),
+            workers=int(values["workers"]),
+            lanes=self.lanes,
+            entry=self.entry(schedule),
+        )
+        return Kernel(
+            language="c",
+            entry=code.entry,
+            prelude=prelude(self._functions, self.cpu),
+            source=code.source,
+            arguments=self.workload.operands,
+            outputs=len(self.workload.outputs),
+            workspace_bytes=code.workspace_bytes,
+        )
+
+    @property
+    def _functions(self) -> frozenset[str]:
+        """What the program calls, and what corrections add."""
+        reductions = [r for p in self.rows.online for r in p]
+        scalings = {r.correction.function for r in reductions if isinstance(r.correction, Scaling)}
+        return frozenset(self.workload.functions) | scalings
+
+    def _held(self, where: str) -> Held | None:
+        if self.held is None or where == AGAIN:
+            return None
+        output = output_to_hold_in(self.rows) if where == OUTPUT else None
+        return Held(self.held, output.place if output else None)
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        rows, threads = self.rows, self.cpu.threads
+        fused = len(rows.online) < len(rows.plain) and len(rows.columns) == 1
+        held = [AGAIN] if self.held is None else [AGAIN, SCRATCH]
+        held += [OUTPUT] * (self.held is not None and output_to_hold_in(rows) is not None)
+        written = outputs_by_element(rows)
+        workers = tuple(n for n in range(1, threads + 1) if threads % n == 0)
+        return (
+            Decision("passes", (ONLINE, PLAIN) if fused else (PLAIN,)),
+            Decision("unroll", (1, 2, 4, 8, 16)),
+            Decision("held", tuple(held)),
+            Decision("stores", (CACHED, STREAMING) if written else (CACHED,)),
+            Decision("ahead", (False, True) if rows.row_count > 1 else (False,)),
+            Decision("workers", workers),
+        )

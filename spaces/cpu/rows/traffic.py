@@ -1,0 +1,129 @@
+"""Work and memory traffic of rows; names and units are those of ``spaces.quantities``.
+
+Operations include special functions, which count for what a polynomial takes. A row that stays in a
+cache is read from further away by the first walk along it alone. What is held between walks
+counts as packing, the elements of outputs as those of an epilogue; an output tile is visited once,
+and the main loop is that of one walk.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.rows.held import outputs_by_element
+from spaces.cpu.rows.work import registers, steps
+from spaces.derivation.rows.place import Place
+from spaces.template import Columns
+
+if TYPE_CHECKING:
+    from spaces.cpu.rows.template import RowsTemplate
+
+FLOAT = 4
+USABLE = 0.75
+"""Share of a cache that a row can keep."""
+FORMS = ("online", "plain")
+
+
+def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.ndarray]:
+    """Every quantity, one float64 array each."""
+    rows, target, lanes = template.rows, template.cpu, template.lanes
+    count, width = float(rows.row_count), float(rows.column_count)
+    inner = rows.columns[-1].extent
+    vectors = width / inner * ceil_div(inner, lanes)
+    unroll, workers = columns["unroll"], columns["workers"]
+    held = columns["held"] != "again"
+    found = _Walks(template, columns)
+    walks, loads, stores = found.count, found.total("loads"), found.total("stores")
+    operations = found.total("operations") + found.total("once") / unroll
+
+    written = outputs_by_element(rows)
+    read_row = sum(_row_bytes(template, place) for place in _read_places(template))
+    written_row = sum(output.array.bytes for output in written) / count
+    scratch = FLOAT * width * (columns["held"] == "scratch")
+    row = read_row + scratch
+    near = np.where(row <= USABLE * target.l1_bytes, 1, walks) * read_row
+    near = near + 2 * held * FLOAT * width * (row > USABLE * target.l1_bytes) + written_row
+    middle = np.where(row <= USABLE * target.l2_bytes, 1, walks) * read_row + written_row
+    least = float(template.workload.least_bytes)
+    allocated = written_row * count * (columns["stores"] == "cached")
+    resident = least <= USABLE * target.l3_bytes
+    share = ceil_div(rows.row_count, workers)
+    quantities: dict[str, Any] = {
+        "flops": count * vectors * lanes * operations,
+        "useful_flops": count * width * found.least_operations,
+        "instructions": count * (vectors * (operations + loads + stores) + 8 * walks),
+        "register_bytes": FLOAT * lanes * count * vectors * loads,
+        "near_bytes": count * near,
+        "middle_bytes": count * middle,
+        "main_bytes": least + allocated * (not resident),
+        "packing_bytes": 2.0 * FLOAT * count * width * held,
+        "epilogue_elements": count * (vectors * lanes * bool(written) + 1),
+        "registers": registers(template, columns),
+        "register_fraction": registers(template, columns) / target.vector_registers,
+        "near_footprint": row,
+        "near_fraction": row / target.l1_bytes,
+        "middle_footprint": row + written_row,
+        "middle_fraction": (row + written_row) / target.l2_bytes,
+        "far_fraction": least / target.l3_bytes,
+        "parallelism": workers,
+        "worker_fraction": workers / target.threads,
+        "imbalance": workers * share / count,
+        "independent_chains": unroll,
+        "vector_fraction": width / (vectors * lanes),
+        "intensity": operations / np.maximum(loads, 1),
+        "main_loop_trips": np.maximum(1, inner // (unroll * lanes)),
+        "tile_visits": count * walks,
+        "synchronisations": workers > 1,
+    }
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), unroll.shape)
+        for name, value in quantities.items()
+    }
+
+
+class _Walks:
+    """Sums over the walks along a row, by the values of ``passes`` and ``held``."""
+
+    def __init__(self, template: RowsTemplate, columns: Columns) -> None:
+        self._online = columns["passes"] == "online"
+        self._held = columns["held"] != "again"
+        rows = template.rows
+        self._steps = {
+            (form, holds): steps(rows, template.passes(form), template.held if holds else None)
+            for form in FORMS
+            for holds in (False, True)
+        }
+
+    @property
+    def count(self) -> Any:
+        """How often a row is walked along."""
+        return self._chosen(lambda walks: len(walks))
+
+    @property
+    def least_operations(self) -> float:
+        """Operations for each element if nothing is computed twice."""
+        return float(min(sum(s.operations for s in walks) for walks in self._steps.values()))
+
+    def total(self, name: str) -> Any:
+        """The sum of what all steps say."""
+        return self._chosen(lambda walks: sum(getattr(step, name) for step in walks))
+
+    def _chosen(self, of: Any) -> Any:
+        values: dict[tuple[str, bool], float] = {k: of(walks) for k, walks in self._steps.items()}
+        online = np.where(self._held, values["online", True], values["online", False])
+        plain = np.where(self._held, values["plain", True], values["plain", False])
+        return np.where(self._online, online, plain).astype(np.float64)
+
+
+def _read_places(template: RowsTemplate) -> set[Place]:
+    return {place for place in template.rows.places.values() if place.by_column}
+
+
+def _row_bytes(template: RowsTemplate, place: Place) -> float:
+    """What a walk along one row reads there."""
+    element = template.rows.program.operand[place.array].element.bytes
+    spans = zip(template.rows.columns, place.columns, strict=True)
+    return float(element * np.prod([span.extent for span, step in spans if step]))

@@ -1,0 +1,98 @@
+"""What a kernel of rows does for each vector of each walk along a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.cpu.rows.held import outputs_by_element, parts
+from spaces.derivation.chains.chain_reduction import Scaling, Series
+from spaces.derivation.rows.passes import Pass
+from spaces.derivation.rows.view import Rows
+from spaces.derivation.work import PLAIN
+from spaces.language.tree import AxisValue, Call, Expression, Read
+
+if TYPE_CHECKING:
+    from spaces.cpu.rows.template import RowsTemplate
+
+CALL = 16
+"""Operations of a special function: a polynomial and what is around it."""
+CALL_REGISTERS = 5
+"""Registers that a special function takes beside its argument."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The work of one walk along a row, for each vector: what is loaded, stored and computed;
+    ``once`` are the operations for each tile, however many vectors it has."""
+
+    loads: int
+    stores: int
+    operations: int
+    once: int
+    states: int
+    has_calls: bool
+
+
+def steps(rows: Rows, passes: Iterable[Pass], held: Expression | None) -> list[Step]:
+    """All walks of a row: the passes, and the one that computes outputs of each element, where
+    ``held`` is loaded instead of computed."""
+    found = [_pass_step(rows, pass_, held) for pass_ in passes]
+    outputs = outputs_by_element(rows)
+    if outputs:
+        values = [output.value for output in outputs]
+        loads, operations, calls = _counts(rows, values, held)
+        found.append(Step(loads, len(outputs), operations, 0, 0, calls))
+    return found
+
+
+def registers(template: RowsTemplate, columns: Mapping[str, Any]) -> Any:
+    """Vector registers of the hungriest walk: one for each vector in flight, and the states."""
+    forms = {f: _most(template, f) for f in ("online", "plain")}
+    beside = np.where(columns["passes"] == "online", forms["online"], forms["plain"])
+    return columns["unroll"] + beside
+
+
+def _most(template: RowsTemplate, form: str) -> int:
+    found = steps(template.rows, template.passes(form), None)
+    return max(s.states + 1 + CALL_REGISTERS * s.has_calls for s in found)
+
+
+def _pass_step(rows: Rows, pass_: Pass, held: Expression | None) -> Step:
+    elements = [r.element for r in pass_]
+    loads, operations, calls = _counts(rows, elements, None)
+    once = 0
+    for r in pass_:
+        match r.correction:
+            case Scaling():
+                once += CALL + 3
+            case Series(_, terms):
+                once += 4 + 3 * len(terms)
+    states = sum(2 if r.name in rows.ranks else 1 for r in pass_)
+    stores = int(held is not None and any(held in set(parts(e)) for e in elements))
+    return Step(loads, stores, operations + len(pass_), once, states, calls or once > 0)
+
+
+def _counts(
+    rows: Rows, values: Iterable[Expression], held: Expression | None
+) -> tuple[int, int, bool]:
+    """Loads and operations of the expressions for each vector, equal ones once."""
+    seen: set[Expression] = set()
+    loads, operations, calls = 0, 0, False
+    waiting = list(values)
+    while waiting:
+        node = waiting.pop()
+        if node in seen or not rows.varies(node):
+            continue
+        seen.add(node)
+        if node == held or isinstance(node, Read | AxisValue):
+            loads += node == held or node in rows.places
+            continue
+        special = isinstance(node, Call) and node.function not in PLAIN
+        calls = calls or special
+        operations += CALL if special else 1
+        waiting += node.children
+    return loads, operations, calls

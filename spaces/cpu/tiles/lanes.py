@@ -1,0 +1,50 @@
+"""What reductions need beside :mod:`spaces.cpu.tiles.simd`: all lanes of a vector to one value.
+
+- ``tw_across_R(x)``: the sum, prod, max or min of all lanes; NaN if any lane is.
+- ``tw_first(n)``: a mask of the first ``n`` lanes, of all if there are fewer.
+- ``tw_above(a, b)``: where ``a`` comes before ``b`` as a maximum: it is greater, or alone NaN;
+  ``tw_below`` for a minimum. ``tw_pick(mask, a, b)`` chooses among whole numbers.
+- ``tw_where(x, best, places)``: the least of the ``places`` of the lanes that have ``best``, or
+  that are NaN if it is.
+"""
+
+from __future__ import annotations
+
+ACROSS = {"sum": "x + y", "prod": "x * y", "max": "tw_max(x, y)", "min": "tw_min(x, y)"}
+"""Two values to one, for each reducer that keeps a value alone."""
+
+
+def prelude(lanes: int) -> str:
+    """C definitions; they stand behind those of ``simd`` and of ``vector_math`` with ``max``,
+    ``min`` and ``select``."""
+    text = "".join(_across(name, value, lanes) for name, value in ACROSS.items())
+    numbers = ", ".join(map(str, range(lanes)))
+    return text + _MASKS.replace("@NUMBERS@", numbers).replace("@LANES@", str(lanes))
+
+
+def _across(name: str, value: str, lanes: int) -> str:
+    """log2(lanes) combinations of a vector with itself turned by half."""
+    turns = []
+    half = lanes // 2
+    while half:
+        order = ", ".join(str(lane ^ half) for lane in range(lanes))
+        turns.append(f"  y = tw_shuffle(x, x, {order}); x = {value};")
+        half //= 2
+    body = "\n".join(turns)
+    return f"static inline float tw_across_{name}(vf x) {{\n  vf y;\n{body}\n  return x[0];\n}}\n"
+
+
+_MASKS = """\
+static inline vi tw_first(long n) {
+  return (vi){@NUMBERS@} < (int)tw_least(n, @LANES@);
+}
+static inline vi tw_above(vf a, vf b) { return (a > b) | ((a != a) & (b == b)); }
+static inline vi tw_below(vf a, vf b) { return (a < b) | ((a != a) & (b == b)); }
+static inline vi tw_pick(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
+static inline long tw_where(vf x, float best, vi places) {
+  long least = 0x7fffffff;
+  for (int i = 0; i < @LANES@; i++)
+    if (x[i] == best || (x[i] != x[i] && best != best)) least = tw_least(least, places[i]);
+  return least;
+}
+"""

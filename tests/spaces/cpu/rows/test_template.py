@@ -1,0 +1,283 @@
+"""The template for rows: its space, its rules, and what its kernels compute."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaces.computation import Computation
+from spaces.cpu.rows.template import RowsTemplate
+from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.errors import InputError
+from spaces.kernel import Kernel
+from spaces.language import program
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.space import Space
+from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.derivation.programs import random_chain
+
+TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2, l2_bytes=32 << 10)
+"""With an L2 so small that streaming stores are of use to small outputs, too."""
+
+NAMED = [
+    ("softmax", {"r": 3, "c": 67}),
+    ("softmax", {"r": 131, "c": 67}),
+    ("softmax", {"r": 2, "c": 5}),
+    ("softmax", {"r": 2, "c": 131, "dtype": "bfloat16"}),
+    ("log_softmax", {"r": 5, "c": 64}),
+    ("logsumexp", {"r": 1, "c": 127}),
+    ("cross_entropy", {"r": 7, "c": 33}),
+    ("layernorm", {"r": 3, "c": 61, "outputs": "y,mean,rstd"}),
+    ("layernorm", {"r": 1, "c": 1}),
+    ("rmsnorm", {"r": 4, "c": 96}),
+    ("rmsnorm", {"r": 1, "c": 3, "dtype": "bfloat16"}),
+    ("sum", {"shape": "3x4x19", "over": "2"}),
+    ("mean", {"shape": "3x4x19", "over": "0,2"}),
+    ("max", {"shape": "5x7x3", "over": "0"}),
+    ("min", {"shape": "2x3x4", "over": "0,1,2"}),
+    ("argmax", {"shape": "5x41", "over": "1"}),
+    ("argmax", {"shape": "3x4x19", "over": "0,2"}),
+]
+TEXTS = [
+    "y[r] = prod[c](1 + x[r, c] / 8)\n-> y",
+    "y[r] = argmin[c](x[r, c] - mean[c](x[r, c]))\n-> y",
+    "m[r] = min[c](x[r, c])\ny[r, c] = (x[r, c] - m[r]) * c + r\n-> y, m",
+    "y[r] = sum[c](exp2(x[r, c] - max[c](x[r, c])) * select(c < 5, w[c], floor(x[r, c])))",
+    "e[r, c] = exp(x[r, c] - max[c](x[r, c]))\ny[r, c] = e[r, c] / sum[c](e[r, c])\n-> y, e",
+    "y: float32(order=(1, 0))\ny[r, c] = softmax[c](x[r, c])",
+]
+
+
+def own(text: str, **extents: int) -> Computation:
+    made = program(text, **extents)
+    return Computation("program", (), made, "")
+
+
+def space_of(w: Computation, target: CpuTarget = TARGET) -> Space:
+    return Space(w, target, [RowsTemplate(w, target)])
+
+
+def lowered(w: Computation, target: CpuTarget, count: int, seed: int = 0) -> dict[Schedule, Kernel]:
+    """Kernels of some schedules of the space."""
+    space = space_of(w, target)
+    drawn = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
+    schedules = [space.schedule(row) for row in drawn]
+    return {schedule: space.lower(schedule) for schedule in schedules}
+
+
+def complaints(w: Computation, kernels: dict[Schedule, Kernel], folder: Path) -> list[str]:
+    """What is wrong with any of the kernels."""
+    folder.mkdir(exist_ok=True)
+    library = compile_kernels(list(kernels.values()), TARGET, folder)
+    found = ((schedule, complaint(k, library, w, 1)) for schedule, k in kernels.items())
+    return [f"{schedule}: {problem}" for schedule, problem in found if problem]
+
+
+@pytest.mark.parametrize(("name", "parameters"), NAMED)
+def test_named_operators_agree_with_their_programs(name, parameters, tmp_path):
+    w = workload(name, **parameters)
+    assert complaints(w, lowered(w, TARGET, 12), tmp_path) == []
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_programs_of_ones_own_agree(text, tmp_path):
+    w = own(text, r=3, c=77)
+    assert complaints(w, lowered(w, TARGET, 12), tmp_path) == []
+
+
+def agrees_at_random(seed: int, folder: Path) -> bool:
+    """Whether a random chain is served and agrees; rows of extents of all kinds."""
+    extent = random.Random(seed).choice([1, 7, 11, 31, 64, 101])
+    try:
+        made = random_chain(seed, "float32", extent)
+    except InputError:
+        return False
+    w = Computation("program", (), made, "")
+    if RowsTemplate.refuses(w, TARGET):
+        return False
+    assert complaints(w, lowered(w, TARGET, 6, seed), folder / str(seed)) == []
+    return True
+
+
+def test_random_chains_agree(tmp_path):
+    assert sum(agrees_at_random(seed, tmp_path) for seed in range(24)) > 6
+
+
+@pytest.mark.slow
+def test_many_random_chains_agree(tmp_path):
+    assert sum(agrees_at_random(seed, tmp_path) for seed in range(100, 500)) > 100
+
+
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+def test_other_widths_of_vectors(vector_bytes, tmp_path):
+    """Narrower ones as other instruction sets have them, wider ones as compilers make of two."""
+    isa = {16: "generic", 32: "generic", 64: "generic"}[vector_bytes]
+    target = dataclasses.replace(TARGET, isa=isa, vector_bytes=vector_bytes, bf16_dot=False)
+    for name, parameters in (NAMED[0], NAMED[7]):
+        w = workload(name, **parameters)
+        assert complaints(w, lowered(w, target, 4), tmp_path / name) == []
+
+
+def test_infinite_elements_do_not_spoil_a_row(tmp_path):
+    """What is left out of a softmax by minus infinity: whole lanes of a row, too."""
+    w = workload("softmax", r=2, c=64)
+    x = np.random.default_rng(0).uniform(-1, 1, (2, 64)).astype(np.float32)
+    x[0, ::2] = x[1, 5:] = -np.inf
+    kernels = lowered(w, TARGET, 30)
+    library = compile_kernels(list(kernels.values()), TARGET, tmp_path)
+    assert {s.values["passes"] for s in kernels} == {"online", "plain"}
+    assert [complaint(k, library, w, 0, {"x": x}) for k in kernels.values()] == [""] * len(kernels)
+
+
+def test_of_equal_elements_the_first_is_the_place(tmp_path):
+    w = workload("argmax", shape="4x45", over="1")
+    x = np.zeros((4, 45), np.float32)
+    x[1, [17, 18, 33, 44]] = 1
+    x[2] = -np.inf
+    x[3, [9, 40]] = np.nan
+    kernels = lowered(w, TARGET, 30)
+    library = compile_kernels(list(kernels.values()), TARGET, tmp_path)
+    assert [complaint(k, library, w, 0, {"x": x}) for k in kernels.values()] == [""] * len(kernels)
+
+
+def test_an_index_beyond_its_table_reads_its_nearest_entry(tmp_path):
+    w = workload("cross_entropy", r=2, c=9)
+    inputs = w.make_inputs(0) | {"label": np.array([2**31 - 1, -(2**31)], np.int32)}
+    (kernel, *_) = lowered(w, TARGET, 1).values()
+    library = compile_kernels([kernel], TARGET, tmp_path)
+    assert complaint(kernel, library, w, 0, inputs) == ""
+
+
+BUGS = [  # name: (operator, decisions, what is replaced in the source, by what)
+    ("tail_mask", "softmax", {}, r"tw_first\(", "tw_first(1 + "),
+    ("tile_correction", "softmax", {"passes": "online"}, r"s0_1 \* tw_exp\(n\w+ - o\w+\)", "s0_1"),
+    ("lane_correction", "softmax", {"passes": "online"}, r"s0_1 \* tw_exp\(f\w+ - l\w+\)", "s0_1"),
+    ("inverted", "logsumexp", {"passes": "online"}, r"\((n0_\d) - (o0_\d)\)", r"(\2 - \1)"),
+    ("moment", "layernorm", {"passes": "online"}, r"s0_2 \+ \(n0.*o0_1\)", "s0_2)"),
+    ("one_lane", "sum", {}, r"tw_across_sum\((\w+)\)", r"\1[0]"),
+    ("last_row", "sum", {}, r"3 \* worker", "4 * worker"),
+    ("last_of_equals", "argmax", {}, r"tw_above\((\w+), (\w+)\)", r"~tw_above(\2, \1)"),
+    (
+        "held_elsewhere",
+        "softmax",
+        {"held": "scratch"},
+        r"tw_store_float32\(held",
+        "tw_store_float32(1 + held",
+    ),
+    ("first_tile_twice", "logsumexp", {"passes": "online"}, r"\* j0 \+ \d+", "* j0"),
+]
+PROBLEMS = {
+    "softmax": {"r": 3, "c": 67},
+    "logsumexp": {"r": 3, "c": 64},
+    "layernorm": {"r": 3, "c": 64},
+    "sum": {"shape": "5x67", "over": "1"},
+    "argmax": {"shape": "3x67", "over": "1"},
+}
+
+
+@pytest.mark.parametrize(("name", "operator", "decisions", "text", "other"), BUGS)
+def test_planted_bugs_are_found(name, operator, decisions, text, other, tmp_path):
+    w = workload(operator, **PROBLEMS[operator])
+    inputs = w.make_inputs(0)
+    walk = np.cumsum(inputs["x"], axis=1)  # depends on what comes late, and has equal maxima
+    inputs["x"] = np.round(walk) - 40
+    space = space_of(w)
+    schedule = next(
+        s
+        for s in space.enumerate()
+        if s.values["workers"] == 2
+        and s.values["unroll"] == 2
+        and all(s.values[d] == v for d, v in decisions.items())
+    )
+    kernel = space.lower(schedule)
+    wrong = dataclasses.replace(kernel, source=re.sub(text, other, kernel.source))
+    assert wrong.source != kernel.source
+    for number, (made, right) in enumerate([(kernel, True), (wrong, False)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        library = compile_kernels([made], TARGET, folder)
+        assert (complaint(made, library, w, 0, inputs) == "") is right
+
+
+@pytest.mark.parametrize(
+    ("w", "words"),
+    [
+        (workload("matmul", m=4, n=4, k=4), "product of matrices"),
+        (workload("conv1d", n=1, c=2, w=8, o=3, r=3), "with columns p"),
+        (workload("swiglu", r=4, c=8), "nothing is reduced"),
+        (workload("softmax", r=4, c=8, dtype="float64"), "is float64"),
+        (workload("argmax", shape="3x4x5", over="2,1"), "another order"),
+        (own("y[r] = sum[c](x[r, c] * (c % 3))", r=2, c=5), "divides whole numbers"),
+        (own("where c <= r\ny[r] = sum[c](x[r, c])", r=2, c=5), "bounded by"),
+        (own("n: int8[5]\ny[r] = sum[c](x[r, c] * n[c])", r=2, c=5), "n is int8"),
+    ],
+)
+def test_refusals_say_what_is_needed(w, words):
+    assert words in RowsTemplate.refuses(w, detect_cpu())
+
+
+def test_equal_programs_have_the_same_space_and_kernels():
+    one = own("y[a, b] = softmax[b](x[a, b] + w[b])", a=70, b=80)
+    two = own("out[k, l] = softmax[l](v[l] + t[k, l])", k=70, l=80)
+    assert one == two
+    spaces = [space_of(w) for w in (one, two)]
+    assert list(spaces[0].enumerate()) == list(spaces[1].enumerate())
+    first = next(iter(spaces[0].enumerate()))
+    assert [len(s.lower(first).source) for s in spaces] == [len(spaces[0].lower(first).source)] * 2
+
+
+def test_every_rule_refuses_something_and_says_why():
+    target = dataclasses.replace(detect_cpu(), threads=4, cores=4)
+    seen: set[str] = set()
+    for name, r, c in (("softmax", 2, 40), ("softmax", 4096, 1024), ("softmax", 8, 2**20)):
+        template = RowsTemplate(workload(name, r=r, c=c), target)
+        space = space_of(template.computation, target)
+        choose = random.Random(0)
+        for _ in range(300):
+            values = {d.name: choose.choice(d.values) for d in template.decisions}
+            sentence = space.why_not(Schedule(template.name, tuple(values.items()))) or ""
+            for rule in template.rules:
+                if not rule.holds({read: np.asarray(values[read]) for read in rule.reads}):
+                    assert f"{rule.name}: {rule.explain(values)}" in sentence
+                    seen.add(rule.name)
+    assert seen == {rule.name for rule in template.rules}
+
+
+@pytest.mark.parametrize(("name", "parameters"), NAMED)
+def test_quantities_are_finite_and_complete(name, parameters):
+    w = workload(name, **parameters)
+    space = space_of(w)
+    quantities = space.quantities(space.sample(np.random.default_rng(0), 60))
+    assert set(quantities) == set(QUANTITIES)
+    for quantity, values in quantities.items():
+        assert np.isfinite(values).all(), quantity
+        assert (values >= 0).all(), quantity
+    assert (quantities["flops"] >= quantities["useful_flops"]).all()
+    assert (quantities["main_bytes"] >= w.least_bytes).all()
+    assert (quantities["imbalance"] >= 0.99).all()
+    assert (quantities["register_fraction"] <= 1).all()
+
+
+def test_rows_beyond_a_cache_are_read_again_by_each_walk():
+    def near(c: int, **changes: object) -> float:
+        space = space_of(workload("softmax", r=64, c=c))
+        values = next(iter(space.enumerate())).values | changes
+        columns = {name: np.array([value]) for name, value in values.items()}
+        (template,) = space.templates.values()
+        return float(template.quantities(columns)["near_bytes"][0]) / (4 * 64 * c)
+
+    assert near(1024, passes="plain") == near(1024, passes="online") == 2
+    assert near(65536, passes="plain") == 4
+    assert near(65536, passes="online") == 3
+
+
+def test_a_space_for_rows_has_this_template_alone():
+    assert list(space_for(workload("softmax", r=64, c=64), detect_cpu()).templates) == ["rows"]
