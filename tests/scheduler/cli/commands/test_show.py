@@ -27,7 +27,8 @@ def test_every_operator_is_listed_with_an_example_that_runs(capsys):
         written = shown.split("\n\n")[0]
         assert str(program(written)) == written
         assert re.search(r"^identity: [0-9a-f]{16}$", shown, re.MULTILINE)
-        assert ("serves it" in shown) == (command[2] == "matmul"), line
+        assert "templates on cpu" in shown
+        assert "serves it" in shown or command[2] != "matmul"
 
 
 def test_a_program_from_the_command_line_or_a_file_is_the_named_one(tmp_path, capsys):
