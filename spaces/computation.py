@@ -17,7 +17,8 @@ from spaces.language.tree import Call
 from spaces.workload import Parameter, Workload
 
 PROGRAM = "program"
-"""What the operator of a program without a name is called."""
+"""What the operator of a program without a name is called; its parameter ``text`` is how it was
+written, in one line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +47,13 @@ class Computation(Workload):
         return f"{PROGRAM} {self.program.digest}"
 
     def __str__(self) -> str:
+        words = dict(self.parameters)
         if self.operator == PROGRAM:
-            return "; ".join(self._lines)
-        words = (f"{name}={_word(value)}" for name, value in self.parameters)
-        return " ".join([self.operator, *words])
+            text = words.pop("text", "; ".join(self._lines))
+            first = f'"{text}"'
+        else:
+            first = self.operator
+        return " ".join([first, *(f"{name}={_word(value)}" for name, value in words.items())])
 
     @property
     def _lines(self) -> list[str]:

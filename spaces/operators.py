@@ -17,12 +17,13 @@ from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
 from spaces.epilogue.expression import Expression, parse
 from spaces.errors import InputError, shown
+from spaces.validation.text import is_plain
 from spaces.workload import Workload
 
 MAX_EXTENT = 2**24
 OWN_NAMES = {"A", "B", "C", "workspace"}
 ORDERS = ("row", "col")
-_PROGRAM = re.compile(r"\s*(axes\b|where\b|\w+\s*[\[:])")
+_PROGRAM = re.compile(r"\s*(#|axes\b|where\b|\w+\s*[\[:])")
 """How a program's text begins, unlike an operator's name."""
 EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
 
@@ -120,15 +121,21 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
         name, *words = shlex.split(operator) or [""]
     except ValueError as error:  # a quotation without end
         raise InputError(f"{shown(operator)}: {error}; allowed: text, {EXAMPLE}") from None
-    return _workload(name, parameters_of(words, parameters))
+    given = parameters_of(words, parameters)
+    return program_workload(name, given) if _PROGRAM.match(name) else _workload(name, given)
 
 
 def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
     """The workload of a program's text with these extents, see :mod:`spaces.language`."""
+    from spaces.computation import PROGRAM
     from spaces.language import program
+    from spaces.language.reading.source import statements
     from spaces.served import workload_of  # which makes workloads of the operators here
 
-    return workload_of(program(text, **extents))
+    made = program(text, **extents)
+    line = "; ".join(statement.text for statement in statements(text))
+    given = {"text": line} | {name: made.extent.get(name, v) for name, v in extents.items()}
+    return workload_of(made, PROGRAM, given if is_plain(line) else {})
 
 
 def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:

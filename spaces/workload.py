@@ -91,6 +91,11 @@ class Workload(ABC):
     def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
         """Inputs by operand name, in each operand's dtype, shape and order; the same for a seed."""
 
+    def rate(self, latency: float) -> tuple[float, str]:
+        """What a call of so many seconds gets done, and the unit: GFLOP/s of a contraction, the
+        operations of its epilogue not counted, and GB/s that must move of all else."""
+        return self.least_bytes / latency / 1e9, "GB/s"
+
     @property
     def digest(self) -> str:
         """Short hexadecimal digest of :attr:`key`: names files and functions."""

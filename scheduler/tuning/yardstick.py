@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from spaces.contraction import Contraction
 from spaces.cpu.target import CpuTarget
 from spaces.target import Target
 from spaces.workload import Workload
@@ -35,6 +36,11 @@ class Yardstick:
         """GFLOP/s of a kernel of so many seconds, its epilogue's operations not counted."""
         return self.workload.flops / latency / 1e9
 
+    def rate(self, latency: float) -> str:
+        """What a kernel of so many seconds gets done, with its unit."""
+        value, unit = self.workload.rate(latency)
+        return f"{value:.1f} {unit}"
+
     def of_peak(self, latency: float) -> float | None:
         """Share of the machine's measured peak."""
         return self.gflops(latency) / self.peak_gflops if self.peak_gflops else None
@@ -56,7 +62,8 @@ def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) 
 
     start = time.monotonic()
     peaks = _peaks(target, seconds)
-    peak = peaks.gflops.get(workload.arithmetic[0]) if peaks else None
+    adds = isinstance(workload, Contraction)
+    peak = peaks.gflops.get(workload.arithmetic[0]) if peaks and adds else None
     left = seconds - (time.monotonic() - start)
     if expected_seconds(workload, peak) > left:
         return Yardstick(workload, peak)

@@ -103,7 +103,8 @@ def _print_workloads(database: Database) -> None:
     rows = []
     for summary in summaries:
         best = summary.score
-        figures = (seconds(best), f"{summary.flops / best / 1e9:.1f}") if best else ("-", "-")
+        rate = f"{summary.flops / best / 1e9:.1f}" if best and summary.flops else "-"
+        figures = (seconds(best) if best else "-", rate)
         counts = (str(summary.trials), str(summary.failures))
         rows.append((summary.workload, summary.target.summary, *counts, *figures))
     print_table(columns, rows)

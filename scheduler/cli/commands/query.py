@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from math import inf
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -79,12 +80,13 @@ def _rows(answer: Answer) -> list[tuple[str, str]]:
     if answer.doubted:
         origin += ", doubted: a later run found it far slower"
     latency = "-" if answer.latency is None else seconds(answer.latency)
+    value, unit = answer.workload.rate(answer.latency or inf)
     return [
         ("workload", str(answer.workload)),
         ("target", answer.target.summary),
         ("schedule", str(answer.schedule)),
         ("latency", latency if measured else f"{latency} (estimated)"),
-        ("GFLOP/s", "-" if answer.gflops is None else f"{answer.gflops:.1f}"),
+        (unit, "-" if answer.latency is None else f"{value:.1f}"),
         ("provenance", origin),
         ("trials", str(answer.trials)),
     ]

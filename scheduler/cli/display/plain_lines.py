@@ -86,7 +86,7 @@ class PlainLines:
         if score is None:
             return "no right kernel yet"
         self._shown = score
-        words = [seconds(score), f"{self._yardstick.gflops(score):.1f} GFLOP/s"]
+        words = [seconds(score), self._yardstick.rate(score)]
         if (share := self._yardstick.of_peak(score)) is not None:
             words.append(f"{percent(share)} of peak")
         if (ratio := self._yardstick.over_numpy(score)) is not None:

@@ -99,7 +99,7 @@ def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
     fused = bool(yardstick.workload.words.get("epilogue"))
     alone = ", which does the product alone" if fused and yardstick.numpy_seconds else ""
     return [
-        ("best", f"{seconds(best)}, {yardstick.gflops(best):.1f} GFLOP/s"),
+        ("best", f"{seconds(best)}, {yardstick.rate(best)}"),
         ("of measured peak", percent(yardstick.of_peak(best))),
         ("over NumPy's BLAS", times(yardstick.over_numpy(best)) + alone),
     ]

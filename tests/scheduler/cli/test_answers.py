@@ -158,7 +158,7 @@ def test_what_is_malformed_in_a_database_is_passed_over_in_one_line(tuned, here,
     ask(capsys, "train", "--db", str(tuned[0]), "--out", "model.json")
     shutil.copy(tuned[0], "spoiled.db")
     with closing(sqlite3.connect("spoiled.db")) as connection:
-        spoiled = "UPDATE workloads SET description = '{}' WHERE key LIKE '%m=96%'"
+        spoiled = "UPDATE workloads SET description = '{}', text = '' WHERE key LIKE '%m=96%'"
         assert connection.execute(spoiled).rowcount == 1
         connection.commit()
     database = ("--db", "spoiled.db")
