@@ -1,4 +1,4 @@
-"""Which templates serve a program: those that multiply matrices, as a workload of ``matmul``."""
+"""Which templates serve a program, and the workload that it is: of ``matmul`` if it multiplies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from math import prod
 
 from spaces.computation import PROGRAM, Computation
+from spaces.derivation.algebra import ONE
+from spaces.derivation.products.forms import Form
+from spaces.derivation.products.loops import Loop, loops
+from spaces.derivation.products.places import place, value_reads
+from spaces.derivation.products.roles import contraction
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Binary, Expression, Read
+from spaces.language.tree import AxisValue, Expression, Read
 from spaces.operators import OWN_NAMES, workload
 from spaces.registry import templates_for
 from spaces.target import Target
@@ -35,9 +40,10 @@ def workload_of(
 def matmul_workload(program: Program) -> Workload | str:
     """The workload that computes a program, or why there is none yet, in words.
 
-    It is one product of two matrices with at most one map after it. Several neighbouring axes may
-    stand for the rows, the columns or the depth, as the batch and the position of a token do; the
-    workload's matrices are the same arrays, with such axes taken for one.
+    It is one product of two matrices, or a batch of them, with at most one map after it. Several
+    neighbouring axes may stand for the rows, the columns or the depth, as the batch and the
+    position of a token do; the workload's matrices are the same arrays, with such axes taken for
+    one.
     """
     sums = [stage for stage in program.stages if stage.reducer]
     if len(sums) != 1 or sums[0].reducer != "sum":
@@ -51,54 +57,95 @@ def matmul_workload(program: Program) -> Workload | str:
         return str(reason)
 
 
-Axes = tuple[str, ...]
-
-
 class _Matmul:
-    """A program as ``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, where each of the three may
-    be several axes: ``rows``, ``columns`` and ``depth``."""
+    """A program as ``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, perhaps of a batch, where
+    each axis of this may be several of the program's.
+
+    The matrix that has the first axis of the output is A. What lies apart in memory cannot be one
+    axis: further ones of the rows are ``heads``, which share a B.
+    """
 
     def __init__(self, program: Program, product: Stage) -> None:
         (self.output,) = program.outputs
-        last = program.stage[self.output.name]
-        self.program, self.product, self.last = program, product, last
-        self.left, self.right, self.rows, self.columns = self._sides()
-        self.depth = self._depth()
+        self.program, self.product = program, product
+        self.last = program.stage[self.output.name]
+        self.written = Read(self.output.name, tuple(map(AxisValue, self.last.axes)))
+        found = contraction(program, product)
+        if isinstance(found, str):
+            raise InputError(f"{found}; needs a product of two matrices")
+        if set(self.last.axes) != set(product.axes) or found.leaving != ONE:
+            raise InputError(f"the factors of {product}; needs two entries of matrices")
+        self.indexing = found.indexing
+        if uneven := [axis for axis, split in self.indexing.splits.items() if split.uneven]:
+            raise InputError(f"the groups of {uneven[0]}; needs as many in each")
+        (left, rows), (right, columns) = (found.left, found.rows), (found.right, found.columns)
+        numbered = {part.axis for part in found.batch}
+        first = next((axis for axis in self.last.axes if axis not in numbered), "")
+        if first in {part.axis for part in columns} - {part.axis for part in rows}:
+            (left, rows), (right, columns) = (right, columns), (left, rows)
+        self.left, self.right = self._matrix(left), self._matrix(right)
+        places = self._places()
+        summed = sorted(found.depth, key=lambda part: -places[self.left].coefficient(part.name))
+        roles = {"batch": found.batch, "m": rows, "n": columns, "k": summed}
+        self.loops = {name: loops(parts, places) for name, parts in roles.items()}
+        if len(self.loops["n"]) > 1 >= len(self.loops["m"]):
+            self.left, self.right = self.right, self.left
+            self.loops |= {"m": self.loops["n"], "n": self.loops["m"]}
+        self.axes = self._axes()
 
     def workload(self) -> Workload:
         """As the operator of that name; :class:`InputError` with the reason if there is none."""
-        groups = {"m": self.rows, "n": self.columns, "k": self.depth}
         return workload(
             "matmul",
-            **{name: prod(self.program.shape(axes)) for name, axes in groups.items()},
+            **{name: loop.extent for name, loop in self.axes.items()},
             dtype=self._dtype(),
             out=self.output.dtype,
-            a=self._order(self.left, self.rows, self.depth),
-            b=self._order(self.right, self.depth, self.columns),
-            c=self._output_order(),
+            a=self._order(self.left, ("batch", "heads"), ("m", "k")),
+            b=self._order(self.right, ("batch",), ("k", "n")),
+            c=self._order(self.written, ("batch", "heads"), ("m", "n")),
             epilogue=self._epilogue(),
         )
 
-    def _sides(self) -> tuple[Read, Read, Axes, Axes]:
-        """What is read of the first and of the second matrix, and their axes of the output; the
-        first matrix has the output's first axes."""
-        match self.product.body:
-            case Binary("*", Read() as one, Read() as other):
-                kept = self.last.axes
-                for left, right in ((one, other), (other, one)):
-                    rows = tuple(axis for axis in kept if axis in left.axes)
-                    columns = tuple(axis for axis in kept if axis in right.axes)
-                    if rows and rows + columns == kept and set(kept) == set(self.product.axes):
-                        return left, right, rows, columns
-                raise InputError(
-                    f"axes of {self.product}; needs first those of one factor, then those of the "
-                    "other one"
-                )
+    def _matrix(self, factor: Expression) -> Read:
+        if isinstance(factor, Read) and factor.name in self.program.operand:
+            return factor
         raise InputError(f"the factors of {self.product}; needs two entries of matrices")
 
-    def _depth(self) -> Axes:
-        """The axes summed over, as they lie in the first matrix."""
-        return tuple(axis for axis in self._in_memory(self.left) if axis in self.product.over)
+    def _places(self) -> dict[Read, Form]:
+        """Of each read, and of what is written, the element for a point of the axes."""
+        beside = () if self.last is self.product else value_reads(self.last.body)
+        reads = [r for r in (self.left, self.right, *beside) if r.name in self.program.operand]
+        places = {read: self._whole(read) for read in reads}
+        offset = Form()
+        for axis, stride in zip(self.last.axes, self.output.strides, strict=True):
+            offset = offset + self.indexing.form(AxisValue(axis)) * stride
+        return {**places, self.written: offset}
+
+    def _whole(self, read: Read) -> Form:
+        """The place of a read that has all of a dense operand, each element at a point."""
+        operand, found = self.program.operand[read.name], place(self.program, self.indexing, read)
+        parts = {p.name: p for split in self.indexing.splits.values() for p in split.parts}
+        terms = dict(found.offset.terms)
+        whole = set(terms) <= set(parts) and not found.offset.constant and not found.bounds
+        size = prod(part.extent for name, part in parts.items() if name in terms)
+        if not whole or size != operand.size or operand.leading is not None:
+            raise InputError(f"reads {read}; needs a whole dense array, an axis for each dimension")
+        return found.offset
+
+    def _axes(self) -> dict[str, Loop]:
+        """The loops by the names that ``matmul`` has for their extents."""
+        batch, rows, columns, depth = (self.loops[name] for name in ("batch", "m", "n", "k"))
+        if len(batch) > 1 or len(rows) > 2 or len(columns) > 1 or len(depth) > 1:
+            axes = ", ".join((*self.last.axes, *self.product.over))
+            raise InputError(f"how {axes} lie; needs those of each role together in all arrays")
+        one = Loop(1, {})
+        return {
+            **({"batch": batch[0]} if batch else {}),
+            **({"heads": rows[0]} if len(rows) > 1 else {}),
+            "m": rows[-1] if rows else one,
+            "n": columns[-1] if columns else one,
+            "k": depth[-1],
+        }
 
     def _dtype(self) -> str:
         dtypes = [self.program.operand[read.name].dtype for read in (self.left, self.right)]
@@ -106,35 +153,24 @@ class _Matmul:
             raise InputError(f"multiplies {' by '.join(dtypes)}; needs one dtype")
         return dtypes[0]
 
-    def _order(self, read: Read, first: Axes, second: Axes) -> str:
-        """Of a matrix in memory, ``first`` its rows and ``second`` its columns."""
-        axes = self._in_memory(read)
-        if axes == first + second:
-            return "row"
-        if axes == second + first:
-            return "col"
-        raise InputError(
-            f"reads {read}; needs the axes {', '.join(first)} together and "
-            f"{', '.join(second) or 'no other'} together"
-        )
+    def _order(self, read: Read, numbers: tuple[str, ...], matrix: tuple[str, str]) -> str:
+        """Whether the matrices of an array are in row or in column order, one after the other."""
+        for least in (1, 2):  # axes of one element have a place in an order, but need none
+            for order, axes in (("row", matrix), ("col", matrix[::-1])):
+                if self._is_dense(read, (*numbers, *axes), least):
+                    return order
+        raise InputError(f"the order of {read}; needs its matrices one after the other")
 
-    def _output_order(self) -> str:
-        axes = tuple(self.last.axes[dimension] for dimension in self.output.order)
-        if axes == self.rows + self.columns:
-            return "row"
-        if axes == self.columns + self.rows:
-            return "col"
-        raise InputError(f"the order of {self.output.name}; needs the axes of each factor together")
-
-    def _in_memory(self, read: Read) -> Axes:
-        """The axes of an operand from the slowest to the fastest; it is read as a whole, by an
-        axis for each dimension."""
-        operand = self.program.operand[read.name]
-        axes = tuple(index.name for index in read.indices if isinstance(index, AxisValue))
-        whole = len(axes) == len(read.indices) and operand.shape == self.program.shape(axes)
-        if not whole or operand.leading is not None or read.outside is not None:
-            raise InputError(f"reads {read}; needs a whole dense array, an axis for each dimension")
-        return tuple(axes[dimension] for dimension in operand.order)
+    def _is_dense(self, read: Read, axes: tuple[str, ...], least: int = 1) -> bool:
+        """Whether an array has ``axes`` in this order and no other one, as far as their extents are
+        ``least`` or more."""
+        step = 1
+        for loop in (self.axes[name] for name in reversed(axes) if name in self.axes):
+            if loop.strides and loop.extent >= least and loop.strides[read] != step:
+                return False
+            step *= loop.extent
+        others = (loop for name, loop in self.axes.items() if name not in axes)
+        return not any(loop.strides.get(read) and loop.extent > 1 for loop in others)
 
     def _epilogue(self) -> str:
         return "" if self.last is self.product else str(self._fused(self.last.body))
@@ -153,14 +189,15 @@ class _Matmul:
         return node.with_children(tuple(self._fused(child) for child in node.children))
 
     def _beside(self, read: Read) -> tuple[AxisValue, ...]:
-        """Whether an operand of the map is read by row, by column, by both or by none."""
-        operand, axes = self.program.operand[read.name], self._in_memory(read)
+        """By which axes an operand of the map is read."""
+        operand = self.program.operand[read.name]
         if operand.dtype != self.output.dtype or read.name in {"x", *OWN_NAMES}:
             raise InputError(
                 f"the fused operand {read.name} is {operand.dtype}; needs {self.output.dtype}, "
                 "and another name than x, A, B, C"
             )
-        ways = {self.rows + self.columns: "mn", self.columns: "n", self.rows: "m", (): ""}
-        if axes not in ways:
+        names = ("batch", "heads", "m", "n")
+        axes = tuple(n for n in names if n in self.axes and self.axes[n].strides.get(read))
+        if not self._is_dense(read, axes):
             raise InputError(f"the fused operand {read}; needs all axes of a factor, rows in a row")
-        return tuple(map(AxisValue, ways[axes]))
+        return tuple(map(AxisValue, axes))

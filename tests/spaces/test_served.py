@@ -1,6 +1,7 @@
 """Programs that today's templates serve, as workloads that compute the same."""
 
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from spaces.errors import InputError
 from spaces.language import program
 from spaces.language.evaluation import evaluate
 from spaces.named import operator
-from spaces.operators import as_workload, workload
+from spaces.operators import as_workload, parameters_of, workload
 from spaces.product import product_of
 from spaces.served import matmul_workload, served, workload_of
 from spaces.target import detect_target
@@ -60,6 +61,54 @@ def test_a_product_is_a_workload_that_computes_the_same(text, dtype, words) -> N
     np.testing.assert_allclose(found.reference(inputs), expected.reshape(found.output.shape), 1e-12)
 
 
+BATCHES = {
+    "bmm batch=3 m=5 n=4 k=6 b=col": "batch=3 m=5 n=4 k=6 b=col",
+    "bmm batch=1 m=5 n=4 k=6": "m=5 n=4 k=6",
+    # heads of a group lie next to each other, so they are rows of one product
+    'bmm batch=6 m=5 n=4 k=6 shared=3 epilogue="relu(x + bias[n]) + r[batch,m,n]"': (
+        'batch=2 m=15 n=4 k=6 epilogue="relu(x + bias[n]) + r[batch,m,n]"'
+    ),
+    "bmm batch=6 m=5 n=4 k=6 shared=6 dtype=bfloat16": "m=30 n=4 k=6 dtype=bfloat16",
+    # a number for each head keeps them apart
+    'bmm batch=6 m=5 n=4 k=6 shared=3 epilogue="x * slope[batch]"': (
+        'batch=2 heads=3 m=5 n=4 k=6 epilogue="x * slope[batch,heads]"'
+    ),
+    "axes h=3, i=5, j=4, k=6; y[h,i,j] = sum[k](A[h,k,i] * B[k,j])": "heads=3 m=5 n=4 k=6 a=col",
+    "axes h=3, i=5, j=4, k=6; y[h,i,j] = sum[k](B[i,k] * A[h,k,j])": (
+        "heads=3 m=4 n=5 k=6 a=col b=col c=col"
+    ),
+    "axes h=3, t=2, i=5, j=4, k=6; y[h,t,i,j] = exp(sum[k](A[h,t,i,k] * B[h,t,j,k]) + r[h,t,i])": (
+        'batch=6 m=5 n=4 k=6 b=col epilogue="exp(x + r[batch,m])"'
+    ),
+    "axes h=3, j=4, k=6; y[h,j] = sum[k](A[h,k,j] * B[h,k])": "batch=3 m=4 n=1 k=6 a=col",
+}
+
+
+@pytest.mark.parametrize("text", BATCHES)
+def test_a_batch_of_products_is_a_workload_that_computes_the_same(text) -> None:
+    name, *words = shlex.split(text)
+    made = operator(name, **parameters_of(words)) if name == "bmm" else program(text)
+    found = workload(text)
+    assert found == workload(f"matmul {BATCHES[text]}")
+    inputs = found.make_inputs(3)
+    generic = {o.name: as_laid_out(o, inputs[o.name].astype(np.float64)) for o in made.operands}
+    expected = evaluate(made, generic)[made.outputs[0].name].ravel()
+    ours = found.reference(inputs).transpose(found.output.order).ravel()
+    np.testing.assert_allclose(ours, expected, 1e-12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[i,h,j] = sum[k](a[h,i,k] * b[h,k,j])",  # the batch within the rows of the output
+        "y[h,i,j] = sum[k](a[h,i,k] * b[k,j,h])",
+        "y[h,i,j] = sum[k](a[h // 2,i,k] * b[h,k,j])",  # a last group of one
+    ],
+)
+def test_batches_that_lie_otherwise_are_no_products_yet(text: str) -> None:
+    assert "needs" in str(matmul_workload(program(text, **sizes(text))))
+
+
 def as_laid_out(operand, array: np.ndarray) -> np.ndarray:
     """The same memory as the array of ``operand``."""
     memory = array.ravel(order="K").reshape([operand.shape[d] for d in operand.order])
@@ -91,11 +140,11 @@ def test_the_named_product_is_the_workload_of_that_name() -> None:
         ("y[i,j] = max[k](a[i,k] * b[k,j])", "reductions: max; needs one product of matrices"),
         ("y[i,j] = a[i,j]", "reductions: none; needs one product of matrices"),
         ("where k <= i; y[i,j] = sum[k](a[i,k] * b[k,j])", "no condition"),
-        ("y[j,i] = sum[k](a[i,k,j] * b[k])", "needs the axes j, i together and k together"),
+        ("y[j,i] = sum[k](a[i,k,j] * b[k])", "needs its matrices one after the other"),
         ("y[i,j] = sum[k](a[i,k] * b[k,j] * 2)", "needs two entries of matrices"),
         (
             "y[i,j] = sum[k](a[i,k] * b[k,j,i])",
-            "needs first those of one factor, then those of the other one",
+            "needs its matrices one after the other",
         ),
         ("a: float32[9,k]; y[i,j] = sum[k](a[i,k] * b[k,j])", "needs a whole dense array"),
         ("y[i,j] = sum[k](a[i+1,k] * b[k,j])", "needs a whole dense array"),
