@@ -1,0 +1,38 @@
+"""Parts of a role that lie next to each other in every array, taken for one loop.
+
+A token's batch and position count rows together where all arrays have them together, and so do the
+heads of a group and their rows: a product of more rows takes the place of several that share their
+other matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from spaces.derivation.products.forms import Form
+from spaces.derivation.products.splitting import Part
+from spaces.language.tree import Read
+
+
+@dataclass(frozen=True)
+class Loop:
+    """``extent`` turns, each of which moves what is read or written by ``strides`` elements; by 0
+    if it makes no difference."""
+
+    extent: int
+    strides: Mapping[Read, int]
+
+
+def loops(parts: Sequence[Part], places: Mapping[Read, Form]) -> list[Loop]:
+    """As few as can count all points of ``parts``, in their order; elements of what is read and
+    written are at ``places``. Parts of one point only count nothing."""
+    found: list[Loop] = []
+    longer = [part for part in parts if part.extent > 1]
+    for part in longer or parts[-1:]:
+        strides = {read: form.coefficient(part.name) for read, form in places.items()}
+        extent = part.extent
+        if found and all(found[-1].strides[read] == s * extent for read, s in strides.items()):
+            extent *= found.pop().extent
+        found.append(Loop(extent, strides))
+    return found
