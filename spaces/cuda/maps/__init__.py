@@ -1,0 +1,1 @@
+"""Maps: transpositions, gathers and whatever else computes each element by itself."""

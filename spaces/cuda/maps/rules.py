@@ -1,0 +1,134 @@
+"""What rules out a schedule of a map on a GPU, and the sentence that says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spaces.cuda.maps.sizes import ROWS, MapSizes, widest
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.maps.plane import Plane
+from spaces.template import Rule
+
+LEAST_SEGMENT = 32
+"""Bytes side by side that memory gives at a time."""
+MOST_BYTES = 512
+"""Bytes of all arrays that one thread moves: more do not fit its registers at once."""
+LEAST_THREADS = 64
+"""Of a block: a tile may be wider than the plane for their sake."""
+MOST_TILES = 2**31 - 1
+
+
+def map_rules(plane: Plane, target: CudaTarget) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    return (
+        *_vector_rules(plane),
+        *_extent_rules(plane),
+        *_thread_rules(plane, target),
+        *_order_rules(plane),
+    )
+
+
+def _covering(extent: int) -> int:
+    """The least power of two that is not below an extent."""
+    return 1 << (extent - 1).bit_length()
+
+
+def _vector_rules(plane: Plane) -> list[Rule]:
+    most = widest(plane)
+    return [
+        Rule(
+            "vector_width",
+            ("vector",),
+            lambda c: c["vector"] <= most,
+            lambda c: f"nothing is moved by vectors of {c['vector']} elements; allowed: {most}",
+        ),
+        Rule(
+            "vector_rows",
+            ("tile_rows", "vector"),
+            lambda c: (c["tile_rows"] >= c["vector"]) | (not plane.turned),
+            lambda c: f"a tile of {c['tile_rows']} rows has no vectors of {c['vector']} along rows",
+        ),
+    ]
+
+
+def _extent_rules(plane: Plane) -> list[Rule]:
+    """Tiles hardly larger than the plane, and no narrower than what memory gives at a time."""
+    tallest, broadest = _covering(plane.height), _covering(plane.width)
+    written = max(output.array.element.bytes for output in plane.view.outputs)
+    read = max((access.array.element.bytes for access in plane.turned), default=0)
+    least_rows = min(tallest, LEAST_SEGMENT // read) if read else 1
+    least_columns = min(broadest, LEAST_SEGMENT // written)
+    broadest = max(broadest, LEAST_THREADS // tallest)
+    return [
+        Rule(
+            "tile_height",
+            ("tile_rows",),
+            lambda c: (c["tile_rows"] >= least_rows) & (c["tile_rows"] <= tallest),
+            lambda c: (
+                f"a tile of {c['tile_rows']} of {plane.height} rows; allowed: {least_rows} to "
+                f"{tallest}"
+            ),
+        ),
+        Rule(
+            "tile_width",
+            ("tile_columns",),
+            lambda c: (c["tile_columns"] >= least_columns) & (c["tile_columns"] <= broadest),
+            lambda c: (
+                f"a tile of {c['tile_columns']} of {plane.width} columns; allowed: "
+                f"{least_columns} to {broadest}"
+            ),
+        ),
+    ]
+
+
+def _thread_rules(plane: Plane, target: CudaTarget) -> list[Rule]:
+    def sizes(c: Any) -> MapSizes:
+        return MapSizes(plane, c)
+
+    reads = ("tile_rows", "tile_columns", "vector", "threads")
+    return [
+        Rule(
+            "idle_threads",
+            reads,
+            lambda c: (sizes(c).chunks >= 1) & (sizes(c).lane_columns >= 1),
+            lambda c: (
+                f"{c['tile_rows']} x {c['tile_columns']} elements are no vector of {c['vector']} "
+                f"for each of {c['threads']} threads"
+            ),
+        ),
+        Rule(
+            "thread_bytes",
+            ("tile_rows", "tile_columns", "threads"),
+            lambda c: sizes(c).thread_bytes <= MOST_BYTES,
+            lambda c: f"a thread would move {sizes(c).thread_bytes} bytes; allowed: {MOST_BYTES}",
+        ),
+        Rule(
+            "shared_memory",
+            ("tile_rows", "tile_columns"),
+            lambda c: sizes(c).shared_bytes <= target.shared_per_block,
+            lambda c: (
+                f"{sizes(c).shared_bytes} bytes of shared memory; a block has "
+                f"{target.shared_per_block}"
+            ),
+        ),
+        Rule(
+            "grid",
+            ("tile_rows", "tile_columns"),
+            lambda c: sizes(c).tiles <= MOST_TILES,
+            lambda c: f"{sizes(c).tiles} tiles are more blocks than a grid has: {MOST_TILES}",
+        ),
+    ]
+
+
+def _order_rules(plane: Plane) -> list[Rule]:
+    return [
+        Rule(
+            "needless_order",
+            ("tile_rows", "tile_columns", "order"),
+            lambda c: (
+                (c["order"] == ROWS)
+                | ((c["tile_rows"] < plane.height) & (c["tile_columns"] < plane.width))
+            ),
+            lambda c: "there are tiles along rows or along columns only: their order is one",
+        )
+    ]

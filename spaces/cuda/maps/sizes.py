@@ -1,0 +1,119 @@
+"""How the planes of a map are cut into tiles, and tiles shared by the threads of a block.
+
+Works on integers and, element by element, on NumPy arrays of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.derivation.maps.plane import ALONG, Plane
+from spaces.derivation.maps.view import Access
+
+WARP = 32
+WIDEST = 16
+"""Bytes that a thread moves at once, at most."""
+SEGMENT = 128
+"""Bytes side by side that lanes of a warp write, if their tile is as wide."""
+ROWS, COLUMNS = "rows", "columns"
+"""Which tiles of a plane come one after the other, by the decision ``order``."""
+
+
+@dataclass(frozen=True)
+class MapSizes:
+    """Tiles of ``plane`` under the decisions ``values`` (integers or arrays)."""
+
+    plane: Plane
+    values: Mapping[str, Any]
+
+    @property
+    def rows(self) -> Any:
+        """Rows of a tile."""
+        return self.values["tile_rows"]
+
+    @property
+    def columns(self) -> Any:
+        """Columns of a tile."""
+        return self.values["tile_columns"]
+
+    @property
+    def threads(self) -> Any:
+        """Threads of a block."""
+        return self.values["threads"]
+
+    @property
+    def vector(self) -> Any:
+        """Neighbouring columns that a thread computes, and rows of what turns that it reads."""
+        return self.values["vector"]
+
+    @property
+    def counts(self) -> tuple[Any, ...]:
+        """Turns of the outer loops, then tiles along rows and columns."""
+        return (
+            *(loop.extent for loop in self.plane.outer),
+            ceil_div(self.plane.height, self.rows),
+            ceil_div(self.plane.width, self.columns),
+        )
+
+    @property
+    def tiles(self) -> Any:
+        """Blocks of the grid."""
+        product = 1
+        for count in self.counts:
+            product = product * count
+        return product
+
+    @property
+    def lane_columns(self) -> Any:
+        """Lanes of a warp side by side along columns: as many as write a segment, or as there are
+        rows too few for the others."""
+        bytes = max(output.array.element.bytes for output in self.plane.view.outputs)
+        wanted = np.maximum(SEGMENT // (self.vector * bytes), 1)
+        least = np.maximum(WARP // self.rows, 1)
+        return np.minimum(np.maximum(wanted, least), np.minimum(WARP, self.columns // self.vector))
+
+    @property
+    def chunks(self) -> Any:
+        """Vectors of columns that a thread computes."""
+        return self.rows * self.columns // (self.vector * self.threads)
+
+    @property
+    def turned_bytes(self) -> int:
+        """Bytes that are exchanged for one point of a tile."""
+        return sum(access.array.element.bytes for access in self.plane.turned)
+
+    @property
+    def shared_bytes(self) -> Any:
+        """Shared memory of a block: what turns, each a tile."""
+        return self.rows * self.columns * self.turned_bytes
+
+    @property
+    def thread_bytes(self) -> Any:
+        """Bytes of all arrays for the points of a thread."""
+        view = self.plane.view
+        bytes = sum(a.array.element.bytes for a in (*view.loaded, *view.outputs))
+        return self.rows * self.columns // self.threads * bytes
+
+
+def width(plane: Plane, access: Access, most: int) -> int:
+    """The most elements up to ``most``, a power of two, that can be moved at once wherever a vector
+    of columns begins, or of rows for what turns."""
+    loop = plane.columns if plane.kind(access) == ALONG or access in plane.view.outputs else None
+    loop = loop or plane.rows
+    steps = [factor for atom, factor in access.offset.terms if loop is None or atom != loop.name]
+    widest = min(most, WIDEST // access.array.element.bytes)
+    while any(step % widest for step in (*steps, access.offset.constant)):
+        widest //= 2
+    return widest
+
+
+def widest(plane: Plane) -> int:
+    """The longest vector that some array is moved by."""
+    moved = (*plane.turned, *plane.view.outputs)
+    moved += tuple(a for a in plane.view.loaded if plane.kind(a) == ALONG)
+    return max(width(plane, access, WIDEST) for access in moved)

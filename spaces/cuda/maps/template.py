@@ -1,0 +1,64 @@
+"""Maps on a GPU: what can be decided, and what rules it.
+
+See ``spaces.cuda.maps.code`` for the kernel.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.computation import Computation
+from spaces.cuda import scalar_math
+from spaces.cuda.maps.code import MapCode
+from spaces.cuda.maps.rules import map_rules
+from spaces.cuda.maps.served import cached_plane, why_no_map
+from spaces.cuda.maps.sizes import COLUMNS, ROWS
+from spaces.cuda.maps.traffic import map_quantities
+from spaces.cuda.rows.reducers import helpers
+from spaces.cuda.target import CudaTarget
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workload import Workload
+
+
+class CudaMap(Template):
+    """Programs without reductions, each element by itself: copies, transpositions, gathers."""
+
+    name: ClassVar[str] = "map"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cuda = target
+        self.plane = cached_plane(workload.program)
+        self.decisions = (
+            Decision("vector", (1, 2, 4, 8, 16)),
+            Decision("tile_rows", tuple(2**i for i in range(9))),
+            Decision("tile_columns", tuple(2**i for i in range(2, 15))),
+            Decision("threads", (64, 128, 256, 512, 1024)),
+            Decision("order", (ROWS, COLUMNS)),
+            Decision("stores", ("cached", "stream")),
+        )
+        self.rules = map_rules(self.plane, target)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: a reduction, outputs of different axes, a type or a function without code."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        return why_no_map(workload, target)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cuda.maps.traffic``."""
+        return map_quantities(self.workload, self.plane, self.cuda, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        code = MapCode(self.plane, self.workload.operands, schedule.values, self.entry(schedule))
+        return code.kernel(scalar_math.prelude(scalar_math.FUNCTIONS) + helpers("float"))

@@ -1,0 +1,81 @@
+"""Work and memory traffic of a map on a GPU; names and units are those of ``spaces.quantities``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaces.cuda.blocks.traffic import resident_blocks
+from spaces.cuda.maps.sizes import WARP, MapSizes, width
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.maps.plane import ALONG, Plane
+from spaces.derivation.maps.view import Access
+from spaces.derivation.work import work
+from spaces.template import Columns
+from spaces.workload import Workload
+
+CALL = 8
+"""Instructions of a function, more or less."""
+BOOKKEEPING = 24
+"""Instructions of a thread to find its place."""
+
+
+def map_quantities(
+    workload: Workload, plane: Plane, target: CudaTarget, columns: Columns
+) -> dict[str, np.ndarray]:
+    """Every quantity, one float64 array each."""
+    c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    sizes, view = MapSizes(plane, c), plane.view
+    elements = float(np.prod([loop.extent for loop in view.loops]))
+    padded = 1.0 * sizes.tiles * sizes.rows * sizes.columns
+    counted = work(view.program)
+    useful = float(counted.flops + counted.arithmetic + counted.special)
+    operations = useful / elements + (CALL - 1) * counted.special / elements
+    accesses = (*view.loaded, *view.outputs)
+    widths = [_width(plane, access) for access in accesses]
+    moves = sum(1.0 / np.minimum(w, c["vector"]) for w in widths) + len(plane.turned)
+    threads = sizes.threads
+    registers = np.minimum(24 + sizes.thread_bytes // 4, target.registers_per_thread)
+    shared = sizes.shared_bytes
+    resident = np.maximum(resident_blocks(target, threads, registers, shared), 1)
+    share = sizes.tiles / target.multiprocessors
+    waves = np.ceil(share / resident) * resident
+    main = float(workload.least_bytes)
+    quantities = {
+        "flops": useful * padded / elements,
+        "useful_flops": useful,
+        "instructions": (padded * (moves + operations) + BOOKKEEPING * sizes.tiles * threads)
+        / WARP,
+        "register_bytes": 2 * padded * sizes.turned_bytes,
+        "near_bytes": main,
+        "middle_bytes": main,
+        "main_bytes": main,
+        "packing_bytes": 2 * padded * sizes.turned_bytes,
+        "epilogue_elements": padded,
+        "registers": registers,
+        "register_fraction": registers / target.registers_per_thread,
+        "near_footprint": shared,
+        "near_fraction": resident * shared / target.shared_per_multiprocessor,
+        "middle_footprint": 1.0 * resident * threads * sizes.thread_bytes,
+        "middle_fraction": 1.0 * resident * threads * sizes.thread_bytes / target.l2_bytes,
+        "far_fraction": main / target.l2_bytes,
+        "parallelism": np.minimum(sizes.tiles, resident * target.multiprocessors),
+        "worker_fraction": np.minimum(share, 1.0),
+        "imbalance": np.where(share < 1, 1.0, np.minimum(waves, np.ceil(share)) / share),
+        "independent_chains": resident * threads / WARP * sizes.chunks,
+        "vector_fraction": elements / padded,
+        "intensity": operations / moves,
+        "main_loop_trips": sizes.chunks,
+        "tile_visits": sizes.tiles,
+        "synchronisations": 1.0 * bool(plane.turned),
+    }
+    shape = c["vector"].shape
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }
+
+
+def _width(plane: Plane, access: Access) -> int:
+    """Elements that are moved at once at most; one where they are not side by side."""
+    moved = access in plane.view.outputs or access in plane.turned
+    return width(plane, access, 16) if moved or plane.kind(access) == ALONG else 1

@@ -1,0 +1,77 @@
+"""What a map computes, as CUDA C++ on one element."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
+from spaces.derivation.maps.view import Access, MapView
+from spaces.derivation.products.forms import Atom, Entry, Form, Quotient
+from spaces.language.tree import (
+    Binary,
+    Call,
+    Comparison,
+    Expression,
+    Negation,
+    Number,
+    Read,
+    Select,
+)
+
+
+@dataclass(frozen=True)
+class ScalarValues:
+    """Writes expressions at the point that C variables named like the loops say.
+
+    ``tables`` has the variables that point to index tables, and ``loaded`` the expressions, of
+    type float, for what was read. Whole numbers are of the C type ``integer``.
+    """
+
+    view: MapView
+    tables: Mapping[str, str]
+    loaded: Mapping[Access, str]
+    integer: str
+
+    def of(self, node: Expression) -> str:
+        """The expression, a float."""
+        if node in self.view.wholes:
+            return f"(float)({self.whole(self.view.wholes[node])})"
+        match node:
+            case Number(value):
+                return f"{value!r}f"
+            case Negation(inner):
+                return f"(-{self.of(inner)})"
+            case Binary(operator, left, right):
+                return f"({self.of(left)} {operator} {self.of(right)})"
+            case Select(condition, then, otherwise):
+                return f"({self._holds(condition)} ? {self.of(then)} : {self.of(otherwise)})"
+            case Call(function, arguments):
+                return f"tw_{function}({', '.join(map(self.of, arguments))})"
+            case Read():
+                return self.loaded[self.view.reads[node]]
+        raise TypeError(f"{node} is no value of a map")
+
+    def _holds(self, condition: Expression) -> str:
+        assert isinstance(condition, Comparison)
+        operator = condition.operator
+        if condition not in self.view.wholes:
+            return f"{self.of(condition.left)} {operator} {self.of(condition.right)}"
+        form, operator = simplest(self.view.wholes[condition], operator, self.view.limits)
+        return f"{self.whole(form)} {operator} 0"
+
+    def whole(self, form: Form) -> str:
+        """A whole number."""
+        return form_text(form, self._atom)
+
+    def _atom(self, atom: Atom) -> str:
+        match atom:
+            case Quotient(dividend, divisor):
+                function = "quotient" if may_be_negative(self.view, atom) else ""
+                if function:
+                    return f"tw_quotient({self.whole(dividend)}, {divisor})"
+                return f"({self.whole(dividend)} / {divisor})"
+            case Entry(table):
+                place = f"{self.tables[table]} + {self.whole(entry_offset(self.view, atom))}"
+                return f"({self.integer})tw_entry({place}, {self.view.limits[table]})"
+        return f"({self.integer}){atom}"
