@@ -35,6 +35,12 @@ def case(operator: str, dtype: str, **parameters: int | str) -> Case:
     return Case(operator, (*parameters.items(), ("dtype", dtype)))
 
 
+TRANSPOSED = "y[j, i] = x[i, j]"
+FUSED = "y[j, i] = relu(x[i, j] + b[i])"
+CHANNELS_LAST = "y[n, h, w, c] = x[n, c, h, w]"
+HEADS = "y[a, c, b, d] = x[a, b, c, d]"
+"""Programs without a name; their references are found by their text."""
+
 LARGE = ((8192, 8192), (32768, 1024), (512, 131072))
 SMALL = ((16384, 256), (4096, 1024), (64, 32768))
 NORMS = ("softmax", "layernorm", "rmsnorm")
@@ -49,8 +55,21 @@ FAMILIES: Mapping[str, tuple[Case, ...]] = {
         case("softmax", "bfloat16", r=64, c=262144),
     ),
     "maps": (
+        *(case(TRANSPOSED, kind, i=8192, j=8192) for kind in ("bfloat16", "float32")),
+        case(FUSED, "bfloat16", i=8192, j=16384),
+        case("rope", "bfloat16", b=8, t=4096, h=32, d=128),
         case("swiglu", "bfloat16", r=4096, c=11008),
+        case("embedding", "bfloat16", t=16384, d=4096, words=32000),
+        case(CHANNELS_LAST, "bfloat16", n=64, c=256, h=56, w=56),
+        case(HEADS, "bfloat16", a=16, b=2048, c=32, d=128),
+        case(TRANSPOSED, "float32", i=8191, j=8209),
+        case(FUSED, "float32", i=4096, j=4096),
+        case(CHANNELS_LAST, "float32", n=64, c=64, h=112, w=112),
+        case(HEADS, "float32", a=16, b=2048, c=16, d=64),
+        case("rope", "float32", b=4, t=2048, h=32, d=128),
         case("swiglu", "float32", r=4096, c=4096),
+        case("embedding", "float32", t=16384, d=1024, words=32000),
+        case(TRANSPOSED, "bfloat16", i=1024, j=1024),
     ),
 }
 """In the order in which they are measured, the most telling first."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, TRANSPOSED
+
 Tensors = Mapping[str, Any]
 
 
@@ -57,8 +59,37 @@ def swiglu(gate: Any, up: Any) -> Any:
     return torch.nn.functional.silu(gate) * up
 
 
+def rope(x: Any, cosine: Any, sine: Any) -> Any:
+    """Halves of each head turned by the angles of its position."""
+    import torch
+
+    first, second = x.chunk(2, -1)
+    turned = torch.cat((-second, first), -1)
+    return x * cosine[:, None] + turned * sine[:, None]
+
+
+def embedding(token: Any, table: Any) -> Any:
+    """Rows of a table."""
+    import torch
+
+    return torch.nn.functional.embedding(token, table)
+
+
+def fused_transposition(x: Any, b: Any) -> Any:
+    """A transposition with a bias and a relu."""
+    import torch
+
+    return torch.relu(x + b[:, None]).t().contiguous()
+
+
+_NORMS = (softmax, log_softmax, logsumexp, cross_entropy, layernorm, rmsnorm)
+_MAPS = (swiglu, rope, embedding)
+
 REFERENCES: Mapping[str, Callable[..., Any]] = {
-    f.__name__: f
-    for f in (softmax, log_softmax, logsumexp, cross_entropy, layernorm, rmsnorm, swiglu)
+    **{function.__name__: function for function in (*_NORMS, *_MAPS)},
+    TRANSPOSED: lambda x: x.t().contiguous(),
+    FUSED: fused_transposition,
+    CHANNELS_LAST: lambda x: x.permute(0, 2, 3, 1).contiguous(),
+    HEADS: lambda x: x.permute(0, 2, 1, 3).contiguous(),
 }
-"""By the operator's name; arguments are called like operands."""
+"""By the operator's name, or a program's text; arguments are called like operands."""

@@ -61,6 +61,16 @@ def _extent_rules(plane: Plane) -> list[Rule]:
     broadest = max(broadest, LEAST_THREADS // tallest)
     return [
         Rule(
+            "few_elements",
+            ("vector", "tile_rows"),
+            lambda c: c["tile_rows"] * broadest >= c["vector"] * LEAST_THREADS,
+            lambda c: (
+                f"{c['tile_rows']} rows of at most {broadest} columns are no vector of "
+                f"{c['vector']} for each of {LEAST_THREADS} threads"
+            ),
+            implied=True,
+        ),
+        Rule(
             "tile_height",
             ("tile_rows",),
             lambda c: (c["tile_rows"] >= least_rows) & (c["tile_rows"] <= tallest),

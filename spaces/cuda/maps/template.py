@@ -40,7 +40,7 @@ class CudaMap(Template):
         self.decisions = (
             Decision("vector", (1, 2, 4, 8, 16)),
             Decision("tile_rows", tuple(2**i for i in range(9))),
-            Decision("tile_columns", tuple(2**i for i in range(2, 15))),
+            Decision("tile_columns", tuple(2**i for i in range(15))),
             Decision("threads", (64, 128, 256, 512, 1024)),
             Decision("order", (ROWS, COLUMNS)),
             Decision("stores", ("cached", "stream")),

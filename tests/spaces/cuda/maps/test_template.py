@@ -1,0 +1,113 @@
+"""The CUDA template for maps: its space, its rules and its quantities."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from spaces.cuda.maps.sizes import MapSizes, width
+from spaces.cuda.maps.template import CudaMap
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.workload import Workload
+
+TARGET = cuda_target("sm_90a")
+TRANSPOSED = "y[j, i] = relu(x[i, j] + b[i])"
+MAPS = {
+    "a transposition": workload(TRANSPOSED, i=300, j=200, dtype="bfloat16"),
+    "a permutation": workload("y[a, c, b] = x[a, b, c]", a=5, b=64, c=96),
+    "halves": workload("rope", b=2, t=16, h=8, d=64),
+    "gathered rows": workload("embedding", t=100, d=64, words=500, dtype="float16"),
+    "a line": workload("swiglu", r=30, c=501),
+    "a few elements": workload("y[j, i] = x[i, j]", i=3, j=5),
+}
+
+
+def space_of(w: Workload) -> Space:
+    return Space(w, TARGET, [CudaMap(w, TARGET)])
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_quantities_are_finite_and_complete(name):
+    w = MAPS[name]
+    space = space_of(w)
+    quantities = space.quantities(space.sample(np.random.default_rng(0), 200))
+    assert set(quantities) == set(QUANTITIES)
+    for quantity, values in quantities.items():
+        assert len(values)
+        assert np.isfinite(values).all(), quantity
+        assert (values >= 0).all(), quantity
+    assert (quantities["flops"] >= quantities["useful_flops"]).all()
+    assert (quantities["main_bytes"] >= w.least_bytes).all()
+    assert (quantities["vector_fraction"] <= 1).all()
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_threads_have_whole_vectors_and_blocks_fit(name):
+    space = space_of(MAPS[name])
+    for row in space.sample(np.random.default_rng(1), 50):
+        schedule = space.schedule(row)
+        sizes = MapSizes(space.templates["map"].plane, schedule.values)
+        covered = sizes.chunks * sizes.threads * sizes.vector
+        assert covered == schedule["tile_rows"] * schedule["tile_columns"]
+        launch = space.lower(schedule).launch
+        assert launch.shared_bytes == sizes.shared_bytes <= TARGET.shared_per_block
+        assert launch.grid[0] == sizes.tiles
+
+
+def test_vectors_are_as_wide_as_all_steps_allow():
+    (read, *_) = (plane := CudaMap(MAPS["a transposition"], TARGET).plane).turned
+    assert width(plane, read, 16) == 8  # 16 bytes of bfloat16, 200 columns of x
+    assert width(plane, plane.view.outputs[0], 16) == 4  # 300 of y
+    odd = CudaMap(workload("y[j, i] = x[i, j]", i=301, j=203), TARGET).plane
+    assert width(odd, odd.turned[0], 16) == 1
+
+
+def test_names_and_writing_make_no_difference_to_the_space():
+    spaces = [
+        space_of(workload(TRANSPOSED, i=300, j=200)),
+        space_of(workload("v[q, p] = relu(c[p] + u[p, q])", p=300, q=200)),
+    ]
+    rows = [space.sample(np.random.default_rng(0), 50) for space in spaces]
+    assert spaces[0].count() == spaces[1].count() > 100
+    assert (rows[0] == rows[1]).all()
+
+
+def test_every_rule_refuses_something_and_says_why():
+    choose, seen = random.Random(0), set()
+    huge = workload("y[j, i] = x[i, j]", i=2**17, j=2**17, dtype="bfloat16")
+    for w in (*MAPS.values(), huge):
+        template = CudaMap(w, TARGET)
+        space = Space(w, TARGET, [template])
+        for _ in range(600):
+            values = {d.name: choose.choice(d.values) for d in template.decisions}
+            sentence = space.why_not(Schedule("map", tuple(values.items()))) or ""
+            for rule in template.rules:
+                if not np.all(rule.holds({r: np.asarray(values[r]) for r in rule.reads})):
+                    assert f"{rule.name}: {rule.explain(values)}" in sentence
+                    seen.add(rule.name)
+    assert seen >= {rule.name for rule in template.rules} - {"grid"}
+
+
+@pytest.mark.parametrize(
+    ("w", "words"),
+    [
+        (workload("matmul", m=4, n=4, k=4), "a map reduces nothing"),
+        (workload("softmax", r=4, c=8), "a map reduces nothing"),
+        (workload("map", m=4, n=8, expression="x[m, n]", dtype="float64"), "float64"),
+        (workload("y: float32[4, 8](leading=9); y[i, j] = x[i, j]", i=4, j=8), "slice"),
+    ],
+)
+def test_refusals_say_why(w, words):
+    assert words in CudaMap.refuses(w, TARGET)
+
+
+def test_float8_needs_hardware_that_converts_it():
+    w = workload("y: float8_e4m3fn; y[j, i] = x[i, j]", i=64, j=64)
+    assert CudaMap.refuses(w, TARGET) is None
+    assert "float8" in CudaMap.refuses(w, cuda_target("sm_80"))
