@@ -1,10 +1,10 @@
 """Compares operators with libraries and compilers; see README.md beside this file.
 
-    python -m experiments.operators --target cuda --family rows [--seconds 8] [--minutes 3]
-        [--only PATTERN] [--out FILE]
+    python -m experiments.operators --target cpu|cuda --family rows [--threads 1] [--seconds 8]
+        [--minutes 3] [--only PATTERN] [--out FILE]
 
-Writes the results after every case. A further call with the same file goes on with cases that are
-not in it.
+Writes the results after every case, and a table beside them. A further call with the same file
+goes on with cases that are not in it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from experiments.operators.cases import FAMILIES
-from experiments.operators.summary import line, summarise
+from experiments.operators.summary import line, summarise, table
 from spaces.errors import InputError
 
-TARGETS = {"cuda": "experiments.operators.gpu"}
-"""Modules by the kind of target: ``target()``, and ``measure(case, target, seconds)``."""
+TARGETS = {"cpu": "experiments.operators.cpu", "cuda": "experiments.operators.gpu"}
+"""Modules by the kind of target: ``target(threads)``, and ``measure(case, target, seconds)``."""
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
     end = time.monotonic() + 60 * options.minutes
     bench = import_module(TARGETS[options.target])
     try:
-        target = bench.target()
+        target = bench.target(options.threads)
     except InputError as error:
         print(f"operators: {error}", file=sys.stderr)
         return 2
@@ -42,7 +42,8 @@ def main() -> int:
     if path.exists():
         results = json.loads(path.read_text())
     results |= {"target": target.to_json(), "date": datetime.now(UTC).date().isoformat()}
-    for case in FAMILIES[options.family]:
+    results["command"] = "python -m experiments.operators " + " ".join(sys.argv[1:])
+    for case in FAMILIES[options.target][options.family]:
         known = case.name in results["cases"] or not options.only.search(case.name)
         if known or time.monotonic() + options.seconds + 10 > end:
             continue
@@ -50,6 +51,7 @@ def main() -> int:
         results["cases"][case.name] = {"operator": case.operator, **row}
         results["summary"] = summarise(results["cases"])
         path.write_text(json.dumps(results, indent=1) + "\n")
+        path.with_suffix(".md").write_text(table(results))
         print(line(case.name, row), flush=True)
     print(json.dumps(results.get("summary", {}), indent=1))
     return 0
@@ -58,7 +60,8 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.operators")
     parser.add_argument("--target", choices=TARGETS, required=True)
-    parser.add_argument("--family", choices=FAMILIES, default="rows")
+    parser.add_argument("--family", default="rows", help="see cases.py")
+    parser.add_argument("--threads", type=int, default=1, help="of a CPU")
     parser.add_argument("--minutes", type=float, default=3.0, help="for all of it")
     parser.add_argument("--seconds", type=float, default=8.0, help="of search a case")
     parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")

@@ -45,7 +45,7 @@ LARGE = ((8192, 8192), (32768, 1024), (512, 131072))
 SMALL = ((16384, 256), (4096, 1024), (64, 32768))
 NORMS = ("softmax", "layernorm", "rmsnorm")
 
-FAMILIES: Mapping[str, tuple[Case, ...]] = {
+GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
     "rows": (
         *(case(name, "bfloat16", r=r, c=c) for r, c in LARGE for name in NORMS),
         case("cross_entropy", "bfloat16", r=4096, c=32000),
@@ -73,3 +73,20 @@ FAMILIES: Mapping[str, tuple[Case, ...]] = {
     ),
 }
 """In the order in which they are measured, the most telling first."""
+
+CPU_SHAPES = ((4096, 1024), (512, 8192), (32, 131072))
+
+CPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
+    "rows": tuple(
+        case(name, "float32", r=r, c=c)
+        for name in (*NORMS, "logsumexp", "cross_entropy")
+        for r, c in CPU_SHAPES
+    ),
+    "maps": tuple(case("swiglu", "float32", r=r, c=c) for r, c in CPU_SHAPES),
+}
+
+FAMILIES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
+    "cpu": CPU_FAMILIES,
+    "cuda": GPU_FAMILIES,
+}
+"""The families by the kind of target."""

@@ -20,8 +20,8 @@ FINALISTS = 3
 KEPT = 12  # schedules in the results, with the times that exploring took
 
 
-def target() -> Target:
-    """The GPU here; :class:`spaces.errors.InputError` if there is none."""
+def target(threads: int) -> Target:
+    """The GPU here; :class:`spaces.errors.InputError` if there is none. Threads are a CPU's."""
     return detect_target("cuda")
 
 

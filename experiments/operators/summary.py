@@ -49,3 +49,47 @@ def line(name: str, row: Mapping[str, Any]) -> str:
     against = "no time" if over is None else f"{over:.3f} x the fastest"
     share = "" if copied is None else f", {copied:.3f} of a copy"
     return f"{name:34s} {against}{share}, us: {times}"
+
+
+def against(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Per rival: geometric mean and least of its median time over ours, over all cases."""
+    found: dict[str, list[float]] = {}
+    for row in cases.values():
+        times = row["median_s"]
+        for name, seconds in times.items():
+            if OURS in times and name not in (OURS, COPY):
+                found.setdefault(name, []).append(seconds / times[OURS])
+    return {
+        name: {"geomean": statistics.geometric_mean(ratios), "least": min(ratios)}
+        for name, ratios in found.items()
+    }
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """All cases as a table of Markdown: median microseconds, and ratios over ours; losses in
+    words below it."""
+    cases = results["cases"]
+    rivals = list(dict.fromkeys(name for row in cases.values() for name in row["median_s"]))
+    rivals = [name for name in rivals if name != OURS]
+    lines = [
+        f"Measured on {results['date']} by `{results['command']}`; medians in microseconds.",
+        "",
+        "| case | ours | " + " | ".join(rivals) + " | fastest over ours |",
+        "| --- " * (len(rivals) + 3) + "|",
+    ]
+    for name, row in cases.items():
+        times, over = row["median_s"], ratio(row)
+        cells = [_microseconds(times.get(who)) for who in (OURS, *rivals)]
+        lines.append(f"| {name} | {' | '.join(cells)} | {'-' if over is None else f'{over:.2f}'} |")
+    lines.append("")
+    for name, figures in against(cases).items():
+        lines.append(
+            f"Over {name}: {figures['geomean']:.2f} geometric mean, {figures['least']:.2f} least."
+        )
+    losses = sorted(n for n, row in cases.items() if (ratio(row) or 1) < 1)
+    lines.append(f"Losses: {', '.join(losses) or 'none'}.")
+    return "\n".join(lines) + "\n"
+
+
+def _microseconds(seconds: float | None) -> str:
+    return "-" if seconds is None else f"{1e6 * seconds:.1f}"

@@ -7,7 +7,7 @@ import pytest
 
 from experiments.operators.cases import FAMILIES, case
 from experiments.operators.references import REFERENCES
-from experiments.operators.summary import line, summarise
+from experiments.operators.summary import line, summarise, table
 from spaces.derivation.rounding.allowance import allowed
 from spaces.numerics.allowance import agrees
 
@@ -27,9 +27,10 @@ def test_what_torch_computes_is_what_the_operator_says(operator):
 
 
 def test_every_case_has_a_reference_and_a_name_of_its_own():
-    cases = [case for family in FAMILIES.values() for case in family]
-    assert {case.operator for case in cases} <= set(REFERENCES)
-    assert len({case.name for case in cases}) == len(cases)
+    for families in FAMILIES.values():
+        cases = [case for family in families.values() for case in family]
+        assert {case.operator for case in cases} <= set(REFERENCES)
+        assert len({case.name for case in cases}) == len(cases)
 
 
 def test_losses_are_named():
@@ -48,3 +49,15 @@ def test_losses_are_named():
     assert found["least_of_copy"] == 0.5
     assert "0.500 x the fastest, 0.500 of a copy" in line("a", rows["a"])
     assert "no time" in line("c", rows["c"])
+
+
+def test_a_table_has_each_case_and_each_rival_and_names_losses():
+    rows = {
+        "a": {"median_s": {"tilewright": 2e-6, "eager": 4e-6, "compiled": 1e-6}},
+        "b": {"median_s": {"tilewright": 1e-6, "eager": 9e-6}},
+    }
+    text = table({"date": "2026-01-01", "command": "x", "cases": rows})
+    assert "| a | 2.0 | 4.0 | 1.0 | 0.50 |" in text
+    assert "| b | 1.0 | 9.0 | - | 9.00 |" in text
+    assert "Over eager: 4.24 geometric mean, 2.00 least." in text
+    assert "Losses: a." in text

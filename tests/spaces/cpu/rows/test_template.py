@@ -84,13 +84,13 @@ def complaints(w: Computation, kernels: dict[Schedule, Kernel], folder: Path) ->
 @pytest.mark.parametrize(("name", "parameters"), NAMED)
 def test_named_operators_agree_with_their_programs(name, parameters, tmp_path):
     w = workload(name, **parameters)
-    assert complaints(w, lowered(w, TARGET, 12), tmp_path) == []
+    assert complaints(w, lowered(w, TARGET, 5), tmp_path) == []
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_programs_of_ones_own_agree(text, tmp_path):
     w = own(text, r=3, c=77)
-    assert complaints(w, lowered(w, TARGET, 12), tmp_path) == []
+    assert complaints(w, lowered(w, TARGET, 5), tmp_path) == []
 
 
 def agrees_at_random(seed: int, folder: Path) -> bool:
@@ -103,12 +103,12 @@ def agrees_at_random(seed: int, folder: Path) -> bool:
     w = Computation("program", (), made, "")
     if RowsTemplate.refuses(w, TARGET):
         return False
-    assert complaints(w, lowered(w, TARGET, 6, seed), folder / str(seed)) == []
+    assert complaints(w, lowered(w, TARGET, 3, seed), folder / str(seed)) == []
     return True
 
 
 def test_random_chains_agree(tmp_path):
-    assert sum(agrees_at_random(seed, tmp_path) for seed in range(24)) > 6
+    assert sum(agrees_at_random(seed, tmp_path) for seed in range(12)) > 2
 
 
 @pytest.mark.slow
@@ -131,7 +131,7 @@ def test_infinite_elements_do_not_spoil_a_row(tmp_path):
     w = workload("softmax", r=2, c=64)
     x = np.random.default_rng(0).uniform(-1, 1, (2, 64)).astype(np.float32)
     x[0, ::2] = x[1, 5:] = -np.inf
-    kernels = lowered(w, TARGET, 30)
+    kernels = lowered(w, TARGET, 12)
     library = compile_kernels(list(kernels.values()), TARGET, tmp_path)
     assert {s.values["passes"] for s in kernels} == {"online", "plain"}
     assert [complaint(k, library, w, 0, {"x": x}) for k in kernels.values()] == [""] * len(kernels)
@@ -143,7 +143,7 @@ def test_of_equal_elements_the_first_is_the_place(tmp_path):
     x[1, [17, 18, 33, 44]] = 1
     x[2] = -np.inf
     x[3, [9, 40]] = np.nan
-    kernels = lowered(w, TARGET, 30)
+    kernels = lowered(w, TARGET, 12)
     library = compile_kernels(list(kernels.values()), TARGET, tmp_path)
     assert [complaint(k, library, w, 0, {"x": x}) for k in kernels.values()] == [""] * len(kernels)
 
@@ -198,13 +198,13 @@ def test_planted_bugs_are_found(name, operator, decisions, text, other, tmp_path
         and all(s.values[d] == v for d, v in decisions.items())
     )
     kernel = space.lower(schedule)
-    wrong = dataclasses.replace(kernel, source=re.sub(text, other, kernel.source))
-    assert wrong.source != kernel.source
-    for number, (made, right) in enumerate([(kernel, True), (wrong, False)]):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        library = compile_kernels([made], TARGET, folder)
-        assert (complaint(made, library, w, 0, inputs) == "") is right
+    source = re.sub(text, other, kernel.source)
+    assert source != kernel.source
+    entry = f"{kernel.entry}_wrong"
+    wrong = dataclasses.replace(kernel, entry=entry, source=source.replace(kernel.entry, entry))
+    library = compile_kernels([kernel, wrong], TARGET, tmp_path)
+    assert complaint(kernel, library, w, 0, inputs) == ""
+    assert complaint(wrong, library, w, 0, inputs) != ""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,82 @@
+"""A case on a CPU: tuned from an empty database, then timed in turns with torch."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+import torch
+
+from experiments.cpu_matmul.baselines import as_tensor
+from experiments.cpu_matmul.timing import interleave
+from experiments.operators.cases import Case
+from experiments.operators.references import REFERENCES
+from experiments.operators.summary import OURS
+from measure.database import Database
+from scheduler.best import best
+from scheduler.tuning.tuner import tune
+from spaces.target import Target, detect_target
+
+TRIALS = 4096
+"""More than most spaces have schedules: the seconds end a search, or the space does."""
+ROUNDS, TIMED = 60, 4.0
+"""Rounds of timing, and the seconds after which no other begins."""
+
+
+def target(threads: int) -> Target:
+    """This machine, for kernels of so many threads."""
+    return detect_target("cpu", threads=threads)
+
+
+def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
+    """The case's row of the results, after ``seconds`` of tuning."""
+    workload, threads = case.workload, int(target.to_json()["threads"])
+    torch.set_num_threads(threads)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tuning.db"
+        with Database(path) as database:
+            tuned = tune(workload, target, database, TRIALS, seconds)
+        ours = best(workload, target, path)
+    inputs = workload.make_inputs(seed=1)
+    tensors = {name: as_tensor(array) for name, array in inputs.items()}
+    arguments = list(tensors.values())
+    result = ours(*arguments)
+    reference = REFERENCES[case.operator]
+    row: dict[str, Any] = {
+        "largest_error": _largest_error(result, reference, tensors),
+        "schedule": ours.schedule.to_json(),
+        "trials": tuned.trials,
+        "tuning_seconds": tuned.seconds,
+        "bytes": workload.least_bytes,
+    }
+    calls: dict[str, Any] = {
+        OURS: lambda: ours(*arguments, out=result),
+        "eager": lambda: reference(**tensors),
+    }
+    with threadpoolctl.threadpool_limits(threads), torch.no_grad():
+        try:
+            torch._dynamo.reset()  # sizes seen before would make these dynamic
+            compiled = torch.compile(reference, dynamic=False)
+            compiled(**tensors)
+            calls["compiled"] = lambda: compiled(**tensors)
+        except Exception as error:  # a compiler that fails is no reason to stop
+            row["unavailable"] = {"compiled": str(error).splitlines()[0][:200]}
+        times = interleave(calls, threads, ROUNDS, TIMED)
+    median = {name: statistics.median(t) for name, t in times.items()}
+    return row | {
+        "median_s": median,
+        "least_s": {name: min(t) for name, t in times.items()},
+        "gb_per_s": {name: workload.least_bytes / t / 1e9 for name, t in median.items()},
+    }
+
+
+def _largest_error(result: Any, reference: Any, tensors: dict[str, torch.Tensor]) -> float:
+    """How far our result is from torch's in float64, relative to its largest element."""
+    wide = {n: t.double() if t.is_floating_point() else t for n, t in tensors.items()}
+    exact = reference(**wide).numpy()
+    error = np.abs(result.double().numpy() - exact).max()
+    return float(error / np.abs(exact).max())
