@@ -23,6 +23,7 @@ from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.maps.sizes import ROWS, WARP, MapSizes, width
 from spaces.cuda.maps.values import ScalarValues
+from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import ALONG, SAME, TURNED, Plane
 from spaces.derivation.maps.view import Access
 from spaces.kernel import Kernel, Launch
@@ -186,6 +187,19 @@ class MapCode:
             lines.append(f"const {integer} {self.plane.rows.name} = row0 + {row};")
         return lines
 
+    def _within(self) -> str:
+        """A test that the variables of the plane are within it; empty if all tiles are whole."""
+        plane, tests = self.plane, []
+        if plane.width % int(self.sizes.columns):
+            tests.append(f"{plane.columns.name} < {plane.width}")
+        if plane.rows and plane.height % int(self.sizes.rows):
+            tests.append(f"{plane.rows.name} < {plane.height}")
+        return f"if ({' && '.join(tests)}) " if tests else ""
+
+    def _left(self, loop: Loop, vector: int) -> str:
+        """How many elements there are from a vector's first on, at least."""
+        return f"{loop.extent} - {loop.name}" if loop.extent % vector else str(vector)
+
     # -- what turns ----------------------------------------------------------------------------
 
     def _reads(self, access: Access) -> int:
@@ -226,11 +240,11 @@ class MapCode:
         assert plane.rows
         kind = C_TYPES[access.array.dtype]
         step = width(plane, access, long)
-        test = f"{plane.columns.name} < {plane.width} && {plane.rows.name} < {plane.height}"
-        left = f"{plane.height} - {plane.rows.name}"
+        left = self._left(plane.rows, long)
+        to, place = f"{name}_rows[e]", self._place(access)
         lines = [
             *self._at(*self._along_rows(access)),
-            f"if ({test}) tw_take<{long}, {step}>({name}_rows[e], {self._place(access)}, {left});",
+            f"{self._within()}tw_take<{long}, {step}>({to}, {place}, {left});",
         ]
         return [f"{kind} {name}_rows[{self._reads(access)}][{long}];", *self._loop(access, lines)]
 
@@ -260,14 +274,10 @@ class MapCode:
         plane, view = self.plane, self.plane.view
         row, chunk = at
         column = chunk * self.vector
-        test = f"{plane.columns.name} < {plane.width}"
-        if plane.rows:
-            test += f" && {plane.rows.name} < {plane.height}"
-        left = f"{plane.width} - {plane.columns.name}"
         return [
             *self._at(row, column),
-            f"if ({test}) {{",
-            f"  const {self._integer} left = {left};",
+            f"{self._within()}{{",
+            f"  const {self._integer} left = {self._left(plane.columns, self.vector)};",
             *indented([x for access in view.loaded for x in self._load(access, row, column)]),
             *indented([x for n in range(len(view.outputs)) for x in self._store(n)]),
             "}",
