@@ -14,7 +14,7 @@ import pytest
 from spaces.algebra.index import index
 from spaces.cpu.blocked.ahead import Ahead
 from spaces.cpu.blocked.blocking import blocking
-from spaces.cpu.blocked.template import Contraction
+from spaces.cpu.blocked.template import BlockedTemplate
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.errors import InputError
 from spaces.operators import workload
@@ -56,7 +56,7 @@ FIXED = CpuTarget(
 
 
 def space_of(w: Workload, target: CpuTarget) -> Space:
-    return Space(w, target, [Contraction(w, target)])
+    return Space(w, target, [BlockedTemplate(w, target)])
 
 
 def narrow(vector_bytes: int) -> CpuTarget:
@@ -196,9 +196,9 @@ def test_every_rule_refuses_something_and_says_why():
     pairs = workload("matmul", m=24, n=40, k=3000, a="col", b="col", dtype="bfloat16")
     plain = workload("matmul", m=2048, n=2048, k=2048)
     choose = random.Random(0)
-    silent = {rule.name for rule in Contraction(plain, target).rules}
+    silent = {rule.name for rule in BlockedTemplate(plain, target).rules}
     for w in (pairs, plain):
-        template = Contraction(w, target)
+        template = BlockedTemplate(w, target)
         space = Space(w, target, [template])
         for _ in range(5_000):
             values = {d.name: choose.choice(d.values) for d in template.decisions}
@@ -229,7 +229,7 @@ def test_quantities_of_a_population_are_finite_and_complete():
 
 def test_packing_and_blocking_show_in_the_quantities():
     w = workload("matmul", m=2048, n=2048, k=2048)
-    template = Contraction(w, FIXED)
+    template = BlockedTemplate(w, FIXED)
     base = space_of(w, FIXED).schedule(np.zeros(14, dtype=int)).values | {
         "tile_rows": 12, "tile_vectors": 2, "block_depth": 256, "block_rows": 256,
         "block_columns": 1024,
@@ -258,7 +258,7 @@ def test_packing_and_blocking_show_in_the_quantities():
     ],
 )
 def test_other_dtypes_are_refused_in_words(parameters, words):
-    reason = Contraction.refuses(workload("matmul", m=8, n=8, k=8, **parameters), FIXED)
+    reason = BlockedTemplate.refuses(workload("matmul", m=8, n=8, k=8, **parameters), FIXED)
     assert reason is not None
     assert words in reason
 
