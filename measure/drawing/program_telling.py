@@ -27,8 +27,9 @@ SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 20, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
 for half of a reduction may not count in a row; and one row at least."""
 FEW = 256
-"""Elements of all outputs together, below which mistakes hide in many a draw by chance."""
-SEEDS, SEEDS_OF_FEW = range(20, 22), range(20, 52)
+"""Elements of all outputs together, below which mistakes hide in many a draw by chance; more are
+looked at then, of the usual size."""
+SEEDS, SEEDS_OF_FEW = range(20, 22), range(20, 36)
 
 Inputs = Mapping[str, np.ndarray]
 Bounds = tuple[np.ndarray, np.ndarray]
@@ -155,7 +156,7 @@ def _shown(program: Program, spread: Spread) -> tuple[list[float], list[bool]]:
     few = sum(output.size for output in program.outputs) < FEW
     coarse: list[float] = []
     fine = [False] * len(program.operands)
-    for seed in SEEDS_OF_FEW if few else SEEDS:
+    for seed in SEEDS_OF_FEW if few and spread.scale == 1 else SEEDS:
         inputs = draw(program, seed, spread)
         shares = list(_shares(program, inputs, _coarse(program)))
         before = coarse or [0.0] * len(shares)
@@ -199,7 +200,8 @@ def _spreads(program: Program) -> Iterator[Spread]:
     for power in (0, 2, -2, 4, -4, 8, -8, 12, 16, -16, 32, -32, 64, -64, 100, -100):
         if least <= power <= most:
             yield Spread(False, 2.0**power)
-            yield Spread(True, 2.0**power)
+        if power == 0:
+            yield Spread(True)
 
 
 def _one_line(program: Program) -> str:

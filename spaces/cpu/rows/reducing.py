@@ -73,7 +73,8 @@ class Reducing:
     def _declarations(self) -> list[str]:
         found = []
         for i, r in enumerate(self.pass_):
-            start = "" if self._corrects else f" = {IDENTITIES[_kind(r)]}"
+            begun = self._corrects and r.name not in self.ranks  # by the first tile
+            start = "" if begun else f" = {IDENTITIES[_kind(r)]}"
             found.append(f"vf {self._name('s', i)}{start};")
             if r.name in self.ranks:
                 found.append(f"vi {self._name('i', i)} = {{0}};")

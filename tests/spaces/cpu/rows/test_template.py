@@ -52,6 +52,7 @@ TEXTS = [
     "m[r] = min[c](x[r, c])\ny[r, c] = (x[r, c] - m[r]) * c + r\n-> y, m",
     "y[r] = sum[c](exp2(x[r, c] - max[c](x[r, c])) * select(c < 5, w[c], floor(x[r, c])))",
     "e[r, c] = exp(x[r, c] - max[c](x[r, c]))\ny[r, c] = e[r, c] / sum[c](e[r, c])\n-> y, e",
+    "y[r, c] = softmax[c](x[r, c])\ni[r] = argmax[c](x[r, c])\n-> y, i",
     "y: float32(order=(1, 0))\ny[r, c] = softmax[c](x[r, c])",
 ]
 
