@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.rules import judged_early
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.rows.sizes import RowSizes
@@ -21,7 +22,7 @@ MOST_ELEMENTS = 256
 LEAST_CLUSTER_BYTES = 8 * 1024
 """Bytes of a row that are worth a block of a cluster."""
 LEAST_CLUSTER_THREADS = 128
-BUSY = 256
+BUSY = 512
 """Threads that keep a multiprocessor busy, more or less."""
 
 
@@ -47,10 +48,20 @@ def _thread_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
     def side(c: Any) -> Any:
         return np.minimum(c["row_threads"], WARP) * c["vector"] * sizes.element_bytes
 
-    def enough(c: Any) -> Any:
+    def enough(c: Any, at_once: Any) -> Any:
         most = np.minimum(columns // c["vector"], BUSY)
-        return (
-            rows * c["row_threads"] >= np.minimum(target.multiprocessors * BUSY, rows * most) // 2
+        least = np.minimum(target.multiprocessors * BUSY, rows * most) // 2
+        return ceil_div(rows, at_once) * c["row_threads"] >= least
+
+    def few_threads(reads: Sequence[str]) -> Rule:
+        return Rule(
+            "few_threads",
+            tuple(reads),
+            lambda c: enough(c, c["thread_rows"] if "thread_rows" in reads else 1) | sizes.spreads,
+            lambda c: (
+                f"{rows} rows of {c['row_threads']} threads, {c['thread_rows']} rows a thread, "
+                "leave most of the GPU idle, and a row has work for more"
+            ),
         )
 
     return [
@@ -75,15 +86,8 @@ def _thread_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
                 "at a time"
             ),
         ),
-        Rule(
-            "few_threads",
-            reads,
-            lambda c: enough(c) | sizes.rows.is_map | sizes.lies_along_rows,
-            lambda c: (
-                f"{rows} rows of {c['row_threads']} threads leave most of the GPU idle, and a row "
-                "has work for more"
-            ),
-        ),
+        few_threads(reads),
+        few_threads((*reads, "thread_rows")),
     ]
 
 
@@ -197,8 +201,7 @@ def _size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decisio
     order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "hold")
     more = (*order, "unpack", "passes", "ahead", "unroll", "residency")
     least = {decision.name: decision.values[0] for decision in decisions}
-    most = {decision.name: decision.values[-1] for decision in decisions}
-    least |= {"hold": "memory", "unpack": most["unpack"]}
+    least["hold"] = "memory"
     judged = [
         rule
         for n in (4, 6, 7, 9, 10, 11)

@@ -68,6 +68,11 @@ class RowSizes(RowTile):
         largest = max(self.streams, key=lambda stream: stream[0].size, default=None)
         return largest is not None and largest[1].columns[-1] != 1
 
+    @property
+    def spreads(self) -> bool:
+        """Whether there is work for many threads whatever their number in a row."""
+        return self.rows.is_map or self.lies_along_rows
+
     @cached_property
     def element_bytes(self) -> int:
         """Bytes of an element of the largest array."""
@@ -84,11 +89,6 @@ class RowSizes(RowTile):
             total = total + np.where(paired, single // 2, single) * self._rows_of(read, c)
         return total
 
-    def _numbers(self, reads: tuple[Read, ...], c: Any) -> Any:
-        """The same where numbers are kept that pairs were unpacked to."""
-        rows = sum(self._rows_of(read, c) for read in reads)
-        return np.maximum(self._words(reads, c), c["vector"] * rows * (self.real // 4))
-
     @cached_property
     def holds_pairs(self) -> bool:
         """Whether two elements that stay share a register."""
@@ -103,10 +103,8 @@ class RowSizes(RowTile):
 
     def held_words(self, c: Any) -> Any:
         """Registers of what stays between sweeps."""
-        kept, every = self.plain.repeated, self.plain.elements
-        once = c["unpack"] == "once"
-        kept = np.where(once, self._numbers(kept, c), self._words(kept, c))
-        every = np.where(once, self._numbers(every, c), self._words(every, c))
+        kept = self._words(self.plain.repeated, c)
+        every = self._words(self.plain.elements, c)
         words = np.where(c["ahead"] == 1, every, kept) * self.turns(c)
         return np.where(c["hold"] == "registers", words, 0)
 
@@ -119,10 +117,10 @@ class RowSizes(RowTile):
         """The least 32-bit registers that a thread can do with. Calibrated on what NVRTC 13.5
         needs not to spill: of what is held, a fourth more."""
         variables = self.variables * c["thread_rows"] * (self.real // 4)
-        numbers = c["vector"] * (self.real // 4)
+        numbers = c["vector"] * (self.real // 4) // 2
         pointers = 2 * c["thread_rows"] * len(self.streams)
         held = self.held_words(c) * 5 // 4
-        return held + self.flight_words(c) + variables + numbers + pointers + 16
+        return held + self.flight_words(c) + variables + numbers + pointers + 8
 
     @cached_property
     def variables(self) -> int:

@@ -72,7 +72,7 @@ class CudaRows(Template):
 def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
     rows, repeated = sizes.rows, sizes.plain.repeated
     widest = sizes.widest
-    vectors = tuple(v for v in (1, 2, 4, 8, 16) if widest // 4 <= v <= widest)
+    vectors = tuple(v for v in (1, 2, 4, 8, 16) if widest // 2 <= v <= widest)
     holds = HOLDS if repeated else HOLDS[2:]
     fused = len(sizes.online.passes) < len(sizes.plain.passes)
     late = len(repeated) < len(sizes.plain.elements)
