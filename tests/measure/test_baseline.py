@@ -6,9 +6,10 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from measure.baseline import environment, expected_seconds, numpy_seconds
+from measure.baseline import environment, expected_seconds, matrices, numpy_seconds
 from spaces.operators import workload
 
 LOOK = """
@@ -42,6 +43,13 @@ def test_latency_grows_with_the_work(order):
         for n in (64, 512)
     )
     assert 0 < small < large
+
+
+@pytest.mark.parametrize("numbers", [{"batch": 3}, {"batch": 2, "heads": 3}, {"heads": 3}])
+def test_a_batch_is_what_numpy_multiplies(numbers):
+    batch = workload("matmul", m=5, n=4, k=6, dtype="float64", a="col", **numbers)
+    expected = batch.contract(batch.make_inputs(0))
+    np.testing.assert_allclose(np.matmul(*matrices(batch)), expected, rtol=1e-12)
 
 
 def test_what_numpy_has_no_fast_product_for():
