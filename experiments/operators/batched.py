@@ -208,7 +208,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.operators.batched")
     parser.add_argument("--target", choices=CASES, required=True)
     parser.add_argument("--seconds", type=float, default=40.0, help="of tuning a case")
-    parser.add_argument("--trials", type=int, default=1 << 16, help="new ones a case")
+    parser.add_argument("--trials", type=int, default=128, help="new ones a case")
     parser.add_argument("--verify", type=int, default=0, help="schedules of each of a few problems")
     parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")
     parser.add_argument("--out", type=Path, default=Path("batched.json"))
