@@ -1,0 +1,138 @@
+"""Kernels of maps: hard cases and planted bugs on the emulator, and machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from measure.cuda.emulator import Emulator
+from measure.cuda.emulator.emulator import INTERLEAVINGS
+from spaces.cuda.maps.template import CudaMap
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.served import workload_of
+from spaces.space import Space
+from spaces.workload import Workload
+from tests.measure.cuda.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.test_block_kernels import instructions
+from tests.spaces.derivation.maps.random_maps import random_map
+
+PLAIN = {
+    "vector": 4,
+    "tile_rows": 32,
+    "tile_columns": 32,
+    "threads": 64,
+    "order": "rows",
+    "stores": "cached",
+}
+TARGET = cuda_target("sm_90a")
+FUSED = "y[j, i] = relu(x[i, j] + b[i] * v[j])"
+
+
+def case(w: Workload, **values: int | str) -> Case:
+    """The workload, and the kernel of a schedule."""
+    space = Space(w, TARGET, [CudaMap(w, TARGET)])
+    return w, space.lower(Schedule("map", tuple((PLAIN | values).items())))
+
+
+def randomly(seed: int) -> Case:
+    w = workload_of(random_map(seed, 6000, ("float32", "bfloat16", "float16")))
+    space = Space(w, TARGET, [CudaMap(w, TARGET)])
+    row = space.sample(np.random.default_rng(seed), 64)[0]
+    return w, space.lower(space.schedule(row))
+
+
+WIDE = {"tile_rows": 64, "tile_columns": 64, "vector": 8}
+EIGHT = "x: bfloat16; y: float8_e4m3fn; y[j, i] = x[i, j] * 0.5"
+CASES = {
+    "whole tiles": case(workload(FUSED, i=96, j=64)),
+    "tails": case(workload(FUSED, i=76, j=44), order="columns", stores="stream"),
+    "odd": case(workload(FUSED, i=37, j=53), vector=1),
+    "two bytes": case(workload(FUSED, i=72, j=136, dtype="bfloat16"), **WIDE),
+    "two and one": case(workload(EIGHT, i=80, j=48), **WIDE | {"vector": 16}),
+    "turned twice": case(
+        workload(
+            "y[k, j, i] = x[k, i, j] - z[i, k, j]; w[k, j, i] = -y[k, j, i]; -> y, w",
+            i=20,
+            j=36,
+            k=3,
+        )
+    ),
+    "halves": case(workload("rope", b=2, t=3, h=16, d=64), tile_rows=16),
+    "gathered": case(
+        workload("t: int32[40](index < 9); y[i, j] = x[t[i], j] + u[t[j]]", i=40, j=40)
+    ),
+    "a line": case(workload("swiglu", r=3, c=333), tile_rows=1, tile_columns=512, vector=2),
+    **{f"random {seed}": randomly(seed) for seed in (0, 3, 8, 9, 18, 68)},
+}
+
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "no barrier": ("whole tiles", r"tw::sync_block\(\);", ""),
+    "written without the swizzle": (
+        "whole tiles",
+        r"\^ \(8 \* e \+ 4 \* \(thread / 32\)\)",
+        "^ 0",
+    ),
+    "read without the swizzle": (
+        "whole tiles",
+        r"\) \^ \(4 \* \(\(int\)threadIdx.x % 8\)\)",
+        ")",
+    ),
+    "a tile twice": ("tails", r"row0 = 32 \* ", "row0 = 0 * "),
+    "rows that are not there": ("tails", r"a0 < 44\) tw_take", "a0 < 64) tw_take"),
+    "stores rows that are not there": ("tails", r"a0 < 44\) \{", "a0 < 45) {"),
+    "columns that are not there": ("odd", r"a1 < 37 && a0 < 53\) \{", "a1 < 38 && a0 < 53) {"),
+    "one vector too few": ("tails", r"e < 4", "e < 3"),
+    "one row of vectors too few": ("tails", r"c0 < 4", "c0 < 3"),
+    "batch for row": ("turned twice", r"36 \* \(int\)a0 \+ \(int\)a1", "36 * (int)a1 + (int)a0"),
+    "both outputs of one": ("turned twice", r"tw_give<4, 4>\(x3", "tw_give<4, 4>(x2"),
+    "the row's own index": ("gathered", r"tw_entry\(x0 \+ \(int\)a0", "tw_entry(x0 + (int)a1"),
+    "wild indices": ("gathered", r"\? i : below - 1", "? i + below : below - 1"),
+}
+
+
+def bug(name: str) -> Case:
+    kind, pattern, replacement = BUGS[name]
+    return planted(CASES[kind], pattern, replacement)
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as running:
+        running.build([kernel for _, kernel in [*CASES.values(), *map(bug, BUGS)]])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
+    check_right(emulator, CASES[name])
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found(emulator, name):
+    check_found(emulator, bug(name))
+
+
+@pytest.mark.parametrize("name", ["whole tiles", "two bytes"])
+def test_lanes_meet_different_banks(emulator, name):
+    w, kernel = CASES[name]
+    assert emulator.run(kernel, w.make_inputs(0), INTERLEAVINGS[0]).conflicts == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_more_random_maps_agree_with_the_reference(seed):
+    with Emulator() as running:
+        check_right(running, randomly(seed))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_16_bytes_are_moved_at_once_and_nothing_spills(dtype):
+    w = workload(FUSED, i=4096, j=4096, dtype=dtype)
+    wide = WIDE | {"vector": 16 // w.inputs[0].element.bytes, "threads": 256}
+    found = instructions("sm_90a", case(w, **wide))
+    assert found["LDG.128"] > 0
+    assert found["STG"] == found["STG.128"] > 0
+    assert found["LDL"] == found["STL"] == 0
