@@ -10,7 +10,7 @@ from spaces.derivation.algebra import ONE
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.loops import Loop, loops
 from spaces.derivation.products.places import place, value_reads
-from spaces.derivation.products.roles import contraction
+from spaces.derivation.products.roles import roles_of
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
@@ -70,7 +70,7 @@ class _Matmul:
         self.program, self.product = program, product
         self.last = program.stage[self.output.name]
         self.written = Read(self.output.name, tuple(map(AxisValue, self.last.axes)))
-        found = contraction(program, product)
+        found = roles_of(program, product)
         if isinstance(found, str):
             raise InputError(f"{found}; needs a product of two matrices")
         if set(self.last.axes) != set(product.axes) or found.leaving != ONE:

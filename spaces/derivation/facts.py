@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from spaces.derivation.chains.chain import Chain, chains
 from spaces.derivation.products.places import Place
 from spaces.derivation.products.prologue import Load, loads
-from spaces.derivation.products.roles import ROLES, Contraction, contraction
+from spaces.derivation.products.roles import ROLES, Roles, roles_of
 from spaces.derivation.work import Work, work
 from spaces.language.program import Program
 
@@ -79,16 +79,16 @@ class Facts:
 
 def describe(program: Program) -> Facts:
     """The facts of a program."""
-    found = [contraction(program, stage) for stage in program.stages if stage.reducer]
+    found = [roles_of(program, stage) for stage in program.stages if stage.reducer]
     return Facts(
-        products=tuple(_product(program, c) for c in found if isinstance(c, Contraction)),
+        products=tuple(_product(program, c) for c in found if isinstance(c, Roles)),
         no_products=tuple(c for c in found if isinstance(c, str)),
         chains=tuple(_chain(c) for c in chains(program)),
         work=work(program),
     )
 
 
-def _product(program: Program, found: Contraction) -> ProductFacts:
+def _product(program: Program, found: Roles) -> ProductFacts:
     left, right = (_factor(found, load) for load in loads(program, found))
     leaving = str(found.leaving)
     return ProductFacts(
@@ -100,12 +100,12 @@ def _product(program: Program, found: Contraction) -> ProductFacts:
     )
 
 
-def _factor(found: Contraction, load: Load) -> FactorFacts:
+def _factor(found: Roles, load: Load) -> FactorFacts:
     reads = tuple(_read(found, place) for place in load.places)
     return FactorFacts(str(load.value), reads, load.obstacle)
 
 
-def _read(found: Contraction, place: Place) -> ReadFacts:
+def _read(found: Roles, place: Place) -> ReadFacts:
     steps = tuple((name, place.step(getattr(found, name))) for name in ROLES)
     return ReadFacts(place.name, str(place.offset), steps, tuple(str(b) for b in place.bounds))
 

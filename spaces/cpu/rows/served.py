@@ -9,7 +9,7 @@ from math import prod
 from spaces.computation import Computation
 from spaces.cpu.rows.held import parts
 from spaces.cpu.tiles.moves import TABLE_TYPES
-from spaces.derivation.products.roles import contraction
+from spaces.derivation.products.roles import roles_of
 from spaces.derivation.rows.passes import expressions
 from spaces.derivation.rows.view import RowOutput, Rows, rows_of
 from spaces.errors import InputError
@@ -60,7 +60,7 @@ def is_place(output: RowOutput, rows: Rows) -> bool:
 def _why_product(program: Program) -> str | None:
     """Rows read the factors of a product of matrices again for each of its elements."""
     for stage in program.stages:
-        found = contraction(program, stage)
+        found = roles_of(program, stage)
         if isinstance(found, str):
             continue
         shared = [part.name for part in found.columns if part.extent > 1]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spaces.derivation.products.forms import Form, axes_of, span
-from spaces.derivation.products.roles import Contraction
+from spaces.derivation.products.roles import Roles
 from spaces.derivation.products.splitting import Indexing, Part
 from spaces.language.program import Program
 from spaces.language.tree import Expression, Read
@@ -74,12 +74,12 @@ def place(program: Program, indexing: Indexing, read: Read) -> Place:
     return Place(read.name, offset, bounds, read.outside)
 
 
-def places(program: Program, found: Contraction, factor: Expression) -> tuple[Place, ...]:
-    """The places of all reads of a factor of a contraction, from left to right."""
+def places(program: Program, found: Roles, factor: Expression) -> tuple[Place, ...]:
+    """The places of all reads of a factor of a sum of products, from left to right."""
     return tuple(place(program, found.indexing, read) for read in value_reads(factor))
 
 
-def why_not_separable(place: Place, found: Contraction) -> str | None:
+def why_not_separable(place: Place, found: Roles) -> str | None:
     """The term that depends on the depth and on other parts at once, in words; None if all terms
     keep them apart."""
     depth = frozenset(found.role("depth"))

@@ -1,18 +1,18 @@
-"""What is computed where an operand of a contraction is loaded: casts, scales, normalisations."""
+"""What is computed where an operand of a product is loaded: casts, scales, normalisations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from spaces.derivation.products.places import Place, places, why_not_separable
-from spaces.derivation.products.roles import Contraction
+from spaces.derivation.products.roles import Roles
 from spaces.language.program import Program
 from spaces.language.tree import Expression, Read
 
 
 @dataclass(frozen=True)
 class Load:
-    """One factor of a contraction: its ``value`` for each row (or column) and depth, and where the
+    """One factor of a product: its ``value`` for each row (or column) and depth, and where the
     arrays have what it needs. ``obstacle`` says in words what keeps places from adding up."""
 
     value: Expression
@@ -25,13 +25,13 @@ class Load:
         return isinstance(self.value, Read) and not self.places[0].bounds
 
 
-def loads(program: Program, found: Contraction) -> tuple[Load, Load]:
+def loads(program: Program, found: Roles) -> tuple[Load, Load]:
     """How the left and the right factor are loaded."""
     left, right = (_load(program, found, factor) for factor in (found.left, found.right))
     return left, right
 
 
-def _load(program: Program, found: Contraction, factor: Expression) -> Load:
+def _load(program: Program, found: Roles, factor: Expression) -> Load:
     all_places = places(program, found, factor)
     obstacles = (why_not_separable(place, found) for place in all_places)
     return Load(factor, all_places, next(filter(None, obstacles), None))

@@ -26,7 +26,7 @@ ROLES = ("batch", "rows", "columns", "depth")
 
 
 @dataclass(frozen=True)
-class Contraction:
+class Roles:
     """A stage that is a sum of products of two factors, with the roles of its axes.
 
     Parts of a role stand in the order of the array that the stage becomes, the fastest last;
@@ -58,7 +58,7 @@ class _Side:
     factors: tuple[Expression, ...]
 
 
-def contraction(program: Program, stage: Stage) -> Contraction | str:
+def roles_of(program: Program, stage: Stage) -> Roles | str:
     """The roles of a stage's axes, or why it is no sum of products of two factors, in words."""
     if stage.reducer != "sum":
         kind = f"reduces by {stage.reducer}" if stage.reducer else "is a map"
@@ -95,14 +95,14 @@ def _sides(summed: Sequence[tuple[frozenset[str], Expression]]) -> tuple[_Side, 
 
 def _contraction(
     program: Program, stage: Stage, parts: Indexing, sides: tuple[_Side, _Side], leaving: Expression
-) -> Contraction:
+) -> Roles:
     kept = [part for axis in _in_memory(program, stage) for part in parts.parts(axis)]
     left, right = sides
     if kept and kept[-1].name in left.reads - right.reads:
         left, right = right, left
     rows = tuple(p for p in kept if p.name in left.reads - right.reads)
     columns = tuple(p for p in kept if p.name in right.reads - left.reads)
-    return Contraction(
+    return Roles(
         stage=stage,
         indexing=parts,
         batch=tuple(p for p in kept if p not in rows and p not in columns),

@@ -8,7 +8,7 @@ from spaces.derivation.chains.chain import chains
 from spaces.derivation.chains.fused import evaluate
 from spaces.derivation.facts import describe
 from spaces.derivation.products.prologue import loads
-from spaces.derivation.products.roles import contraction
+from spaces.derivation.products.roles import roles_of
 from spaces.derivation.rounding.allowance import allowed
 from spaces.errors import InputError
 from spaces.language import program
@@ -45,7 +45,7 @@ def chains_give_what_the_program_means(made, values, stages):
 
 def products_are_products_of_matrices(made, values, stages):
     for stage in made.stages:
-        found = contraction(made, stage)
+        found = roles_of(made, stage)
         if isinstance(found, str):
             continue
         factors = loads(made, found)

@@ -8,7 +8,7 @@ import pytest
 from spaces.derivation.products.forms import Form, variable
 from spaces.derivation.products.places import Bound
 from spaces.derivation.products.prologue import loads
-from spaces.derivation.products.roles import ROLES, Contraction, contraction
+from spaces.derivation.products.roles import ROLES, Roles, roles_of
 from spaces.language import program
 from spaces.language.evaluation import evaluate_stages
 from spaces.language.inputs import draw
@@ -17,7 +17,7 @@ from tests.spaces.derivation.contractions import FAMILIES, contracted, varies
 
 
 def derived(made):
-    found = contraction(made, next(s for s in reversed(made.stages) if s.reducer))
+    found = roles_of(made, next(s for s in reversed(made.stages) if s.reducer))
     return found
 
 
@@ -74,8 +74,8 @@ def test_each_product_of_a_named_operator_is_one_of_matrices(name):
     values = {
         n: a.astype(np.float64) if a.dtype.kind == "f" else a for n, a in draw(made, 1).items()
     }
-    found = [contraction(made, stage) for stage in made.stages if "*" in str(stage.body)]
-    products = [c for c in found if isinstance(c, Contraction)]
+    found = [roles_of(made, stage) for stage in made.stages if "*" in str(stage.body)]
+    products = [c for c in found if isinstance(c, Roles)]
     assert products
     for product in products:
         assert error(made, product, loads(made, product), values) < 1e-12
@@ -145,7 +145,7 @@ REFUSALS = {
 @pytest.mark.parametrize("text", REFUSALS)
 def test_what_is_no_product_of_two_factors_is_refused_in_words(text):
     made = program(text, **{a: 3 for a in "mnkl" if f"{a}" in text.replace("max", "")})
-    assert REFUSALS[text] in contraction(made, made.stage["y"])
+    assert REFUSALS[text] in roles_of(made, made.stage["y"])
 
 
 def test_an_index_that_mixes_row_and_depth_is_said_to():
