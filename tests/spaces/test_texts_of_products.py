@@ -1,0 +1,64 @@
+"""The texts of plain products stay as they are to the byte, on both targets: old records hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaces.cpu.target import CpuTarget
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.registry import templates_for
+from spaces.space import Space
+from spaces.target import Target
+from tests.spaces.cpu.blocked.test_template import FIXED
+
+GOLDEN = Path(__file__).parent / "golden" / "products.json"
+CPU: CpuTarget = dataclasses.replace(FIXED, bf16_dot=True, threads=4)
+TARGETS = {"cpu": CPU, "sm_80": cuda_target("sm_80"), "sm_90a": cuda_target("sm_90a")}
+PRODUCTS = {
+    "plain": {"m": 300, "n": 200, "k": 150},
+    "fused": {
+        "m": 257, "n": 129, "k": 77, "a": "col", "b": "col", "c": "col",
+        "epilogue": "relu(x + bias[n]) + r[m,n] * s",
+    },
+    "layer": {"m": 512, "n": 384, "k": 256, "dtype": "bfloat16", "epilogue": "gelu(x + bias[m])"},
+    "few rows": {"m": 4, "n": 1024, "k": 512, "dtype": "bfloat16", "b": "col"},
+}  # fmt: skip
+SCHEDULES = 6
+
+
+def digests(target: Target) -> dict[str, str]:
+    """Of the kernels of random schedules, by template and product."""
+    found = {}
+    for name, parameters in PRODUCTS.items():
+        made = workload("matmul", **parameters)
+        for template in templates_for(target):
+            if template.refuses(made, target):
+                continue
+            space = Space(made, target, [template(made, target)])
+            digest = hashlib.sha256()
+            for row in space.sample(np.random.default_rng(0), SCHEDULES):
+                kernel = space.lower(space.schedule(row))
+                call = (kernel.launch, kernel.workspace_bytes, kernel.workspace_zeroed)
+                digest.update(f"{kernel.text}\n{call}".encode())
+            found[f"{template.name}, {name}"] = digest.hexdigest()[:16]
+    return found
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_texts_are_what_they_were(name):
+    """Run with TILEWRIGHT_UPDATE_GOLDEN=1 to accept a change of a space or of a text; a change of
+    the text of a schedule raises its template's version."""
+    found = digests(TARGETS[name])
+    golden = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}
+    if os.environ.get("TILEWRIGHT_UPDATE_GOLDEN"):
+        GOLDEN.write_text(json.dumps({**golden, name: found}, indent=1) + "\n")
+        golden[name] = found
+    assert found == golden[name]
