@@ -7,7 +7,7 @@ workload is checked on a smaller one with the same tails (:func:`emulable`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod
@@ -19,6 +19,7 @@ from measure.drawing.draw import check_telling
 from measure.failures import MACHINE
 from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
 from spaces.contraction import Contraction
+from spaces.errors import InputError
 from spaces.operators import workload as make_workload
 from spaces.product import product_of
 from spaces.schedule import Schedule
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 BATCH = 8  # kernels of one library: compiling one alone costs several times as much
 LARGEST = 2**26  # multiply-adds emulated for one schedule: some 2 s, over all interleavings
+LARGEST_PROGRAM = 2**18  # points of any other program, which take longer
 PRODUCTS = 3  # of a large batch, along each of its axes
 STEP = 256  # extents are shortened by multiples of the largest tile
 
@@ -81,24 +83,39 @@ def emulable(workload: Workload) -> Workload:
     """``workload``, or one like it that is small enough to emulate.
 
     Its longest extents are shortened by multiples of 256, the largest tile, so that the same
-    tails, alignments and layouts remain; of a batch, a few products are left.
+    tails, alignments and layouts remain; of a batch, a few products are left. Of other programs
+    those extents are shortened that are parameters of a named operator.
     """
-    if not isinstance(workload, Contraction):
+    extents = dict(workload.extents)
+    if isinstance(workload, Contraction):
+        product = product_of(workload)
+        if prod(extents.values()) > LARGEST and not isinstance(product, str):
+            extents |= {axis: min(extents[axis], PRODUCTS) for axis in product.batch}
+        shorter = _shortened(extents, LARGEST)
+    else:
+        own = {n: v for n, v in workload.parameters if isinstance(v, int) and extents.get(n) == v}
+        most = LARGEST_PROGRAM * prod(own.values()) // workload.points
+        shorter = _shortened(own, most)
+    if shorter.items() <= workload.extents.items():
         return workload
-    extents, product = dict(workload.extents), product_of(workload)
-    if prod(extents.values()) > LARGEST and not isinstance(product, str):
-        extents |= {axis: min(extents[axis], PRODUCTS) for axis in product.batch}
-    while prod(extents.values()) > LARGEST:
-        longest = max(extents, key=lambda name: extents[name])
-        if extents[longest] <= STEP:
+    try:
+        return make_workload(workload.operator, **{**dict(workload.parameters), **shorter})
+    except InputError:  # some parameter depends on another
+        return workload
+
+
+def _shortened(extents: Mapping[str, int], largest: int) -> dict[str, int]:
+    """Extents of which the longest are less, so that there are ``largest`` points if possible."""
+    shorter = dict(extents)
+    while shorter and prod(shorter.values()) > largest:
+        longest = max(shorter, key=lambda name: shorter[name])
+        if shorter[longest] <= STEP:
             break
-        excess = prod(extents.values()) / LARGEST
-        fewest = extents[longest] % STEP or STEP
-        halves = (extents[longest] // 2 - fewest) // STEP * STEP + fewest
-        extents[longest] = max(fewest, halves if excess > 2 else extents[longest] - STEP)
-    if extents == workload.extents:
-        return workload
-    return make_workload(workload.operator, **{**dict(workload.parameters), **extents})
+        excess = prod(shorter.values()) / max(largest, 1)
+        fewest = shorter[longest] % STEP or STEP
+        halves = (shorter[longest] // 2 - fewest) // STEP * STEP + fewest
+        shorter[longest] = max(fewest, halves if excess > 2 else shorter[longest] - STEP)
+    return shorter
 
 
 def emulate(

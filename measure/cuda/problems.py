@@ -7,7 +7,7 @@ for that takes up to half a second (:mod:`measure.drawing.programs`), and upload
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,9 +33,13 @@ class Check:
 
 
 class HostDraws:
-    """The last problem that was drawn on the host; a final comparison gets one of its own."""
+    """The last problem that was drawn on the host; a final comparison gets one of its own.
 
-    def __init__(self) -> None:
+    ``pause`` is called now and then in the work on one.
+    """
+
+    def __init__(self, pause: Callable[[], None] = lambda: None) -> None:
+        self._pause = pause
         self._draw: Draw | None = None
         self._allowed: Mapping[str, Bounds] = {}
 
@@ -45,7 +49,7 @@ class HostDraws:
         """Inputs and what is allowed, each by name."""
         if final or self._draw is None or not are_for(self._draw, workload):
             self._draw, self._allowed = None, {}  # the old one's memory first
-            draw = fresh_inputs(workload, seed).draw(seed, final)
+            draw = fresh_inputs(workload, seed, self._pause).draw(seed, final)
             if final:
                 return draw.inputs, draw.allowed()
             self._draw, self._allowed = draw, draw.allowed()

@@ -157,6 +157,8 @@ class CudaRunner:
             match event.get("event"):
                 case "done":
                     return answers
+                case "draw":
+                    pass
                 case "result":
                     answers[event["index"]] = _Answer.of(event)
                 case "load" | "run" | "time":

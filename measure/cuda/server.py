@@ -3,11 +3,11 @@
     python -m measure.cuda.server PARENT DEVICE MODULE:FUNCTION
 
 A request is a workload, the protocol and the candidates (:func:`request`); the answer is a line
-per event: ``load``, ``run`` and ``time`` before a candidate's work, so that the parent knows who
-was at work when this process dies or hangs, ``result`` of a candidate, and ``done``. A wrong kernel
-ends the request, for it may have spoilt the others' memory: those without a result are to be asked
-for again. After an error of the device this process says ``lost`` and ends: nothing after it could
-be believed.
+per event: ``draw`` now and then while a problem is worked out on the host; ``load``, ``run`` and
+``time`` before a candidate's work, so that the parent knows who was at work when this process dies
+or hangs; ``result`` of a candidate, and ``done``. A wrong kernel ends the request, for it may have
+spoilt the others' memory: those without a result are to be asked for again. After an error of the
+device this process says ``lost`` and ends: nothing after it could be believed.
 ``FUNCTION`` opens the GPU of number ``DEVICE``: :data:`DRIVER`, but for tests.
 """
 
@@ -70,7 +70,7 @@ def main() -> None:
         _say(event="lost", text=str(error))
         return
     _say(event="ready", name=device.name, architecture=device.architecture)
-    host = HostDraws()
+    host = HostDraws(lambda: _say(event="draw"))
     for line in sys.stdin:
         try:
             _serve(device, json.loads(line), host)

@@ -74,6 +74,25 @@ def test_of_a_large_batch_a_few_products_are_emulated():
     assert small == workload("matmul", batch=3, m=512, n=512, k=64, dtype="bfloat16")
 
 
+@pytest.mark.parametrize(
+    ("asked", "small"),
+    [
+        ("softmax r=4000 c=9001", "softmax r=416 c=553"),
+        ("layernorm r=100 c=200", "layernorm r=100 c=200"),
+        ("sum shape=4096x4096 over=1", "sum shape=4096x4096 over=1"),
+        ("attention b=1 h=8 i=1024 j=1024 d=64 kv=2", None),
+    ],
+)
+def test_of_a_large_program_fewer_rows_and_columns_are_emulated(asked, small):
+    asked = workload(asked)
+    found = emulable(asked)
+    if small:
+        assert found == workload(small)
+    assert found.operator == asked.operator
+    for name, extent in asked.extents.items():
+        assert (extent - found.extents[name]) % 256 == 0
+
+
 def test_right_kernels_are_right_and_wrong_ones_are_told(space, broken):
     schedules = draw(space, 2 * len(space.templates))
     eager = [Interleaving("eager")]
