@@ -1,10 +1,11 @@
 """Batches of products against torch and NumPy, or cuBLAS; see README.md beside this file.
 
     python -m experiments.operators.batched --target cpu|cuda [--seconds 40] [--trials N]
-        [--only PATTERN] [--out FILE]
+        [--only PATTERN] [--known FILE] [--out FILE]
 
-Each case is tuned from an empty database and then timed in turns with the libraries. Writes the
-results after every case; a further call with the same file goes on with cases not in it.
+Each case is tuned, from an empty database or from the winners of an earlier run, and then timed in
+turns with the libraries. Writes the results after every case; a further call with the same file
+goes on with cases not in it.
 """
 
 from __future__ import annotations
@@ -27,10 +28,13 @@ from pathlib import Path
 from typing import Any
 
 from measure.database import Database
+from measure.records.measurement import Measurement, Status
+from measure.records.record import Record
 from scheduler.tuning.tuner import tune
 from scheduler.verification import draw, measure
 from spaces.operators import workload
 from spaces.registry import space_for
+from spaces.schedule import Schedule
 from spaces.target import Target, detect_target
 from spaces.workload import Workload
 
@@ -87,6 +91,7 @@ def main() -> None:
     results: dict[str, Any] = {"cases": {}}
     if path.exists():
         results = json.loads(path.read_text())
+    known = json.loads(options.known.read_text())["cases"] if options.known else {}
     detected = detect_target(options.target)
     results |= {"target": detected.to_json(), "date": datetime.now(UTC).date().isoformat()}
     if options.verify and "verification" not in results:
@@ -95,7 +100,8 @@ def main() -> None:
     for case in CASES[options.target]:
         if case.name in results["cases"] or not options.only.search(case.name):
             continue
-        row = run(case, options.target, options.trials, options.seconds)
+        before = known.get(case.name)
+        row = run(case, options.target, options.trials, options.seconds, before)
         results["cases"][case.name] = row
         results["summary"] = summarise(results["cases"])
         path.write_text(json.dumps(results, indent=1) + "\n")
@@ -117,10 +123,15 @@ def verified(target: Target, schedules: int) -> Iterator[tuple[str, Mapping[str,
         yield str(space.workload), found
 
 
-def run(case: Case, kind: str, trials: int, seconds: float) -> dict[str, Any]:
-    """Tune one case from an empty database, then time it against the libraries."""
+def run(
+    case: Case, kind: str, trials: int, seconds: float, before: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Tune one case, from its row of an earlier run if there is one, then time it against the
+    libraries."""
     target = detect_target(kind, threads=case.threads or None)
     with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/tuning.db") as database:
+        if before:
+            database.record_all([known_record(case, target, before)])
         tuned = tune(case.workload, target, database, trials, seconds)
     assert tuned.best is not None, f"nothing found: {dict(tuned.failures)}"
     schedule = tuned.best.schedule
@@ -135,6 +146,15 @@ def run(case: Case, kind: str, trials: int, seconds: float) -> dict[str, Any]:
         "tuning_seconds": tuned.seconds,
         "failures": dict(tuned.failures),
     }
+
+
+def known_record(case: Case, target: Target, row: Mapping[str, Any]) -> Record:
+    """The winner of an earlier run with the time it had there."""
+    schedule, seconds = Schedule.from_json(row["schedule"]), row["median_s"][OURS]
+    clock = "device" if target.kind == "cuda" else "cpu"
+    found = Measurement(schedule, Status.OK, seconds, (seconds,), clock=clock, round="final")
+    space = space_for(case.workload, target)
+    return Record(case.workload, target, space.version_of(schedule), found)
 
 
 def on_cpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
@@ -211,6 +231,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=128, help="new ones a case")
     parser.add_argument("--verify", type=int, default=0, help="schedules of each of a few problems")
     parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")
+    parser.add_argument("--known", type=Path, help="results of an earlier run to begin with")
     parser.add_argument("--out", type=Path, default=Path("batched.json"))
     options = parser.parse_args()
     options.only = re.compile(options.only)
