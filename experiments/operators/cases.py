@@ -82,7 +82,19 @@ CPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
         for name in (*NORMS, "logsumexp", "cross_entropy")
         for r, c in CPU_SHAPES
     ),
-    "maps": tuple(case("swiglu", "float32", r=r, c=c) for r, c in CPU_SHAPES),
+    "maps": (
+        case(TRANSPOSED, "float32", i=4096, j=4096),
+        case(FUSED, "float32", i=4096, j=4096),
+        case(TRANSPOSED, "bfloat16", i=4096, j=4096),
+        case(CHANNELS_LAST, "float32", n=8, c=64, h=112, w=112),
+        case(HEADS, "float32", a=4, b=1024, c=16, d=64),
+        case("rope", "float32", b=2, t=1024, h=16, d=128),
+        *(case("swiglu", "float32", r=r, c=c) for r, c in CPU_SHAPES),
+        case("embedding", "float32", t=16384, d=1024, words=32000),
+        case(TRANSPOSED, "float32", i=4099, j=4093),
+        case(TRANSPOSED, "float32", i=512, j=512),
+        case(TRANSPOSED, "float32", i=96, j=64),
+    ),
 }
 
 FAMILIES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {

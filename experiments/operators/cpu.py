@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from experiments.cpu_matmul.baselines import as_tensor
 from experiments.cpu_matmul.timing import interleave
 from experiments.operators.cases import Case
 from experiments.operators.references import REFERENCES
-from experiments.operators.summary import OURS
+from experiments.operators.summary import COPY, OURS
 from measure.database import Database
 from scheduler.best import best
 from scheduler.tuning.tuner import tune
@@ -56,6 +58,7 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     calls: dict[str, Any] = {
         OURS: lambda: ours(*arguments, out=result),
         "eager": lambda: reference(**tensors),
+        COPY: copy_of(workload.least_bytes, threads),
     }
     with threadpoolctl.threadpool_limits(threads), torch.no_grad():
         try:
@@ -72,6 +75,16 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
         "least_s": {name: min(t) for name, t in times.items()},
         "gb_per_s": {name: workload.least_bytes / t / 1e9 for name, t in median.items()},
     }
+
+
+def copy_of(size: int, threads: int) -> Callable[[], Any]:
+    """A copy that reads half of ``size`` bytes and writes as many: the C library's on one thread,
+    torch's on several."""
+    source = torch.ones(size // 2, dtype=torch.uint8)
+    to = torch.empty_like(source)
+    if threads > 1:
+        return lambda: to.copy_(source)
+    return partial(np.copyto, to.numpy(), source.numpy())
 
 
 def _largest_error(result: Any, reference: Any, tensors: dict[str, torch.Tensor]) -> float:

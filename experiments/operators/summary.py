@@ -74,13 +74,13 @@ def table(results: Mapping[str, Any]) -> str:
     lines = [
         f"Measured on {results['date']} by `{results['command']}`; medians in microseconds.",
         "",
-        "| case | ours | " + " | ".join(rivals) + " | fastest over ours |",
-        "| --- " * (len(rivals) + 3) + "|",
+        "| case | ours | " + " | ".join(rivals) + " | fastest over ours | of a copy |",
+        "| --- " * (len(rivals) + 4) + "|",
     ]
     for name, row in cases.items():
-        times, over = row["median_s"], ratio(row)
-        cells = [_microseconds(times.get(who)) for who in (OURS, *rivals)]
-        lines.append(f"| {name} | {' | '.join(cells)} | {'-' if over is None else f'{over:.2f}'} |")
+        cells = [_microseconds(row["median_s"].get(who)) for who in (OURS, *rivals)]
+        cells += ["-" if r is None else f"{r:.2f}" for r in (ratio(row), of_copy(row))]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
     lines.append("")
     for name, figures in against(cases).items():
         lines.append(
