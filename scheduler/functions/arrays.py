@@ -22,13 +22,12 @@ class Port:
     A NumPy array or a CPU torch tensor passes as it is, or not at all: nothing is copied. It has
     the operand's shape and element type and lies in the operand's memory order, dense unless the
     operand is a slice; a column-major operand is an array of the logical shape with Fortran
-    strides. Indices are within their limits.
+    strides.
     """
 
     def __init__(self, operand: Array, output: bool = False) -> None:
         self.name = operand.name
         self.bytes = operand.span_bytes
-        self.has_entries = getattr(operand, "drawn", None) is not None
         self._operand = operand
         self._output = output
         self._shape = operand.shape
@@ -51,17 +50,7 @@ class Port:
             address = self._tensor_address(array)
         if address % self._size:
             raise InputError(f"{self.name} is not aligned to its elements of {self._size} bytes")
-        if self.has_entries:
-            self.check_entries(np.asarray(array))
         return address
-
-    def check_entries(self, array: np.ndarray) -> None:
-        """Raise :class:`InputError` for an index beyond its limit, or out of order."""
-        from spaces.language.inputs import check_entries
-        from spaces.language.program import Operand
-
-        assert isinstance(self._operand, Operand)
-        check_entries(self._operand, array)
 
     def empty_array(self) -> np.ndarray:
         """A new NumPy array that passes."""
@@ -129,12 +118,39 @@ class Port:
                 raise InputError(f"{self.name} has strides {found}; allowed: {wanted}")
 
 
+class IndexPort(Port):
+    """What a kernel demands of an array of indices: that they are within their limits, too."""
+
+    def address(self, array: Any) -> int:
+        """Address of the first element; :class:`InputError` if the array will not do."""
+        address = super().address(array)
+        check_indices(self._operand, np.asarray(array))
+        return address
+
+
+def port_of(operand: Array) -> Port:
+    """What a kernel demands of an array that it reads."""
+    return IndexPort(operand) if holds_indices(operand) else Port(operand)
+
+
+def holds_indices(operand: Array) -> bool:
+    """Whether the elements of an operand have to be within limits."""
+    return getattr(operand, "drawn", None) is not None
+
+
+def check_indices(operand: Array, array: np.ndarray) -> None:
+    """Raise :class:`InputError` for an index beyond its limit, or out of order."""
+    from spaces.language.inputs import check_entries
+    from spaces.language.program import Operand
+
+    assert isinstance(operand, Operand)
+    check_entries(operand, array)
+
+
 def outputs_of(ports: Sequence[Port], out: Any) -> tuple[Any, ...]:
-    """The arrays for several outputs in ``out``: a sequence in their order, or a mapping by name.
-    None stands for each that is to be made."""
+    """The arrays for several outputs in ``out``: a sequence in their order, or a mapping by name;
+    :class:`InputError` if there is not one for each."""
     names = [port.name for port in ports]
-    if out is None:
-        return (None,) * len(names)
     given: Mapping[str, Any] = {}
     if isinstance(out, Mapping):
         given = out

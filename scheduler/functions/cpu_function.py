@@ -16,6 +16,7 @@ from scheduler.functions.arrays import (
     in_order,
     is_tensor,
     outputs_of,
+    port_of,
 )
 from scheduler.functions.kernel_function import KernelFunction
 from spaces.cpu.target import CpuTarget
@@ -45,7 +46,7 @@ class CpuFunction(KernelFunction):
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
         self._entry = prototype((kernel.entry, library))
         self._runtime = load_pool(self.target.threads)
-        self._inputs = tuple(Port(operand) for operand in self.workload.inputs)
+        self._inputs = tuple(map(port_of, self.workload.inputs))
         self._outputs = tuple(Port(output, output=True) for output in self.workload.outputs)
         self._ports = (*self._inputs, *self._outputs)
         self._buffers = ctypes.c_void_p * len(kernel.arguments)
@@ -72,13 +73,21 @@ class CpuFunction(KernelFunction):
         unfit arrays."""
         if named or len(arrays) != len(self._inputs):
             arrays = in_order(self._inputs, arrays, named)
-        outs = (out,) if len(self._outputs) == 1 else outputs_of(self._outputs, out)
-        if out is None:
-            in_torch = bool(arrays) and is_tensor(arrays[0])
-            outs = tuple([p.empty_tensor() if in_torch else p.empty_array() for p in self._outputs])
-        given = (*arrays, *outs)
-        addresses = [port.address(array) for port, array in zip(self._ports, given)]  # noqa: B905
-        check_apart(self._ports, addresses, len(outs))
+        if len(self._outputs) > 1:
+            out, addresses = self._several(arrays, out)
+        else:
+            (written,) = self._outputs
+            if out is None:
+                out = _new(written, arrays)
+            target = written.address(out)
+            beyond = target + written.bytes
+            addresses = []
+            for port, array in zip(self._inputs, arrays):  # noqa: B905
+                address = port.address(array)
+                if address < beyond and target < address + port.bytes:
+                    raise InputError(f"out shares memory with {port.name}")
+                addresses.append(address)
+            addresses.append(target)
         try:
             frame = self._idle.pop()
         except IndexError:
@@ -86,7 +95,23 @@ class CpuFunction(KernelFunction):
         frame.buffers[:] = addresses
         self._entry(frame.buffers, frame.workspace, self._runtime)
         self._idle.append(frame)
-        return outs[0] if len(outs) == 1 else outs
+        return out
+
+    def _several(self, arrays: tuple[Any, ...], out: Any) -> tuple[tuple[Any, ...], list[int]]:
+        """Arrays for the outputs, and the addresses of all arrays."""
+        if out is None:
+            outs = tuple(_new(port, arrays) for port in self._outputs)
+        else:
+            outs = outputs_of(self._outputs, out)
+        given = zip(self._ports, (*arrays, *outs), strict=True)
+        addresses = [port.address(array) for port, array in given]
+        check_apart(self._ports, addresses, len(outs))
+        return outs, addresses
+
+
+def _new(port: Port, arrays: tuple[Any, ...]) -> Any:
+    """An output of the first input's kind."""
+    return port.empty_tensor() if arrays and is_tensor(arrays[0]) else port.empty_array()
 
 
 class _Frame:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
-from scheduler.functions.arrays import Port, is_tensor
+from scheduler.functions.arrays import Port, check_indices, is_tensor
 from spaces.array import Array
 from spaces.errors import InputError
 
@@ -82,7 +82,7 @@ class DevicePort(Port):
             raise InputError(f"{self.name} holds indices; allowed: a torch tensor")
         if array.is_cuda and sys.modules["torch"].cuda.is_current_stream_capturing():
             raise InputError(f"{self.name} holds indices, which no capture of a graph can check")
-        self.check_entries(array.cpu().numpy())
+        check_indices(self._operand, array.cpu().numpy())
 
     def empty_like(self, tensor: Any) -> Any:
         """A new torch tensor that passes, on the GPU of ``tensor``."""

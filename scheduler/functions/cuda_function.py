@@ -15,7 +15,7 @@ from measure.cuda.launching import (
 )
 from measure.records.measurement import Candidate, Job, new_job_id
 from measure.registry import builder_for
-from scheduler.functions.arrays import check_apart, in_order, is_tensor, outputs_of
+from scheduler.functions.arrays import check_apart, holds_indices, in_order, is_tensor, outputs_of
 from scheduler.functions.cuda_arrays import (
     ALIGNMENT,
     DevicePort,
@@ -56,7 +56,7 @@ class CudaFunction(KernelFunction):
         self._ports = (*self._inputs, *self._outputs)
         self._count = len(self._inputs)
         self._several = len(self._outputs) > 1
-        self._indices = [(n, port) for n, port in enumerate(self._inputs) if port.has_entries]
+        self._indices = [n for n, o in enumerate(self.workload.inputs) if holds_indices(o)]
         self._has_workspace = self._kernel.workspace_bytes > 0
         self._driver = bindings()
         self._functions: dict[int, Any] = {}
@@ -75,8 +75,8 @@ class CudaFunction(KernelFunction):
         Indices are copied to the host and checked, which waits for the device."""
         if named or len(arrays) != self._count:
             arrays = in_order(self._inputs, arrays, named)
-        for place, port in self._indices:
-            port.check_indices(arrays[place])
+        for place in self._indices:
+            self._inputs[place].check_indices(arrays[place])
         if out is None:
             out = self._new_outputs(arrays)
         elif self._several:
