@@ -1,9 +1,9 @@
 """Work and memory traffic of rows; names and units are those of ``spaces.quantities``.
 
 Operations include special functions, which count for what a polynomial takes. A row that stays in a
-cache is read from further away by the first walk along it alone. What is held between walks
-counts as packing, the elements of outputs as those of an epilogue; an output tile is visited once,
-and the main loop is that of one walk.
+cache is read from further away by the first walk along it alone. There is neither packing nor an
+epilogue. A tile is visited for each walk along a row, and once more for each array that nobody has
+fetched ahead; the main loop is that of one walk.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
     operations = found.total("operations") + found.total("once") / unroll
 
     written = outputs_by_element(rows)
-    read_row = sum(_row_bytes(template, place) for place in _read_places(template))
+    places = {place for place in rows.places.values() if place.by_column}
+    read_row = sum(_row_bytes(template, place) for place in places)
     written_row = sum(output.array.bytes for output in written) / count
-    scratch = FLOAT * width * (columns["held"] == "scratch")
-    row = read_row + scratch
+    row = read_row + FLOAT * width * held
     near = np.where(row <= USABLE * target.l1_bytes, 1, walks) * read_row
     near = near + 2 * held * FLOAT * width * (row > USABLE * target.l1_bytes) + written_row
     middle = np.where(row <= USABLE * target.l2_bytes, 1, walks) * read_row + written_row
@@ -55,12 +55,12 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
         "flops": count * vectors * lanes * operations,
         "useful_flops": count * width * found.least_operations,
         "instructions": count * (vectors * (operations + loads + stores) + 8 * walks),
-        "register_bytes": FLOAT * lanes * count * vectors * loads,
+        "register_bytes": FLOAT * lanes * count * vectors * (loads + stores),
         "near_bytes": count * near,
         "middle_bytes": count * middle,
         "main_bytes": least + allocated * (not resident),
-        "packing_bytes": 2.0 * FLOAT * count * width * held,
-        "epilogue_elements": count * (vectors * lanes * bool(written) + 1),
+        "packing_bytes": 0.0,
+        "epilogue_elements": 0.0,
         "registers": registers(template, columns),
         "register_fraction": registers(template, columns) / target.vector_registers,
         "near_footprint": row,
@@ -75,7 +75,7 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
         "vector_fraction": width / (vectors * lanes),
         "intensity": operations / np.maximum(loads, 1),
         "main_loop_trips": np.maximum(1, inner // (unroll * lanes)),
-        "tile_visits": count * walks,
+        "tile_visits": count * (walks + len(places) * np.logical_not(columns["ahead"])),
         "synchronisations": workers > 1,
     }
     return {
@@ -116,10 +116,6 @@ class _Walks:
         online = np.where(self._held, values["online", True], values["online", False])
         plain = np.where(self._held, values["plain", True], values["plain", False])
         return np.where(self._online, online, plain).astype(np.float64)
-
-
-def _read_places(template: RowsTemplate) -> set[Place]:
-    return {place for place in template.rows.places.values() if place.by_column}
 
 
 def _row_bytes(template: RowsTemplate, place: Place) -> float:
