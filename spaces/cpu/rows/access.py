@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from spaces.algebra.index import Index
 from spaces.array import Array
 from spaces.cpu.rows.columns import Vector
+from spaces.cpu.tiles.moves import TABLE_TYPES
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import Rows
@@ -19,13 +20,15 @@ class RowAccess:
     """Where arrays have their elements in the row ``at``, an index for each span of rows.
 
     ``buffers`` is the C variable of each array. Pointers to the first column are added to
-    ``lines``, once for each place.
+    ``lines``, once for each place. The ``width`` lanes of a vector are columns, or rows.
     """
 
     rows: Rows
     buffers: Mapping[str, str]
     at: Sequence[Index]
     lines: list[str]
+    width: int
+    lanes_are_rows: bool = False
     names: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def pointer(self, place: Place) -> str:
@@ -34,49 +37,74 @@ class RowAccess:
         if key not in self.names:
             name = f"p{len(self.names)}"
             constant = "" if place.array in self._written else "const "
-            c_type = C_TYPES[self._dtype(place)]
+            c_type = (TABLE_TYPES | C_TYPES)[self._dtype(place)]
             self.lines.append(f"{constant}{c_type} *{name} = {self._start(place)};")
             self.names[key] = name
         return self.names[key]
 
     def load(self, place: Place, vector: Vector) -> str:
-        """A vector of what is read along the row."""
-        dtype, step = self._dtype(place), place.columns[-1]
-        where = f"{self.pointer(place)} + {vector.offset(place.columns)}"
-        if step == 0:
-            return f"tw_splat_{dtype}({where})"
-        if step != 1:
-            return f"tw_gather_{dtype}({where}, {step}, {vector.left or 'TW_LANES'})"
-        if vector.left:
-            return f"tw_load_most_{dtype}({where}, {vector.left})"
-        return f"tw_load_{dtype}({where})"
+        """A vector of what is read."""
+        return self._load(place, self._where(place, vector), vector.left)
 
-    def splat(self, place: Place) -> str:
-        """All lanes with what is the same along the row."""
-        return f"tw_splat_{self._dtype(place)}({self._start(place)})"
+    def of_row(self, place: Place, shift: int, left: str | None) -> str:
+        """What is the same along a row: one value in all lanes, or each lane's row's own."""
+        if not self.lanes_are_rows:
+            return f"tw_splat_{self._dtype(place)}({self._start(place)})"
+        where = f"{self._start(place)} + {shift * place.rows[-1]}"
+        return self._load(place, where, left)
 
     def store(self, place: Place, value: str, vector: Vector, streaming: bool) -> str:
-        """The line that stores a vector along the row."""
-        dtype, step = self._dtype(place), place.columns[-1]
-        where = f"{self.pointer(place)} + {vector.offset(place.columns)}"
+        """The line that stores a vector."""
+        dtype, step = self._dtype(place), self._lane_step(place)
+        where = self._where(place, vector)
         if step != 1:
             return f"tw_spread_{dtype}({where}, {step}, {value}, {vector.left or 'TW_LANES'});"
         if vector.left:
             return f"tw_store_most_{dtype}({where}, {value}, {vector.left});"
         return f"tw_{'stream' if streaming else 'store'}_{dtype}({where}, {value});"
 
+    def row_number(self, span: int, shift: int) -> str:
+        """The row's index along a span of rows, as floats."""
+        if self.lanes_are_rows and span == len(self.at) - 1:
+            return f"tw_numbers(tw_ramp({self.at[span] + shift}))"
+        return f"tw_set((float){self.at[span]})"
+
     def store_one(self, place: Place, value: str) -> str:
         """The line that stores one value for the row."""
         return f"tw_store_first_{self._dtype(place)}({self._start(place)}, {value}, 1);"
 
-    def store_whole(self, place: Place, value: str) -> str:
-        """The line that stores a whole number for the row."""
-        return f"*({self._start(place)}) = {value};"
+    def store_places(self, place: Place, value: str, vector: Vector) -> list[str]:
+        """The lines that store a whole number for the row, or for each lane's row."""
+        if not self.lanes_are_rows:
+            return [f"*({self._start(place)}) = {value};"]
+        lanes = f"tw_least({vector.left}, TW_LANES)" if vector.left else "TW_LANES"
+        where = f"({self._where(place, vector)})[{place.rows[-1]} * l]"
+        return [f"for (long l = 0; l < {lanes}; l++) {where} = {value}[l];"]
 
     def fetch(self, place: Place, vector: Vector) -> str:
         """The line that fetches what the next row reads there."""
         where = vector.offset(place.columns) + place.rows[-1]
         return f"__builtin_prefetch({self.pointer(place)} + {where});"
+
+    def _lane_step(self, place: Place) -> int:
+        """Elements from one lane to the next."""
+        return place.rows[-1] if self.lanes_are_rows else place.columns[-1]
+
+    def _where(self, place: Place, vector: Vector) -> str:
+        """C text of where the first lane is."""
+        start = f"{self.pointer(place)} + {vector.offset(place.columns)}"
+        shift = vector.shift * place.rows[-1]
+        return f"{start} + {shift}" if shift else start
+
+    def _load(self, place: Place, where: str, left: str | None) -> str:
+        dtype, step = self._dtype(place), self._lane_step(place)
+        if step == 0:
+            return f"tw_splat_{dtype}({where})"
+        if step != 1:
+            return f"tw_gather_{dtype}({where}, {step}, {left or 'TW_LANES'})"
+        if left:
+            return f"tw_load_most_{dtype}({where}, {left})"
+        return f"tw_load_{dtype}({where})"
 
     def _start(self, place: Place) -> str:
         """C text of where the row begins."""

@@ -1,8 +1,9 @@
 """The C of reductions along rows: pass after pass over a row, and then its outputs.
 
-Workers share the rows. As task mappings:
+Workers share the rows, each of which is an item; where lanes are rows, an item is as many as are
+in flight. As task mappings:
 
-    spatial(workers) * repeat(rows of a worker)     and within a row
+    spatial(workers) * repeat(items of a worker)     and within a row
     repeat(spans but the last) * (repeat(tiles) * spatial(tile's columns), then the rest)
 """
 
@@ -11,39 +12,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.mapping import repeat, spatial
 from spaces.array import Array
 from spaces.cpu.rows.access import RowAccess
-from spaces.cpu.rows.columns import Vector, Walk
-from spaces.cpu.rows.reducing import Reducing
-from spaces.cpu.rows.scopes import Scope
+from spaces.cpu.rows.columns import Walk
+from spaces.cpu.rows.held import Held
+from spaces.cpu.rows.row import LINE, RowBody
 from spaces.cpu.tiles.moves import TABLE_TYPES
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.derivation.rows.passes import Pass
-from spaces.derivation.rows.place import Place
-from spaces.derivation.rows.view import RowOutput, Rows
-from spaces.language.tree import AxisValue, Expression, Read
-
-LINE = 16
-"""Floats in a cache line."""
-
-
-@dataclass(frozen=True)
-class Held:
-    """An expression of each element that a pass stores and the outputs load again: in a worker's
-    scratch row, or at ``place`` in an output."""
-
-    value: Expression
-    place: Place | None = None
+from spaces.derivation.rows.view import Rows
 
 
 @dataclass(frozen=True)
 class RowsCode:
-    """The kernel called ``entry``. ``operands`` are its arguments in order; ``ahead`` fetches what
-    the next row reads while outputs of this one are computed."""
+    """The kernel called ``entry``. ``operands`` are its arguments in order; ``unroll`` vectors are
+    in flight, of one row, or of as many rows each as they have lanes if ``lanes_are_rows``;
+    ``ahead`` fetches what the next row reads while outputs of this one are computed."""
 
     rows: Rows
     operands: Sequence[Array]
@@ -54,6 +43,7 @@ class RowsCode:
     ahead: bool
     workers: int
     lanes: int
+    lanes_are_rows: bool
     entry: str
 
     @property
@@ -83,17 +73,29 @@ class RowsCode:
             return 0
         return round_up(self.rows.column_count + self.lanes, LINE)
 
+    @cached_property
+    def _items(self) -> tuple[int, ...]:
+        """How many items there are along each span of rows."""
+        *outer, last = (span.extent for span in self.rows.rows)
+        if not self.lanes_are_rows:
+            return (*outer, last)
+        return (*outer, last // self._width + (last % self._width > 0))
+
+    @property
+    def _width(self) -> int:
+        """Rows of an item where lanes are rows."""
+        return self.unroll * self.lanes
+
     def _work(self) -> list[str]:
-        rows = self.rows.row_count
+        items = prod(self._items)
         worker = index("worker", self.workers)
-        mapping = spatial(self.workers) * repeat(ceil_div(rows, self.workers))
-        flush = ["  tw_flush();"] if self.streaming else []
+        mapping = spatial(self.workers) * repeat(ceil_div(items, self.workers))
+        lines = mapping.emit(worker, self._item, extents=(items,), prefix="r")
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *(f"  {line}" for line in self._buffers()),
-            *(f"  {line}" for line in mapping.emit(worker, self._row, extents=(rows,), prefix="r")),
-            *flush,
+            *(f"  {line}" for line in (*self._buffers(), *lines)),
+            *(["  tw_flush();"] if self.streaming else []),
             "}",
         ]
 
@@ -109,166 +111,41 @@ class RowsCode:
             lines.append(f"float *held = (float *)call->workspace + {start};")
         return lines
 
+    def _item(self, at: Sequence[Index]) -> list[str]:
+        row = index("row", prod(self._items))
+        body = self._rows_of_lanes if self.lanes_are_rows else self._row
+        return [f"const long row = {at[0]};", *spatial(*self._items).emit(row, body)]
+
     def _row(self, at: Sequence[Index]) -> list[str]:
-        extents = [span.extent for span in self.rows.rows]
-        row = index("row", self.rows.row_count)
-        digits = spatial(*extents).emit(row, lambda at: RowCode(self, tuple(at)).lines())
-        return [f"const long row = {at[0]};", *digits]
-
-
-class RowCode:
-    """The C of one row, at an index for each span of rows."""
-
-    def __init__(self, code: RowsCode, at: tuple[Index, ...]) -> None:
-        self.code, self.rows, self.at = code, code.rows, at
-        self.body: list[str] = []
-        self.row = Scope("g", self._row_leaf, self.body)
-        buffers = {operand.name: f"b{i}" for i, operand in enumerate(code.operands)}
-        self.access = RowAccess(code.rows, buffers, at, self.body)
-        self.results: dict[str, str] = {}
-        self.found_places: dict[str, str] = {}
-
-    def lines(self) -> list[str]:
-        """All passes, the outputs of each element, and those of the row."""
-        code, stored = self.code, False
-        by_element = [o for o in self.rows.outputs if o.place.by_column]
-        for number, pass_ in enumerate(code.passes):
-            stores = not stored and self._computes_held(pass_)
-            last = not by_element and number == len(code.passes) - 1
-            self._pass(number, pass_, stores, code.ahead and last)
-            stored = stored or stores
-        if by_element:
-            self._outputs(by_element)
-        for output in self.rows.outputs:
-            if not output.place.by_column:
-                self._row_output(output)
-        return self.body
-
-    # -- loops -------------------------------------------------------------------------------
-
-    @cached_property
-    def _walk(self) -> Walk:
         extents = tuple(span.extent for span in self.rows.columns)
-        return Walk(extents, self.code.lanes, self.code.unroll)
+        return self._body(at, Walk(extents, self.lanes, self.unroll))
 
-    def _pass(self, number: int, pass_: Pass, stores: bool, ahead: bool) -> None:
-        def also(vectors: Sequence[Vector], scopes: Sequence[Scope]) -> list[str]:
-            lines = self._fetches(pass_, vectors) if ahead else []
-            if stores:
-                lines += map(self._hold, scopes, vectors)
+    def _rows_of_lanes(self, at: Sequence[Index]) -> list[str]:
+        """All rows of an item at once; of the last, which may have fewer, a vector at a time."""
+        *outer, item = at
+        last = self.rows.rows[-1].extent
+        walk = Walk(tuple(span.extent for span in self.rows.columns), 1, 1)
+        whole, rest = divmod(last, self._width)
+        lines = self._body((*outer, item * self._width), walk, self.unroll) if whole else []
+        if not rest:
             return lines
-
-        reducing = Reducing(
-            number,
-            pass_,
-            self._walk,
-            self.row,
-            lambda u, vector, around: self._vector_scope(u, vector, around, around.lines),
-            also,
-            {r.name: self.rows.ranks[r.name] for r in pass_ if r.name in self.rows.ranks},
+        vectors = repeat(ceil_div(rest, self.lanes)) * spatial(self.lanes)
+        others = vectors.emit(
+            0,
+            lambda v: self._body((*outer, *v), walk, 1, f"{last} - {v[0]}"),
+            base=(whole * self._width,),
+            prefix="v",
         )
-        lines = reducing.lines()
-        self.body += lines
-        self.results |= reducing.results()
-        arguments = [r.name for r in pass_ if r.name in self.rows.ranks]
-        self.found_places |= {name: reducing.place(name) for name in arguments}
+        if not whole:
+            return others
+        return [f"if ({item} < {whole}) {{", *lines, "} else {", *others, "}"]
 
-    def _outputs(self, outputs: Sequence[RowOutput]) -> None:
-        def tile(vectors: Sequence[Vector]) -> list[str]:
-            lines: list[str] = []
-            for u, vector in enumerate(vectors):
-                scope = self._vector_scope(u, vector, self.row, lines, loads_held=True)
-                if self.code.held:
-                    scope.text(self.code.held.value)  # before an output takes its place
-                for output in outputs:
-                    value = scope.text(output.value)
-                    streaming = self.code.streaming
-                    lines.append(self.access.store(output.place, value, vector, streaming))
-            return lines + (self._fetches(outputs, vectors) if self.code.ahead else [])
-
-        lines = self._walk.lines(tile)
-        self.body += lines
-
-    def _row_output(self, output: RowOutput) -> None:
-        value = output.value
-        if isinstance(value, Read) and value.name in self.found_places:
-            whole = self.found_places[value.name]
-            self.body.append(self.access.store_whole(output.place, whole))
-        else:
-            self.body.append(self.access.store_one(output.place, self.row.text(value)))
-
-    def _fetches(self, of: Pass | Sequence[RowOutput], vectors: Sequence[Vector]) -> list[str]:
-        """A prefetch of each line that the elements of the next row begin with."""
-        values = [item.value if isinstance(item, RowOutput) else item.element for item in of]
-        reads = {read: None for value in values for read in self.rows.reads(value)}
-        places = {self.rows.places[read]: None for read in reads}
-        step = LINE // self.code.lanes or 1
-        return [
-            self.access.fetch(place, vector)
-            for place in places
-            if place.columns[-1] == 1 and place.rows[-1]
-            for vector in vectors[::step]
-            if vector.left is None
-        ]
-
-    # -- what is held ------------------------------------------------------------------------
-
-    def _computes_held(self, pass_: Pass) -> bool:
-        held = self.code.held
-        return held is not None and any(held.value in set(r.element.walk()) for r in pass_)
-
-    def _hold(self, scope: Scope, vector: Vector) -> str:
-        assert self.code.held is not None
-        where, value = self._held_at(vector), scope.text(self.code.held.value)
-        if vector.left:
-            return f"tw_store_most_float32({where}, {value}, {vector.left});"
-        return f"tw_store_float32({where}, {value});"
-
-    def _held_at(self, vector: Vector) -> str:
-        assert self.code.held is not None
-        place = self.code.held.place
-        if place:
-            return f"{self.access.pointer(place)} + {vector.offset(place.columns)}"
-        extents = [span.extent for span in self.rows.columns]
-        total = Index()
-        for position, extent in zip(vector.columns, extents, strict=True):
-            total = total * extent + position
-        return f"held + {total}"
-
-    # -- leaves ------------------------------------------------------------------------------
-
-    def _row_leaf(self, node: Expression) -> str | None:
-        if isinstance(node, AxisValue):
-            side, place = self.rows.axis[node.name]
-            return f"tw_set((float){self.at[place]})" if side == "rows" else None
-        if isinstance(node, Read) and node in self.rows.places:
-            place_ = self.rows.places[node]
-            return None if place_.by_column else self.access.splat(place_)
-        return self.results.get(node.name) if isinstance(node, Read) else None
-
-    def _vector_scope(
-        self, u: int, vector: Vector, around: Scope, lines: list[str], loads_held: bool = False
-    ) -> Scope:
-        held = self.code.held.value if self.code.held and loads_held else None
-
-        def leaf(node: Expression) -> str | None:
-            if node == held:
-                if vector.left:
-                    return f"tw_load_most_float32({self._held_at(vector)}, {vector.left})"
-                return f"tw_load_float32({self._held_at(vector)})"
-            if isinstance(node, AxisValue):
-                return self._axis(node, vector)
-            if isinstance(node, Read) and node in self.rows.places:
-                place = self.rows.places[node]
-                return self.access.load(place, vector) if place.by_column else None
-            return None
-
-        return Scope(f"x{u}_", leaf, lines, around)
-
-    def _axis(self, node: AxisValue, vector: Vector) -> str | None:
-        side, place = self.rows.axis[node.name]
-        if side == "rows":
-            return None
-        if place == len(vector.columns) - 1:
-            return f"tw_numbers(tw_ramp({vector.columns[place]}))"
-        return f"tw_set((float){vector.columns[place]})"
+    def _body(
+        self, at: Sequence[Index], walk: Walk, vectors: int = 1, left: str | None = None
+    ) -> list[str]:
+        lines: list[str] = []
+        buffers = {operand.name: f"b{i}" for i, operand in enumerate(self.operands)}
+        access = RowAccess(self.rows, buffers, at, lines, self.lanes, self.lanes_are_rows)
+        body = RowBody(access, walk, self.held, self.streaming, self.ahead, lines, vectors, left)
+        body.write(self.passes)
+        return lines

@@ -12,11 +12,13 @@ from spaces.algebra.mapping import repeat, spatial
 
 @dataclass(frozen=True)
 class Vector:
-    """The columns of one vector: the index along each span of columns, of its first lane along the
-    last. ``left`` is how many columns there are from there on, as C text, None if enough."""
+    """Where one vector is: the index along each span of columns, and how many rows ``shift`` it is
+    from the row at hand. Lanes follow along the last span, of columns or of rows; ``left`` is how
+    many of it there are from there on, as C text, None if enough."""
 
     columns: tuple[Index, ...]
     left: str | None = None
+    shift: int = 0
 
     def offset(self, steps: Sequence[int]) -> Index:
         """Elements from the row's first column, for an array with these steps."""
@@ -50,9 +52,9 @@ class Walk:
         return self.extents[-1] // self.width
 
     @property
-    def is_short(self) -> bool:
-        """Whether some lanes never have a column."""
-        return self.extents[-1] < self.lanes
+    def short(self) -> int | None:
+        """How many lanes ever have a column, None if all do."""
+        return self.extents[-1] if self.extents[-1] < self.lanes else None
 
     def first(self, tile: Tile) -> list[str]:
         """The lines for the first tile: of as many vectors as a row has, if it has fewer."""

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from spaces.cpu.rows.scopes import special
+from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import RowOutput, Rows
 from spaces.language.tree import Expression, Read
+
+
+@dataclass(frozen=True)
+class Held:
+    """An expression of each element that a pass stores and the outputs load again: in a worker's
+    scratch row, or at ``place`` in an output."""
+
+    value: Expression
+    place: Place | None = None
 
 
 def worth_holding(rows: Rows) -> Expression | None:

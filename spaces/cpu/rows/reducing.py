@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from spaces.cpu.rows.columns import Vector, Walk
+from spaces.cpu.rows.columns import Vector
 from spaces.cpu.rows.scopes import Leaf, Scope, combined
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.rows.passes import Pass
@@ -27,60 +27,56 @@ _FINITE["min"] = "tw_lesser(tw_set(0x1.fffffep127f), {})"
 class Reducing:
     """One pass over a row.
 
-    ``number`` tells its variables from other passes'; ``vector_scope`` makes the scope of one
-    vector within a tile; ``also`` gives further lines of a tile, from its vectors and scopes;
-    ``ranks`` are the steps of places along the columns by reduction.
+    ``tag`` tells its variables from others'; ``vector_scope`` makes the scope of one vector within
+    a tile; ``also`` gives further lines of a tile, from its vectors and scopes; ``ranks`` are the
+    steps of places along the columns by reduction. Lanes are parts of the row that come together
+    ``across`` a vector, of which only the first ``short`` have any columns if that is not None;
+    or else each is a row of its own.
     """
 
-    number: int
+    tag: str
     pass_: Pass
-    walk: Walk
+    short: int | None
+    across: bool
     row: Scope
     vector_scope: Callable[[int, Vector, Scope], Scope]
     also: Callable[[Sequence[Vector], Sequence[Scope]], list[str]]
     ranks: dict[str, tuple[int, ...]]
 
-    def lines(self) -> list[str]:
-        """Declarations of the states, the loop, and what its lanes are together."""
-        found = self._declarations()
-        if self._corrects:
-            found += self.walk.first(lambda vectors: self._tile(vectors, first=True))
-        found += self.walk.lines(self._tile, after_first=self._corrects)
-        return found
-
-    def results(self) -> dict[str, str]:
-        """The C text of each reduction's result; adds to the row's lines."""
-        lanes = self._scope("l", "s")
-        final = self._scope("f", "t")
-        for i, r in enumerate(self.pass_):
-            self.row.lines += self._across(i, r, lanes, final)
-        plain = Scope(f"u{self.number}_", self._raw("t"), self.row.lines, self.row)
-        return {
-            r.name: self._name("t", i) if r.name in self.ranks else plain.text(r.result)
-            for i, r in enumerate(self.pass_)
-        }
-
-    def place(self, name: str) -> str:
-        """The C variable of the place that an ``argmax`` or ``argmin`` found."""
-        return self._name("w", [r.name for r in self.pass_].index(name))
-
-    # -- tiles -------------------------------------------------------------------------------
-
-    @property
-    def _corrects(self) -> bool:
-        return any(r.correction for r in self.pass_)
-
-    def _declarations(self) -> list[str]:
+    def declarations(self) -> list[str]:
+        """The variables of the states, with what no elements give, unless a first tile sets them
+        because corrections come from results."""
+        corrects = any(r.correction for r in self.pass_)
         found = []
         for i, r in enumerate(self.pass_):
-            begun = self._corrects and r.name not in self.ranks  # by the first tile
+            begun = corrects and r.name not in self.ranks  # by the first tile
             start = "" if begun else f" = {IDENTITIES[_kind(r)]}"
             found.append(f"vf {self._name('s', i)}{start};")
             if r.name in self.ranks:
                 found.append(f"vi {self._name('i', i)} = {{0}};")
         return found
 
-    def _tile(self, vectors: Sequence[Vector], first: bool = False) -> list[str]:
+    def results(self) -> dict[str, str]:
+        """The C text of each reduction's result; adds to the row's lines."""
+        parts = self._scope("l", "s")
+        final = self._scope("f", "t")
+        for i, r in enumerate(self.pass_):
+            lines = self._together(i, r, parts, final) if self.across else self._each(i, r)
+            self.row.lines += lines
+        plain = Scope(f"u{self.tag}_", self._raw("t"), self.row.lines, self.row)
+        return {
+            r.name: self._name("t", i) if r.name in self.ranks else plain.text(r.result)
+            for i, r in enumerate(self.pass_)
+        }
+
+    def place(self, name: str) -> str:
+        """The C variable of the place that an ``argmax`` or ``argmin`` found: one, or a vector."""
+        return self._name("w", [r.name for r in self.pass_].index(name))
+
+    # -- tiles -------------------------------------------------------------------------------
+
+    def tile(self, vectors: Sequence[Vector], first: bool) -> list[str]:
+        """The lines that take the elements of some vectors into the states."""
         lines: list[str] = []
         old = self._scope("o", "s", lines)
         new = self._scope("n", "t", lines)
@@ -104,7 +100,7 @@ class Reducing:
 
     def _inside(self, value: str, vector: Vector, r: ChainReduction) -> str:
         """What counts: lanes past the row's end have the reducer's identity."""
-        if vector.left is None:
+        if vector.left is None or not self.across:
             return value
         return f"tw_select(tw_first({vector.left}), {value}, {IDENTITIES[_kind(r)]})"
 
@@ -116,23 +112,36 @@ class Reducing:
         state, where = self._name("s", i), self._name("i", i)
         for u, (value, vector) in enumerate(zip(values, vectors, strict=True)):
             steps = self.ranks[r.name]
-            rank = f"tw_ramp(0) * {steps[-1]} + (int)({vector.offset(steps)})"
+            rank = f"(vi){{0}} + (int)({vector.offset(steps)})"
+            if self.across:
+                rank = f"tw_ramp(0) * {steps[-1]} + (int)({vector.offset(steps)})"
+            found, better = (f"{letter}{self.tag}_{i}_{u}" for letter in "vb")
             lines += [
-                f"const vf v{i}_{u} = {value};",
-                f"const vi b{i}_{u} = {_BEFORE[r.reducer]}(v{i}_{u}, {state});",
-                f"{state} = tw_select(b{i}_{u}, v{i}_{u}, {state});",
-                f"{where} = tw_pick(b{i}_{u}, {rank}, {where});",
+                f"const vf {found} = {value};",
+                f"const vi {better} = {_BEFORE[r.reducer]}({found}, {state});",
+                f"{state} = tw_select({better}, {found}, {state});",
+                f"{where} = tw_pick({better}, {rank}, {where});",
             ]
         return lines
 
     # -- joining -----------------------------------------------------------------------------
 
-    def _across(self, i: int, r: ChainReduction, lanes: Scope, final: Scope) -> list[str]:
+    def _each(self, i: int, r: ChainReduction) -> list[str]:
+        """The states of lanes that are rows of their own."""
+        together, state = self._name("t", i), self._name("s", i)
+        if r.name not in self.ranks:
+            return [f"const vf {together} = {state};"]
+        place = self._name("w", i)
+        return [
+            f"const vi {place} = {self._name('i', i)};",
+            f"const vf {together} = tw_numbers({place});",
+        ]
+
+    def _together(self, i: int, r: ChainReduction, parts: Scope, final: Scope) -> list[str]:
         """All lanes of a state as one value in every lane."""
-        value = self._corrected(r, self._name("s", i), lanes, final)
-        if self.walk.is_short:
-            inside = f"tw_first({self.walk.extents[-1]})"
-            value = f"tw_select({inside}, {value}, {IDENTITIES[_kind(r)]})"
+        value = self._corrected(r, self._name("s", i), parts, final)
+        if self.short is not None:
+            value = f"tw_select(tw_first({self.short}), {value}, {IDENTITIES[_kind(r)]})"
         together = self._name("t", i)
         if r.name not in self.ranks:
             return [f"const vf {together} = tw_set(tw_across_{r.reducer}({value}));"]
@@ -168,14 +177,14 @@ class Reducing:
             return _FINITE[reducer].format(found) if found and reducer in _FINITE else found
 
         into = self.row.lines if lines is None else lines
-        return Scope(f"{prefix}{self.number}_", leaf, into, self.row)
+        return Scope(f"{prefix}{self.tag}_", leaf, into, self.row)
 
     def _raw(self, states: str) -> Leaf:
         own = {r.name: self._name(states, i) for i, r in enumerate(self.pass_)}
         return lambda node: own.get(node.name) if isinstance(node, Read) else None
 
     def _name(self, kind: str, i: int) -> str:
-        return f"{kind}{self.number}_{i}"
+        return f"{kind}{self.tag}_{i}"
 
 
 def _kind(r: ChainReduction) -> str:

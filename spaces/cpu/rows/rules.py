@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,26 +21,64 @@ SHARE = 0.5
 
 def row_rules(template: RowsTemplate) -> tuple[Rule, ...]:
     """All rules of the template."""
-    return (*_tile_rules(template), *_held_rules(template), *_worker_rules(template))
+    return (
+        *_lane_rules(template),
+        *_tile_rules(template),
+        *_held_rules(template),
+        *_worker_rules(template),
+    )
+
+
+def _lane_rules(template: RowsTemplate) -> list[Rule]:
+    outputs = (output.place for output in outputs_by_element(template.rows))
+    places = [*(p for p in template.rows.places.values() if p.by_column), *outputs]
+    along = {
+        "columns": sum(place.columns[-1] == 1 for place in places),
+        "rows": sum(place.rows[-1] == 1 for place in places),
+    }
+    most = max(along.values())
+    return [
+        Rule(
+            "contiguous_lanes",
+            ("lanes",),
+            lambda c: np.where(c["lanes"] == "rows", along["rows"], along["columns"]) == most,
+            lambda c: (
+                f"lanes along {c['lanes']} find {along[c['lanes']]} of {len(places)} arrays "
+                f"contiguous; the others find {most}"
+            ),
+        ),
+        Rule(
+            "rows_in_lanes",
+            ("lanes", "held", "ahead"),
+            lambda c: (
+                (c["lanes"] == "columns") | ((c["held"] == "again") & np.logical_not(c["ahead"]))
+            ),
+            lambda c: "nothing is held or fetched ahead where lanes are rows",
+        ),
+    ]
 
 
 def _tile_rules(template: RowsTemplate) -> list[Rule]:
-    target, lanes = template.cpu, template.lanes
-    extent = template.rows.columns[-1].extent
+    target, lanes, rows = template.cpu, template.lanes, template.rows
+
+    def extent(c: Any) -> Any:
+        across = c["lanes"] == "rows"
+        return np.where(across, rows.rows[-1].extent, rows.columns[-1].extent)
+
     written = sum(output.array.bytes for output in outputs_by_element(template.rows))
     return [
         Rule(
             "tile_width",
-            ("unroll",),
-            lambda c: (c["unroll"] == 1) | (c["unroll"] * lanes <= extent),
+            ("lanes", "unroll"),
+            lambda c: (c["unroll"] == 1) | (c["unroll"] * lanes <= extent(c)),
             lambda c: (
-                f"a tile of {c['unroll']} vectors of {lanes} is wider than the {extent} elements "
-                "that lie together"
+                f"a tile of {c['unroll']} vectors of {lanes} is wider than the {extent(c)} "
+                f"{c['lanes']} that lie together"
             ),
         ),
         Rule(
             "registers",
-            ("passes", "unroll"),
+            ("lanes", "passes", "unroll"),
             lambda c: registers(template, c) <= target.vector_registers,
             lambda c: (
                 f"the tile takes {int(registers(template, c))} vector registers; there are "

@@ -1,9 +1,10 @@
 """The CPU template for reductions along rows: softmax, normalisations, losses, and their like.
 
-Decisions: ``passes``, one with corrections or one for each reduction that needs results of another;
-``unroll``, vectors in flight; ``held``, whether a special function of an element is computed again
-for the outputs or kept in a scratch row or in the output; ``stores``, through the caches or past
-them; ``ahead``, whether the next row is fetched; ``workers``, threads that share the rows.
+Decisions: ``lanes``, columns of one row or the same column of several rows; ``passes``, one with
+corrections or one for each reduction that needs results of another; ``unroll``, vectors in flight;
+``held``, whether a special function of an element is computed again for the outputs or kept in a
+scratch row or in the output; ``stores``, through the caches or past them; ``ahead``, whether the
+next row is fetched; ``workers``, threads that share the rows.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.computation import Computation
-from spaces.cpu.rows.code import Held, RowsCode
-from spaces.cpu.rows.held import output_to_hold_in, outputs_by_element, worth_holding
+from spaces.cpu.rows.code import RowsCode
+from spaces.cpu.rows.held import Held, output_to_hold_in, outputs_by_element, worth_holding
 from spaces.cpu.rows.prelude import prelude
 from spaces.cpu.rows.rules import row_rules
 from spaces.cpu.rows.served import cached_rows, why_no_rows
@@ -31,6 +32,7 @@ from spaces.workload import Workload
 FLOAT = 4
 ONLINE, PLAIN = "online", "plain"
 AGAIN, SCRATCH, OUTPUT = "again", "scratch", "output"
+COLUMNS, ROWS = "columns", "rows"
 CACHED, STREAMING = "cached", "streaming"
 
 
@@ -79,6 +81,7 @@ class RowsTemplate(Template):
             ahead=bool(values["ahead"]),
             workers=int(values["workers"]),
             lanes=self.lanes,
+            lanes_are_rows=values["lanes"] == ROWS,
             entry=self.entry(schedule),
         )
         return Kernel(
@@ -111,7 +114,10 @@ class RowsTemplate(Template):
         held += [OUTPUT] * (self.held is not None and output_to_hold_in(rows) is not None)
         written = outputs_by_element(rows)
         workers = tuple(n for n in range(1, threads + 1) if threads % n == 0)
+        gathers = any(place.gathers for place in rows.places.values())
+        across = rows.rows[-1].extent > 1 and not gathers
         return (
+            Decision("lanes", (COLUMNS, ROWS) if across else (COLUMNS,)),
             Decision("passes", (ONLINE, PLAIN) if fused else (PLAIN,)),
             Decision("unroll", (1, 2, 4, 8, 16)),
             Decision("held", tuple(held)),

@@ -31,31 +31,33 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
     """Every quantity, one float64 array each."""
     rows, target, lanes = template.rows, template.cpu, template.lanes
     count, width = float(rows.row_count), float(rows.column_count)
-    inner = rows.columns[-1].extent
-    vectors = width / inner * ceil_div(inner, lanes)
+    across = columns["lanes"] == "rows"
+    inner = np.where(across, rows.rows[-1].extent, rows.columns[-1].extent)
+    vectors = count * width / inner * ceil_div(inner, lanes)
     unroll, workers = columns["unroll"], columns["workers"]
     held = columns["held"] != "again"
     found = _Walks(template, columns)
     walks, loads, stores = found.count, found.total("loads"), found.total("stores")
-    operations = found.total("operations") + found.total("once") / unroll
+    operations = found.total("operations") + found.total("once") / np.where(across, 1, unroll)
 
     written = outputs_by_element(rows)
     places = {place for place in rows.places.values() if place.by_column}
     read_row = sum(_row_bytes(template, place) for place in places)
     written_row = sum(output.array.bytes for output in written) / count
-    row = read_row + FLOAT * width * held
+    together = np.where(across, np.minimum(unroll * lanes, rows.rows[-1].extent), 1)
+    row = together * (read_row + FLOAT * width * held)
     near = np.where(row <= USABLE * target.l1_bytes, 1, walks) * read_row
     near = near + 2 * held * FLOAT * width * (row > USABLE * target.l1_bytes) + written_row
     middle = np.where(row <= USABLE * target.l2_bytes, 1, walks) * read_row + written_row
     least = float(template.workload.least_bytes)
     allocated = written_row * count * (columns["stores"] == "cached")
     resident = least <= USABLE * target.l3_bytes
-    share = ceil_div(rows.row_count, workers)
+    items = count / rows.rows[-1].extent * ceil_div(rows.rows[-1].extent, together)
     quantities: dict[str, Any] = {
-        "flops": count * vectors * lanes * operations,
+        "flops": vectors * lanes * operations,
         "useful_flops": count * width * found.least_operations,
-        "instructions": count * (vectors * (operations + loads + stores) + 8 * walks),
-        "register_bytes": FLOAT * lanes * count * vectors * (loads + stores),
+        "instructions": vectors * (operations + loads + stores) + 8 * walks * items,
+        "register_bytes": FLOAT * lanes * vectors * (loads + stores),
         "near_bytes": count * near,
         "middle_bytes": count * middle,
         "main_bytes": least + allocated * (not resident),
@@ -65,17 +67,17 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
         "register_fraction": registers(template, columns) / target.vector_registers,
         "near_footprint": row,
         "near_fraction": row / target.l1_bytes,
-        "middle_footprint": row + written_row,
-        "middle_fraction": (row + written_row) / target.l2_bytes,
+        "middle_footprint": row + together * written_row,
+        "middle_fraction": (row + together * written_row) / target.l2_bytes,
         "far_fraction": least / target.l3_bytes,
         "parallelism": workers,
         "worker_fraction": workers / target.threads,
-        "imbalance": workers * share / count,
+        "imbalance": workers * ceil_div(items, workers) / items,
         "independent_chains": unroll,
-        "vector_fraction": width / (vectors * lanes),
+        "vector_fraction": count * width / (vectors * lanes),
         "intensity": operations / np.maximum(loads, 1),
-        "main_loop_trips": np.maximum(1, inner // (unroll * lanes)),
-        "tile_visits": count * (walks + len(places) * np.logical_not(columns["ahead"])),
+        "main_loop_trips": np.where(across, width, np.maximum(1, inner // (unroll * lanes))),
+        "tile_visits": items * (walks + len(places) * np.logical_not(columns["ahead"])),
         "synchronisations": workers > 1,
     }
     return {

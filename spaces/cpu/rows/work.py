@@ -50,15 +50,21 @@ def steps(rows: Rows, passes: Iterable[Pass], held: Expression | None) -> list[S
 
 
 def registers(template: RowsTemplate, columns: Mapping[str, Any]) -> Any:
-    """Vector registers of the hungriest walk: one for each vector in flight, and the states."""
-    forms = {f: _most(template, f) for f in ("online", "plain")}
-    beside = np.where(columns["passes"] == "online", forms["online"], forms["plain"])
-    return columns["unroll"] + beside
+    """Vector registers of the hungriest walk: one for each vector in flight, the states, which
+    every vector has of its own where lanes are rows, and what functions take."""
+    forms = {form: _registers(template, columns, form) for form in ("online", "plain")}
+    return np.where(columns["passes"] == "online", forms["online"], forms["plain"])
 
 
-def _most(template: RowsTemplate, form: str) -> int:
-    found = steps(template.rows, template.passes(form), None)
-    return max(s.states + 1 + CALL_REGISTERS * s.has_calls for s in found)
+def _registers(template: RowsTemplate, columns: Mapping[str, Any], form: str) -> Any:
+    unroll, across = columns["unroll"], columns["lanes"] == "rows"
+    found = [
+        np.where(across, unroll * s.states + 1, unroll + s.states)
+        + 1
+        + CALL_REGISTERS * s.has_calls
+        for s in steps(template.rows, template.passes(form), None)
+    ]
+    return np.max(np.stack(found), axis=0)
 
 
 def _pass_step(rows: Rows, pass_: Pass, held: Expression | None) -> Step:

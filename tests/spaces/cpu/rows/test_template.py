@@ -43,6 +43,9 @@ NAMED = [
     ("mean", {"shape": "3x4x19", "over": "0,2"}),
     ("max", {"shape": "5x7x3", "over": "0"}),
     ("min", {"shape": "2x3x4", "over": "0,1,2"}),
+    ("sum", {"shape": "2x7x67", "over": "1"}),
+    ("argmax", {"shape": "7x131", "over": "0"}),
+    ("avg_pool2d", {"n": 1, "c": 3, "h": 12, "w": 35, "r": 2}),
     ("argmax", {"shape": "5x41", "over": "1"}),
     ("argmax", {"shape": "3x4x19", "over": "0,2"}),
 ]
@@ -54,6 +57,9 @@ TEXTS = [
     "e[r, c] = exp(x[r, c] - max[c](x[r, c]))\ny[r, c] = e[r, c] / sum[c](e[r, c])\n-> y, e",
     "y[r, c] = softmax[c](x[r, c])\ni[r] = argmax[c](x[r, c])\n-> y, i",
     "y: float32(order=(1, 0))\ny[r, c] = softmax[c](x[r, c])",
+    "y[c, r] = softmax[c](x[c, r] * w[r] + c + r)",
+    "l[r] = logsumexp[c](x[r, c])\ni[r] = argmax[c](x[r, c])\n-> l, i",
+    "m[c] = mean[r](x[r, c])\nv[c] = var[r](x[r, c])\n-> m, v",
 ]
 
 
@@ -173,6 +179,14 @@ BUGS = [  # name: (operator, decisions, what is replaced in the source, by what)
         r"tw_store_float32\(held",
         "tw_store_float32(1 + held",
     ),
+    ("same_rows_twice", "mean", {"lanes": "rows"}, r"(load_float32\(p0 [^;]*) \+ \d+\);", r"\1);"),
+    (
+        "rows_past_the_last",
+        "mean",
+        {"lanes": "rows"},
+        r"store_most_float32\((.*), \d+ - .*\);",
+        r"store_float32(\1);",
+    ),
     ("first_tile_twice", "logsumexp", {"passes": "online"}, r"\* j0 \+ \d+", "* j0"),
 ]
 PROBLEMS = {
@@ -181,6 +195,7 @@ PROBLEMS = {
     "layernorm": {"r": 3, "c": 64},
     "sum": {"shape": "5x67", "over": "1"},
     "argmax": {"shape": "3x67", "over": "1"},
+    "mean": {"shape": "7x67", "over": "0"},
 }
 
 

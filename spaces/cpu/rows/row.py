@@ -1,0 +1,246 @@
+"""The C of one row at a time, its columns in lanes, or of several rows at a time, in lanes each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from spaces.algebra.index import Index
+from spaces.cpu.rows.access import RowAccess
+from spaces.cpu.rows.columns import Vector, Walk
+from spaces.cpu.rows.held import Held
+from spaces.cpu.rows.reducing import Reducing
+from spaces.cpu.rows.scopes import Scope
+from spaces.derivation.rows.passes import Pass
+from spaces.derivation.rows.view import RowOutput, Rows
+from spaces.language.tree import AxisValue, Expression, Read
+
+LINE = 16
+"""Floats in a cache line."""
+
+
+@dataclass
+class Lanes:
+    """One state for each reduction: of one row, or of the rows that are lanes of one vector.
+
+    ``shift`` and ``left`` are those of the vector of rows: how far it is from the first, and how
+    many rows there are from there on. ``results`` has the C text of each reduction, and ``places``
+    the C variables of what ``argmax`` and ``argmin`` found.
+    """
+
+    number: int
+    row: Scope
+    shift: int = 0
+    left: str | None = None
+    results: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class RowBody:
+    """Adds the passes, the outputs of each element, and those of the row to ``lines``.
+
+    ``walk`` goes along the columns. Where lanes are rows, ``vectors`` are as many at a time, and
+    ``left`` says how many rows there are from the first on, None if enough.
+    """
+
+    access: RowAccess
+    walk: Walk
+    held: Held | None
+    streaming: bool
+    ahead: bool
+    lines: list[str]
+    vectors: int = 1
+    left: str | None = None
+
+    def __post_init__(self) -> None:
+        self.lanes = [self._lanes(number) for number in range(self.vectors)]
+
+    def write(self, passes: Sequence[Pass]) -> None:
+        """All of it."""
+        stored = False
+        outputs = self.rows.outputs
+        by_element = [o for o in outputs if o.place.by_column]
+        for number, pass_ in enumerate(passes):
+            stores = not stored and self._computes_held(pass_)
+            last = not by_element and number == len(passes) - 1
+            self._pass(number, pass_, stores, self.ahead and last)
+            stored = stored or stores
+        if by_element:
+            self._outputs(by_element)
+        for lanes in self.lanes:
+            for output in outputs:
+                if not output.place.by_column:
+                    self._row_output(lanes, output)
+
+    @property
+    def rows(self) -> Rows:
+        """What is computed."""
+        return self.access.rows
+
+    @property
+    def _across_rows(self) -> bool:
+        return self.access.lanes_are_rows
+
+    def _lanes(self, number: int) -> Lanes:
+        lanes = Lanes(number, Scope(f"g{number}_", lambda _: None, self.lines))
+        lanes.shift = number * self.access.width
+        lanes.left = self.left
+        lanes.row.leaf = lambda node: self._row_leaf(lanes, node)
+        return lanes
+
+    def _of(self, lanes: Lanes, vectors: Sequence[Vector]) -> list[Vector]:
+        """The vectors of some columns for these lanes."""
+        if not self._across_rows:
+            return list(vectors)
+        return [Vector(vector.columns, lanes.left, lanes.shift) for vector in vectors]
+
+    # -- loops -------------------------------------------------------------------------------
+
+    def _pass(self, number: int, pass_: Pass, stores: bool, ahead: bool) -> None:
+        all_ = [self._reducing(number, pass_, lanes, stores, ahead) for lanes in self.lanes]
+
+        def tile(first: bool) -> Callable[[Sequence[Vector]], list[str]]:
+            return lambda vectors: [
+                line
+                for lanes, reducing in zip(self.lanes, all_, strict=True)
+                for line in reducing.tile(self._of(lanes, vectors), first)
+            ]
+
+        corrects = any(r.correction for r in pass_)
+        loop = self.walk.first(tile(first=True)) if corrects else []
+        loop += self.walk.lines(tile(first=False), after_first=corrects)
+        self.lines += [line for reducing in all_ for line in reducing.declarations()]
+        self.lines += loop
+        for lanes, reducing in zip(self.lanes, all_, strict=True):
+            lanes.results |= reducing.results()
+            found = [r.name for r in pass_ if r.name in self.rows.ranks]
+            lanes.places |= {name: reducing.place(name) for name in found}
+
+    def _reducing(
+        self, number: int, pass_: Pass, lanes: Lanes, stores: bool, ahead: bool
+    ) -> Reducing:
+        def also(vectors: Sequence[Vector], scopes: Sequence[Scope]) -> list[str]:
+            lines = self._fetches([r.element for r in pass_], vectors) if ahead else []
+            return lines + (list(map(self._hold, scopes, vectors)) if stores else [])
+
+        return Reducing(
+            tag=f"{number}_{lanes.number}" if lanes.number else f"{number}",
+            pass_=pass_,
+            short=None if self._across_rows else self.walk.short,
+            across=not self._across_rows,
+            row=lanes.row,
+            vector_scope=lambda u, vector, around: self._vector_scope(
+                u + lanes.number, vector, around, around.lines
+            ),
+            also=also,
+            ranks={r.name: self.rows.ranks[r.name] for r in pass_ if r.name in self.rows.ranks},
+        )
+
+    def _outputs(self, outputs: Sequence[RowOutput]) -> None:
+        def tile(vectors: Sequence[Vector]) -> list[str]:
+            lines: list[str] = []
+            for lanes in self.lanes:
+                for u, vector in enumerate(self._of(lanes, vectors)):
+                    scope = self._vector_scope(
+                        u + lanes.number, vector, lanes.row, lines, loads_held=True
+                    )
+                    self._output_vector(outputs, vector, scope)
+            values = [output.value for output in outputs]
+            return lines + (self._fetches(values, vectors) if self.ahead else [])
+
+        loop = self.walk.lines(tile)
+        self.lines += loop
+
+    def _output_vector(self, outputs: Sequence[RowOutput], vector: Vector, scope: Scope) -> None:
+        if self.held:
+            scope.text(self.held.value)  # before an output takes its place
+        for output in outputs:
+            value = scope.text(output.value)
+            scope.lines.append(self.access.store(output.place, value, vector, self.streaming))
+
+    def _row_output(self, lanes: Lanes, output: RowOutput) -> None:
+        start = tuple(Index() for _ in self.rows.columns)
+        vector = Vector(start, lanes.left, lanes.shift)
+        value = output.value
+        if isinstance(value, Read) and value.name in lanes.places:
+            self.lines += self.access.store_places(output.place, lanes.places[value.name], vector)
+        elif self._across_rows:
+            text = lanes.row.text(value)
+            self.lines.append(self.access.store(output.place, text, vector, streaming=False))
+        else:
+            self.lines.append(self.access.store_one(output.place, lanes.row.text(value)))
+
+    def _fetches(self, values: Sequence[Expression], vectors: Sequence[Vector]) -> list[str]:
+        """A prefetch of each line that the elements of the next row begin with."""
+        reads = {read: None for value in values for read in self.rows.reads(value)}
+        places = {self.rows.places[read]: None for read in reads}
+        step = LINE // self.access.width or 1
+        return [
+            self.access.fetch(place, vector)
+            for place in places
+            if place.columns[-1] == 1 and place.rows[-1]
+            for vector in vectors[::step]
+            if vector.left is None
+        ]
+
+    # -- what is held ------------------------------------------------------------------------
+
+    def _computes_held(self, pass_: Pass) -> bool:
+        held = self.held
+        return held is not None and any(held.value in set(r.element.walk()) for r in pass_)
+
+    def _hold(self, scope: Scope, vector: Vector) -> str:
+        assert self.held is not None
+        where, value = self._held_at(vector), scope.text(self.held.value)
+        if vector.left:
+            return f"tw_store_most_float32({where}, {value}, {vector.left});"
+        return f"tw_store_float32({where}, {value});"
+
+    def _held_at(self, vector: Vector) -> str:
+        assert self.held is not None
+        place = self.held.place
+        if place:
+            return f"{self.access.pointer(place)} + {vector.offset(place.columns)}"
+        total = Index()
+        for position, span in zip(vector.columns, self.rows.columns, strict=True):
+            total = total * span.extent + position
+        return f"held + {total}"
+
+    # -- leaves ------------------------------------------------------------------------------
+
+    def _row_leaf(self, lanes: Lanes, node: Expression) -> str | None:
+        if isinstance(node, AxisValue):
+            side, place = self.rows.axis[node.name]
+            return self.access.row_number(place, lanes.shift) if side == "rows" else None
+        if isinstance(node, Read) and node in self.rows.places:
+            place_ = self.rows.places[node]
+            return None if place_.by_column else self.access.of_row(place_, lanes.shift, lanes.left)
+        return lanes.results.get(node.name) if isinstance(node, Read) else None
+
+    def _vector_scope(
+        self, u: int, vector: Vector, around: Scope, lines: list[str], loads_held: bool = False
+    ) -> Scope:
+        held = self.held.value if self.held and loads_held else None
+
+        def leaf(node: Expression) -> str | None:
+            if node == held:
+                if vector.left:
+                    return f"tw_load_most_float32({self._held_at(vector)}, {vector.left})"
+                return f"tw_load_float32({self._held_at(vector)})"
+            if isinstance(node, AxisValue):
+                return self._column_number(node, vector)
+            if isinstance(node, Read) and node in self.rows.places:
+                place = self.rows.places[node]
+                return self.access.load(place, vector) if place.by_column else None
+            return None
+
+        return Scope(f"x{u}_", leaf, lines, around)
+
+    def _column_number(self, node: AxisValue, vector: Vector) -> str | None:
+        side, place = self.rows.axis[node.name]
+        if side == "rows":
+            return None
+        if place == len(vector.columns) - 1 and not self._across_rows:
+            return f"tw_numbers(tw_ramp({vector.columns[place]}))"
+        return f"tw_set((float){vector.columns[place]})"
