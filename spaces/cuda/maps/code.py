@@ -128,9 +128,12 @@ class MapCode:
     def _numbers(self) -> ScalarValues:
         """Values of element ``i`` of the vectors that were read."""
         view = self.plane.view
-        kinds = {a: "" if self.plane.kind(a) == SAME else "[i]" for a in view.loaded}
-        loaded = {a: f"tw::to_float({self._names[a]}{kinds[a]})" for a in view.loaded}
+        loaded = {access: f"tw::to_float({self._element(access)})" for access in view.loaded}
         return ScalarValues(view, self._pointers, loaded, self._integer)
+
+    def _element(self, access: Access) -> str:
+        """Element ``i`` of what was read."""
+        return self._names[access] + ("" if self.plane.kind(access) == SAME else "[i]")
 
     def _place(self, access: Access) -> str:
         """Where an access is at the point of the loops' variables."""
@@ -323,7 +326,10 @@ class MapCode:
         output, value = self.plane.view.outputs[number], self.plane.view.values[number]
         kind = C_TYPES[output.array.dtype]
         step = width(self.plane, output, self.vector)
-        line = f"y{number}[i] = tw::from_float<{kind}>({self._numbers.of(value)});"
+        written = f"tw::from_float<{kind}>({self._numbers.of(value)})"
+        if moved := self.plane.view.moved(number):
+            written = self._element(moved)
+        line = f"y{number}[i] = {written};"
         return [
             f"{kind} y{number}[{self.vector}];",
             *self._elements("", line),

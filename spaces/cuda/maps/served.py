@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from spaces.computation import Computation
 from spaces.cuda import scalar_math
+from spaces.cuda.abi import C_TYPES
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.maps.plane import Plane, plane_of
 from spaces.derivation.maps.view import map_of
@@ -42,6 +43,8 @@ def why_no_map(workload: Workload, target: CudaTarget) -> str | None:
 def _why_no_array(plane: Plane, target: CudaTarget) -> str | None:
     program = plane.view.program
     floats = FLOATS + FLOATS8 * target.has("mma_fp8")
+    if all(plane.view.moved(i) for i in range(len(plane.view.outputs))):
+        floats = tuple(C_TYPES)
     for array in (*program.operands, *program.outputs):
         allowed = TABLES if plane.view.is_table(array.name) else floats
         if array.dtype not in allowed:

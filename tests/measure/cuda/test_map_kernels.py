@@ -63,6 +63,10 @@ CASES = {
     "gathered": case(
         workload("t: int32[40](index < 9); y[i, j] = x[t[i], j] + u[t[j]]", i=40, j=40)
     ),
+    "whole numbers": case(workload("x: int8; y[j, i] = x[i, j]; y: int8", i=48, j=80), vector=16),
+    "eight bytes": case(
+        workload("y[j, i] = x[i, j]", i=37, j=36, dtype="float64"), vector=2, tile_columns=16
+    ),
     "a line": case(workload("swiglu", r=3, c=333), tile_rows=1, tile_columns=512, vector=2),
     **{f"random {seed}": randomly(seed) for seed in (0, 3, 8, 9, 18, 68)},
 }

@@ -99,7 +99,8 @@ def test_every_rule_refuses_something_and_says_why():
     [
         (workload("matmul", m=4, n=4, k=4), "a map reduces nothing"),
         (workload("softmax", r=4, c=8), "a map reduces nothing"),
-        (workload("map", m=4, n=8, expression="x[m, n]", dtype="float64"), "float64"),
+        (workload("map", m=4, n=8, expression="x[m, n] + 1", dtype="float64"), "float64"),
+        (workload("map", m=4, n=8, expression="x[m, n] * 2", dtype="int8"), "int8"),
         (workload("y: float32[4, 8](leading=9); y[i, j] = x[i, j]", i=4, j=8), "slice"),
     ],
 )
