@@ -63,6 +63,10 @@ class RowsCode:
         return int(self.context.tile.threads(self.context.values))
 
     @property
+    def _across(self) -> bool:
+        return self.context.values["lanes"] == "rows"
+
+    @property
     def tiles(self) -> int:
         """Tiles of the problem."""
         return int(self.context.tile.tiles(self.context.values))
@@ -82,7 +86,14 @@ class RowsCode:
         found: list[tuple[States, Merging]] = []
         for pass_ in context.use.passes:
             states = States(pass_, context.scope, context.at_once)
-            merging = Merging(states, self._number("row_threads"), self._number("cluster"), place)
+            merging = Merging(
+                states,
+                self._number("row_threads"),
+                self._number("block_rows"),
+                self._number("cluster"),
+                self._across,
+                place,
+            )
             place += merging.bytes
             found.append((states, merging))
         return found
@@ -114,10 +125,12 @@ class RowsCode:
         """Who a thread is."""
         row_threads, cluster = self._number("row_threads"), self._number("cluster")
         rank = f" + (int)tw::cluster_rank() * {row_threads}" if cluster > 1 else ""
+        fast, slow = ("group", "part") if self._across else ("part", "group")
+        wide = self._number("block_rows") if self._across else row_threads
         return [
             *(["const u32 shared = tw::shared_base();"] if self.shared_bytes else []),
-            f"const int part = (int)threadIdx.x % {row_threads}{rank};",
-            f"const int group = (int)threadIdx.x / {row_threads};",
+            f"const int {fast} = (int)threadIdx.x % {wide}{rank};",
+            f"const int {slow} = (int)threadIdx.x / {wide};",
         ]
 
     def _loop(self) -> list[str]:
@@ -128,7 +141,9 @@ class RowsCode:
             return ["{", f"  const int tile = {first};", *indented(self._tile()), "}"]
         stride = self.blocks // cluster
         head = f"for (int tile = {first}; tile < {self.tiles}; tile += {stride}) {{"
-        again = ["tw::sync_block();"] if self.passes and self._number("row_threads") > WARP else []
+        least = 1 if self._across else WARP
+        waits = self.passes and self._number("row_threads") > least
+        again = ["tw::sync_block();"] if waits else []
         return [head, *indented([*self._tile(), *again]), "}"]
 
     def _tile(self) -> list[str]:

@@ -1,5 +1,6 @@
 """How the parts of a row come together: lanes by shuffles, warps through shared memory, blocks of a
-cluster through each other's. Afterwards every thread of the row has the whole states."""
+cluster through each other's; all through shared memory where lanes are those of other rows.
+Afterwards every thread of the row has the whole states."""
 
 from __future__ import annotations
 
@@ -20,20 +21,28 @@ def per_row(rows: int, lines: Sequence[str]) -> list[str]:
     return [*head, *indented(lines), "}"] if lines else []
 
 
-def slot_bytes(variables: int, rows: int, row_threads: int, cluster: int) -> int:
-    """Bytes of shared memory that one merge takes."""
-    warps = row_threads // WARP if row_threads > WARP else 0
-    return variables * rows * (warps + (cluster > 1)) * SLOT
+@dataclass(frozen=True)
+class _Shuffle:
+    """The variable of the lane whose number differs in ``mask``."""
+
+    mask: int
+
+    def __call__(self, kind: str, name: str) -> str:
+        return f"tw::shuffle_xor({name}, {self.mask})"
 
 
 @dataclass(frozen=True)
 class Merging:
-    """Merges ``states`` over ``row_threads`` threads in each of ``cluster`` blocks; ``place`` is
-    where its slots begin in shared memory."""
+    """Merges ``states`` over ``row_threads`` threads in each of ``cluster`` blocks of
+    ``block_rows`` rows; ``place`` is where its slots begin in shared memory. ``across`` says
+    whether neighbouring threads are of different rows.
+    """
 
     states: States
     row_threads: int
+    block_rows: int
     cluster: int
+    across: bool
     place: int
 
     @property
@@ -44,11 +53,17 @@ class Merging:
     @property
     def bytes(self) -> int:
         """Shared memory that it takes."""
-        count = len(self.states.variables)
-        return slot_bytes(count, self.states.rows, self.row_threads, self.cluster)
+        variables = len(self.states.variables) * self.states.rows
+        if self.across:
+            parts = self.row_threads * self.block_rows if self.row_threads > 1 else 0
+        else:
+            parts = (self.warps if self.warps > 1 else 0) + (self.cluster > 1)
+        return variables * parts * SLOT
 
     def lines(self) -> list[str]:
         """All of it."""
+        if self.across:
+            return self._across() if self.row_threads > 1 else []
         found = self._by_shuffles(min(self.row_threads, WARP))
         if self.warps > 1:
             found += self._through_shared()
@@ -56,13 +71,31 @@ class Merging:
             found += self._through_cluster()
         return found
 
+    def _across(self) -> list[str]:
+        """Every thread merges the parts of its row, one after the other."""
+        rows, wide = self.block_rows, self.row_threads * self.block_rows
+        place = {n: at for _, n, at in self._places(self.place, wide, f"q * {rows} + group")}
+
+        def part(kind: str, name: str) -> str:
+            return f"tw::load_shared<{kind}>(shared + {place[name]})"
+
+        return [
+            *self._stored(self.place, wide, f"part * {rows} + group"),
+            "tw::sync_block();",
+            *self._each(
+                "{name} = tw::load_shared<{kind}>(shared + {at});", (self.place, wide, "group")
+            ),
+            f"for (int q = 1; q < {self.row_threads}; q++) {{",
+            *indented(per_row(self.states.rows, self.states.merge(part))),
+            "}",
+        ]
+
     def _by_shuffles(self, lanes: int) -> list[str]:
         """Lanes whose numbers differ in one bit below ``lanes`` merge, bit after bit."""
         lines: list[str] = []
         mask = 1
         while mask < lanes:
-            merged = self.states.merge(f"tw::shuffle_xor({{name}}, {mask})")
-            lines += per_row(self.states.rows, merged)
+            lines += per_row(self.states.rows, self.states.merge(_Shuffle(mask)))
             mask *= 2
         return lines
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spaces.cuda.rows.values import Scope, Value
@@ -150,13 +150,12 @@ class States:
 
     # -- parts ---------------------------------------------------------------------------------
 
-    def merge(self, other: str) -> list[str]:
-        """Merge row ``k`` with another part's; ``other`` is the format of its variable of
-        ``name``."""
+    def merge(self, other: Callable[[str, str], str]) -> list[str]:
+        """Merge row ``k`` with another part's; ``other`` gives its variable by type and name."""
         lines = []
         for kind, name in self.variables:
             own = name.removeprefix("s")
-            theirs = other.format(name=f"{name}[k]")
+            theirs = other(kind, f"{name}[k]")
             lines.append(f"const {kind} a{own} = {name}[k], b{own} = {theirs};")
         for n, r in enumerate(self.pass_):
             if self.is_argument(r):

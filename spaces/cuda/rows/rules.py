@@ -17,6 +17,8 @@ from spaces.template import Decision, Rule
 
 SEGMENT = 64
 """Bytes side by side that memory gives at a time."""
+ACROSS = 32
+"""The same at least, where neighbours are of different rows."""
 MOST_ELEMENTS = 256
 """Elements that a thread's code writes out: more do not fit the instruction cache."""
 LEAST_CLUSTER_BYTES = 8 * 1024
@@ -95,7 +97,23 @@ def _block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
     """How many rows a block and a thread have at once."""
     rows, most = sizes.rows.row_count, min(target.threads_per_block, 512)
     reads = ("row_threads", "block_rows")
+    if sizes.lies_along_rows:
+        most = target.threads_per_block
+    side = min(ACROSS, rows * sizes.element_bytes) if sizes.lies_along_rows else 0
+
+    def alone(c: Any) -> Any:
+        return (c["row_threads"] > WARP) & (not sizes.lies_along_rows)
+
     return [
+        Rule(
+            "segments_across",
+            ("block_rows",),
+            lambda c: c["block_rows"] * sizes.element_bytes >= side,
+            lambda c: (
+                f"{c['block_rows']} rows lie side by side in {c['block_rows']} times "
+                f"{sizes.element_bytes} bytes; memory gives {ACROSS} at a time"
+            ),
+        ),
         Rule(
             "whole_warps",
             reads,
@@ -106,7 +124,7 @@ def _block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
             "block_rows",
             reads,
             lambda c: (
-                np.where(c["row_threads"] > WARP, c["block_rows"] == 1, sizes.threads(c) <= most)
+                np.where(alone(c), c["block_rows"] == 1, sizes.threads(c) <= most)
                 & ((c["block_rows"] < 2 * rows) | (sizes.threads(c) == WARP))
             ),
             lambda c: (

@@ -137,6 +137,8 @@ class RowSizes(RowTile):
         """Shared memory of merges."""
         warps = np.where(c["row_threads"] > WARP, c["row_threads"] // WARP, 0)
         wide = warps + (c["cluster"] > 1)
+        if self.lies_along_rows:
+            wide = np.where(c["row_threads"] > 1, self.threads(c), 0)
         plain = sum(map(self._states, self.plain.passes))
         online = sum(map(self._states, self.online.passes))
         states = np.where(c["passes"] == "online", online, plain)

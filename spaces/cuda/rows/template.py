@@ -15,7 +15,7 @@ from spaces.cuda.rows.context import Context
 from spaces.cuda.rows.rules import row_rules
 from spaces.cuda.rows.served import why_not
 from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.rows.tile import HOLDS, UNPACKS
+from spaces.cuda.rows.tile import HOLDS, LANES, UNPACKS
 from spaces.cuda.rows.traffic import row_quantities
 from spaces.cuda.rows.values import computed_in
 from spaces.cuda.target import CudaTarget
@@ -70,7 +70,7 @@ class CudaRows(Template):
 
 
 def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
-    rows, repeated = sizes.rows, sizes.plain.repeated
+    repeated = sizes.plain.repeated
     widest = sizes.widest
     vectors = tuple(v for v in (1, 2, 4, 8, 16) if widest // 2 <= v <= widest)
     holds = HOLDS if repeated else HOLDS[2:]
@@ -79,10 +79,11 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
     clusters = (1, 2, 4, 8) if target.has("cluster") and sizes.real == 4 else (1,)
     return (
         Decision("vector", vectors),
+        Decision("lanes", LANES[1:] if sizes.lies_along_rows else LANES[:1]),
         Decision("row_threads", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)),
         Decision("block_rows", (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)),
         Decision("thread_rows", (1, 2, 4)),
-        Decision("cluster", (1,) if rows.is_map else clusters),
+        Decision("cluster", (1,) if sizes.spreads else clusters),
         Decision("hold", holds),
         Decision("unpack", UNPACKS if sizes.holds_pairs else UNPACKS[:1]),
         Decision("passes", ("plain", "online") if fused else ("plain",)),

@@ -17,6 +17,8 @@ from spaces.derivation.rows.view import Rows
 WARP = 32
 HOLDS = ("registers", "shared", "memory")
 """Where elements stay that are used more than once; those of memory are read again."""
+LANES = ("columns", "rows")
+"""What neighbouring threads read: neighbours of a row, or the same columns of neighbouring rows."""
 UNPACKS = ("once", "again")
 """Whether the numbers of elements that registers hold in pairs stay too, or are made again."""
 

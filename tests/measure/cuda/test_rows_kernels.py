@@ -21,6 +21,7 @@ from tests.measure.cuda.planting import Case, check_found, check_right, planted
 H200 = cuda_target("sm_90a")
 WARPS = {
     "vector": 4,
+    "lanes": "columns",
     "row_threads": 32,
     "block_rows": 2,
     "thread_rows": 1,
@@ -37,6 +38,8 @@ WARPS = {
 }
 BLOCK = {**WARPS, "row_threads": 64, "block_rows": 1}
 CLUSTER = {**BLOCK, "cluster": 2, "vector": 1}
+ACROSS = {**WARPS, "lanes": "rows", "vector": 1, "row_threads": 8, "block_rows": 16}
+ACROSS |= {"hold": "memory"}
 ONLINE = {"passes": "online"}
 AGAIN = {"hold": "memory", "unroll": 2}
 MAP = {**WARPS, "hold": "memory", "unroll": 2, "row_threads": 64, "block_rows": 1}
@@ -90,6 +93,11 @@ def right_cases() -> dict[str, Case]:
         "sums of columns": named(
             "sum", WARPS | AGAIN | single | {"row_threads": 1, "block_rows": 32}, **_shape("37x50")
         ),
+        "sums of columns by many": named("mean", ACROSS | AGAIN, **_shape("37x50")),
+        "places in columns": named("argmax", ACROSS | {"grid": "persistent"}, **_shape("40x3000")),
+        "norms of columns": own(
+            "y[r, c] = softmax[r](x[r, c]) * var[r](x[r, c])", ACROSS | ONLINE | AGAIN, r=37, c=50
+        ),
         "a map": named("swiglu", MAP | {"vector": 8}, r=7, c=336, **brain),
         "a map of odd extents": named("swiglu", MAP | single, r=7, c=33, **half),
         "rows of a table": named("embedding", few | {"hold": "memory"}, t=20, d=64, words=77),
@@ -138,6 +146,8 @@ BUGS = {
         r"rank = threadIdx\.x % 2",
         "rank = threadIdx.x % 1",
     ),
+    "a part is left out": ("across", r"q < 8", "q < 7"),
+    "no barrier between parts": ("across", r"tw::sync_block\(\);", ""),
     "the last of equals": ("places", r"(tw_argmax\(s0[^;]*), ([^,;]*)\);", r"\1, -(\2));"),
 }
 BROKEN = {
@@ -149,6 +159,7 @@ BROKEN = {
     "norm": named("rmsnorm", BLOCK, r=3, c=256),
     "norm, tail": named("rmsnorm", WARPS, r=3, c=260),
     "norm, cluster": named("rmsnorm", CLUSTER, r=3, c=256),
+    "across": named("mean", ACROSS, shape="37x50", over="0"),
     "copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=256),
     "cluster": named("softmax", CLUSTER, r=3, c=256),
     "places": own("y[r] = argmax[c](floor(x[r, c] * 2))", WARPS | {"hold": "memory"}, r=2, c=256),
