@@ -53,6 +53,8 @@ def matmul(
     A ``batch`` of more than one gives all matrices a first dimension. More than one of ``heads``
     gives A and C another one after it; B has none, the heads share it. The epilogue's operands are
     read by any of ``batch``, ``heads``, ``m`` and ``n``, of extents other than 1 for the first two.
+    ``a``, ``b`` and ``c`` are then the orders of matrices that lie one after the other, or list all
+    axes from the slowest in memory, such as ``m-batch-heads-k``.
     """
     sums = _accumulator(element_type(dtype), accumulator)
     output = _output(dtype, out)
@@ -62,15 +64,16 @@ def matmul(
     extents |= several
     numbered, shared = tuple(several), tuple(name for name in several if name != "heads")
     expression = _epilogue(epilogue, (*numbered, "m", "n"))
+    axes = {"a": (*numbered, "m", "k"), "b": (*shared, "k", "n"), "c": (*numbered, "m", "n")}
+    orders = {name: _order(name, text, axes[name]) for name, text in (("a", a), ("b", b), ("c", c))}
 
-    def operand(name: str, kind: str, axes: Sequence[str], order: str = "row") -> Operand:
-        shape, dimensions = tuple(extents[axis] for axis in axes), [*range(len(axes))]
-        if _is_column_major(name, order):
-            dimensions[-2:] = reversed(dimensions[-2:])
-        return Operand(name, kind, shape, tuple(dimensions), axes=tuple(axes))
+    def operand(name: str, kind: str, axes: Sequence[str], order: Sequence[str]) -> Operand:
+        shape, dimensions = (tuple(extents[x] for x in axes), tuple(map(axes.index, order)))
+        return Operand(name, kind, shape, dimensions, axes=tuple(axes))
 
     parameters: dict[str, int | str] = {**extents, "dtype": dtype, "out": output}
-    parameters |= {"a": a, "b": b, "c": c, "epilogue": str(expression or "")}
+    parameters |= {name: _order_text(order, axes[name]) for name, order in orders.items()}
+    parameters["epilogue"] = str(expression or "")
     if sums != element_type(dtype).accumulator:
         parameters["accumulator"] = sums
     references = expression.operands if expression else {}
@@ -84,12 +87,12 @@ def matmul(
             Axis("k", k, True),
         ),
         factors=(
-            operand("A", dtype, (*numbered, "m", "k"), a),
-            operand("B", dtype, (*shared, "k", "n"), b),
+            operand("A", dtype, axes["a"], orders["a"]),
+            operand("B", dtype, axes["b"], orders["b"]),
         ),
         epilogue=expression,
-        epilogue_inputs=tuple(operand(name, output, axes) for name, axes in references.items()),
-        output=operand("C", output, (*numbered, "m", "n"), c),
+        epilogue_inputs=tuple(operand(name, output, by, by) for name, by in references.items()),
+        output=operand("C", output, axes["c"], orders["c"]),
         accumulator=sums,
     )
 
@@ -229,12 +232,27 @@ def _extent(name: str, value: int) -> int:
     return value
 
 
-def _is_column_major(name: str, order: str) -> bool:
-    if order not in ORDERS:
-        raise InputError(
-            f"layout {name.lower()}={shown(order)} is unknown; allowed: {', '.join(ORDERS)}"
-        )
-    return order == "col"
+def _order(name: str, text: str, axes: tuple[str, ...]) -> tuple[str, ...]:
+    """The axes of a matrix, or of a batch of them, from the slowest in memory to the fastest."""
+    order = _named_orders(axes).get(text) or tuple(text.split("-"))
+    if sorted(order) != sorted(axes) or order[-1] not in axes[-2:]:
+        allowed = ", ".join(ORDERS)
+        if len(axes) > 2:
+            allowed += f", or {', '.join(axes)} joined by '-', {' or '.join(axes[-2:])} last"
+        raise InputError(f"layout {name}={shown(text)} is unknown; allowed: {allowed}")
+    return order
+
+
+def _order_text(order: tuple[str, ...], axes: tuple[str, ...]) -> str:
+    """What is written for an order, the same for all ways to ask for it."""
+    known = {order: text for text, order in _named_orders(axes).items()}
+    return known.get(order) or "-".join(order)
+
+
+def _named_orders(axes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    *numbers, first, second = axes
+    pairs = ((first, second), (second, first))
+    return {name: (*numbers, *pair) for name, pair in zip(ORDERS, pairs, strict=True)}
 
 
 def _accumulator(source: DType, asked: str) -> str:

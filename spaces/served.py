@@ -154,12 +154,17 @@ class _Matmul:
         return dtypes[0]
 
     def _order(self, read: Read, numbers: tuple[str, ...], matrix: tuple[str, str]) -> str:
-        """Whether the matrices of an array are in row or in column order, one after the other."""
+        """Whether the matrices of an array are in row or in column order, one after the other, or
+        else the order of all its axes."""
         for least in (1, 2):  # axes of one element have a place in an order, but need none
             for order, axes in (("row", matrix), ("col", matrix[::-1])):
                 if self._is_dense(read, (*numbers, *axes), least):
                     return order
-        raise InputError(f"the order of {read}; needs its matrices one after the other")
+        names = [name for name in (*numbers, *matrix) if name in self.axes]
+        slowest_first = sorted(names, key=lambda name: -self.axes[name].strides.get(read, 0))
+        if slowest_first[-1] in matrix and self._is_dense(read, tuple(slowest_first)):
+            return "-".join(slowest_first)
+        raise InputError(f"the order of {read}; needs rows, columns or depth to be contiguous")
 
     def _is_dense(self, read: Read, axes: tuple[str, ...], least: int = 1) -> bool:
         """Whether an array has ``axes`` in this order and no other one, as far as their extents are

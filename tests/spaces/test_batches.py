@@ -36,7 +36,15 @@ def test_keys_and_json_say_it_all(sizes) -> None:
     assert made.flops == 2 * 5 * 4 * 6 * sizes["batch"] * sizes.get("heads", 1)
 
 
-@pytest.mark.parametrize("orders", [{}, {"a": "col"}, {"b": "col"}, {"c": "col"}])
+def test_an_order_has_one_name() -> None:
+    made = workload("matmul", **GROUPS, a="batch-heads-m-k", b="batch-n-k", c="m-batch-heads-n")
+    assert "a=row b=col c=m-batch-heads-n" in made.key
+    assert made.output.strides == (3 * 4, 4, 2 * 3 * 4, 1)
+
+
+@pytest.mark.parametrize(
+    "orders", [{"a": "m-batch-heads-k"}, {"a": "col"}, {"b": "col"}, {"c": "col"}]
+)
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_each_product_is_that_of_its_matrices(orders, dtype) -> None:
     made = workload("matmul", **GROUPS, **orders, dtype=dtype)
@@ -76,6 +84,8 @@ def extents(made) -> tuple[int, ...]:
         ("matmul m=4 n=4 k=4 batch=0", "batch=0 is out of range; allowed: 1 to"),
         ("matmul m=4 n=4 k=4 heads=two", "heads='two' is not a whole number"),
         ('matmul m=4 n=4 k=4 epilogue="x + s[batch]"', "index 'batch' is no axis; allowed: m, n"),
+        ("matmul m=4 n=4 k=4 a=k", "layout a='k' is unknown; allowed: row, col"),
+        ("matmul m=4 n=4 k=4 batch=2 b=k-n-batch", "batch, k, n joined by '-', k or n last"),
         ("matmul m=4 n=4 k=4 batches=2", "accumulator, batch, heads"),
     ],
 )

@@ -80,6 +80,13 @@ BATCHES = {
     "axes h=3, t=2, i=5, j=4, k=6; y[h,t,i,j] = exp(sum[k](A[h,t,i,k] * B[h,t,j,k]) + r[h,t,i])": (
         'batch=6 m=5 n=4 k=6 b=col epilogue="exp(x + r[batch,m])"'
     ),
+    # heads of a token next to each other
+    "axes i=5, h=3, j=4, k=6; y[i,h,j] = sum[k](A[h,i,k] * B[k,h,j])": (
+        "batch=3 m=5 n=4 k=6 b=k-batch-n c=m-batch-n"
+    ),
+    "axes g=2, r=3, i=5, j=4, k=6; y[g,r,i,j] = sum[k](A[i,g,r,k] * B[j,g,k])": (
+        "batch=2 heads=3 m=5 n=4 k=6 a=m-batch-heads-k b=n-batch-k"
+    ),
     "axes h=3, j=4, k=6; y[h,j] = sum[k](A[h,k,j] * B[h,k])": "batch=3 m=4 n=1 k=6 a=col",
 }
 
@@ -100,7 +107,6 @@ def test_a_batch_of_products_is_a_workload_that_computes_the_same(text) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "y[i,h,j] = sum[k](a[h,i,k] * b[h,k,j])",  # the batch within the rows of the output
         "y[h,i,j] = sum[k](a[h,i,k] * b[k,j,h])",
         "y[h,i,j] = sum[k](a[h // 2,i,k] * b[h,k,j])",  # a last group of one
     ],
@@ -140,11 +146,11 @@ def test_the_named_product_is_the_workload_of_that_name() -> None:
         ("y[i,j] = max[k](a[i,k] * b[k,j])", "reductions: max; needs one product of matrices"),
         ("y[i,j] = a[i,j]", "reductions: none; needs one product of matrices"),
         ("where k <= i; y[i,j] = sum[k](a[i,k] * b[k,j])", "no condition"),
-        ("y[j,i] = sum[k](a[i,k,j] * b[k])", "needs its matrices one after the other"),
+        ("y[j,i] = sum[k](a[i,k,j] * b[k])", "needs rows, columns or depth to be contiguous"),
         ("y[i,j] = sum[k](a[i,k] * b[k,j] * 2)", "needs two entries of matrices"),
         (
             "y[i,j] = sum[k](a[i,k] * b[k,j,i])",
-            "needs its matrices one after the other",
+            "needs rows, columns or depth to be contiguous",
         ),
         ("a: float32[9,k]; y[i,j] = sum[k](a[i,k] * b[k,j])", "needs a whole dense array"),
         ("y[i,j] = sum[k](a[i+1,k] * b[k,j])", "needs a whole dense array"),

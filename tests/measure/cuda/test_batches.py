@@ -27,6 +27,10 @@ HEADS = {
     "batch": 2, "heads": 3, "m": 40, "n": 48, "k": 72, "dtype": "float16", "a": "col", "c": "col",
     "epilogue": "x + t[heads,m]",
 }  # fmt: skip
+TOGETHER = {
+    "batch": 2, "heads": 3, "m": 40, "n": 48, "k": 72, "dtype": "bfloat16",
+    "a": "m-batch-heads-k", "b": "n-batch-k", "c": "m-batch-heads-n", "epilogue": "relu(x)",
+}  # fmt: skip
 ALL_SHARE = {"heads": 3, "m": 24, "n": 40, "k": 72, "dtype": "bfloat16", "c": "col"}
 FEW = {
     "batch": 5, "m": 3, "n": 72, "k": 136, "dtype": "bfloat16", "b": "col",
@@ -38,6 +42,8 @@ CASES = {
     "mma, heads that share": ("mma", HEADS),
     "hopper, heads that share": ("hopper", HEADS),
     "hopper, all share": ("hopper", ALL_SHARE),
+    "mma, heads of a token together": ("mma", TOGETHER),
+    "hopper, heads of a token together": ("hopper", TOGETHER),
     "thin, primes": ("thin", FEW),
 }
 

@@ -25,6 +25,10 @@ CASES = {
         "batch": 2, "heads": 3, "m": 23, "n": 19, "k": 41, "a": "col", "c": "col",
         "dtype": "bfloat16", "epilogue": "x + t[heads,m]",
     },
+    "heads of a token together": {
+        "batch": 2, "heads": 3, "m": 23, "n": 21, "k": 18, "a": "m-batch-heads-k",
+        "b": "n-batch-k", "c": "m-batch-heads-n", "dtype": "bfloat16", "epilogue": "x + bias[n]",
+    },
     "all share": {"heads": 7, "m": 18, "n": 19, "k": 40, "dtype": "bfloat16", "out": "float32"},
     "few rows": {"batch": 7, "m": 3, "n": 67, "k": 130},
     "few rows by dots": {
