@@ -16,16 +16,19 @@ from math import prod
 import numpy as np
 
 from measure.drawing.product_telling import ENOUGH, SHARE, powers
+from spaces.derivation.algebra import factors
 from spaces.derivation.rounding.allowance import allowed
 from spaces.derivation.rounding.rows import Rows, row_axis
 from spaces.errors import InputError
 from spaces.language.inputs import Spread, draw
-from spaces.language.program import Operand, Program
+from spaces.language.program import Operand, Program, Stage
 from spaces.language.tree import AxisValue, Comparison, Number
 
 SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 20, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
 for half of a reduction may not count in a row; and one row at least."""
+TERMS = 64
+"""Terms of a sum of products that take as long as a point of another stage."""
 FEW = 256
 """Elements of all outputs together, below which mistakes hide in many a draw by chance; more are
 looked at then, of the usual size."""
@@ -93,8 +96,16 @@ def mistakes_planted(program: Program) -> int:
 
 
 def points(program: Program) -> int:
-    """Of the stage that has the most, those that it reduces over included."""
-    return max(prod(program.shape((*s.axes, *s.over))) for s in program.stages)
+    """Of the stage that takes longest to evaluate, those that it reduces over included; of a sum of
+    products, which a BLAS adds up, a few for all its terms."""
+    return max(_points(program, stage) for stage in program.stages)
+
+
+def _points(program: Program, stage: Stage) -> int:
+    every = prod(program.shape((*stage.axes, *stage.over)))
+    if stage.reducer != "sum" or len(factors(stage.body)) < 2:
+        return every
+    return max(prod(program.shape(stage.axes)), every // TERMS)
 
 
 def sample(program: Program, most: int, generator: np.random.Generator) -> Rows | None:

@@ -33,6 +33,8 @@ from spaces.numerics.allowance import bounds_dtype
 
 SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 26
 """Points of the largest stage that are evaluated for a draw, and for a final comparison."""
+POINT_SECONDS = 0.5e-6
+"""For one of these points."""
 PIECE = 1 << 20
 """Points evaluated at a time."""
 ATTEMPTS = 16
@@ -121,6 +123,11 @@ class ProgramInputs:
             if most == mistakes_planted(program):
                 break
         return ProgramDraw(self.workload, best, rows, self._pause)
+
+
+def evaluation_seconds(program: Program, final: bool = False) -> float:
+    """About how long it takes to work out what is allowed of a draw."""
+    return POINT_SECONDS * min(points(program), FINAL_POINTS if final else SEARCH_POINTS)
 
 
 def evaluation_bytes(program: Program) -> int:

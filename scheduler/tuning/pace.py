@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from measure.cuda.runner import HEAT_SECONDS
 from measure.cuda.session import SHORT
 from measure.timing import FINAL, TimingProtocol
+from spaces.computation import Computation
 from spaces.workload import Workload
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
@@ -50,11 +51,13 @@ class Comparison:
 @dataclass(frozen=True)
 class Expected:
     """What is expected before anything is measured, in seconds: of one ``call`` of a good kernel,
-    of ``setup`` for each batch (its inputs and reference), and of checking each candidate."""
+    of ``setup`` for each batch (its inputs and reference), of checking each candidate, and of what
+    the setup of the final comparison takes beyond that (``last``)."""
 
     call: float
     setup: float = 0.0
     check: float = 0.0
+    last: float = 0.0
 
     @property
     def candidate(self) -> float:
@@ -80,13 +83,25 @@ class Pacing:
 
 def _on_cpu(workload: Workload, call: float) -> Expected:
     written = sum(output.size for output in workload.outputs)
-    setup = SETUP_SECONDS * written + SETUP_TERM_SECONDS * workload.work / 2
-    return Expected(call, setup, CHECK_SECONDS * written)
+    setup, last = SETUP_TERM_SECONDS * workload.work / 2, 0.0
+    if isinstance(workload, Computation):
+        setup, last = _evaluation(workload)
+    return Expected(call, SETUP_SECONDS * written + setup, CHECK_SECONDS * written, last)
+
+
+def _evaluation(workload: Computation) -> tuple[float, float]:
+    """Seconds of a program's evaluation on the host, and how many more at the end."""
+    from measure.drawing.programs import evaluation_seconds
+
+    usual = evaluation_seconds(workload.program)
+    return usual, evaluation_seconds(workload.program, final=True) - usual
 
 
 def _on_cuda(workload: Workload, call: float) -> Expected:
-    """A GPU checks where the data is, which takes next to nothing."""
-    return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call)
+    """A GPU checks where the data is, which takes next to nothing; one problem of a program serves
+    all batches."""
+    last = sum(_evaluation(workload)) if isinstance(workload, Computation) else 0.0
+    return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call, last)
 
 
 CPU = Pacing(Comparison(8, 3, 0.15, protocol=FINAL), _on_cpu)
@@ -176,7 +191,7 @@ class Pace:
     def _before_final(self, best: float | None) -> float:
         """Seconds of a final comparison before any finalist is timed."""
         heats = (best or self.expected.call) > SHORT
-        return self.expected.setup + heats * self.final.heat
+        return self.expected.setup + self.expected.last + heats * self.final.heat
 
     def candidate_seconds(self, each: float | None) -> float:
         """For one candidate, by those before or by what is expected of one call."""

@@ -84,7 +84,7 @@ def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, sl
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None
     if len(factors) > 1:
-        found = _masked([factor.fold(meaning) for factor in factors], mask)
+        found = masked([factor.fold(meaning) for factor in factors], mask)
         if found is not None:
             return sum_of_products(found, grid, len(stage.axes))
     shape = np.broadcast_shapes(*(axis.shape for axis in grid.values()))
@@ -119,7 +119,7 @@ def _factors(node: Expression) -> Iterator[Expression]:
             yield node
 
 
-def _masked(factors: Sequence[np.ndarray], mask: np.ndarray | None) -> Sequence[np.ndarray] | None:
+def masked(factors: Sequence[np.ndarray], mask: np.ndarray | None) -> Sequence[np.ndarray] | None:
     """The factors with zeros in one of them where the mask does not hold; None where that would not
     make all products zero, or take an array of its own."""
     if mask is None:

@@ -11,7 +11,7 @@ import numpy as np
 from spaces.derivation.algebra import factors
 from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.dtypes import dtype
-from spaces.language.evaluation import sum_of_products
+from spaces.language.evaluation import masked, sum_of_products
 from spaces.language.functions import REDUCERS
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
@@ -98,8 +98,10 @@ def _added(
     stage: Stage, meaning: Approximation, mask: Mask, terms: Sequence[np.ndarray]
 ) -> np.ndarray:
     """The sum of products over the axes that are reduced, where the mask holds."""
-    if mask is None:
-        return sum_of_products(terms, meaning.axes, len(stage.axes))
+    counting = masked(terms, mask)
+    if counting is not None:
+        return sum_of_products(counting, meaning.axes, len(stage.axes))
+    assert mask is not None
     shape = [axis.size for axis in meaning.axes.values()]
     product = np.where(mask, reduce(np.multiply, terms), 0)
     return np.broadcast_to(product, shape).sum(axis=tuple(range(len(stage.axes), len(shape))))

@@ -161,3 +161,18 @@ def test_what_is_started_is_expected_to_end_before_the_final_comparison(
         end = elapsed + more * each
         assert end <= allowed
         assert allowed - end >= min(RESERVE * allowed, 8 * CPU.finalist(call)) - 1e-6
+
+
+def test_time_is_kept_to_evaluate_all_rows_of_a_large_program() -> None:
+    call = 1e-2
+    small, large = (
+        Pace(60, expected(workload(text), call), 16, CPU)
+        for text in ("softmax r=64 c=100", "softmax r=4096 c=4096")
+    )
+    assert small.expected.last == 0
+    assert 5 < large.expected.last < 15
+    assert large.expected.setup < 2
+    assert large.reserve(None, call) - small.reserve(None, call) > large.expected.last
+    on_gpu = pacing.CUDA.expected(workload("softmax r=4096 c=4096"), 1e-4)
+    assert on_gpu.last > 5
+    assert pacing.CUDA.expected(workload("matmul m=4096 n=4096 k=4096"), 1e-4).last == 0
