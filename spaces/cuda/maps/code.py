@@ -21,7 +21,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.array import Array
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.maps.sizes import ROWS, WARP, MapSizes, width
+from spaces.cuda.maps.sizes import ROWS, WARP, MapSizes, loops_inside, width
 from spaces.cuda.maps.values import ScalarValues
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import ALONG, SAME, TURNED, Plane
@@ -164,9 +164,11 @@ class MapCode:
         """All that a block does."""
         plane, integer = self.plane, self._integer
         *outer, row, column = at
+        inside = loops_inside(plane)
+        shared = (loop for loop in plane.outer if loop not in inside)
         lines = [
             f"const {integer} {loop.name} = {place.text};"
-            for loop, place in zip(plane.outer, outer, strict=True)
+            for loop, place in zip(shared, outer, strict=True)
         ]
         lines += [
             f"const {integer} row0 = {(row * int(self.sizes.rows)).text};",
@@ -274,17 +276,26 @@ class MapCode:
 
     def _columns(self, at: Sequence[Index]) -> list[str]:
         """One vector of columns of each output."""
-        plane, view = self.plane, self.plane.view
+        plane = self.plane
         row, chunk = at
         column = chunk * self.vector
         return [
             *self._at(row, column),
             f"{self._within()}{{",
             f"  const {self._integer} left = {self._left(plane.columns, self.vector)};",
-            *indented([x for access in view.loaded for x in self._load(access, row, column)]),
-            *indented([x for n in range(len(view.outputs)) for x in self._store(n)]),
+            *indented(self._turns(loops_inside(plane), row, column)),
             "}",
         ]
+
+    def _turns(self, loops: Sequence[Loop], row: Index, column: Index) -> list[str]:
+        """What is read and written at all turns of the loops that a block does by itself."""
+        view = self.plane.view
+        if loops:
+            head = f"for ({self._integer} {loops[0].name} = 0; {loops[0].name} < "
+            head += f"{loops[0].extent}; {loops[0].name}++) {{"
+            return ["#pragma unroll", head, *indented(self._turns(loops[1:], row, column)), "}"]
+        reads = [line for access in view.loaded for line in self._load(access, row, column)]
+        return reads + [line for n in range(len(view.outputs)) for line in self._store(n)]
 
     def _load(self, access: Access, row: Index, column: Index) -> list[str]:
         plane, name, kind = self.plane, self._names[access], C_TYPES[access.array.dtype]

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import ALONG, Plane
 from spaces.derivation.maps.view import Access
 
@@ -20,6 +22,8 @@ WIDEST = 16
 """Bytes that a thread moves at once, at most."""
 SEGMENT = 128
 """Bytes side by side that lanes of a warp write, if their tile is as wide."""
+FEW_TURNS = 4
+"""Of a loop that a block may do by itself."""
 ROWS, COLUMNS = "rows", "columns"
 """Which tiles of a plane come one after the other, by the decision ``order``."""
 
@@ -53,9 +57,10 @@ class MapSizes:
 
     @property
     def counts(self) -> tuple[Any, ...]:
-        """Turns of the outer loops, then tiles along rows and columns."""
+        """Turns of the outer loops that blocks share, then tiles along rows and columns."""
+        inside = loops_inside(self.plane)
         return (
-            *(loop.extent for loop in self.plane.outer),
+            *(loop.extent for loop in self.plane.outer if loop not in inside),
             ceil_div(self.plane.height, self.rows),
             ceil_div(self.plane.width, self.columns),
         )
@@ -97,7 +102,20 @@ class MapSizes:
         """Bytes of all arrays for the points of a thread."""
         view = self.plane.view
         bytes = sum(a.array.element.bytes for a in (*view.loaded, *view.outputs))
-        return self.rows * self.columns // self.threads * bytes
+        turns = prod(loop.extent for loop in loops_inside(self.plane))
+        return self.rows * self.columns // self.threads * bytes * turns
+
+
+def loops_inside(plane: Plane) -> tuple[Loop, ...]:
+    """The outer loops of few turns whose turns read the same elements in another order, as halves
+    that are turned against each other do: a block does all of them, and reads once."""
+    if plane.turned:
+        return ()
+    return tuple(
+        loop
+        for loop in plane.outer
+        if loop.extent <= FEW_TURNS and any(a.step(loop.name) is None for a in plane.view.loaded)
+    )
 
 
 def width(plane: Plane, access: Access, most: int) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from spaces.cuda.blocks.traffic import resident_blocks
-from spaces.cuda.maps.sizes import WARP, MapSizes, width
+from spaces.cuda.maps.sizes import WARP, MapSizes, loops_inside, width
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.maps.plane import ALONG, Plane
 from spaces.derivation.maps.view import Access
@@ -26,7 +28,8 @@ def map_quantities(
     c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
     sizes, view = MapSizes(plane, c), plane.view
     elements = float(np.prod([loop.extent for loop in view.loops]))
-    padded = 1.0 * sizes.tiles * sizes.rows * sizes.columns
+    turns = prod(loop.extent for loop in loops_inside(plane))
+    padded = 1.0 * sizes.tiles * sizes.rows * sizes.columns * turns
     counted = work(view.program)
     useful = float(counted.flops + counted.arithmetic + counted.special)
     operations = useful / elements + (CALL - 1) * counted.special / elements

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from spaces.cuda.maps.sizes import MapSizes, width
+from spaces.cuda.maps.sizes import MapSizes, loops_inside, width
 from spaces.cuda.maps.template import CudaMap
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
@@ -58,6 +58,13 @@ def test_threads_have_whole_vectors_and_blocks_fit(name):
         launch = space.lower(schedule).launch
         assert launch.shared_bytes == sizes.shared_bytes <= TARGET.shared_per_block
         assert launch.grid[0] == sizes.tiles
+
+
+def test_a_block_does_both_halves_of_what_is_turned_against_itself():
+    plane = CudaMap(MAPS["halves"], TARGET).plane
+    (halves,) = loops_inside(plane)
+    assert halves.extent == 2
+    assert loops_inside(CudaMap(MAPS["a permutation"], TARGET).plane) == ()
 
 
 def test_vectors_are_as_wide_as_all_steps_allow():
