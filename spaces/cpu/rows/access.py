@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from spaces.algebra.index import Index
 from spaces.array import Array
 from spaces.cpu.rows.columns import Vector
-from spaces.cpu.tiles.moves import TABLE_TYPES
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.tiles import doubles, moves, simd
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import Rows
 from spaces.language.tree import Read
+
+C_TYPES = moves.TABLE_TYPES | doubles.C_TYPES | simd.C_TYPES
+"""C types of all arrays, by their dtypes."""
 
 
 @dataclass
@@ -20,7 +22,8 @@ class RowAccess:
     """Where arrays have their elements in the row ``at``, an index for each span of rows.
 
     ``buffers`` is the C variable of each array. Pointers to the first column are added to
-    ``lines``, once for each place. The ``width`` lanes of a vector are columns, or rows.
+    ``lines``, once for each place. The ``width`` lanes of a vector are columns, or rows; in
+    registers they are of the dtype ``element``.
     """
 
     rows: Rows
@@ -28,6 +31,7 @@ class RowAccess:
     at: Sequence[Index]
     lines: list[str]
     width: int
+    element: str
     lanes_are_rows: bool = False
     names: dict[tuple[object, ...], str] = field(default_factory=dict)
 
@@ -37,7 +41,7 @@ class RowAccess:
         if key not in self.names:
             name = f"p{len(self.names)}"
             constant = "" if place.array in self._written else "const "
-            c_type = (TABLE_TYPES | C_TYPES)[self._dtype(place)]
+            c_type = C_TYPES[self._dtype(place)]
             self.lines.append(f"{constant}{c_type} *{name} = {self._start(place)};")
             self.names[key] = name
         return self.names[key]

@@ -18,14 +18,13 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.mapping import repeat, spatial
 from spaces.array import Array
-from spaces.cpu.rows.access import RowAccess
+from spaces.cpu.rows.access import C_TYPES, RowAccess
 from spaces.cpu.rows.columns import Walk
 from spaces.cpu.rows.held import Held
 from spaces.cpu.rows.row import LINE, RowBody
-from spaces.cpu.tiles.moves import TABLE_TYPES
-from spaces.cpu.tiles.simd import C_TYPES
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.rows.view import Rows
+from spaces.dtypes import dtype
 
 
 @dataclass(frozen=True)
@@ -43,6 +42,7 @@ class RowsCode:
     ahead: bool
     workers: int
     lanes: int
+    element: str
     lanes_are_rows: bool
     entry: str
 
@@ -65,10 +65,10 @@ class RowsCode:
     @property
     def workspace_bytes(self) -> int:
         """Scratch rows of all workers."""
-        return 4 * self.workers * self._held_floats
+        return dtype(self.element).bytes * self.workers * self._held_elements
 
     @property
-    def _held_floats(self) -> int:
+    def _held_elements(self) -> int:
         if self.held is None or self.held.place:
             return 0
         return round_up(self.rows.column_count + self.lanes, LINE)
@@ -103,12 +103,12 @@ class RowsCode:
         written = {output.array.name for output in self.rows.outputs}
         lines = []
         for i, operand in enumerate(self.operands):
-            c_type = (TABLE_TYPES | C_TYPES)[operand.dtype]
             constant = "" if operand.name in written else "const "
-            lines.append(f"{constant}{c_type} *b{i} = call->buffers[{i}];")
-        if self._held_floats:
-            start = index("worker", self.workers) * self._held_floats
-            lines.append(f"float *held = (float *)call->workspace + {start};")
+            lines.append(f"{constant}{C_TYPES[operand.dtype]} *b{i} = call->buffers[{i}];")
+        if self._held_elements:
+            start = index("worker", self.workers) * self._held_elements
+            c_type = C_TYPES[self.element]
+            lines.append(f"{c_type} *held = ({c_type} *)call->workspace + {start};")
         return lines
 
     def _item(self, at: Sequence[Index]) -> list[str]:
@@ -145,7 +145,9 @@ class RowsCode:
     ) -> list[str]:
         lines: list[str] = []
         buffers = {operand.name: f"b{i}" for i, operand in enumerate(self.operands)}
-        access = RowAccess(self.rows, buffers, at, lines, self.lanes, self.lanes_are_rows)
+        access = RowAccess(
+            self.rows, buffers, at, lines, self.lanes, self.element, self.lanes_are_rows
+        )
         body = RowBody(access, walk, self.held, self.streaming, self.ahead, lines, vectors, left)
         body.write(self.passes)
         return lines

@@ -33,13 +33,13 @@ def worth_holding(rows: Rows) -> Expression | None:
     return max(again, key=lambda node: (_size(node), str(node)), default=None)
 
 
-def output_to_hold_in(rows: Rows) -> RowOutput | None:
-    """An output whose memory can hold a float for each element until it is written itself."""
+def output_to_hold_in(rows: Rows, element: str) -> RowOutput | None:
+    """An output whose memory can hold an ``element`` for each of its own until it is written."""
     return next(
         (
             output
             for output in outputs_by_element(rows)
-            if output.array.dtype == "float32" and output.place.columns[-1] == 1
+            if output.array.dtype == element and output.place.columns[-1] == 1
         ),
         None,
     )

@@ -7,22 +7,34 @@ from functools import lru_cache
 
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles import doubles, moves, simd, vector_math
 from spaces.cpu.tiles import lanes as across
-from spaces.cpu.tiles import moves, simd, vector_math
 
 _ALWAYS = frozenset({"max", "min"})
 """Functions that joining lanes needs; they bring ``tw_select`` and the rest."""
 
 
+_NUMBERS = """\
+#define TW_NUMBER(x) tw_set(x##f)
+#define TW_LARGEST 0x1.fffffep127f
+"""
+
+
 @lru_cache(maxsize=64)
-def prelude(functions: Set[str], target: CpuTarget) -> str:
-    """The C text for kernels whose programs call ``functions``."""
+def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
+    """The C text for kernels in ``element``, float32 or float64, whose programs call
+    ``functions``."""
+    if element == "float64":
+        lanes = target.lanes(8)
+        parts = [doubles.prelude(lanes), across.prelude(lanes, "double"), moves.numbers(lanes)]
+        return "".join([ABI_PRELUDE, *parts])
     lanes = target.lanes(4)
     return "".join(
         [
             ABI_PRELUDE,
             simd.prelude(target.isa, lanes, target.bf16_dot),
             vector_math.prelude(functions | _ALWAYS, lanes),
+            _NUMBERS,
             across.prelude(lanes),
             moves.prelude(target.isa, lanes),
         ]

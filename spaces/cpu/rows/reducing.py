@@ -19,8 +19,8 @@ IDENTITIES = {
 }
 EXTREMES = {"argmax": "max", "argmin": "min"}
 _BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}
-_FINITE = {"max": "tw_greater(tw_set(-0x1.fffffep127f), {})"}
-_FINITE["min"] = "tw_lesser(tw_set(0x1.fffffep127f), {})"
+_FINITE = {"max": "tw_greater(tw_set(-TW_LARGEST), {})"}
+_FINITE["min"] = "tw_lesser(tw_set(TW_LARGEST), {})"
 
 
 @dataclass(frozen=True)
@@ -146,9 +146,9 @@ class Reducing:
         if r.name not in self.ranks:
             return [f"const vf {together} = tw_set(tw_across_{r.reducer}({value}));"]
         best, place = self._name("a", i), self._name("w", i)
-        states = f"{self._name('s', i)}, {best}, {self._name('i', i)}"
+        states = f"{self._name('s', i)}, {best}[0], {self._name('i', i)}"
         return [
-            f"const float {best} = tw_across_{EXTREMES[r.reducer]}({value});",
+            f"const vf {best} = tw_set(tw_across_{EXTREMES[r.reducer]}({value}));",
             f"const long {place} = tw_where({states});",
             f"const vf {together} = tw_set((float){place});",
         ]

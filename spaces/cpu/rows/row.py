@@ -13,10 +13,11 @@ from spaces.cpu.rows.reducing import Reducing
 from spaces.cpu.rows.scopes import Scope
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.rows.view import RowOutput, Rows
+from spaces.dtypes import dtype
 from spaces.language.tree import AxisValue, Expression, Read
 
-LINE = 16
-"""Floats in a cache line."""
+LINE = 64
+"""Bytes of a cache line."""
 
 
 @dataclass
@@ -175,7 +176,7 @@ class RowBody:
         """A prefetch of each line that the elements of the next row begin with."""
         reads = {read: None for value in values for read in self.rows.reads(value)}
         places = {self.rows.places[read]: None for read in reads}
-        step = LINE // self.access.width or 1
+        step = LINE // (self.access.width * dtype(self.access.element).bytes) or 1
         return [
             self.access.fetch(place, vector)
             for place in places
@@ -194,8 +195,14 @@ class RowBody:
         assert self.held is not None
         where, value = self._held_at(vector), scope.text(self.held.value)
         if vector.left:
-            return f"tw_store_most_float32({where}, {value}, {vector.left});"
-        return f"tw_store_float32({where}, {value});"
+            return f"tw_store_most_{self.access.element}({where}, {value}, {vector.left});"
+        return f"tw_store_{self.access.element}({where}, {value});"
+
+    def _load_held(self, vector: Vector) -> str:
+        where, element = self._held_at(vector), self.access.element
+        if vector.left:
+            return f"tw_load_most_{element}({where}, {vector.left})"
+        return f"tw_load_{element}({where})"
 
     def _held_at(self, vector: Vector) -> str:
         assert self.held is not None
@@ -225,9 +232,7 @@ class RowBody:
 
         def leaf(node: Expression) -> str | None:
             if node == held:
-                if vector.left:
-                    return f"tw_load_most_float32({self._held_at(vector)}, {vector.left})"
-                return f"tw_load_float32({self._held_at(vector)})"
+                return self._load_held(vector)
             if isinstance(node, AxisValue):
                 return self._column_number(node, vector)
             if isinstance(node, Read) and node in self.rows.places:

@@ -99,7 +99,7 @@ def _tile_rules(template: RowsTemplate) -> list[Rule]:
 
 def _held_rules(template: RowsTemplate) -> list[Rule]:
     room = SHARE * template.cpu.l2_bytes
-    row = 4 * template.rows.column_count
+    row = template.element.bytes * template.rows.column_count
     return [
         Rule(
             "held_results",

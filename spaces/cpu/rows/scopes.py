@@ -45,7 +45,7 @@ class Scope:
     def text(self, node: Expression) -> str:
         """A C expression of ``node``: a constant, or a variable."""
         if isinstance(node, Number):
-            return f"tw_set({node.value!r}f)"
+            return f"TW_NUMBER({node.value!r})"
         if self.around and not self.holds(node):
             return self.around.text(node)
         if node not in self.names:

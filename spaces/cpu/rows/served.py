@@ -8,6 +8,7 @@ from math import prod
 
 from spaces.computation import Computation
 from spaces.cpu.rows.held import parts
+from spaces.cpu.tiles import doubles
 from spaces.cpu.tiles.moves import TABLE_TYPES
 from spaces.derivation.products.roles import roles_of
 from spaces.derivation.rows.passes import expressions
@@ -17,8 +18,8 @@ from spaces.language.program import Program
 from spaces.language.tree import AxisValue, Binary, Expression, Read
 from spaces.workload import Workload
 
-FLOATS = ("float32", "bfloat16")
-"""Dtypes of elements; all are float32 in registers."""
+FLOATS = {"float32": ("float32", "bfloat16"), "float64": ("float64", "float32")}
+"""Dtypes of elements, by the one that they have in registers."""
 MOST_COLUMNS = 2**31 - 1
 EXACT = 2**24
 """Whole numbers up to which float32 has all."""
@@ -38,9 +39,10 @@ def why_no_rows(workload: Workload) -> str | None:
         return "nothing is reduced"
     reasons = (
         _why_product(rows.program),
-        _why_no_array(rows),
+        _why_no_array(rows, FLOATS[workload.accumulator]),
         _why_no_place(rows),
-        _why_no_value(rows),
+        _why_no_value(rows, FLOATS[workload.accumulator]),
+        _why_no_function(workload),
     )
     return next((reason for reason in reasons if reason), None)
 
@@ -69,14 +71,21 @@ def _why_product(program: Program) -> str | None:
     return None
 
 
-def _why_no_array(rows: Rows) -> str | None:
+def _why_no_function(workload: Computation) -> str | None:
+    if workload.accumulator == "float64":
+        for name in doubles.unknown(workload.functions):
+            return f"{name} is no function of float64 kernels"
+    return None
+
+
+def _why_no_array(rows: Rows, floats: tuple[str, ...]) -> str | None:
     for output in rows.outputs:
-        allowed: tuple[str, ...] = ("int32",) if is_place(output, rows) else FLOATS
+        allowed: tuple[str, ...] = ("int32",) if is_place(output, rows) else floats
         if output.array.dtype not in allowed:
             return _dtype_reason(output.array.name, output.array.dtype, allowed)
     for read in rows.places:
         array = rows.program.operand[read.name]
-        allowed = FLOATS if array.drawn is None else tuple(TABLE_TYPES)
+        allowed = floats if array.drawn is None else tuple(TABLE_TYPES)
         if array.dtype not in allowed:
             return _dtype_reason(array.name, array.dtype, allowed)
     return None
@@ -95,14 +104,14 @@ def _why_no_place(rows: Rows) -> str | None:
     return None
 
 
-def _why_no_value(rows: Rows) -> str | None:
+def _why_no_value(rows: Rows, floats: tuple[str, ...]) -> str | None:
     for node in (part for expression in row_expressions(rows) for part in parts(expression)):
         if isinstance(node, Binary) and node.operator in ("//", "%"):
             return f"{node} divides whole numbers"
         if isinstance(node, AxisValue) and rows.program.extent[node.name] > EXACT:
             return f"the values of {node} go beyond {EXACT}, which floats do not tell apart"
         operand = rows.program.operand.get(node.name) if isinstance(node, Read) else None
-        if operand and operand.dtype not in FLOATS:
+        if operand and operand.dtype not in floats:
             return f"{node} is a whole number"
     return None
 

@@ -23,13 +23,13 @@ from spaces.cpu.rows.traffic import row_quantities
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.chains.chain_reduction import Scaling
 from spaces.derivation.rows.passes import Pass
+from spaces.dtypes import dtype
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
 from spaces.workload import Workload
 
-FLOAT = 4
 ONLINE, PLAIN = "online", "plain"
 AGAIN, SCRATCH, OUTPUT = "again", "scratch", "output"
 COLUMNS, ROWS = "columns", "rows"
@@ -37,7 +37,7 @@ CACHED, STREAMING = "cached", "streaming"
 
 
 class RowsTemplate(Template):
-    """Rows with at least one reduction, in float32."""
+    """Rows with at least one reduction, in float32 or float64."""
 
     name: ClassVar[str] = "rows"
 
@@ -48,7 +48,8 @@ class RowsTemplate(Template):
         self.computation = workload
         self.cpu = target
         self.rows = cached_rows(workload.program)
-        self.lanes = target.lanes(FLOAT)
+        self.element = dtype(workload.accumulator)
+        self.lanes = target.lanes(self.element.bytes)
         self.held = worth_holding(self.rows)
         self.decisions = self._decisions()
         self.rules = row_rules(self)
@@ -81,13 +82,14 @@ class RowsTemplate(Template):
             ahead=bool(values["ahead"]),
             workers=int(values["workers"]),
             lanes=self.lanes,
+            element=self.element.name,
             lanes_are_rows=values["lanes"] == ROWS,
             entry=self.entry(schedule),
         )
         return Kernel(
             language="c",
             entry=code.entry,
-            prelude=prelude(self._functions, self.cpu),
+            prelude=prelude(self._functions, self.cpu, self.element.name),
             source=code.source,
             arguments=self.workload.operands,
             outputs=len(self.workload.outputs),
@@ -104,15 +106,17 @@ class RowsTemplate(Template):
     def _held(self, where: str) -> Held | None:
         if self.held is None or where == AGAIN:
             return None
-        output = output_to_hold_in(self.rows) if where == OUTPUT else None
+        output = output_to_hold_in(self.rows, self.element.name) if where == OUTPUT else None
         return Held(self.held, output.place if output else None)
 
     def _decisions(self) -> tuple[Decision, ...]:
         rows, threads = self.rows, self.cpu.threads
         fused = len(rows.online) < len(rows.plain) and len(rows.columns) == 1
         held = [AGAIN] if self.held is None else [AGAIN, SCRATCH]
-        held += [OUTPUT] * (self.held is not None and output_to_hold_in(rows) is not None)
-        written = outputs_by_element(rows)
+        held += [OUTPUT] * (
+            self.held is not None and output_to_hold_in(rows, self.element.name) is not None
+        )
+        streams = outputs_by_element(rows) and self.element.name == "float32"
         workers = tuple(n for n in range(1, threads + 1) if threads % n == 0)
         gathers = any(place.gathers for place in rows.places.values())
         across = rows.rows[-1].extent > 1 and not gathers
@@ -121,7 +125,7 @@ class RowsTemplate(Template):
             Decision("passes", (ONLINE, PLAIN) if fused else (PLAIN,)),
             Decision("unroll", (1, 2, 4, 8, 16)),
             Decision("held", tuple(held)),
-            Decision("stores", (CACHED, STREAMING) if written else (CACHED,)),
+            Decision("stores", (CACHED, STREAMING) if streams else (CACHED,)),
             Decision("ahead", (False, True) if rows.row_count > 1 else (False,)),
             Decision("workers", workers),
         )

@@ -21,7 +21,6 @@ from spaces.template import Columns
 if TYPE_CHECKING:
     from spaces.cpu.rows.template import RowsTemplate
 
-FLOAT = 4
 USABLE = 0.75
 """Share of a cache that a row can keep."""
 FORMS = ("online", "plain")
@@ -30,6 +29,7 @@ FORMS = ("online", "plain")
 def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
     rows, target, lanes = template.rows, template.cpu, template.lanes
+    element = template.element.bytes
     count, width = float(rows.row_count), float(rows.column_count)
     across = columns["lanes"] == "rows"
     inner = np.where(across, rows.rows[-1].extent, rows.columns[-1].extent)
@@ -45,9 +45,9 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
     read_row = sum(_row_bytes(template, place) for place in places)
     written_row = sum(output.array.bytes for output in written) / count
     together = np.where(across, np.minimum(unroll * lanes, rows.rows[-1].extent), 1)
-    row = together * (read_row + FLOAT * width * held)
+    row = together * (read_row + element * width * held)
     near = np.where(row <= USABLE * target.l1_bytes, 1, walks) * read_row
-    near = near + 2 * held * FLOAT * width * (row > USABLE * target.l1_bytes) + written_row
+    near = near + 2 * held * element * width * (row > USABLE * target.l1_bytes) + written_row
     middle = np.where(row <= USABLE * target.l2_bytes, 1, walks) * read_row + written_row
     least = float(template.workload.least_bytes)
     allocated = written_row * count * (columns["stores"] == "cached")
@@ -57,7 +57,7 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
         "flops": vectors * lanes * operations,
         "useful_flops": count * width * found.least_operations,
         "instructions": vectors * (operations + loads + stores) + 8 * walks * items,
-        "register_bytes": FLOAT * lanes * vectors * (loads + stores),
+        "register_bytes": element * lanes * vectors * (loads + stores),
         "near_bytes": count * near,
         "middle_bytes": count * middle,
         "main_bytes": least + allocated * (not resident),

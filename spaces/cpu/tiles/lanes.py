@@ -14,12 +14,13 @@ ACROSS = {"sum": "x + y", "prod": "x * y", "max": "tw_max(x, y)", "min": "tw_min
 """Two values to one, for each reducer that keeps a value alone."""
 
 
-def prelude(lanes: int) -> str:
-    """C definitions; they stand behind those of ``simd`` and of ``vector_math`` with ``max``,
-    ``min`` and ``select``."""
+def prelude(lanes: int, c_type: str = "float") -> str:
+    """C definitions for lanes of ``c_type``; they stand behind those of ``simd`` and of
+    ``vector_math`` with ``max``, ``min`` and ``select``."""
     text = "".join(_across(name, value, lanes) for name, value in ACROSS.items())
     numbers = ", ".join(map(str, range(lanes)))
-    return text + _MASKS.replace("@NUMBERS@", numbers).replace("@LANES@", str(lanes))
+    text += _MASKS.replace("@NUMBERS@", numbers).replace("@LANES@", str(lanes))
+    return text.replace("@T@", c_type)
 
 
 def _across(name: str, value: str, lanes: int) -> str:
@@ -31,7 +32,7 @@ def _across(name: str, value: str, lanes: int) -> str:
         turns.append(f"  y = tw_shuffle(x, x, {order}); x = {value};")
         half //= 2
     body = "\n".join(turns)
-    return f"static inline float tw_across_{name}(vf x) {{\n  vf y;\n{body}\n  return x[0];\n}}\n"
+    return f"static inline @T@ tw_across_{name}(vf x) {{\n  vf y;\n{body}\n  return x[0];\n}}\n"
 
 
 _MASKS = """\
@@ -41,7 +42,7 @@ static inline vi tw_first(long n) {
 static inline vi tw_above(vf a, vf b) { return (a > b) | ((a != a) & (b == b)); }
 static inline vi tw_below(vf a, vf b) { return (a < b) | ((a != a) & (b == b)); }
 static inline vi tw_pick(vi mask, vi a, vi b) { return (mask & a) | (~mask & b); }
-static inline long tw_where(vf x, float best, vi places) {
+static inline long tw_where(vf x, @T@ best, vi places) {
   long least = 0x7fffffff;
   for (int i = 0; i < @LANES@; i++)
     if (x[i] == best || (x[i] != x[i] && best != best)) least = tw_least(least, places[i]);

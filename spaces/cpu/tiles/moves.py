@@ -24,13 +24,17 @@ TABLE_TYPES = {"int32": "int", "int8": "signed char"}
 
 def prelude(isa: str, lanes: int) -> str:
     """C definitions of all of them; they stand behind those of ``simd`` and ``vector_math``."""
-    numbers = ", ".join(map(str, range(lanes)))
-    text = nontemporal(isa) + _NUMBERS.replace("@NUMBERS@", numbers)
+    text = nontemporal(isa) + numbers(lanes)
     text += "".join(_replaced(_TABLE, D=d, T=t) for d, t in TABLE_TYPES.items())
     for dtype, (narrowed, vector) in _STORED.items():
         names = {"D": dtype, "T": C_TYPES[dtype], "X": narrowed, "V": vector}
         text += _replaced(_ELEMENTS, **names)
     return text.replace("@LANES@", str(lanes))
+
+
+def numbers(lanes: int) -> str:
+    """C definitions of those that have to do with whole numbers alone."""
+    return _NUMBERS.replace("@NUMBERS@", ", ".join(map(str, range(lanes))))
 
 
 def _replaced(text: str, **names: str) -> str:

@@ -205,11 +205,10 @@ def prelude(functions: Iterable[str], lanes: int) -> str:
     loop over the vectors of its tile than spell out a call for each.
     Raises :class:`InputError` for a function that is not known.
     """
-    needed: dict[str, None] = {}
-    for name in sorted(functions):
+    functions = sorted(functions)
+    for name in functions:
         if name not in FUNCTIONS:
             raise InputError(f"unknown function {name!r}; known: {', '.join(FUNCTIONS)}")
-        _require(name, needed)
     size = 4 * lanes
     head = f"""\
 #define TW_LANES {lanes}
@@ -223,7 +222,15 @@ typedef float vf __attribute__((vector_size({size})));
 typedef int vi __attribute__((vector_size({size})));
 typedef unsigned vu __attribute__((vector_size({size})));
 TW_INLINE vf tw_set(float value) {{ return value - (vf){{0}}; }}"""
-    return "\n".join([head, *(_DEFINITIONS[name].text for name in needed)]) + "\n"
+    return "\n".join([head, *definitions(functions)]) + "\n"
+
+
+def definitions(names: Iterable[str]) -> list[str]:
+    """The C text of each function, behind those that it calls."""
+    needed: dict[str, None] = {}
+    for name in names:
+        _require(name, needed)
+    return [_DEFINITIONS[name].text for name in needed]
 
 
 def literal(value: float) -> str:
