@@ -63,6 +63,15 @@ class RowsCode:
         return int(self.context.tile.threads(self.context.values))
 
     @property
+    def _held_bytes(self) -> int:
+        return self.context.held_bytes * self._number("stages")
+
+    @property
+    def _prefetches(self) -> bool:
+        """Whether a tile is copied while the one before it is worked on."""
+        return self._number("stages") > 1
+
+    @property
     def _across(self) -> bool:
         return self.context.values["lanes"] == "rows"
 
@@ -82,7 +91,7 @@ class RowsCode:
     @cached_property
     def passes(self) -> list[tuple[States, Merging]]:
         """The states of each pass, and how they merge; each merge has slots of its own."""
-        context, place = self.context, self.context.held_bytes
+        context, place = self.context, self._held_bytes
         found: list[tuple[States, Merging]] = []
         for pass_ in context.use.passes:
             states = States(pass_, context.scope, context.at_once)
@@ -101,7 +110,7 @@ class RowsCode:
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block: elements that it holds, then slots of merges."""
-        return self.context.held_bytes + sum(merging.bytes for _, merging in self.passes)
+        return self._held_bytes + sum(merging.bytes for _, merging in self.passes)
 
     @property
     def source(self) -> str:
@@ -144,7 +153,27 @@ class RowsCode:
         least = 1 if self._across else WARP
         waits = self.passes and self._number("row_threads") > least
         again = ["tw::sync_block();"] if waits else []
-        return [head, *indented([*self._tile(), *again]), "}"]
+        if not self._prefetches:
+            return [head, *indented([*self._tile(), *again]), "}"]
+        return [
+            *self._prefetch(first, "0"),
+            "tw::cp_async_commit();",
+            "int buffer = 0;",
+            head,
+            f"  if (tile + {stride} < {self.tiles}) {{",
+            *indented(indented(self._prefetch(f"tile + {stride}", "(1 - buffer)"))),
+            "  }",
+            "  tw::cp_async_commit();",
+            "  tw::cp_async_wait<1>();",
+            *indented([*self._tile(), *again]),
+            "  buffer = 1 - buffer;",
+            "}",
+        ]
+
+    def _prefetch(self, tile: str, buffer: str) -> list[str]:
+        """Start to copy the tile number ``tile`` to a buffer."""
+        lines = [f"const int next = {tile};", *self._place("next"), *self._beside()]
+        return ["{", *indented([*lines, *self._pointers(), *self._copies(buffer)]), "}"]
 
     def _tile(self) -> list[str]:
         """The rows of a tile from their first read to their last output."""
@@ -164,16 +193,16 @@ class RowsCode:
             *ended,
         ]
 
-    def _place(self) -> list[str]:
-        """Where the tile is: rows that there are not are taken to be the last."""
+    def _place(self, tile: str = "tile") -> list[str]:
+        """Where a tile is: rows that there are not are taken to be the last."""
         context, rows = self.context, self.context.rows
         chunks = int(context.tile.chunks(context.values))
-        across = f"tile / {chunks}" if chunks > 1 else "tile"
+        across = f"{tile} / {chunks}" if chunks > 1 else tile
         tile_rows = int(context.tile.tile_rows(context.values))
         row = f"row0 + k * {self._number('block_rows')}"
         inside = f"{row} < {rows.row_count} ? {row} : {rows.row_count - 1}"
         chunk = context.steps * context.unroll * context.turn
-        column = f"({context.integer})(tile % {chunks}) * {chunk}" if chunks > 1 else "0"
+        column = f"({context.integer})({tile} % {chunks}) * {chunk}" if chunks > 1 else "0"
         return [
             f"const int row0 = {across} * {tile_rows} + group;",
             *([f"const {context.integer} column0 = {column};"] if rows.is_map else []),
@@ -213,33 +242,28 @@ class RowsCode:
         if not context.held:
             return []
         if context.values["hold"] == "shared":
-            return self._copies()
+            ended = ["tw::cp_async_commit();", "tw::cp_async_wait<0>();"]
+            return [] if self._prefetches else [*self._copies("0"), *ended]
         declared = [declaration(context, read, context.unroll) for read in context.held]
         body = [line for read in context.held for line in loaded(context, read)]
         first = f"const {context.integer} first = {context.first};"
         return [*declared, "{", *indented([first, *vectors(context, body)]), "}"]
 
-    def _copies(self) -> list[str]:
+    def _copies(self, buffer: str) -> list[str]:
         """Copy to shared memory all that a thread is to find there."""
         context = self.context
         turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
-        body = [line for read in context.held for line in self._copied(read, turn)]
+        body = [line for read in context.held for line in self._copied(read, turn, buffer)]
         steps = [f"const {context.integer} first = {context.first};", *vectors(context, body)]
         head = f"for (int step = 0; step < {context.steps}; step++) {{"
-        return [
-            head if context.steps > 1 else "{",
-            *indented(steps),
-            "}",
-            "tw::cp_async_commit();",
-            "tw::cp_async_wait<0>();",
-        ]
+        return [head if context.steps > 1 else "{", *indented(steps), "}"]
 
-    def _copied(self, read: Read, turn: str) -> list[str]:
+    def _copied(self, read: Read, turn: str, buffer: str) -> list[str]:
         context, access = self.context, self.context.accesses[read]
         size = access.vector * access.array.element.bytes
         source = f"from{context.name(read)}[{context.row_of(read)}] + {access.along('column')}"
-        lines = [f"tw::cp_async<{size}>({context.shared_at(read, turn)}, {source});"]
-        return per_row(context.rows_of(read), lines)
+        to = context.shared_at(read, turn, buffer)
+        return per_row(context.rows_of(read), [f"tw::cp_async<{size}>({to}, {source});"])
 
     # -- passes --------------------------------------------------------------------------------
 

@@ -216,15 +216,17 @@ class Context:
             return 0
         return sum(map(self.shared_bytes_of, self.held))
 
-    def shared_at(self, read: Read, turn: str) -> str:
-        """C text of where a thread has a vector of row ``k`` in shared memory."""
+    def shared_at(self, read: Read, turn: str, buffer: str = "buffer") -> str:
+        """C text of where a thread has a vector of row ``k`` in shared memory; of two stages, in
+        that of this number."""
         access = self.accesses[read]
         size = access.vector * access.array.element.bytes
         threads = int(self.tile.threads(self.values))
         turns = self.steps * self.unroll
         row = f"{self.row_of(read)} * {turns} + " if self.row_of(read) == "k" else ""
         place = self.shared_place(read)
-        return f"shared + {place} + (({row}{turn}) * {threads} + (int)threadIdx.x) * {size}"
+        stage = f" + {buffer} * {self.held_bytes}" if self.number("stages") > 1 else ""
+        return f"shared + {place}{stage} + (({row}{turn}) * {threads} + (int)threadIdx.x) * {size}"
 
 
 def _is_place(reducer: str | None) -> bool:

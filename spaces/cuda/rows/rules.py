@@ -217,12 +217,12 @@ def _hold_rules(sizes: RowSizes) -> list[Rule]:
 def _size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
     """What registers, shared memory and the instruction cache have room for."""
     order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "hold")
-    more = (*order, "unpack", "passes", "ahead", "unroll", "residency")
+    more = (*order, "unpack", "passes", "ahead", "unroll", "residency", "stages")
     least = {decision.name: decision.values[0] for decision in decisions}
     least["hold"] = "memory"
     judged = [
         rule
-        for n in (4, 6, 7, 9, 10, 11)
+        for n in (4, 6, 7, 9, 10, 11, 12)
         for rule in judged_early(_resources(sizes, target), more[:n], least)
     ]
     return [*judged, *_step_rules(sizes)]
@@ -315,5 +315,11 @@ def _grid_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
                 f"{sizes.tiles(c)} tiles are no more than the GPU has room for; "
                 "blocks need no loop over them"
             ),
+        ),
+        Rule(
+            "stages",
+            ("hold", "grid", "stages"),
+            lambda c: (c["stages"] == 1) | ((c["hold"] == "shared") & (c["grid"] == "persistent")),
+            lambda c: "only blocks that go over tiles copy one ahead, and only to shared memory",
         ),
     ]

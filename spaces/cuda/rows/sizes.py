@@ -155,7 +155,7 @@ class RowSizes(RowTile):
 
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block."""
-        return self.held_bytes(c) + self.slot_bytes(c)
+        return self.held_bytes(c) * c["stages"] + self.slot_bytes(c)
 
     def register_limit(self, target: CudaTarget, c: Any) -> Any:
         """Registers that a thread may have, so that as many blocks fit as were asked for."""

@@ -93,4 +93,5 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("stores", ("cached", "stream")),
         Decision("residency", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)),
         Decision("grid", ("tiles", "persistent")),
+        Decision("stages", (1, 2) if repeated else (1,)),
     )

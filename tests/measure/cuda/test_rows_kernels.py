@@ -35,11 +35,13 @@ WARPS = {
     "stores": "cached",
     "residency": 1,
     "grid": "tiles",
+    "stages": 1,
 }
 BLOCK = {**WARPS, "row_threads": 64, "block_rows": 1}
 CLUSTER = {**BLOCK, "cluster": 2, "vector": 1}
 ACROSS = {**WARPS, "lanes": "rows", "vector": 1, "row_threads": 8, "block_rows": 16}
 ACROSS |= {"hold": "memory"}
+AHEAD = {"hold": "shared", "grid": "persistent", "stages": 2}
 ONLINE = {"passes": "online"}
 AGAIN = {"hold": "memory", "unroll": 2}
 MAP = {**WARPS, "hold": "memory", "unroll": 2, "row_threads": 64, "block_rows": 1}
@@ -82,6 +84,8 @@ def right_cases() -> dict[str, Case]:
         "softmax, many rows": named("softmax", BLOCK | loop | ONLINE, r=300, c=256),
         "softmax, a cluster": named("softmax", CLUSTER, r=3, c=300),
         "softmax, a cluster's many rows": named("softmax", CLUSTER | ONLINE | loop, r=150, c=140),
+        "softmax, copied ahead": named("softmax", BLOCK | AHEAD, r=300, c=520, **half),
+        "layernorm, copied ahead": named("layernorm", CLUSTER | AHEAD, r=150, c=140),
         "layernorm": named("layernorm", few | ONLINE, r=9, c=130, **half),
         "layernorm, all outputs": named("layernorm", BLOCK | {"ahead": 1}, r=3, c=516, **all_),
         "layernorm, read again": named("layernorm", few | ONLINE | AGAIN, r=5, c=94, **all_),
@@ -135,6 +139,12 @@ BUGS = {
     "leaves the tail out": ("norm, tail", r"(?s)(float s0.*?) \|\| column < 260", r"\1"),
     "reads rows that are not there": ("tail", r"\? row0 \+ k \* 2 : 4", "? row0 + k * 2 : 5"),
     "does not wait for copies": ("copied", r"tw::cp_async_wait<0>\(\);", ""),
+    "waits for the tile after the next": (
+        "ahead",
+        r"(?s)tw::cp_async_wait<1>\(\);",
+        "tw::cp_async_wait<2>();",
+    ),
+    "copies over what is in work": ("ahead", r"\(1 - buffer\)", "(buffer)"),
     "no barrier in the cluster": ("cluster", r"tw::sync_cluster\(\);", "tw::sync_block();"),
     "a block of the cluster ends early": (
         "cluster",
@@ -160,6 +170,7 @@ BROKEN = {
     "norm, tail": named("rmsnorm", WARPS, r=3, c=260),
     "norm, cluster": named("rmsnorm", CLUSTER, r=3, c=256),
     "across": named("mean", ACROSS, shape="37x50", over="0"),
+    "ahead": named("rmsnorm", BLOCK | AHEAD, r=300, c=256),
     "copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=256),
     "cluster": named("softmax", CLUSTER, r=3, c=256),
     "places": own("y[r] = argmax[c](floor(x[r, c] * 2))", WARPS | {"hold": "memory"}, r=2, c=256),

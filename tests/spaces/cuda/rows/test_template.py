@@ -11,7 +11,6 @@ from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.language import program
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
-from spaces.registry import space_for
 from spaces.space import Space
 
 H200 = cuda_target("sm_90a")
@@ -34,7 +33,8 @@ WORKLOADS = {
 
 def space(name: str, target: CudaTarget = H200) -> Space:
     operator, parameters = WORKLOADS[name]
-    return space_for(workload(operator, **parameters), target)
+    work = workload(operator, **parameters)
+    return Space(work, target, [CudaRows(work, target)])
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -66,9 +66,8 @@ def test_lowering_is_deterministic_and_within_the_estimate_of_shared_memory(name
 def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
     first = program("y[r, c] = softmax[c](x[r, c])", dtype="bfloat16", r=64, c=512)
     second = program("a[i, j] = softmax[j](if_[i, j])", dtype="bfloat16", i=64, j=512)
-    spaces = [
-        space_for(Computation("program", (), text, "no product"), H200) for text in (first, second)
-    ]
+    works = [Computation("program", (), text, "no product") for text in (first, second)]
+    spaces = [Space(work, H200, [CudaRows(work, H200)]) for work in works]
     populations = [s.sample(np.random.default_rng(3), 8) for s in spaces]
     assert np.array_equal(*populations)
     first_rows = [population[0] for population in populations]
