@@ -15,6 +15,7 @@ from spaces.cuda.intrinsics import device_text
 from spaces.kernel import Kernel
 
 COMPILE_SECONDS = 60.0
+MOST_KEPT = 64  # cubins of our own kernels
 FLUSH_BLOCKS = 4  # blocks per multiprocessor of the kernel that flushes L2
 _NOT_TAKEN = {
     f"CUDA_ERROR_{words}"
@@ -45,6 +46,7 @@ class CudaDevice:
         flags = driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value
         self._stream = checked(driver.cuStreamCreate(flags))
         self._events: list[tuple[Any, ...]] = []
+        self._own: dict[str, bytes] = {}
         self._flush = self._prepare_flush()
 
     def allocate(self, size: int) -> int:
@@ -116,10 +118,16 @@ class CudaDevice:
         return self.bind(kernel, None, addresses)
 
     def _compiled(self, kernel: Kernel) -> bytes:
+        """The cubin of one of our own kernels; the last few are kept, for requests are alike."""
+        if kernel.digest in self._own:
+            return self._own[kernel.digest]
         text = device_text(kernel.text) + kernel.text
         done = compile_cubin(text, self.architecture, COMPILE_SECONDS, lambda: False)
         if done.cubin is None:
             raise LoadError(f"{kernel.entry} does not compile: {done.log}")
+        if len(self._own) == MOST_KEPT:
+            self._own.clear()
+        self._own[kernel.digest] = done.cubin
         return done.cubin
 
     def _synchronize(self) -> None:

@@ -21,10 +21,10 @@ from spaces.cuda.abi import parameters
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
-from spaces.contraction import Operand
+from spaces.array import Array
 
 device = open_device()
-A, C = (Operand(n, "bfloat16", ("m", "k"), (64, 128), (0, 1)) for n in "AC")
+A, C = (Array(n, "bfloat16", (64, 128), (0, 1)) for n in "AC")
 maps = (
     TensorMapSpec("A", "bfloat16", (128, 64), (256,), (64, 32), 128),
     TensorMapSpec("workspace", "float32", (64,), (), (32,)),
@@ -129,6 +129,30 @@ try:
 except Exception as error:
     print(json.dumps(str(error)))
 """
+
+
+KEPT = """
+import json
+import measure.cuda.driver as driver
+from spaces.kernel import Kernel, Launch
+
+device, compiled = driver.open_device(), []
+compile_cubin = driver.compile_cubin
+driver.compile_cubin = lambda text, *rest: compiled.append(text) or compile_cubin(text, *rest)
+driver.MOST_KEPT = 3  # the device's own, and two
+launch = Launch((1, 1, 1), (32, 1, 1))
+for name in "aabbacca":
+    text = f'extern "C" __global__ void {name}() {{}}'
+    device.bind(Kernel("cuda", name, "", text, (), launch=launch), None, {})()
+print(json.dumps([text.split("void ")[-1][0] for text in compiled]))
+"""
+
+
+def test_our_own_kernels_are_compiled_once(tmp_path):
+    build_stub(tmp_path)
+    compiled, log = run_with_stub(tmp_path, KEPT)
+    assert compiled == ["a", "b", "c", "a"]
+    assert sum(line.startswith("launch") for line in log) == 8
 
 
 def test_a_device_that_computes_nothing_is_not_believed(tmp_path):
