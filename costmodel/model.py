@@ -26,8 +26,11 @@ from costmodel.interfaces import Example
 from costmodel.library import load_xgboost
 from costmodel.storage import read_model, write_model
 from costmodel.validity import learn_validity, validity
+from spaces.errors import InputError
+from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.space import Population, Space
+from spaces.workload import Workload
 
 if TYPE_CHECKING:
     import xgboost
@@ -69,9 +72,9 @@ class Trained:
     """What training leaves: the trees, the features they ask for, and what they learned from.
 
     ``error_scale`` turns the members' disagreement into a standard deviation. ``rows`` counts
-    the schedules by (workload key, target fingerprint). ``validity`` tells which run, None if there
-    were no failures. ``unseen`` are the labels of the rows by the members that did not learn from
-    them; NaN where all did and of failures, and empty of a stored model.
+    the schedules by (text of the workload, target fingerprint). ``validity`` tells which run, None
+    if there were no failures. ``unseen`` are the labels of the rows by the members that did not
+    learn from them; NaN where all did and of failures, and empty of a stored model.
     """
 
     booster: xgboost.Booster
@@ -100,8 +103,19 @@ class XGBoostModel:
 
     @property
     def trained_on(self) -> Mapping[tuple[str, str], int]:
-        """Rows by (workload key, target fingerprint) of the last fit; empty before it."""
+        """Rows by (text of the workload, target fingerprint) of the last fit; empty before it."""
         return self._trained.rows if self._trained else {}
+
+    @property
+    def workloads(self) -> list[Workload]:
+        """What it was trained on, but for workloads of another version."""
+        found = []
+        for text in dict.fromkeys(text for text, _ in self.trained_on):
+            try:
+                found.append(workload(text))
+            except InputError:
+                continue
+        return found
 
     @property
     def trained(self) -> Trained | None:
@@ -178,7 +192,7 @@ class XGBoostModel:
             names=[name for name, keep in zip(every, varied, strict=True) if keep],
             error_scale=_error_scale(members, score, unseen),
             validity=learn_validity(matrix, ran, self.settings.seed, self.settings.threads),
-            rows={group.name: len(group.latency) for group in groups},
+            rows={(str(g.space.workload), g.name[1]): len(g.latency) for g in groups},
             unseen=unseen,
         )
 

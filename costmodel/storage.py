@@ -39,7 +39,7 @@ Contents = tuple[
     dict[tuple[str, str], int],
 ]
 """Trees, feature names, error scale, trees that tell failures if there were any, and training rows
-by workload key and fingerprint."""
+by workload and fingerprint."""
 
 
 def write_model(

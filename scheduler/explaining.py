@@ -19,7 +19,6 @@ from costmodel.model import XGBoostModel
 from scheduler.machine import measured_peaks
 from scheduler.training import examples
 from spaces.errors import InputError
-from spaces.operators import workload as workload_of
 from spaces.registry import space_for
 from spaces.rules.rejection import Rejections, rejections
 from spaces.schedule import Schedule
@@ -125,7 +124,7 @@ def explain_model(
     if database is not None:
         parts, source = _measured(database, workload), "measured schedules"
     else:
-        asked = [workload] if workload else _trained_on(model)
+        asked = [workload] if workload else model.workloads
         parts, source = _sampled(asked, target), f"random schedules on {target.summary}"
         if not parts:
             raise InputError(
@@ -133,7 +132,7 @@ def explain_model(
                 "another target, a workload, or a database"
             )
     speed, validity = explain(model, parts)
-    workloads = sorted({space.workload.key for space, _ in parts})
+    workloads = sorted({str(space.workload) for space, _ in parts})
     return ModelExplained(source, len(speed.values), workloads, speed, validity)
 
 
@@ -185,16 +184,6 @@ def _failures(database: Database, workload: Workload, target: Target) -> dict[st
         if record.measurement.error_kind is not None and not record.measurement.lost
     )
     return dict(kinds.most_common())
-
-
-def _trained_on(model: XGBoostModel) -> list[Workload]:
-    found = []
-    for key in dict.fromkeys(key for key, _ in model.trained_on):
-        try:
-            found.append(workload_of(key))
-        except InputError:  # of another version, or of nobody's
-            continue
-    return found
 
 
 def _measured(database: Database, workload: Workload | None) -> list[tuple[Space, Population]]:

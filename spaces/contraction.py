@@ -65,20 +65,36 @@ class Contraction(Workload):
 
     @cached_property
     def key(self) -> str:
-        """The operator's name and its parameters, the epilogue's text last."""
+        """The operator's name and its parameters, last what the epilogue computes."""
+        return self._described(self._computed)
+
+    def __str__(self) -> str:
+        """The same with the epilogue's text: ``workload`` reads it back."""
+        return self._described("" if self.epilogue is None else f'"{self.epilogue}"')
+
+    def _described(self, epilogue: str = "") -> str:
         words = [f"{name}={value}" for name, value in self.parameters if name != "epilogue"]
-        if self.epilogue is not None:
-            words.append(f'epilogue="{self.epilogue}"')
-        return " ".join([self.operator, *words])
+        fused = [f"epilogue={epilogue}"] if epilogue else []
+        return " ".join([self.operator, *words, *fused])
 
     def to_json(self) -> dict[str, Any]:
         """``{"operator": ..., "parameters": {...}}``."""
         return {"operator": self.operator, "parameters": dict(self.parameters)}
 
+    @cached_property
+    def _computed(self) -> str:
+        """What identifies the epilogue; empty if there is none."""
+        if self.epilogue is None:
+            return ""
+        from spaces.epilogue.identity import epilogue_digest
+
+        return epilogue_digest(self.epilogue, self.output.axes)
+
     @property
     def words(self) -> Mapping[str, int | str]:
-        """The dtypes, layouts, epilogue and so on."""
-        return {name: value for name, value in self.parameters if name not in self.extents}
+        """The dtypes and layouts, what the epilogue computes, and so on."""
+        named = {name: value for name, value in self.parameters if name not in self.extents}
+        return named | {"epilogue": self._computed}
 
     @cached_property
     def extents(self) -> Mapping[str, int]:

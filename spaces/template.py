@@ -76,7 +76,7 @@ class Template(ABC):
 
     def entry(self, schedule: Schedule) -> str:
         """The name of a schedule's kernel: that of no other schedule or workload."""
-        text = f"{self.workload.key} {schedule.key}"
+        text = f"{self.workload} {schedule.key}"
         return f"tw_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @abstractmethod

@@ -98,7 +98,7 @@ class Workload(ABC):
 
     @property
     def digest(self) -> str:
-        """Short hexadecimal digest of :attr:`key`: names files and functions."""
+        """Short hexadecimal digest of :attr:`key`."""
         return hashlib.sha256(self.key.encode()).hexdigest()[:16]
 
     @property

@@ -115,7 +115,7 @@ def _part(held: HeldOut) -> Part:
         if known:
             figures[metric.name] = float(np.mean(known))
     rows = sum(len(ranking.score) for ranking in held.rankings)
-    return Part(held.part, held.protocol, len(held.groups), rows, figures)
+    return Part(held.label, held.protocol, len(held.groups), rows, figures)
 
 
 def _supports(ranking: Ranking, metric: Metric) -> bool:

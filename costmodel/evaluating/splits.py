@@ -34,6 +34,12 @@ class HeldOut:
     groups: list[Group]
     rankings: list[Ranking]
 
+    @property
+    def label(self) -> str:
+        """What people call the part: a workload by its text."""
+        workload = self.groups[0].space.workload
+        return str(workload) if self.part == workload.key else self.part
+
 
 def held_out(
     model: XGBoostModel, groups: Sequence[Group], split: Split, space_for: SpaceFor
@@ -60,7 +66,7 @@ def held_out(
         found.append(_by_rows(model, seen[0], groups, space_for))
     elif seen:
         found += _left_out(model, parts, seen, space_for)
-    return sorted(found, key=lambda each: each.part)
+    return sorted(found, key=lambda each: each.label)
 
 
 def _left_out(
@@ -86,9 +92,9 @@ def _part(group: Group, split: Split) -> str:
 def _seen(model: XGBoostModel, groups: Sequence[Group], split: Split) -> set[str]:
     """The parts that ``model`` may have learned from."""
     if split is Split.WORKLOAD:
-        return {workload for workload, _ in model.trained_on}
+        return {workload.key for workload in model.workloads}
     if split is Split.OPERATOR:
-        return {workload.partition(" ")[0] for workload, _ in model.trained_on}
+        return {workload.operator for workload in model.workloads}
     devices = {group.name[1]: _part(group, split) for group in groups}
     targets = {target for _, target in model.trained_on}
     if targets - devices.keys():  # a target that is not here may be of any device

@@ -56,7 +56,7 @@ STATISTICS: dict[str, Statistic] = {
 def main() -> None:
     options = _options()
     result: dict[str, Any] = {
-        "workload": WORKLOAD.key,
+        "workload": str(WORKLOAD),
         "target": detect_cpu(1).summary,
         "kernels": options.kernels,
         "rounds": options.rounds,

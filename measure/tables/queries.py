@@ -61,7 +61,7 @@ def summaries_query() -> Select[Any]:
         .outerjoin(last, last.c.pair_id == pairs.c.id)
         .outerjoin(measurements, measurements.c.id == best_of(pairs.c.id, last.c.comparison))
         .where(_TRIED)
-        .order_by(workloads.c.key, targets.c.id)
+        .order_by(*workloads.c["text", "key"], targets.c.id)
     )
 
 
@@ -72,7 +72,7 @@ def pairs_query() -> Select[Any]:
         .join(workloads, pairs.c.workload_id == workloads.c.id)
         .join(targets, pairs.c.target_id == targets.c.id)
         .where(_TRIED)
-        .order_by(workloads.c.key, targets.c.id)
+        .order_by(*workloads.c["text", "key"], targets.c.id)
     )
 
 

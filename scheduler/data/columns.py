@@ -53,7 +53,7 @@ def _proposal(name: str) -> Callable[[Record], Any]:
 
 OF_RECORDS = (
     Told("key", Kind.TEXT, "", "identifies the attempt in every database", lambda r: r.key),
-    Told("workload", Kind.TEXT, "", "what was computed", lambda r: r.workload.key),
+    Told("workload", Kind.TEXT, "", "what was computed", lambda r: str(r.workload)),
     Told("operator", Kind.TEXT, "", "its operator", lambda r: r.workload.operator),
     Told("device", Kind.TEXT, "", "the hardware", lambda r: device_of(r.target)),
     Told(

@@ -59,7 +59,7 @@ class Table:
         self._pairs = [
             (known, there)
             for known, there in database.pairs()
-            if workload in (None, known) and target in (None, there)
+            if (workload is None or workload.key == known.key) and target in (None, there)
         ]
         self._tested = _tested({workload.key for workload, _ in self._pairs})
         self._with_groups = features

@@ -57,12 +57,12 @@ class Suite:
     def __post_init__(self) -> None:
         if not self.members:
             raise InputError("it has no workloads; allowed: at least one [[workloads]]")
-        seen: set[Workload] = set()
+        seen: set[str] = set()
         for member in self.members:
             positive("weight", member.weight)
-            if member.workload in seen:
+            if member.workload.key in seen:
                 raise InputError(f"{member.workload} is in it twice; allowed: once, and a weight")
-            seen.add(member.workload)
+            seen.add(member.workload.key)
 
 
 def as_suite(given: Suite | str | Path) -> Suite:

@@ -2,14 +2,16 @@
 
 Sums and products lose their grouping, differences become sums and quotients products, constants are
 folded (to 12 digits), and functions are spelt out where others suffice: ``gelu`` in ``erf``,
-``silu`` and ``sigmoid`` in ``exp``, ``relu`` in ``max``. Rounding in a narrow type may differ
-between expressions of one form; what is computed does not.
+``silu`` and ``sigmoid`` in ``exp``, ``relu`` in ``max``. An argument of more than ``MAX_ARGUMENT``
+nodes is not repeated so: nested functions would double it each time. Rounding in a narrow type may
+differ between expressions of one form; what is computed does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import pi, prod, sqrt
 
 import numpy as np
@@ -28,6 +30,9 @@ from spaces.language.tree import (
     Select,
 )
 
+MAX_ARGUMENT = 100
+"""Nodes of what a function that is spelt out may be called with."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -43,6 +48,11 @@ class Form:
     name: str = ""
     outside: float | None = None
     value: float | None = None
+
+    @cached_property
+    def nodes(self) -> int:
+        """How many there are, this one and all below it."""
+        return 1 + sum(child.nodes for child in self.children)
 
 
 def normal(expression: Expression) -> Form:
@@ -138,13 +148,14 @@ def _call(function: str, arguments: Sequence[Form]) -> Form:
         values = [argument.value for argument in arguments]
         with np.errstate(all="ignore"):
             return _number(float(FUNCTIONS[function].reference(*values)))
+    small = arguments[0].nodes <= MAX_ARGUMENT
     match function, arguments:
-        case "gelu", [x]:
+        case "gelu", [x] if small:
             return _product([_number(0.5), x, _one_plus("erf", _scaled(x, sqrt(0.5)))])
-        case "gelu_tanh", [x]:
+        case "gelu_tanh", [x] if small:
             inner = _sum([x, _product([_number(0.044715), x, x, x])])
             return _product([_number(0.5), x, _one_plus("tanh", _scaled(inner, sqrt(2.0 / pi)))])
-        case "silu", [x]:
+        case "silu", [x] if small:
             return _product([x, _call("sigmoid", [x])])
         case "sigmoid", [x]:
             return _inverse(_one_plus("exp", _scaled(x, -1.0)))

@@ -49,6 +49,19 @@ class ExportsContract(DatabaseTests):
             assert other.import_jsonl(tmp_path / "two.jsonl") == 1
             assert {record.schedule["mc"] for record in other.records()} == {1, 2, 4}
 
+    def test_an_export_of_several_spellings_is_imported_as_one_workload(self, database, tmp_path):
+        """As versions wrote it that knew a product by the text of its epilogue."""
+        self.put(database, measured(1, 1.0, at=1.0), measured(2, 1.0, at=2.0))
+        database.export_jsonl(tmp_path / "two.jsonl")
+        header, first, second = (tmp_path / "two.jsonl").read_text().splitlines()
+        spelt = second.replace("relu(x + bias[n])", "max(b[n] + x, 0)")
+        assert spelt != second
+        (tmp_path / "old.jsonl").write_text("\n".join([header, first, spelt, second, ""]))
+        with Database(tmp_path / "other.db") as other:
+            assert other.import_jsonl(tmp_path / "old.jsonl") == 2
+            assert other.pairs() == [(WORKLOAD, TARGET)]
+            assert [r.key for r in other.records()] == [r.key for r in database.records()]
+
     def test_records_that_cannot_be_true_are_refused_and_the_others_imported(
         self, database, tmp_path
     ):

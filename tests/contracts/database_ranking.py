@@ -188,6 +188,14 @@ class RankingContract(DatabaseTests):
         found = list(database.nearest(shape_of(64), TARGET))
         assert [record.schedule["mc"] for record in found] == [2, 1]
 
+    def test_the_same_epilogue_in_another_spelling_is_nearer_than_another_one(self, database):
+        plain, fused = workload("matmul", m=64, n=96, k=128), "max(b[n] + x, 0)"
+        self.put(database, measured(1, 1.0), workload=plain)
+        spelt = workload("matmul", m=512, n=96, k=128, epilogue=fused)
+        self.put(database, measured(2, 1.0), workload=spelt)
+        found = list(database.nearest(WORKLOAD, TARGET))
+        assert [record.workload for record in found] == [spelt, plain]
+
     def test_words_that_only_some_workloads_have(self, database):
         self.put(database, measured(1, 1.0), workload=shape_of(64, dtype="float16"))
         half = shape_of(64, dtype="float16", accumulator="float16")

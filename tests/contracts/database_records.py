@@ -116,6 +116,19 @@ class RecordsContract(DatabaseTests):
         assert seen(target=TARGET) == [1, 2]
         assert seen(workload=WORKLOAD, target=slower) == [3]
 
+    def test_a_workload_in_another_spelling_is_the_same_one(self, database):
+        fused = {"m": 64, "n": 96, "k": 128}
+        one = workload("matmul", **fused, epilogue="relu(x + bias[n]) * scale")
+        other = workload("matmul", **fused, epilogue="s * max(0, b[n] + x)")
+        self.put(database, measured(1, 1.0), workload=one)
+        self.put(database, measured(2, 0.5), workload=other)
+        self.put(database, measured(1, 1.0), workload=other)  # the very same attempt
+        assert database.trials(one, TARGET) == database.trials(other, TARGET) == 2
+        assert [record.workload for record in database.records(other)] == [one, one]
+        assert database.pairs() == [(one, TARGET)]
+        best = database.best(other, TARGET)
+        assert (best.workload, best.measurement.score) == (other, 0.5)
+
     def test_more_records_than_a_page(self, database, monkeypatch):
         monkeypatch.setattr("measure.database._PAGE", 3)
         self.put(database, *(measured(i, 1.0) for i in range(7)))

@@ -81,7 +81,7 @@ def test_schedules_no_longer_in_the_space_are_skipped_and_counted(space):
     model = new_model()
     model.fit(known + [type(known[0])(space.workload, space.target, s, 1e-3) for s in foreign])
     assert model.skipped == 3
-    assert model.trained_on == {(space.workload.key, space.target.fingerprint): len(known)}
+    assert model.trained_on == {(str(space.workload), space.target.fingerprint): len(known)}
 
 
 def test_the_roofline_answers_until_there_are_rows_enough(space):

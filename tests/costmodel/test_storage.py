@@ -52,7 +52,7 @@ def test_the_file_describes_the_model(saved, space):
     assert "xgboost" in description["packages"]
     assert description["training"] == [
         {
-            "workload": space.workload.key,
+            "workload": str(space.workload),
             "target": space.target.fingerprint,
             "rows": len(points(space, 100)),
         }

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import MetaData, Table, create_engine, make_url, text
+from sqlalchemy import create_engine, make_url, text
 
-import measure
 from measure.database import Database
 from measure.tables.best_known import ranking_queries
 from measure.tables.schema import HEAD, VERSION_TABLE, metadata
@@ -31,10 +27,9 @@ from tests.contracts.made_up import (
     lost,
     measured,
 )
+from tests.measure.earlier import make_postgresql
 
-GOLDEN = Path(__file__).parent / "golden"
 ROOT = Path(__file__).parents[2]
-MIGRATIONS = Path(measure.__file__).parent / "tables" / "migrations"
 
 
 @pytest.fixture
@@ -67,37 +62,9 @@ def name_of(location: str) -> str:
     return str(make_url(location).database)
 
 
-TABLES = {
-    "0001": ("workloads", "targets", "measurements"),
-    "0002": ("workloads", "targets", "pairs", "runs", "measurements"),
-}
-
-
-def make_old(location: str, version: str) -> list[int]:
-    """The golden database of an earlier schema, here; the ids of its measurements."""
-    with sqlite3.connect(":memory:") as golden, create_engine(location).begin() as connection:
-        golden.executescript((GOLDEN / f"schema_{version}.sql").read_text())
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS))
-        config.attributes["connection"] = connection
-        command.upgrade(config, version)
-        for name in TABLES[version]:
-            table = Table(name, MetaData(), autoload_with=connection)
-            rows = golden.execute(f"SELECT * FROM {name} ORDER BY id")
-            columns = [column[0] for column in rows.description]
-            rows = [dict(zip(columns, row, strict=True)) for row in rows]
-            connection.execute(table.insert(), rows)
-            last = {"table": name, "last": rows[-1]["id"]}
-            connection.execute(text(COUNT_ON), last)
-        return [row["id"] for row in rows]
-
-
-COUNT_ON = "SELECT setval(pg_get_serial_sequence(:table, 'id'), :last)"
-
-
-@pytest.mark.parametrize("version", TABLES)
+@pytest.mark.parametrize("version", ["0001", "0002"])
 def test_a_database_of_an_earlier_schema_is_migrated(location, version):
-    before = make_old(location, version)
+    before = make_postgresql(location, version)
     with Database(location) as database:
         records = list(database.records())
         assert [record.id for record in records] == before

@@ -259,6 +259,26 @@ def test_what_was_measured_is_what_runs(tmp_path: Path) -> None:
             assert "void" in made.source
 
 
+def test_what_was_measured_of_another_spelling_runs_with_the_names_of_ones_own(
+    tmp_path: Path,
+) -> None:
+    spellings = ("relu(x + bias[n]) + residual[m,n]", "r[m,n] + max(0, b[n] + x)")
+    one, other = (workload("matmul", m=33, n=40, k=17, epilogue=text) for text in spellings)
+    space = space_for(one, TARGET)
+    schedule = space.schedule(space.sample(np.random.default_rng(1), 1)[0])
+    with Database(tmp_path / "tuning.db") as database:
+        measured = Measurement(schedule, Status.OK, 1e-6, (1e-6,), started_at=1.0)
+        database.record(Record(one, TARGET, space.version_of(schedule), measured))
+        call = best(other, TARGET, database)
+    assert (call.provenance, call.schedule, call.workload) == ("measured", schedule, other)
+    a, b, residual, bias = arguments(other)
+    assert [operand.name for operand in other.inputs] == ["A", "B", "r", "b"]
+    check(other, call(a, b, residual, bias))
+    check(other, call(A=a, B=b, b=bias, r=residual))
+    with pytest.raises(InputError, match="takes A, B, r, b, each once"):
+        call(a, b, residual=residual, bias=bias)
+
+
 def test_a_function_travels_as_its_schedule_and_is_built_where_it_arrives() -> None:
     call = function(m=24, n=32, k=16)
     assert copy(call) is call

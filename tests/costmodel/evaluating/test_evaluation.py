@@ -12,8 +12,8 @@ from spaces.errors import InputError
 from tests.costmodel.toys import examples, points, product, target, toy_space
 
 
-def measured(m: int, count: int = 120, machine=None):
-    space = toy_space(product(m=m), machine or target())
+def measured(m: int, count: int = 120, machine=None, **parameters):
+    space = toy_space(product(m=m, **parameters), machine or target())
     return examples(space, points(space, count), failing=11)
 
 
@@ -55,6 +55,14 @@ def test_seen_workloads_are_left_out_in_turn():
     parts = evaluated(trained(known), known).parts
     assert [part.protocol for part in parts] == ["left out"] * 2
     assert all(0.7 < part.figures["pairwise"] < 1.0 for part in parts)
+
+
+def test_a_workload_is_seen_in_whatever_spelling_it_was_learned():
+    known = measured(512, epilogue="relu(x + bias[n])") + measured(384)
+    again = measured(512, epilogue="max(b[n] + x, 0)") + measured(384)
+    parts = evaluated(trained(known), again).parts
+    assert [part.protocol for part in parts] == ["left out"] * 2
+    assert 'epilogue="max(b[n] + x, 0)"' in parts[1].name
 
 
 def test_a_workload_on_two_devices_is_held_out_on_both():

@@ -92,6 +92,9 @@ def test_a_shipped_suite_can_be_tuned(name, target):
         assert space_for(member.workload, target).templates
 
 
+FUSED = (
+    '[[workloads]]\noperator = "matmul"\nparameters = { m = 8, n = 8, k = 8, epilogue = "%s" }\n'
+)
 ONE = '[[workloads]]\noperator = "matmul"\nparameters = { m = 8, n = 8, k = 8 }\n'
 
 
@@ -114,6 +117,7 @@ ONE = '[[workloads]]\noperator = "matmul"\nparameters = { m = 8, n = 8, k = 8 }\
         (ONE + 'weight = "2"', "workload 1: weight='2' is no number"),
         (ONE + f"weight = 1{'0' * 400}", "workload 1: weight=1000"),
         (ONE + ONE, "is in it twice; allowed: once, and a weight"),
+        (FUSED % "x + b[n]" + FUSED % "c[n] + x", "is in it twice; allowed: once, and a weight"),
         (ONE + ONE.replace("matmul", "conv"), "workload 2: unknown operator 'conv'; known: argmax"),
         (ONE.replace('"matmul"', "1"), "workload 1: operator=1 is no name; allowed: matmul"),
         ("[[workloads]]\nweight = 1", "workload 1: operator=None is no name; allowed: matmul"),

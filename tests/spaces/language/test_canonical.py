@@ -149,6 +149,14 @@ def test_constants_of_any_size_have_a_canonical_text_without_a_warning() -> None
     assert len(found) == 4
 
 
+@pytest.mark.parametrize("function", ["gelu", "gelu_tanh", "silu"])
+def test_functions_of_functions_do_not_double_what_is_inside(function: str) -> None:
+    inner = "x[m]"
+    for _ in range(28):
+        inner = f"{function}({inner})"
+    assert len(digests(f"y[m] = 1 + {inner}", f"y[m] = {inner} + 1", f"y[m] = {inner}")) == 2
+
+
 def test_programs_that_are_not_the_same() -> None:
     assert len(digests(*DIFFERENT)) == len(DIFFERENT)
 
