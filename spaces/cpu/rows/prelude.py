@@ -10,8 +10,8 @@ from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles import doubles, moves, simd, vector_math
 from spaces.cpu.tiles import lanes as across
 
-_ALWAYS = frozenset({"max", "min"})
-"""Functions that joining lanes needs; they bring ``tw_select`` and the rest."""
+_ALWAYS = frozenset({"floor", "max", "min"})
+"""Functions that whole numbers and joining lanes need; they bring ``tw_select`` and the rest."""
 
 
 _NUMBERS = """\

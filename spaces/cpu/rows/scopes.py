@@ -32,7 +32,8 @@ class Scope:
 
     ``leaf`` gives the text of what the scope can read, None of what the scope around can; it may
     also give the text of whole expressions that are known already. Variables are called ``prefix``
-    and a number, and each expression has one.
+    and a number, and each expression has one. Quotients of whole numbers are exact: both are below
+    what floats tell apart, so a rounded quotient is never the next whole number.
     """
 
     prefix: str
@@ -68,6 +69,11 @@ class Scope:
                 return f"-{self.text(inner)}"
             case Binary("/", left, right) if self._multiplies(left, right):
                 return f"{self.text(left)} * {self.text(Binary('/', ONE, right))}"
+            case Binary("//", left, right):
+                return f"tw_floor({self.text(left)} / {self.text(right)})"
+            case Binary("%", left, right):
+                whole = self.text(Binary("//", left, right))
+                return f"{self.text(left)} - {self.text(right)} * {whole}"
             case Binary(operator, left, right):
                 return f"{self.text(left)} {operator} {self.text(right)}"
             case Select(Comparison(operator, left, right), then, otherwise):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import prod
 
@@ -14,8 +14,9 @@ from spaces.derivation.products.roles import roles_of
 from spaces.derivation.rows.passes import expressions
 from spaces.derivation.rows.view import RowOutput, Rows, rows_of
 from spaces.errors import InputError
+from spaces.language.kinds import is_whole
 from spaces.language.program import Program
-from spaces.language.tree import AxisValue, Binary, Expression, Read
+from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
 from spaces.workload import Workload
 
 FLOATS = {"float32": ("float32", "bfloat16"), "float64": ("float64", "float32")}
@@ -106,14 +107,29 @@ def _why_no_place(rows: Rows) -> str | None:
 
 def _why_no_value(rows: Rows, floats: tuple[str, ...]) -> str | None:
     for node in (part for expression in row_expressions(rows) for part in parts(expression)):
-        if isinstance(node, Binary) and node.operator in ("//", "%"):
-            return f"{node} divides whole numbers"
-        if isinstance(node, AxisValue) and rows.program.extent[node.name] > EXACT:
-            return f"the values of {node} go beyond {EXACT}, which floats do not tell apart"
         operand = rows.program.operand.get(node.name) if isinstance(node, Read) else None
         if operand and operand.dtype not in floats:
             return f"{node} is a whole number"
+        if is_whole(node, frozenset()) and _largest(node, rows.program.extent) > EXACT:
+            return f"{node} goes beyond {EXACT}, where floats do not tell whole numbers apart"
     return None
+
+
+def _largest(node: Expression, extent: Mapping[str, int]) -> float:
+    """A bound on how far from 0 an expression of whole numbers can be."""
+    match node:
+        case Number(value):
+            return value
+        case AxisValue(name):
+            return extent[name]
+        case Binary("%", _, divisor):
+            return _largest(divisor, extent)
+        case Binary("//", dividend, _):
+            return _largest(dividend, extent)
+        case Binary(operator, left, right):
+            a, b = _largest(left, extent), _largest(right, extent)
+            return a * b if operator == "*" else a + b
+    return max((_largest(child, extent) for child in node.children), default=0.0)
 
 
 def _dtype_reason(name: str, dtype: str, allowed: tuple[str, ...]) -> str:
