@@ -59,6 +59,18 @@ def test_candidates_arrive_as_they_were(candidates):
     assert [c.kernel.metadata for c in arrived] == [c.kernel.metadata for c in candidates]
 
 
+def test_a_program_arrives_with_its_names_and_outputs():
+    """Equal programs may have other names; a kernel's arguments are those of its own."""
+    for one, two in ("yi", "ba"):
+        text = f"{one}[r,c] = x[r,c] + 1\n{two}[r] = argmax[c](x[r,c])\n-> {one}, {two}"
+        work = workload(text, r=4, c=8)
+        sent = c_kernels.candidate("several", "", work)
+        _, (arrived,) = read_build_request(build_request(sent.job, [sent]))
+        assert [array.name for array in arrived.kernel.written] == [one, two]
+        assert [array.name for array in arrived.kernel.read] == ["x"]
+        assert arrived.job.workload.operands == work.operands
+
+
 def test_what_is_to_be_run_arrives_without_its_text(candidates):
     built = [
         Stored(c, seconds=0.5, info={"registers": 32}, toolchain="x 1", build=i % 2, place=i // 2)
