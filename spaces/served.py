@@ -10,7 +10,8 @@ from spaces.derivation.algebra import ONE
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.loops import Loop, loops
 from spaces.derivation.products.places import place, value_reads
-from spaces.derivation.products.roles import roles_of
+from spaces.derivation.products.roles import Roles, roles_of
+from spaces.derivation.products.splitting import Part
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
@@ -57,6 +58,9 @@ def matmul_workload(program: Program) -> Workload | str:
         return str(reason)
 
 
+Parts = tuple[Part, ...]
+
+
 class _Matmul:
     """A program as ``C[m, n] = epilogue(sum[k](A[m, k] * B[k, n]))``, perhaps of a batch, where
     each axis of this may be several of the program's.
@@ -70,20 +74,9 @@ class _Matmul:
         self.program, self.product = program, product
         self.last = program.stage[self.output.name]
         self.written = Read(self.output.name, tuple(map(AxisValue, self.last.axes)))
-        found = roles_of(program, product)
-        if isinstance(found, str):
-            raise InputError(f"{found}; needs a product of two matrices")
-        if set(self.last.axes) != set(product.axes) or found.leaving != ONE:
-            raise InputError(f"the factors of {product}; needs two entries of matrices")
+        found = self._roles()
         self.indexing = found.indexing
-        if uneven := [axis for axis, split in self.indexing.splits.items() if split.uneven]:
-            raise InputError(f"the groups of {uneven[0]}; needs as many in each")
-        (left, rows), (right, columns) = (found.left, found.rows), (found.right, found.columns)
-        numbered = {part.axis for part in found.batch}
-        first = next((axis for axis in self.last.axes if axis not in numbered), "")
-        if first in {part.axis for part in columns} - {part.axis for part in rows}:
-            (left, rows), (right, columns) = (right, columns), (left, rows)
-        self.left, self.right = self._matrix(left), self._matrix(right)
+        self.left, self.right, rows, columns = self._sides(found)
         places = self._places()
         summed = sorted(found.depth, key=lambda part: -places[self.left].coefficient(part.name))
         roles = {"batch": found.batch, "m": rows, "n": columns, "k": summed}
@@ -92,6 +85,27 @@ class _Matmul:
             self.left, self.right = self.right, self.left
             self.loops |= {"m": self.loops["n"], "n": self.loops["m"]}
         self.axes = self._axes()
+
+    def _roles(self) -> Roles:
+        """The roles of the product's axes."""
+        found = roles_of(self.program, self.product)
+        if isinstance(found, str):
+            raise InputError(f"{found}; needs a product of two matrices")
+        if set(self.last.axes) != set(self.product.axes) or found.leaving != ONE:
+            raise InputError(f"the factors of {self.product}; needs two entries of matrices")
+        if uneven := [axis for axis, split in found.indexing.splits.items() if split.uneven]:
+            raise InputError(f"the groups of {uneven[0]}; needs as many in each")
+        return found
+
+    def _sides(self, found: Roles) -> tuple[Read, Read, Parts, Parts]:
+        """Both matrices, and what is a row and a column; the first one has the first axis of the
+        output that is not the batch's."""
+        (left, rows), (right, columns) = (found.left, found.rows), (found.right, found.columns)
+        numbered = {part.axis for part in found.batch}
+        first = next((axis for axis in self.last.axes if axis not in numbered), "")
+        if first in {part.axis for part in columns} - {part.axis for part in rows}:
+            (left, rows), (right, columns) = (right, columns), (left, rows)
+        return self._matrix(left), self._matrix(right), rows, columns
 
     def workload(self) -> Workload:
         """As the operator of that name; :class:`InputError` with the reason if there is none."""
