@@ -6,6 +6,7 @@ import torch
 
 from scheduler.best import best
 from scheduler.functions.arrays import Port
+from scheduler.functions.cuda_arrays import DevicePort
 from spaces.array import Array
 from spaces.errors import InputError
 from spaces.language.evaluation import evaluate
@@ -90,3 +91,15 @@ def test_a_slice_is_taken_as_it_lies():
     port.address(port.empty_tensor())
     with pytest.raises(InputError, match="x has strides"):
         port.address(np.ascontiguousarray(whole[:, :24]))
+
+
+def test_indices_for_a_gpu_are_checked_on_the_host():
+    place = next(n for n, operand in enumerate(GATHER.inputs) if operand.drawn)
+    port = DevicePort(GATHER.inputs[place])
+    right = torch.arange(12, dtype=torch.int32) % 7
+    port.check_indices(right)
+    right[4] = 7
+    with pytest.raises(InputError, match="holds the index 7; allowed: 0 to 6"):
+        port.check_indices(right)
+    with pytest.raises(InputError, match="holds indices; allowed: a torch tensor"):
+        port.check_indices(right.numpy())
