@@ -70,7 +70,10 @@ class Context:
     @property
     def integer(self) -> str:
         """The C type of columns."""
-        wide = self.rows.column_count + self.steps * self.unroll * self.turn > LARGEST_INT
+        covered = self.rows.column_count + self.steps * self.unroll * self.turn
+        places = [*self.rows.places.values(), *(o.place for o in self.rows.outputs)]
+        farthest = max(covered * max(map(abs, place.columns)) for place in places)
+        wide = max(covered, farthest) > LARGEST_INT
         return "i64" if wide else "int"
 
     # -- arrays --------------------------------------------------------------------------------

@@ -63,6 +63,14 @@ def test_lowering_is_deterministic_and_within_the_estimate_of_shared_memory(name
         assert kernel.launch.shared_bytes <= H200.shared_per_block
 
 
+@pytest.mark.parametrize(("rows", "kind"), [(100_000, "i64"), (1_000, "int")])
+def test_elements_far_along_a_column_are_counted_in_64_bits(rows, kind):
+    work = workload("sum", shape=f"{rows}x50000", over="0")
+    all_ = Space(work, H200, [CudaRows(work, H200)])
+    kernel = all_.lower(all_.schedule(all_.sample(np.random.default_rng(0), 1)[0]))
+    assert f"const {kind} column = " in kernel.source
+
+
 def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
     first = program("y[r, c] = softmax[c](x[r, c])", dtype="bfloat16", r=64, c=512)
     second = program("a[i, j] = softmax[j](if_[i, j])", dtype="bfloat16", i=64, j=512)
