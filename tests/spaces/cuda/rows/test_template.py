@@ -80,7 +80,8 @@ def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
     assert np.array_equal(*populations)
     first_rows = [population[0] for population in populations]
     kernels = [s.lower(s.schedule(row)) for s, row in zip(spaces, first_rows, strict=True)]
-    assert kernels[0].text == kernels[1].text
+    texts = [kernel.text.replace(kernel.entry, "entry") for kernel in kernels]
+    assert texts[0] == texts[1]
 
 
 @pytest.mark.parametrize(
