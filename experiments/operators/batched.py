@@ -4,8 +4,8 @@
         [--only PATTERN] [--known FILE] [--out FILE]
 
 Each case is tuned, from an empty database or from the winners of an earlier run, and then timed in
-turns with the libraries. Writes the results after every case; a further call with the same file
-goes on with cases not in it.
+turns with the libraries. Writes the results after every case, and a table beside them; a further
+call with the same file goes on with cases not in it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import argparse
 import json
 import re
 import statistics
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from experiments.operators.summary import OURS, table
 from measure.database import Database
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
@@ -38,7 +40,6 @@ from spaces.schedule import Schedule
 from spaces.target import Target, detect_target
 from spaces.workload import Workload
 
-OURS = "tilewright"
 Call = Callable[[], object]
 
 
@@ -94,6 +95,7 @@ def main() -> None:
     known = json.loads(options.known.read_text())["cases"] if options.known else {}
     detected = detect_target(options.target)
     results |= {"target": detected.to_json(), "date": datetime.now(UTC).date().isoformat()}
+    results["command"] = f"python -m experiments.operators.batched {' '.join(sys.argv[1:])}"
     if options.verify and "verification" not in results:
         results["verification"] = dict(verified(detected, options.verify))
         print(json.dumps(results["verification"]), flush=True)
@@ -105,6 +107,7 @@ def main() -> None:
         results["cases"][case.name] = row
         results["summary"] = summarise(results["cases"])
         path.write_text(json.dumps(results, indent=1) + "\n")
+        path.with_suffix(".md").write_text(table(results))
         times = " ".join(f"{who} {1e6 * t:.1f}" for who, t in row["median_s"].items())
         print(f"{case.name:32s} {ratio(row):.3f} x the fastest, us: {times}", flush=True)
     print(json.dumps(results.get("summary", {})))
