@@ -104,9 +104,6 @@ class CudaThin(Template):
 
 
 def _decisions(sizes: ThinSizes) -> tuple[Decision, ...]:
-    """Any number of warps may stand side by side, so that the tiles can be as many as there are
-    places for them: a wave that is nearly full, and few blocks that read all of the small operand.
-    """
     return (
         Decision("multiply", ("fma", "mma") if sizes.serves_matrices else ("fma",)),
         Decision("lane_columns", (1, 2, 4, 8, 16, 32)),
@@ -116,7 +113,7 @@ def _decisions(sizes: ThinSizes) -> tuple[Decision, ...]:
         Decision("small", SOURCES),
         Decision("reads", READS if sizes.serves_rows else READS[:1]),
         Decision("splits", (1, 2, 3, 4, 6, 8)),
-        Decision("warp_columns", tuple(range(1, 9))),
+        Decision("warp_columns", (1, 2, 4, 8)),
         Decision("warp_depth", (1, 2, 4, 8, 16)),
         Decision("residency", (1, 2, 3, 4, 6, 8)),
         Decision("fetch", (0, 128, 256)),

@@ -70,10 +70,6 @@ def hard_cases() -> dict[str, tuple]:
             cases[f"by rows, {m} rows, {small}"] = case(
                 MMA | rows | {"small": small}, m, n, k, **fused
             )
-    rows = {"reads": "rows", "small": "memory", "thread_columns": 2, "thread_depth": 16}
-    cases["seven warps side by side"] = case(MMA | rows | {"warp_columns": 7}, 8, 230, 776, **fused)
-    three = {"warp_columns": 3, "thread_columns": 2, "in_flight": 2}
-    cases["three warps side by side"] = case(FMA | three, 3, 100, 1000, dtype="bfloat16")
     wide = {"lane_columns": 1, "thread_columns": 2, "thread_depth": 16}
     cases["a warp for each column"] = case(FMA | wide, 1, 37, 2000, dtype="float16")
     return cases
