@@ -29,28 +29,30 @@ TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2, l2_bytes=32 << 10
 
 NAMED = [
     ("softmax", {"r": 3, "c": 67}),
-    ("softmax", {"r": 131, "c": 67}),
-    ("softmax", {"r": 2, "c": 5}),
     ("softmax", {"r": 2, "c": 131, "dtype": "bfloat16"}),
-    ("log_softmax", {"r": 5, "c": 64}),
     ("softmax", {"r": 3, "c": 67, "dtype": "float64"}),
-    ("layernorm", {"r": 3, "c": 33, "dtype": "float64"}),
-    ("argmax", {"shape": "5x41", "over": "0", "dtype": "float64"}),
-    ("logsumexp", {"r": 1, "c": 127}),
+    ("log_softmax", {"r": 5, "c": 64}),
     ("cross_entropy", {"r": 7, "c": 33}),
     ("layernorm", {"r": 3, "c": 61, "outputs": "y,mean,rstd"}),
-    ("layernorm", {"r": 1, "c": 1}),
-    ("rmsnorm", {"r": 4, "c": 96}),
     ("rmsnorm", {"r": 1, "c": 3, "dtype": "bfloat16"}),
-    ("sum", {"shape": "3x4x19", "over": "2"}),
     ("mean", {"shape": "3x4x19", "over": "0,2"}),
-    ("max", {"shape": "5x7x3", "over": "0"}),
-    ("min", {"shape": "2x3x4", "over": "0,1,2"}),
     ("sum", {"shape": "2x7x67", "over": "1"}),
+    ("argmax", {"shape": "3x4x19", "over": "0,2"}),
     ("argmax", {"shape": "7x131", "over": "0"}),
     ("avg_pool2d", {"n": 1, "c": 3, "h": 12, "w": 35, "r": 2}),
+]
+MORE = [
+    ("softmax", {"r": 131, "c": 67}),
+    ("softmax", {"r": 2, "c": 5}),
+    ("logsumexp", {"r": 1, "c": 127}),
+    ("layernorm", {"r": 1, "c": 1}),
+    ("layernorm", {"r": 3, "c": 33, "dtype": "float64"}),
+    ("rmsnorm", {"r": 4, "c": 96}),
+    ("sum", {"shape": "3x4x19", "over": "2"}),
+    ("max", {"shape": "5x7x3", "over": "0"}),
+    ("min", {"shape": "2x3x4", "over": "0,1,2"}),
+    ("argmax", {"shape": "5x41", "over": "0", "dtype": "float64"}),
     ("argmax", {"shape": "5x41", "over": "1"}),
-    ("argmax", {"shape": "3x4x19", "over": "0,2"}),
 ]
 TEXTS = [
     "y[r] = prod[c](1 + x[r, c] / 8)\n-> y",
@@ -96,13 +98,20 @@ def complaints(w: Computation, kernels: dict[Schedule, Kernel], folder: Path) ->
 @pytest.mark.parametrize(("name", "parameters"), NAMED)
 def test_named_operators_agree_with_their_programs(name, parameters, tmp_path):
     w = workload(name, **parameters)
-    assert complaints(w, lowered(w, TARGET, 5), tmp_path) == []
+    assert complaints(w, lowered(w, TARGET, 4), tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "parameters"), [*NAMED, *MORE])
+def test_many_schedules_of_named_operators_agree(name, parameters, tmp_path):
+    w = workload(name, **parameters)
+    assert complaints(w, lowered(w, TARGET, 24), tmp_path) == []
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_programs_of_ones_own_agree(text, tmp_path):
     w = own(text, r=3, c=77)
-    assert complaints(w, lowered(w, TARGET, 5), tmp_path) == []
+    assert complaints(w, lowered(w, TARGET, 4), tmp_path) == []
 
 
 def agrees_at_random(seed: int, folder: Path) -> bool:
@@ -120,20 +129,19 @@ def agrees_at_random(seed: int, folder: Path) -> bool:
 
 
 def test_random_chains_agree(tmp_path):
-    assert sum(agrees_at_random(seed, tmp_path) for seed in range(12)) > 2
+    assert sum(agrees_at_random(seed, tmp_path) for seed in range(8)) > 1
 
 
 @pytest.mark.slow
 def test_many_random_chains_agree(tmp_path):
-    assert sum(agrees_at_random(seed, tmp_path) for seed in range(100, 500)) > 100
+    assert sum(agrees_at_random(seed, tmp_path) for seed in range(100, 300)) > 100
 
 
 @pytest.mark.parametrize("vector_bytes", [16, 32, 64])
 def test_other_widths_of_vectors(vector_bytes, tmp_path):
     """Narrower ones as other instruction sets have them, wider ones as compilers make of two."""
-    isa = {16: "generic", 32: "generic", 64: "generic"}[vector_bytes]
-    target = dataclasses.replace(TARGET, isa=isa, vector_bytes=vector_bytes, bf16_dot=False)
-    for name, parameters in (NAMED[0], NAMED[7]):
+    target = dataclasses.replace(TARGET, isa="generic", vector_bytes=vector_bytes, bf16_dot=False)
+    for name, parameters in (NAMED[0], NAMED[5]):
         w = workload(name, **parameters)
         assert complaints(w, lowered(w, target, 4), tmp_path / name) == []
 
@@ -273,7 +281,7 @@ def test_every_rule_refuses_something_and_says_why():
     assert seen == {rule.name for rule in template.rules}
 
 
-@pytest.mark.parametrize(("name", "parameters"), NAMED)
+@pytest.mark.parametrize(("name", "parameters"), [*NAMED, *MORE])
 def test_quantities_are_finite_and_complete(name, parameters):
     w = workload(name, **parameters)
     space = space_of(w)
