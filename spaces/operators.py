@@ -51,7 +51,8 @@ def matmul(
     for beside float16 inputs, and then sums may be kept in it; otherwise it is the input's own.
 
     A ``batch`` of more than one gives all matrices a first dimension. More than one of ``heads``
-    gives A and C another one after it; B has none, the heads share it. The epilogue's operands are
+    gives A and C another one after it; B has none, the heads share it (heads that lie next to their
+    rows everywhere are rows of one product, and asked for as such). The epilogue's operands are
     read by any of ``batch``, ``heads``, ``m`` and ``n``, of extents other than 1 for the first two.
     ``a``, ``b`` and ``c`` are then the orders of matrices that lie one after the other, or list all
     axes from the slowest in memory, such as ``m-batch-heads-k``.
@@ -77,7 +78,7 @@ def matmul(
     if sums != element_type(dtype).accumulator:
         parameters["accumulator"] = sums
     references = expression.operands if expression else {}
-    return Contraction(
+    made = Contraction(
         operator="matmul",
         parameters=tuple(parameters.items()),
         axes=(
@@ -95,6 +96,15 @@ def matmul(
         output=operand("C", output, axes["c"], orders["c"]),
         accumulator=sums,
     )
+    if heads > 1 and (m == 1 or all(o.stride("heads") == m * o.stride("m") for o in _arrays(made))):
+        raise InputError(
+            f"heads={heads} lie next to their rows; ask for m={heads * m} without heads"
+        )
+    return made
+
+
+def _arrays(contraction: Contraction) -> tuple[Operand, ...]:
+    return (*contraction.inputs, *contraction.outputs)
 
 
 OPERATORS: dict[str, Callable[..., Workload]] = {"matmul": matmul}

@@ -16,7 +16,7 @@ from spaces.operators import workload, workload_from_json
 from spaces.product import orient
 
 BATCH = {"batch": 3, "m": 5, "n": 4, "k": 6}
-GROUPS = {"batch": 2, "heads": 3, "m": 5, "n": 4, "k": 6}
+GROUPS = {"batch": 2, "heads": 3, "m": 5, "n": 4, "k": 6, "a": "col"}
 EPILOGUE = "relu(x + bias[n]) * s[batch] + r[batch,m,n]"
 
 
@@ -37,17 +37,19 @@ def test_keys_and_json_say_it_all(sizes) -> None:
 
 
 def test_an_order_has_one_name() -> None:
-    made = workload("matmul", **GROUPS, a="batch-heads-m-k", b="batch-n-k", c="m-batch-heads-n")
+    made = workload(
+        "matmul", **{**GROUPS, "a": "batch-heads-m-k"}, b="batch-n-k", c="m-batch-heads-n"
+    )
     assert "a=row b=col c=m-batch-heads-n" in made.key
     assert made.output.strides == (3 * 4, 4, 2 * 3 * 4, 1)
 
 
 @pytest.mark.parametrize(
-    "orders", [{"a": "m-batch-heads-k"}, {"a": "col"}, {"b": "col"}, {"c": "col"}]
+    "orders", [{"a": "m-batch-heads-k"}, {}, {"b": "col"}, {"a": "row", "c": "col"}]
 )
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
 def test_each_product_is_that_of_its_matrices(orders, dtype) -> None:
-    made = workload("matmul", **GROUPS, **orders, dtype=dtype)
+    made = workload("matmul", **{**GROUPS, **orders}, dtype=dtype)
     inputs = made.make_inputs(1)
     a, b = inputs["A"].astype(np.float64), inputs["B"].astype(np.float64)
     expected = np.array([[a[g, h] @ b[g] for h in range(3)] for g in range(2)])
@@ -84,6 +86,9 @@ def extents(made) -> tuple[int, ...]:
         ("matmul m=4 n=4 k=4 batch=0", "batch=0 is out of range; allowed: 1 to"),
         ("matmul m=4 n=4 k=4 heads=two", "heads='two' is not a whole number"),
         ('matmul m=4 n=4 k=4 epilogue="x + s[batch]"', "index 'batch' is no axis; allowed: m, n"),
+        ("matmul m=4 n=4 k=4 heads=3", "ask for m=12 without heads"),
+        ("matmul m=1 n=4 k=4 batch=2 heads=3 a=col", "ask for m=3 without heads"),
+        ('matmul m=4 n=4 k=4 heads=3 epilogue="x + r[heads,m]"', "ask for m=12 without heads"),
         ("matmul m=4 n=4 k=4 a=k", "layout a='k' is unknown; allowed: row, col"),
         ("matmul m=4 n=4 k=4 batch=2 b=k-n-batch", "batch, k, n joined by '-', k or n last"),
         ("matmul m=4 n=4 k=4 batches=2", "accumulator, batch, heads"),

@@ -29,7 +29,9 @@ CASES = {
         "batch": 2, "heads": 3, "m": 23, "n": 21, "k": 18, "a": "m-batch-heads-k",
         "b": "n-batch-k", "c": "m-batch-heads-n", "dtype": "bfloat16", "epilogue": "x + bias[n]",
     },
-    "all share": {"heads": 7, "m": 18, "n": 19, "k": 40, "dtype": "bfloat16", "out": "float32"},
+    "all share": {
+        "heads": 7, "m": 18, "n": 19, "k": 40, "a": "col", "dtype": "bfloat16", "out": "float32",
+    },
     "few rows": {"batch": 7, "m": 3, "n": 67, "k": 130},
     "few rows by dots": {
         "batch": 7, "m": 3, "n": 67, "k": 130, "b": "col", "dtype": "bfloat16",
