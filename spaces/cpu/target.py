@@ -11,7 +11,7 @@ from spaces.cpu.isa import detect_isa, has_bf16_dot, has_fma
 from spaces.cpu.machine import cache_bytes, core_count, cpu_model
 from spaces.dtypes import dtype
 from spaces.errors import InputError, shown
-from spaces.target import Target
+from spaces.target import NAMES, Target
 from spaces.validation.checks import whole
 from spaces.validation.limits import NAME, Flag, Text, Texts, Whole
 
@@ -86,7 +86,7 @@ VARIANTS: tuple[str, ...] = ()
 def detect(variant: str, threads: int | None) -> CpuTarget:
     """This machine; :class:`InputError` for any ``variant``."""
     if variant:
-        raise InputError(f"unknown target {shown(f'cpu:{variant}')}; allowed: cpu")
+        raise InputError(f"unknown target {shown(f'cpu:{variant}')}; allowed: {NAMES}")
     return detect_cpu(1 if threads is None else threads)
 
 
