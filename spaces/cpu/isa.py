@@ -138,3 +138,25 @@ static inline vf tw_dot_pairs(vf sum, vf a, vf b) {
   return sum;
 }
 """
+
+# Compilers prefer vectors of half the width for loops, and would take these apart.
+_AVX512_EXTREME = """\
+#ifdef __clang__
+static inline vf tw_@NAME@(vf a, vf b) { return __builtin_ia32_@CODE@ps512(a, b, 4); }
+#else
+static inline vf tw_@NAME@(vf a, vf b) {
+  return __builtin_ia32_@CODE@ps512_mask(a, b, a, (unsigned short)-1, 4);
+}
+#endif"""
+
+
+def extremes(isa: str) -> dict[str, str]:
+    """C definitions of ``tw_lesser`` and ``tw_greater`` by the names of ``vector_math``, where
+    compilers would not find the instruction: it gives ``b`` if either is NaN."""
+    if isa != "avx512":
+        return {}
+    codes = {"lesser": "min", "greater": "max"}
+    return {
+        name: _AVX512_EXTREME.replace("@NAME@", name).replace("@CODE@", code)
+        for name, code in codes.items()
+    }

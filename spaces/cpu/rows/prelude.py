@@ -6,6 +6,7 @@ from collections.abc import Set
 from functools import lru_cache
 
 from spaces.cpu.abi import ABI_PRELUDE
+from spaces.cpu.isa import extremes
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles import doubles, moves, simd, vector_math
 from spaces.cpu.tiles import lanes as across
@@ -33,7 +34,7 @@ def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
         [
             ABI_PRELUDE,
             simd.prelude(target.isa, lanes, target.bf16_dot),
-            vector_math.prelude(functions | _ALWAYS, lanes),
+            vector_math.prelude(functions | _ALWAYS, lanes, extremes(target.isa)),
             _NUMBERS,
             across.prelude(lanes),
             moves.prelude(target.isa, lanes),

@@ -12,7 +12,7 @@ kept apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from spaces.epilogue.polynomials import (
@@ -196,11 +196,12 @@ TW_INLINE vf tw_float16(vf x) {
 }
 
 
-def prelude(functions: Iterable[str], lanes: int) -> str:
+def prelude(functions: Iterable[str], lanes: int, given: Mapping[str, str] | None = None) -> str:
     """C text that defines ``tw_<name>`` for each of ``functions`` and all they need.
 
     The functions take and return ``vf``, a vector of ``lanes`` floats; ``vi`` and ``vu`` are its
-    companions of int and unsigned; ``tw_set(float)`` fills a vector. Nothing is included.
+    companions of int and unsigned; ``tw_set(float)`` fills a vector. Nothing is included. The
+    texts ``given``, by name, take the place of definitions.
     Every call is inlined and costs a compiler one to three milliseconds: a kernel had better
     loop over the vectors of its tile than spell out a call for each.
     Raises :class:`InputError` for a function that is not known.
@@ -222,15 +223,15 @@ typedef float vf __attribute__((vector_size({size})));
 typedef int vi __attribute__((vector_size({size})));
 typedef unsigned vu __attribute__((vector_size({size})));
 TW_INLINE vf tw_set(float value) {{ return value - (vf){{0}}; }}"""
-    return "\n".join([head, *definitions(functions)]) + "\n"
+    return "\n".join([head, *definitions(functions, given)]) + "\n"
 
 
-def definitions(names: Iterable[str]) -> list[str]:
-    """The C text of each function, behind those that it calls."""
+def definitions(names: Iterable[str], given: Mapping[str, str] | None = None) -> list[str]:
+    """The C text of each function, behind those that it calls, unless it is ``given``."""
     needed: dict[str, None] = {}
     for name in names:
         _require(name, needed)
-    return [_DEFINITIONS[name].text for name in needed]
+    return [(given or {}).get(name, _DEFINITIONS[name].text) for name in needed]
 
 
 def literal(value: float) -> str:

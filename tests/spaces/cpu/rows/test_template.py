@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from spaces.computation import Computation
+from spaces.cpu.compiler import find_compiler
 from spaces.cpu.rows.template import RowsTemplate
-from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.cpu.target import FLAGS, CpuTarget, detect_cpu
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.language import program
@@ -144,6 +146,21 @@ def test_other_widths_of_vectors(vector_bytes, tmp_path):
     for name, parameters in (NAMED[0], NAMED[5]):
         w = workload(name, **parameters)
         assert complaints(w, lowered(w, target, 4), tmp_path / name) == []
+
+
+@pytest.mark.skipif(detect_cpu().architecture != "x86_64", reason="needs a compiler for AVX-512")
+def test_avx512_takes_whole_vectors_for_exponentials_and_maxima(tmp_path):
+    """Compiled, not run: no instruction of half the width stands for a maximum."""
+    target = dataclasses.replace(TARGET, isa="avx512", vector_bytes=64, vector_registers=32)
+    kernels = list(lowered(workload("softmax", r=64, c=128), target, 4).values())
+    source, assembly = tmp_path / "kernels.c", tmp_path / "kernels.s"
+    source.write_text("\n".join([kernels[0].prelude, *(kernel.source for kernel in kernels)]))
+    flags = [*FLAGS, "-mavx512bw", "-mavx512vl", "-mfma", "-mprefer-vector-width=256", "-w", "-S"]
+    command = [find_compiler().path, *flags, str(source), "-o", str(assembly)]
+    subprocess.run(command, check=True, timeout=120)
+    maxima = re.findall(r"v(?:max|min)ps.*%([xyz])mm\d+$", assembly.read_text(), re.MULTILINE)
+    assert maxima.count("z") > 8
+    assert "y" not in maxima
 
 
 def test_infinite_elements_do_not_spoil_a_row(tmp_path):
