@@ -96,15 +96,12 @@ def matmul(
         output=operand("C", output, axes["c"], orders["c"]),
         accumulator=sums,
     )
-    if heads > 1 and (m == 1 or all(o.stride("heads") == m * o.stride("m") for o in _arrays(made))):
+    arrays = (*made.inputs, *made.outputs)
+    if heads > 1 and (m == 1 or all(o.stride("heads") == m * o.stride("m") for o in arrays)):
         raise InputError(
             f"heads={heads} lie next to their rows; ask for m={heads * m} without heads"
         )
     return made
-
-
-def _arrays(contraction: Contraction) -> tuple[Operand, ...]:
-    return (*contraction.inputs, *contraction.outputs)
 
 
 OPERATORS: dict[str, Callable[..., Workload]] = {"matmul": matmul}
