@@ -139,12 +139,13 @@ class Context:
         return Scope(self.real, self._read, self._axis)
 
     def _read(self, read: Read) -> Value:
-        if read in self.accesses:
-            return Value(f"v{self.name(read)}[i]", self._operand(read).element.is_integer)
-        if read in self.rows.places:
-            return Value(f"r{self.name(read)}[k]", self._operand(read).element.is_integer)
+        if read in self.accesses or read in self.rows.places:
+            name = f"v{self.name(read)}[i]" if read in self.accesses else f"r{self.name(read)}[k]"
+            whole = self._operand(read).element.is_integer
+            return Value(f"(i64){name}" if whole else name, whole)
+        result = f"{self.results[read.name]}[k]"
         reducer = self.rows.program.stage[read.name].reducer if self._is_stage(read) else None
-        return Value(f"{self.results[read.name]}[k]", _is_place(reducer))
+        return Value(f"(i64){result}", True) if _is_place(reducer) else Value(result)
 
     def _is_stage(self, read: Read) -> bool:
         return read.name in self.rows.program.stage
@@ -155,7 +156,7 @@ class Context:
             found = digits("row[k]", self.rows.rows)[place]
         else:
             found = digits("(column + i)", self.rows.columns)[place]
-        return Value(str(found), whole=True)
+        return Value(f"(i64){found}", whole=True)
 
     def rank(self, name: str) -> str:
         """The place of the element that ``argmax`` would give."""

@@ -21,6 +21,10 @@ TW_INLINE void tw_argmin(T &value, int &place, T other, int at) {
   const bool same = other == value || (other != other && value != value);
   if (better || (same && at < place)) { value = other; place = at; }
 }
+TW_INLINE long long tw_quotient(long long a, long long b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+TW_INLINE long long tw_remainder(long long a, long long b) { return a - b * tw_quotient(a, b); }
 TW_INLINE T tw_change(T from, T to) { return from == to ? (T)0 : to - from; }
 """
 """Of the lower place of equals, the first NaN before all; and the change of a result, none where

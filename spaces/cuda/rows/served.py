@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spaces.cuda.abi import C_TYPES
-from spaces.cuda.rows.values import computed_in
+from spaces.cuda.rows.values import WHOLE, computed_in
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.rows.passes import expressions
 from spaces.derivation.rows.view import Rows
 from spaces.language.functions import REDUCERS
 from spaces.language.kinds import is_whole
-from spaces.language.tree import Binary, Call, Expression
+from spaces.language.tree import Binary, Call, Expression, Number
 
 MOST_ROWS = 2**31 - 1
 
@@ -47,11 +47,19 @@ def _whole_numbers(rows: Rows) -> str | None:
 def _functions(rows: Rows) -> str | None:
     double = computed_in(rows.program) == "double"
     for node in _nodes(rows):
-        if isinstance(node, Binary) and node.operator in ("//", "%"):
-            return f"{node} divides whole numbers, which kernels do in indices only"
+        if isinstance(node, Binary) and node.operator in WHOLE and not _divides(rows, node):
+            return (
+                f"{node} divides what kernels do not; allowed: whole numbers by numbers from 1 on"
+            )
         if isinstance(node, Call) and double:
             return f"it calls {node.function}, a function on float32, among float64"
     return None
+
+
+def _divides(rows: Rows, node: Binary) -> bool:
+    whole = frozenset(o.name for o in rows.program.operands if o.element.is_integer)
+    divisor = node.right.value if isinstance(node.right, Number) else 0.0
+    return is_whole(node.left, whole) and divisor >= 1 and divisor.is_integer()
 
 
 def _nodes(rows: Rows) -> Iterator[Expression]:

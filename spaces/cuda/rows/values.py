@@ -19,6 +19,8 @@ from spaces.language.tree import (
 )
 
 ONE = Number(1.0)
+WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
+"""Functions of whole numbers alone: rounded down, as the language has them."""
 
 
 def computed_in(program: Program) -> str:
@@ -29,7 +31,7 @@ def computed_in(program: Program) -> str:
 
 @dataclass(frozen=True)
 class Value:
-    """A C expression: of an integer type if ``whole``, else of the type computed in."""
+    """A C expression: of a 64-bit integer if ``whole``, else of the type computed in."""
 
     text: str
     whole: bool = False
@@ -115,6 +117,8 @@ class Scope:
 
     def _binary(self, operator: str, left: Value, right: Value) -> Value:
         whole = left.whole and right.whole and operator != "/"
+        if operator in WHOLE:
+            return Value(f"{WHOLE[operator]}({left}, {right})", whole=True)
         texts = (left.text, right.text) if whole else (self._real(left), self._real(right))
         return Value(f"({texts[0]} {operator} {texts[1]})", whole)
 

@@ -102,6 +102,11 @@ def right_cases() -> dict[str, Case]:
         "norms of columns": own(
             "y[r, c] = softmax[r](x[r, c]) * var[r](x[r, c])", ACROSS | ONLINE | AGAIN, r=37, c=50
         ),
+        "values of axes": own(
+            "y[r] = sum[c](select((c + 2 * r) % 3 == 0, x[r, c], 0) * ((c - 50) // 7)) + r * 70000",
+            few | {"hold": "memory"},
+            **{"r": 5, "c": 96},
+        ),
         "a map": named("swiglu", MAP | {"vector": 8}, r=7, c=336, **brain),
         "a map of odd extents": named("swiglu", MAP | single, r=7, c=33, **half),
         "rows of a table": named("embedding", few | {"hold": "memory"}, t=20, d=64, words=77),

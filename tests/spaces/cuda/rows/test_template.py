@@ -110,7 +110,7 @@ def test_refusals_are_in_words(name, change, words):
     [
         ("where c <= r; y[r] = sum[c](x[r, c])", {"r": 8, "c": 8}, "float32", "bounded"),
         ("y[r] = sum[c](abs(x[r, c]))", {"r": 8, "c": 8}, "float64", "function on float32"),
-        ("y[r, c] = x[r, c] * (c % 2)", {"r": 8, "c": 8}, "float32", "divides whole numbers"),
+        ("y[r, c] = x[r, c] * (c % (r + 1))", {"r": 8, "c": 8}, "float32", "from 1 on"),
         ("n: int32[r, c]; y[r] = sum[c](n[r, c])", {"r": 8, "c": 8}, "float32", "whole numbers"),
     ],
 )
