@@ -12,6 +12,7 @@ import numpy as np
 from spaces.computation import Computation
 from spaces.cuda import scalar_math
 from spaces.cuda.maps.code import MapCode
+from spaces.cuda.maps.context import MapContext
 from spaces.cuda.maps.rules import map_rules
 from spaces.cuda.maps.served import cached_plane, why_no_map
 from spaces.cuda.maps.sizes import COLUMNS, ROWS
@@ -60,5 +61,7 @@ class CudaMap(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        code = MapCode(self.plane, self.workload.operands, schedule.values, self.entry(schedule))
-        return code.kernel(scalar_math.prelude(scalar_math.FUNCTIONS) + helpers("float"))
+        context = MapContext(self.plane, self.workload.operands, schedule.values)
+        return MapCode(context, self.entry(schedule)).kernel(
+            scalar_math.prelude(scalar_math.FUNCTIONS) + helpers("float")
+        )

@@ -1,0 +1,95 @@
+"""What all parts of a map's kernel refer to: its sizes, and the names and values in its C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.index import Index
+from spaces.array import Array
+from spaces.cuda.maps.sizes import MapSizes
+from spaces.cuda.maps.values import ScalarValues
+from spaces.derivation.maps.nest import Loop
+from spaces.derivation.maps.plane import SAME, Plane
+from spaces.derivation.maps.view import Access
+from spaces.schedule import Value
+
+LARGEST = 2**31
+"""Elements of an array up to which 32 bits say where they are."""
+
+
+@dataclass(frozen=True)
+class MapContext:
+    """A plane under the decisions ``values``, in a kernel whose arguments are ``operands``."""
+
+    plane: Plane
+    operands: Sequence[Array]
+    values: Mapping[str, Value]
+
+    @cached_property
+    def sizes(self) -> MapSizes:
+        """The tiles."""
+        return MapSizes(self.plane, self.values)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return int(self.sizes.threads)
+
+    @property
+    def vector(self) -> int:
+        """Elements of a vector."""
+        return int(self.sizes.vector)
+
+    @cached_property
+    def integer(self) -> str:
+        """C type of the loops' variables and of offsets."""
+        return "i64" if any(o.size >= LARGEST for o in self.operands) else "int"
+
+    @cached_property
+    def pointers(self) -> dict[str, str]:
+        """C variables that point to operands, by the operands' names."""
+        return {operand.name: f"x{i}" for i, operand in enumerate(self.operands)}
+
+    @cached_property
+    def names(self) -> dict[Access, str]:
+        """C variables that hold a vector of what is read."""
+        return {access: f"v{i}" for i, access in enumerate(self.plane.view.loaded)}
+
+    @cached_property
+    def numbers(self) -> ScalarValues:
+        """Values of element ``i`` of the vectors that were read."""
+        view = self.plane.view
+        loaded = {access: f"tw::to_float({self.element(access)})" for access in view.loaded}
+        return ScalarValues(view, self.pointers, loaded, self.integer)
+
+    def element(self, access: Access) -> str:
+        """Element ``i`` of what was read."""
+        return self.names[access] + ("" if self.plane.kind(access) == SAME else "[i]")
+
+    def place(self, access: Access) -> str:
+        """Where an access is at the point of the loops' variables."""
+        offset = self.numbers.whole(access.offset)
+        return f"{self.pointers[access.array.name]} + {offset}"
+
+    def at(self, row: Index, column: Index) -> list[str]:
+        """The variables of the two loops of the plane, at a point of the tile."""
+        integer = self.integer
+        lines = [f"const {integer} {self.plane.columns.name} = column0 + {column};"]
+        if self.plane.rows:
+            lines.append(f"const {integer} {self.plane.rows.name} = row0 + {row};")
+        return lines
+
+    def within(self) -> str:
+        """A test that the variables of the plane are within it; empty if all tiles are whole."""
+        plane, tests = self.plane, []
+        if plane.width % int(self.sizes.columns):
+            tests.append(f"{plane.columns.name} < {plane.width}")
+        if plane.rows and plane.height % int(self.sizes.rows):
+            tests.append(f"{plane.rows.name} < {plane.height}")
+        return f"if ({' && '.join(tests)}) " if tests else ""
+
+    def left(self, loop: Loop, vector: int) -> str:
+        """How many elements there are from a vector's first on, at least."""
+        return f"{loop.extent} - {loop.name}" if loop.extent % vector else str(vector)
