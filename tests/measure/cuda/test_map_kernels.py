@@ -7,8 +7,10 @@ import pytest
 
 from measure.cuda.emulator import Emulator
 from measure.cuda.emulator.emulator import INTERLEAVINGS
+from measure.drawing.draw import check_telling
 from spaces.cuda.maps.template import CudaMap
 from spaces.cuda.target import cuda_target
+from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.served import workload_of
@@ -126,10 +128,15 @@ def test_lanes_meet_different_banks(emulator, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", range(100, 112))
 def test_more_random_maps_agree_with_the_reference(seed):
+    made = randomly(seed)
+    try:
+        check_telling(made[0])
+    except InputError as reason:
+        pytest.skip(str(reason))
     with Emulator() as running:
-        check_right(running, randomly(seed))
+        check_right(running, made)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
