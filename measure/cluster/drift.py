@@ -2,6 +2,8 @@
 
 All time the same reference kernel beside their candidates. A worker drifts whose reference takes
 ``DRIFT`` longer than the median of its peers' does; what it measured meanwhile is not comparable.
+A worker that has just begun is not judged: the clock of an idle GPU has yet to rise, and it rises
+only while there is work.
 """
 
 from __future__ import annotations
@@ -23,13 +25,15 @@ class Drift:
 
     def note(self, worker: str, group: str, seconds: Sequence[float]) -> float | None:
         """How many times as long as its peers' a worker's reference takes, by a piece's samples;
-        None where that is within the usual, or where there are no peers."""
+        None where that is within the usual, where there are no peers, or before it has done
+        ``PIECES``."""
         if not seconds:
             return None
         now, known = median(seconds), self._times[group]
         peers = [median(times) for peer, times in known.items() if peer != worker]
-        known.setdefault(worker, deque(maxlen=PIECES)).append(now)
-        if not peers or now <= (1 + DRIFT) * median(peers):
+        own = known.setdefault(worker, deque(maxlen=PIECES))
+        own.append(now)
+        if not peers or len(own) < PIECES or now <= (1 + DRIFT) * median(peers):
             return None
         return now / median(peers)
 

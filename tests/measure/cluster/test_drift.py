@@ -1,11 +1,11 @@
 import pytest
 
-from measure.cluster.drift import DRIFT, Drift
+from measure.cluster.drift import DRIFT, PIECES, Drift
 
 
 def usual(workers=("a", "b", "c"), seconds=1e-4):
     drift = Drift()
-    for worker in workers:
+    for worker in [*workers] * PIECES:
         drift.note(worker, "group", [seconds] * 3)
     return drift
 
@@ -46,6 +46,19 @@ def test_the_gone_are_no_peers():
     drift = usual(["a", "b"])
     drift.forget("b")
     assert drift.note("a", "group", [1.0]) is None
+
+
+def test_a_worker_whose_clock_has_yet_to_rise_is_not_told():
+    drift = usual(["a", "b"])
+    rising = [1.9e-4, 1.4e-4, 1.2e-4, 1.18e-4, 1e-4, 1e-4]
+    assert [drift.note("new", "group", [seconds]) for seconds in rising] == [None] * len(rising)
+    assert drift.note("new", "group", [1.3e-4]) == pytest.approx(1.3)
+
+
+def test_a_worker_that_is_slow_from_its_beginning_is_told_in_the_end():
+    drift = usual(["a", "b"])
+    told = [drift.note("slow", "group", [2e-4]) for _ in range(PIECES)]
+    assert told == [None] * (PIECES - 1) + [pytest.approx(2.0)]
 
 
 def test_nothing_is_said_of_nothing():
