@@ -12,7 +12,7 @@ from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 SpaceFor = Callable[[Workload, Target], Space]
 Place = Callable[[Space, Schedule], np.ndarray | None]

@@ -20,13 +20,13 @@ import numpy as np
 
 from costmodel.peaks import peaks_for
 from costmodel.roofline import ideal_seconds, roofline_seconds
-from spaces.contraction import Contraction
 from spaces.cpu.target import CpuTarget
 from spaces.cuda.target import CudaTarget
 from spaces.quantities import QUANTITIES
 from spaces.space import Population, Space
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.workload import Workload
 
 FEATURE_VERSION = 1
 """Rises when a name comes to mean something else: older models are then refused."""

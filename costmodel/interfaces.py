@@ -12,7 +12,7 @@ import numpy as np
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from costmodel.dataset import Group

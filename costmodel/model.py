@@ -30,7 +30,7 @@ from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.space import Population, Space
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     import xgboost

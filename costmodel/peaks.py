@@ -15,7 +15,7 @@ from typing import Any
 from spaces.backends import backend, kinds
 from spaces.dtypes import dtype
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 CPU_CLOCK = 3.0e9
 CPU_BANDWIDTH = 100.0e9

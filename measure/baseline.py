@@ -17,7 +17,7 @@ import numpy as np
 
 from measure.cpu.keeper import kept
 from spaces.operators import workload_from_json
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 SECONDS = 0.3  # least time spent measuring
 TIMEOUT = 120.0

@@ -44,7 +44,7 @@ from spaces.errors import InputError
 from spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 _PAGE = 1000
 

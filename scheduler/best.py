@@ -15,7 +15,7 @@ from spaces.backends import backend
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database

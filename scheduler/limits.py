@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spaces.errors import InputError
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 def check_memory(workload: Workload, target: Target, limit: int | None = None) -> None:

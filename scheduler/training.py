@@ -20,7 +20,7 @@ from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.target import Target
 from spaces.validation.files import check_place
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database

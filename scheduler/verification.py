@@ -18,13 +18,13 @@ import numpy as np
 from measure.drawing.draw import check_telling
 from measure.failures import MACHINE
 from measure.records.measurement import Candidate, ErrorKind, Job, new_job_id
-from spaces.contraction import Contraction
 from spaces.errors import InputError
 from spaces.operators import workload as make_workload
-from spaces.product import product_of
 from spaces.schedule import Schedule
 from spaces.space import NO_PREFERENCE, Space
-from spaces.workload import Workload
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.product import product_of
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.cuda.emulator import Interleaving

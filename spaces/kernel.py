@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spaces.array import Array
+    from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from spaces.contraction import Axis, Contraction, Operand
 from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
 from spaces.epilogue.expression import Expression, parse
 from spaces.errors import InputError, shown
 from spaces.validation.text import is_plain
-from spaces.workload import Workload
+from spaces.workloads.contraction import Axis, Contraction, Operand
+from spaces.workloads.workload import Workload
 
 MAX_EXTENT = 2**24
 OWN_NAMES = {"A", "B", "C", "workspace"}
@@ -117,7 +117,7 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
     ``str(workload)``; a value with blanks is quoted:
     ``workload('matmul m=512 n=512 k=512 epilogue="relu(x + bias[n])"')``. Operators are those of
     :mod:`spaces.named`, or a program's text with its extents as parameters. What computes a product
-    of two matrices is a :class:`~spaces.contraction.Contraction`, whatever it is called:
+    of two matrices is a :class:`~spaces.workloads.contraction.Contraction`, whatever it is called:
     ``workload("y[i,j] = sum[k](a[i,k] * b[k,j])", i=512, j=512, k=512)`` is a ``matmul``.
 
     Raises :class:`InputError` for an unknown operator or parameter, a missing dimension, a size
@@ -137,10 +137,10 @@ def workload(operator: str, /, **parameters: Any) -> Workload:
 
 def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
     """The workload of a program's text with these extents, see :mod:`spaces.language`."""
-    from spaces.computation import PROGRAM
     from spaces.language import program
     from spaces.language.reading.source import statements
-    from spaces.served import workload_of  # which makes workloads of the operators here
+    from spaces.workloads.computation import PROGRAM
+    from spaces.workloads.served import workload_of  # which makes workloads of the operators here
 
     made = program(text, **extents)
     line = "; ".join(statement.text for statement in statements(text))
@@ -150,7 +150,7 @@ def program_workload(text: str, extents: Mapping[str, Any]) -> Workload:
 
 def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:
     from spaces.named import named
-    from spaces.served import workload_of
+    from spaces.workloads.served import workload_of
 
     found = named(operator)
     values = found.values(parameters)
@@ -191,7 +191,7 @@ def workload_from_json(data: Mapping[str, Any]) -> Workload:
 def _computation(operator: str, parameters: Mapping[str, Any], lines: object) -> Workload:
     """The program of these lines; the operator and its parameters are names for people."""
     from spaces.language import program
-    from spaces.served import workload_of
+    from spaces.workloads.served import workload_of
 
     plain = all(isinstance(value, (int, float, str)) for value in parameters.values())
     if not isinstance(lines, list) or not plain or set(map(type, lines)) != {str}:

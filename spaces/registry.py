@@ -7,7 +7,7 @@ from spaces.errors import InputError
 from spaces.space import Space
 from spaces.target import Target
 from spaces.template import Template
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 _REGISTERED: dict[str, list[type[Template]]] = {}
 

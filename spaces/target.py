@@ -23,7 +23,7 @@ from spaces.validation.canonical import canonical_json
 from spaces.validation.limits import check
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 NAMES = "cpu, cuda, cuda:sm_80 ... cuda:sm_90a"
 

@@ -13,7 +13,7 @@ import numpy as np
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule, Value
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 Columns = Mapping[str, np.ndarray]
 """Decision name to an array of values; arrays broadcast against each other."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 class Split(StrEnum):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from collections import deque
 
-from measure.cluster.dispatcher import Dispatcher
-from measure.cluster.plan import Needs
+from measure.cluster.driving.dispatcher import Dispatcher
+from measure.cluster.driving.plan import Needs
 from measure.records.measurement import Job
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate

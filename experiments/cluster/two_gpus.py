@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from experiments.suites.winners import Runs, described, latencies_of_winners, weighted_sums
+from measure.cluster.driving.plan import Needs
 from measure.cluster.executor import RayExecutor
-from measure.cluster.plan import Needs
 from measure.database import Database
 from scheduler.suites.suite import Suite, read_suite
 from scheduler.suites.tuner import SuiteTuner

@@ -21,7 +21,7 @@ from measure.tables.schema import measurements
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 from tests.contracts.made_up import TARGET
 
 ATTEMPTS = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.operators import workload
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 LAYERS = (
     (6144, 4096),

@@ -13,10 +13,10 @@ from typing import Any
 
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.launching import Arguments, configuration, entry_point, load_kernel
-from spaces.contraction import Operand
 from spaces.cuda.intrinsics import device_text
 from spaces.kernel import Kernel, Launch
 from spaces.target import Target
+from spaces.workloads.contraction import Operand
 
 Call = Callable[[], object]
 

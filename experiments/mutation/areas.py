@@ -40,13 +40,13 @@ AREAS = (
     Area(
         "verdicts on CPU kernels",
         (
-            "measure/cpu/child.c",
-            "measure/cpu/compare.c",
-            "measure/cpu/zone.c",
-            "measure/cpu/server.c",
-            "measure/cpu/plan.c",
-            "measure/cpu/timer.c",
-            "measure/cpu/protocol.c",
+            "measure/cpu/native/child.c",
+            "measure/cpu/native/compare.c",
+            "measure/cpu/native/zone.c",
+            "measure/cpu/native/server.c",
+            "measure/cpu/native/plan.c",
+            "measure/cpu/native/timer.c",
+            "measure/cpu/native/protocol.c",
             "measure/cpu/problem.py",
         ),
         (
@@ -59,7 +59,7 @@ AREAS = (
         70,
         unsteady="next_candidate_runs and memory",
     ),
-    Area("threads", ("measure/cpu/pool.c",), ("tests/measure/cpu/test_pool.py",), 15),
+    Area("threads", ("measure/cpu/native/pool.c",), ("tests/measure/cpu/test_pool.py",), 15),
     Area(
         "what is right",
         (
@@ -67,7 +67,7 @@ AREAS = (
             "spaces/numerics/interval.py",
             "spaces/numerics/sums.py",
             "spaces/expression*.py",
-            "spaces/workload.py",
+            "spaces/workloads/workload.py",
             "spaces/epilogue/functions.py",
             "spaces/dtypes.py",
             "measure/drawing/*.py",
@@ -79,7 +79,7 @@ AREAS = (
             "tests/measure/test_verdicts.py",
             "tests/spaces/numerics/test_sums.py",
             "tests/spaces/test_dtypes.py",
-            "tests/spaces/test_workload.py",
+            "tests/spaces/workloads/test_workload.py",
             "tests/spaces/test_expression*.py",
         ),
         40,
@@ -216,7 +216,7 @@ AREAS = (
         "processes",
         (
             "measure/cpu/keeper.*",
-            "measure/cpu/reap.c",
+            "measure/cpu/native/reap.c",
             "scheduler/launcher.*",
         ),
         (

@@ -38,7 +38,7 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.target import Target, detect_target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 Call = Callable[[], object]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.operators import workload
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from scheduler.tuning.tuner import Tuner, tune
 from spaces.cpu.target import detect_cpu
 from spaces.operators import workload
 from spaces.registry import space_for
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 OUT = Path(__file__).with_name("results.json")
 BUDGETS = (("m=512 n=512 k=512", 5), ("m=1 n=4096 k=4096", 8), ("m=2039 n=2039 k=2039", 15))

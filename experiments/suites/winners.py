@@ -14,7 +14,7 @@ from scheduler.suites.suite import Suite
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 Runs = Mapping[str, Mapping[str, Any]]
 """What :func:`described` gives, by the names of the runs."""

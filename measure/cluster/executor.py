@@ -1,7 +1,8 @@
 """The executor on Ray.
 
-What is done with what is known, the pure :mod:`dispatcher <measure.cluster.dispatcher>` says; a
-process of its own speaks with Ray (:mod:`measure.cluster.courier`). Here they are joined.
+What is done with what is known, the pure :mod:`dispatcher <measure.cluster.driving.dispatcher>`
+says; a process of its own speaks with Ray (:mod:`measure.cluster.speaking.courier`). Here they are
+joined.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from measure.cluster.dispatcher import Dispatcher, LostClusterError
-from measure.cluster.link import Link
+from measure.cluster.driving.dispatcher import Dispatcher, LostClusterError
+from measure.cluster.driving.plan import Needs
 from measure.cluster.outfit import HOST
-from measure.cluster.plan import Needs
+from measure.cluster.speaking.link import Link
 from measure.cluster.status import DriverStatus
 from measure.executor import RUN_TOGETHER
 from measure.outcomes import Outcomes

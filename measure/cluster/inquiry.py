@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from measure.cluster.dispatcher import LostClusterError
-from measure.cluster.link import Link
+from measure.cluster.driving.dispatcher import LostClusterError
 from measure.cluster.outfit import HOST
+from measure.cluster.speaking.link import Link
 from measure.cluster.status import DriverStatus, read_status
 from spaces.errors import InputError
 

@@ -19,14 +19,14 @@ from measure.records.measurement import Candidate, Job, Measurement
 from measure.records.plausibility import why_implausible
 from measure.records.record import Record, measurement_from_json, measurement_to_json
 from measure.tables.described import described_target, described_workload
-from spaces.array import Array
 from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 from spaces.schedule import Schedule
 from spaces.validation.canonical import canonical_json
-from spaces.workload import Workload
+from spaces.workloads.array import Array
+from spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

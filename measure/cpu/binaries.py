@@ -23,7 +23,7 @@ from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "native"
 OPTIMISED = ("-O3", "-pthread")
 TIME_LIMIT = 120.0
 BINARY = b"\x7fELF"  # what a compiler's output starts with

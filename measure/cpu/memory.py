@@ -8,10 +8,10 @@ each candidate an output and a workspace of its own.
 from __future__ import annotations
 
 from measure.memory import memory_limit
-from spaces.computation import Computation
-from spaces.contraction import Contraction
 from spaces.numerics.allowance import bounds_dtype
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.workload import Workload
 
 PROGRAM_BYTES = 300 << 20  # memory of the tuner and a compiler, with their libraries
 BUFFER_BYTES = 2 << 30  # outputs and workspaces of the candidates of one server, at most

@@ -12,8 +12,8 @@ from types import TracebackType
 import numpy as np
 
 from measure.drawing.draw import Draw
-from spaces.array import Array
 from spaces.numerics.allowance import bounds_dtype
+from spaces.workloads.array import Array
 
 # As compare.h numbers them; other types of 1 and 2 bytes are read through a table of their values.
 KINDS = {"float64": 0, "float32": 1, "int32": 2, "bfloat16": 5}

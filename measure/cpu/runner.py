@@ -26,7 +26,7 @@ from measure.records.measurement import ErrorKind, Job, Measurement, Place, Stat
 from measure.timing import TimingProtocol, call_limit, protocol_for, score
 from measure.unpacking import unpacked
 from spaces.cpu.target import CpuTarget
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 MEMORY_BYTES = 512 << 20  # memory a candidate may allocate beside its buffers
 MAX_CANDIDATES = 256  # candidates of one server, as in plan.h

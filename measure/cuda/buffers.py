@@ -9,8 +9,8 @@ import numpy as np
 from measure.cpu.problem import array_in
 from measure.cuda import oracle
 from measure.cuda.device import Call, Device, DeviceError
-from spaces.array import Array
 from spaces.kernel import Kernel
+from spaces.workloads.array import Array
 
 GUARD = 4096  # bytes before and after every buffer that no kernel may touch
 GUARD_BYTE = 0xA5

@@ -15,13 +15,13 @@ from dataclasses import replace
 from measure.cuda.statements import MATHEMATICS, Statements, as_double
 from spaces.algebra.index import index
 from spaces.algebra.integers import ceil_div
-from spaces.array import Array
-from spaces.contraction import Contraction, Operand
 from spaces.cuda.abi import C_TYPES
 from spaces.errors import InputError
 from spaces.kernel import Kernel, Launch
 from spaces.numerics.allowance import bounds_dtype, ends
-from spaces.product import Product, product_of
+from spaces.workloads.array import Array
+from spaces.workloads.contraction import Contraction, Operand
+from spaces.workloads.product import Product, product_of
 
 THREADS = 256
 TILE, DEPTH = 64, 16

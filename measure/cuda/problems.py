@@ -18,10 +18,10 @@ from measure.cuda.device import Call
 from measure.drawing.draw import Bounds, Draw, are_for, fresh_inputs
 from measure.drawing.product_telling import is_telling, telling
 from measure.drawing.products import ATTEMPTS
-from spaces.array import Array
-from spaces.contraction import Contraction
-from spaces.product import product_of
-from spaces.workload import Workload
+from spaces.workloads.array import Array
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.product import product_of
+from spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

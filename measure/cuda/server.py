@@ -34,7 +34,7 @@ from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
 from spaces.operators import workload_from_json
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 DRIVER = "measure.cuda.driver:open_device"
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)

@@ -18,11 +18,11 @@ from measure.cuda.device import Call, Device, DeviceError, LoadError, MemoryShor
 from measure.cuda.problems import HostDraws, set_up
 from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
-from spaces.array import Array
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import allowed
 from spaces.operators import matmul
-from spaces.workload import Workload
+from spaces.workloads.array import Array
+from spaces.workloads.workload import Workload
 
 SHORT, GRAPH_CALLS = 20e-6, 20  # shorter calls are timed by a graph of so many
 COOLING_CALL = 50e-6  # while L2 is flushed between calls this short, the device cools

@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from spaces.computation import Computation
-from spaces.contraction import Contraction
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.workload import Workload
 
 Bounds = tuple[np.ndarray, np.ndarray]
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from measure.drawing.draw import Bounds
 from measure.drawing.product_telling import is_telling, telling
-from spaces.contraction import Contraction, Operand
 from spaces.numerics.allowance import allowed
+from spaces.workloads.contraction import Contraction, Operand
 
 ATTEMPTS = 512
 """Draws of a small problem, each telling with a probability of 1 in 32 or more."""

@@ -24,12 +24,12 @@ from measure.drawing.program_telling import (
     sample,
     telling,
 )
-from spaces.computation import Computation
 from spaces.derivation.rounding.allowance import allowed
 from spaces.derivation.rounding.rows import Rows, row_axis
 from spaces.language.inputs import draw
 from spaces.language.program import Program
 from spaces.numerics.allowance import bounds_dtype
+from spaces.workloads.computation import Computation
 
 SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 26
 """Points of the largest stage that are evaluated for a draw, and for a final comparison."""

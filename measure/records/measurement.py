@@ -12,7 +12,7 @@ from spaces.schedule import Schedule
 from spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 
 class Status(StrEnum):

@@ -18,7 +18,7 @@ from measure.timing import score_by_clock
 from spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 
 def why_implausible(record: Record) -> str | None:

@@ -21,7 +21,7 @@ from spaces.target import Target
 from spaces.validation.canonical import canonical_json
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 ROUNDS = ("search", "final")
 _STATUSES = tuple(map(str, Status))

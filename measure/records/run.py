@@ -11,7 +11,7 @@ from measure.tables.described import described_target, described_workload
 from spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 CHECKED = "resumed"
 """Origin of what earlier runs found best and each run measures again: no trial of its own."""

@@ -35,7 +35,7 @@ from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 RIGHT = (measurements.c.rank_score.is_not(None), measurements.c.doubted.is_(False))
 """True of an attempt that was right, and that no run found false."""

@@ -9,7 +9,7 @@ from measure.records.fields import Fields
 from spaces.target import target_from_json
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 Thing = TypeVar("Thing")
 

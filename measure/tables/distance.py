@@ -15,7 +15,7 @@ from spaces.validation.canonical import canonical_json
 if TYPE_CHECKING:
     import numpy as np
 
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 
 def family(workload: Workload) -> str:

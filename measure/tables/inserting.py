@@ -26,7 +26,7 @@ from spaces.target import Target
 from spaces.validation.canonical import canonical_json
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 PIECE = 1000
 """How many rows a statement is about at most; databases limit the parameters of one."""

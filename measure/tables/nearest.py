@@ -20,7 +20,7 @@ from spaces.errors import InputError
 from spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 
 def nearest_pairs(connection: Connection, workload: Workload, target: Target) -> Iterator[int]:

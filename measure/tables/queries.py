@@ -14,7 +14,7 @@ from measure.tables.schema import measurements, pairs, runs, targets, workloads
 from spaces.target import Target
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 
 def records_query(workload: Workload | None = None, target: Target | None = None) -> Select[Any]:

@@ -18,7 +18,7 @@ from spaces.target import Target, target_from_json
 from spaces.validation.canonical import canonical_json
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 PLAIN = (
     *("template_version", "status", "score", "clock", "round", "error_kind", "error_text"),

@@ -11,7 +11,7 @@ import typer
 from spaces.errors import InputError
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 LARGEST_FILE = 1 << 16  # bytes of a program's text, at most
 

@@ -33,7 +33,7 @@ from scheduler.tuning.tuner import Tuner
 from scheduler.tuning.yardstick import SHARE, Yardstick, measure_yardsticks
 from spaces.registry import space_for
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

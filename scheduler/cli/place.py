@@ -119,8 +119,8 @@ def on_cluster(
 ) -> Iterator[Place]:
     """All targets of these kinds that the workers of a cluster have; :class:`InputError` if there
     is no such cluster, or none of them."""
+    from measure.cluster.driving.plan import Needs
     from measure.cluster.executor import RayExecutor
-    from measure.cluster.plan import Needs
 
     needs = Needs(tuple(kinds), threads)
     with closing(RayExecutor(address, needs, insecure)) as cluster:

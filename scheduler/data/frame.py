@@ -11,7 +11,7 @@ from scheduler.extras import extra
 from scheduler.opening import opened
 from spaces.operators import as_workload
 from spaces.target import Target, as_target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from pandas import DataFrame

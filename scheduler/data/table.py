@@ -24,7 +24,7 @@ from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.space import Space
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database

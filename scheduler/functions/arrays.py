@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.array import Array
 from spaces.errors import InputError
+from spaces.workloads.array import Array
 
 _address_at = ctypes.c_void_p.from_address
 _PROBE = np.zeros(1)

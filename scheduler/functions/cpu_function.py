@@ -24,7 +24,7 @@ from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import Target, detect_target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 ALIGNMENT = 64
 

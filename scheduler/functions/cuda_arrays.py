@@ -9,8 +9,8 @@ from functools import cache, partial
 from typing import Any
 
 from scheduler.functions.arrays import Port, check_indices, is_tensor
-from spaces.array import Array
 from spaces.errors import InputError
+from spaces.workloads.array import Array
 
 ALIGNMENT = 16  # bytes that kernels load at once
 CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack

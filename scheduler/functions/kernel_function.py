@@ -8,7 +8,7 @@ from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 class KernelFunction:

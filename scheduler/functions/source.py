@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from scheduler.query import Answer
-from spaces.array import Array
-from spaces.contraction import Operand
 from spaces.cpu.target import CpuTarget
 from spaces.dtypes import dtype
 from spaces.epilogue.tree import operand_text
 from spaces.kernel import Kernel
 from spaces.version import VERSION
+from spaces.workloads.array import Array
+from spaces.workloads.contraction import Operand
 
 WIDTH = 96
 SPELLINGS = {

@@ -18,7 +18,7 @@ from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database

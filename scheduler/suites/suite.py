@@ -24,7 +24,7 @@ from typing import Any
 from spaces.errors import InputError, shown
 from spaces.operators import OPERATORS, workload_from_json
 from spaces.validation.checks import positive
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 SHIPPED = Path(__file__).parent
 MOST_BYTES = 1 << 20

@@ -37,7 +37,7 @@ from spaces.registry import space_for
 from spaces.space import Space
 from spaces.target import Target, as_target
 from spaces.validation.checks import whole
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from measure.cuda.runner import HEAT_SECONDS
 from measure.cuda.session import SHORT
 from measure.timing import FINAL, TimingProtocol
-from spaces.computation import Computation
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 LEAST_BATCH = 4  # where candidates are slow; more at a time are cheaper to compile
 LEAST_SHARE = 1 / 4  # the smallest batch, as a share of the largest: it keeps the compilers busy

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from measure.records.measurement import Measurement
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 class Stop(StrEnum):

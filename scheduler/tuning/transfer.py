@@ -14,7 +14,7 @@ from costmodel.model import XGBoostModel
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from spaces.contraction import Contraction
 from spaces.cpu.target import CpuTarget
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.cpu.peak import Peaks

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.contraction import Contraction
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles import simd, vector_math
+from spaces.workloads.contraction import Contraction
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from spaces.validation.checks import whole
 from spaces.validation.limits import NAME, Flag, Text, Texts, Whole
 
 if TYPE_CHECKING:
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 # -O2 suffices: kernels spell out their vectors. The others let loops over square roots become
 # vector instructions; none changes the value of a finite result.

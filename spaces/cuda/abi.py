@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from spaces.array import Array
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel
+from spaces.workloads.array import Array
 
 TENSOR_MAPS = "tensor_maps"
 """Key of ``Kernel.metadata`` under which the tuple of :class:`TensorMapSpec` stands."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from spaces.errors import InputError, shown
 from spaces.target import Target
 from spaces.validation.limits import NAME, Real, Text, Texts, Whole
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 _NO_DEVICE = (
     "target 'cuda' needs an NVIDIA GPU with its driver and the packages of "

@@ -15,8 +15,8 @@ SWIZZLES = (0, 32, 64, 128)
 class TensorMapSpec:
     """How TMA sees one array: ``box`` elements are moved at a time, the rest of it is clipped.
 
-    ``operand`` names a :class:`~spaces.workload.Operand` of the kernel, or ``workspace``. All
-    tuples run from the fastest dimension to the slowest: ``dims`` and ``box`` in elements,
+    ``operand`` names a :class:`~spaces.workloads.workload.Operand` of the kernel, or ``workspace``.
+    All tuples run from the fastest dimension to the slowest: ``dims`` and ``box`` in elements,
     ``strides`` in bytes for all dimensions but the first, whose elements are neighbours. The
     box lands in shared memory densely, its 16-byte pieces permuted within rows of ``swizzle``
     bytes: address bits 4 and up are XORed with the 1, 2 or 3 bits from bit 7 up (for 32, 64 and

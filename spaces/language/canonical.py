@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from spaces.array import Array
 from spaces.language.functions import REDUCERS
 from spaces.language.normal import Form, normal
 from spaces.language.program import Output, Program, Stage
 from spaces.language.tree import AxisValue, Expression, Number, Read
+from spaces.workloads.array import Array
 
 MAX_NODES = 200
 """Of a map that is written into what reads it; a larger one stays a stage."""

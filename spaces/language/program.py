@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.array import Array
 from spaces.language.tree import Comparison, Expression
+from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spaces.array import Array
     from spaces.language.program import Operand, Program, Stage
     from spaces.language.tree import Expression
+    from spaces.workloads.array import Array
 
 _COMPARISON, _NEGATION, _PRIMARY = 0, 3, 4
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}

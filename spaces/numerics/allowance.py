@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from spaces.array import Array
-from spaces.contraction import Contraction, Operand
 from spaces.dtypes import DType, dtype
 from spaces.numerics.interval import Arrays, Interval, Numbers, Propagation, nowhere
+from spaces.workloads.array import Array
+from spaces.workloads.contraction import Contraction, Operand
 
 CHUNK = 1 << 15
 """Elements that are evaluated at a time, so that what lies between operations stays in a cache."""

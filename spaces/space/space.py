@@ -23,7 +23,7 @@ from spaces.space.points import NO_PREFERENCE, Points, Population
 from spaces.space.validity import Validity
 from spaces.target import Target
 from spaces.template import Template
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 REMEMBERED = 4096  # schedules whose validity is: each is asked about several times in its life
 NEAR_ATTEMPTS = 4  # attempts to repair a neighbour: if it takes more, it is none

@@ -10,8 +10,8 @@ from costmodel.features import (
     target_features,
     workload_features,
 )
-from spaces.contraction import Axis, Contraction, Operand
 from spaces.space import Space
+from spaces.workloads.contraction import Axis, Contraction, Operand
 from tests.costmodel.toys import TileTemplate, points, product, target, toy_space
 
 

@@ -15,7 +15,7 @@ from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 def target(**changes: Any) -> CpuTarget:

@@ -17,7 +17,7 @@ from scheduler.best import best
 from scheduler.cli.app import run
 from spaces.errors import InputError
 from spaces.operators import workload
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 for _module in (
     "alembic.command",

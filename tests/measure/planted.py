@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.contraction import Operand
 from spaces.epilogue.functions import FUNCTIONS
 from spaces.numerics.interval import Arrays
 from spaces.operators import workload
-from spaces.workload import Workload
+from spaces.workloads.contraction import Operand
+from spaces.workloads.workload import Workload
 
 EPILOGUES = (
     "",

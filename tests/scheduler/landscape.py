@@ -21,7 +21,7 @@ from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 from tests.measure.cluster.simulated import TARGET as MACHINE
 
 LANES, REGISTERS = MACHINE.vector_bytes // 4, MACHINE.vector_registers

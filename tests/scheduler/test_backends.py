@@ -20,12 +20,12 @@ from spaces.cpu.abi import ABI_PRELUDE
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.operators import workload
-from spaces.product import product_of
 from spaces.quantities import QUANTITIES
 from spaces.registry import register_template, space_for, templates_for
 from spaces.schedule import Schedule
 from spaces.target import Target, detect_target, target_from_json, target_names
 from spaces.template import Decision, Template
+from spaces.workloads.product import product_of
 
 WORK = workload("matmul m=5 n=7 k=3")
 

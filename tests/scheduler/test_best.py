@@ -29,7 +29,7 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.space import Space
 from spaces.target import detect_target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 TARGET = detect_target("cpu")
 FUSED = {"m": 33, "n": 40, "k": 17, "epilogue": "relu(x + bias[n]) + residual[m,n]"}

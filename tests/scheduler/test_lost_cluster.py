@@ -17,9 +17,9 @@ pytest.importorskip("ray", reason="needs the extra ray")
 from ray._common.usage.usage_constants import CLUSTER_METADATA_KEY
 from ray._private.ray_constants import KV_NAMESPACE_CLUSTER
 
-from measure.cluster.connection import connect, host_and_port
-from measure.cluster.dispatcher import LostClusterError
+from measure.cluster.driving.dispatcher import LostClusterError
 from measure.cluster.executor import RayExecutor
+from measure.cluster.speaking.connection import connect, host_and_port
 from measure.database import Database
 from scheduler.cli.app import run
 from scheduler.tuning.tuner import Tuner

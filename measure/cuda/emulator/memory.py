@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from measure.cpu.problem import array_in
-from spaces.array import Array
 from spaces.kernel import Kernel
+from spaces.workloads.array import Array
 
 _PAGE, _ALIGNMENT = 4096, 256
 _POISON = 0xFF  # NaN in every floating-point type

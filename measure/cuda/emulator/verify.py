@@ -11,7 +11,7 @@ from measure.drawing.draw import Bounds, one_draw
 from measure.records.measurement import ErrorKind
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import agrees
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 def verify(

@@ -19,7 +19,7 @@ from spaces.target import detect_target
 if TYPE_CHECKING:
     from scheduler.explaining import ModelExplained, WorkloadExplained
     from spaces.target import Target
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 SHOWN = 20  # features
 SHOWN_RISKS = 8  # features that tell whether a schedule runs

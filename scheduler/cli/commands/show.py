@@ -33,8 +33,8 @@ def show_command(
 
     from scheduler.cli.output import put
     from spaces.derivation.facts import describe
-    from spaces.served import served
     from spaces.target import detect_target
+    from spaces.workloads.served import served
 
     machine = detect_target(target, threads)
     put(f"{made}\n\nidentity: {made.digest}")

@@ -33,7 +33,7 @@ from scheduler.suites.suite import Suite, read_suite
 from scheduler.tuning.budget import SECONDS, TRIALS, Budget
 from spaces.errors import InputError, shown
 from spaces.validation.checks import positive
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 def tune_command(

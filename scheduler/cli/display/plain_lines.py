@@ -11,7 +11,7 @@ from scheduler.cli.output import facts, percent, seconds, show, times
 from scheduler.tuning.progress import Progress, TuningResult
 from scheduler.tuning.yardstick import Yardstick
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 LEAST_GAIN = 1.01  # times as fast as what was last shown; smaller gains wait for the next line
 

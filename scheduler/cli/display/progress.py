@@ -16,7 +16,7 @@ from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.tuning.progress import Progress, TuningResult
 from scheduler.tuning.yardstick import Yardstick
 from spaces.target import Target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 AnyProgress = Progress | SuiteProgress
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from spaces.operators import workload
     from spaces.schedule import Schedule
     from spaces.target import Target, detect_target
-    from spaces.workload import Workload
+    from spaces.workloads.workload import Workload
 
 __all__ = [
     "Answer",
@@ -101,7 +101,7 @@ _HOMES = {
     "SuiteResult": "scheduler.suites.progress",
     "Target": "spaces.target",
     "TuningResult": "scheduler.tuning.progress",
-    "Workload": "spaces.workload",
+    "Workload": "spaces.workloads.workload",
     "best": "scheduler.best",
     "detect_target": "spaces.target",
     "operator": "spaces.named",

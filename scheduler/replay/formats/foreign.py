@@ -10,13 +10,13 @@ import numpy as np
 
 from scheduler.replay.parameters import parameter_quantities
 from scheduler.replay.recording import Outcome, Recording, recording
-from spaces.contraction import Axis, Contraction, Operand
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.schedule import LARGEST, Schedule, Value
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.contraction import Axis, Contraction, Operand
+from spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Strided, strided
 from spaces.cpu.blocked.blocking import Blocking
 from spaces.cpu.tiles.simd import C_TYPES
-from spaces.product import Product
+from spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.product import Product
+from spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ from spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_e
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import PAIR, Stream, stream
-from spaces.product import Product
 from spaces.schedule import Value
+from spaces.workloads.product import Product
 
 PAGE = 4096
 

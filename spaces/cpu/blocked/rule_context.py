@@ -12,7 +12,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.target import CpuTarget
-from spaces.product import Product
+from spaces.workloads.product import Product
 
 FLOAT = 4
 

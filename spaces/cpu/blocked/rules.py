@@ -21,8 +21,8 @@ from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.memory_rules import ahead_rules, cache_rules, layout_rules, packing_rules
 from spaces.cpu.blocked.rule_context import Context, registers
 from spaces.cpu.target import CpuTarget
-from spaces.product import Product
 from spaces.template import Decision, Rule
+from spaces.workloads.product import Product
 
 LEAST_CHAINS = 8
 """Independent accumulations that keep two FMA pipes of latency 4 busy; with many registers, a

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.contraction import Contraction
 from spaces.cpu.blocked.code import ContractionCode
 from spaces.cpu.blocked.rules import contraction_rules
 from spaces.cpu.blocked.traffic import contraction_quantities
@@ -19,11 +18,12 @@ from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS
 from spaces.kernel import Kernel
-from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.product import orient, product_of
+from spaces.workloads.workload import Workload
 
 FLOAT = 4
 DTYPES = ("float32", "bfloat16")

@@ -13,8 +13,8 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.target import CpuTarget
-from spaces.product import Product
 from spaces.template import Columns
+from spaces.workloads.product import Product
 
 USABLE = 0.75
 """Share of a cache that a block can hold on to while other data streams through."""

@@ -19,7 +19,6 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.array import Array
 from spaces.cpu.maps.tiling import ROWS, Tiling
 from spaces.cpu.maps.values import VectorValues
 from spaces.cpu.tiles.moves import TABLE_TYPES
@@ -27,6 +26,7 @@ from spaces.cpu.tiles.simd import C_TYPES
 from spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TURNED, Plane
 from spaces.derivation.maps.view import Access
 from spaces.schedule import Value
+from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

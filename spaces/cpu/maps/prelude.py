@@ -7,7 +7,7 @@ from functools import lru_cache
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles import moves, simd, turning, vector_math
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 
 @lru_cache(maxsize=64)

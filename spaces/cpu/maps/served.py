@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.computation import Computation
 from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles.moves import TABLE_TYPES
@@ -13,7 +12,8 @@ from spaces.derivation.maps.view import map_of
 from spaces.derivation.products.forms import Form, span
 from spaces.errors import InputError
 from spaces.language.program import Program
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 FLOATS = ("float32", "bfloat16")
 """Dtypes of elements; all are float32 in registers."""

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.computation import Computation
 from spaces.cpu.maps.code import MapCode
 from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.maps.rules import map_rules
@@ -24,7 +23,8 @@ from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 
 class MapTemplate(Template):

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spaces.algebra.index import Index
-from spaces.array import Array
 from spaces.cpu.rows.columns import Vector
 from spaces.cpu.tiles import doubles, moves, simd
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import Rows
 from spaces.language.tree import Read
+from spaces.workloads.array import Array
 
 C_TYPES = moves.TABLE_TYPES | doubles.C_TYPES | simd.C_TYPES
 """C types of all arrays, by their dtypes."""

@@ -17,7 +17,6 @@ from math import prod
 from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.mapping import repeat, spatial
-from spaces.array import Array
 from spaces.cpu.rows.access import C_TYPES, RowAccess
 from spaces.cpu.rows.columns import Walk
 from spaces.cpu.rows.held import Held
@@ -25,6 +24,7 @@ from spaces.cpu.rows.row import LINE, RowBody
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.rows.view import Rows
 from spaces.dtypes import dtype
+from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import prod
 
-from spaces.computation import Computation
 from spaces.cpu.rows.held import parts
 from spaces.cpu.tiles import doubles
 from spaces.cpu.tiles.moves import TABLE_TYPES
@@ -17,7 +16,8 @@ from spaces.errors import InputError
 from spaces.language.kinds import is_whole
 from spaces.language.program import Program
 from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 FLOATS = {"float32": ("float32", "bfloat16"), "float64": ("float64", "float32")}
 """Dtypes of elements, by the one that they have in registers."""

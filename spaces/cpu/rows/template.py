@@ -13,7 +13,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.computation import Computation
 from spaces.cpu.rows.code import RowsCode
 from spaces.cpu.rows.held import Held, output_to_hold_in, outputs_by_element, worth_holding
 from spaces.cpu.rows.prelude import prelude
@@ -28,7 +27,8 @@ from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 ONLINE, PLAIN = "online", "plain"
 AGAIN, SCRATCH, OUTPUT = "again", "scratch", "output"

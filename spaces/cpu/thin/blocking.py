@@ -11,7 +11,7 @@ from typing import Any
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.blocked.blocking import blocks_of
-from spaces.product import Product
+from spaces.workloads.product import Product
 
 THIN_ROWS = 16
 """Rows up to which a product is thin: the right operand is used too little to repay a copy."""

@@ -13,8 +13,8 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.blocked.memory_rules import PAGE
 from spaces.cpu.blocked.rules import idle_batch_rule
 from spaces.cpu.thin.blocking import CHUNK_UNIT
-from spaces.product import Product
 from spaces.template import Rule
+from spaces.workloads.product import Product
 
 if TYPE_CHECKING:
     from spaces.cpu.thin.template import Thin

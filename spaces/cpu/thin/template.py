@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.contraction import Contraction
 from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
@@ -24,11 +23,12 @@ from spaces.cpu.thin.rules import thin_rules
 from spaces.cpu.thin.traffic import thin_quantities
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.kernel import Kernel
-from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.product import orient, product_of
+from spaces.workloads.workload import Workload
 
 FEW_ROWS = 3
 """Rows up to which memory is all that counts: then a few rows of the right operand at a time are

@@ -9,7 +9,7 @@ from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import repeat, spatial
 from spaces.cpu.tiles import vector_math
 from spaces.cpu.tiles.simd import C_TYPES
-from spaces.product import Product
+from spaces.workloads.product import Product
 
 
 def finish_function(

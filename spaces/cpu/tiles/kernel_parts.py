@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spaces.algebra.index import Index
-from spaces.array import Array
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import operand_name
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import PAIR, Stream
-from spaces.product import Product
+from spaces.workloads.array import Array
+from spaces.workloads.product import Product
 
 Tile = RegisterTile | DotTile
 _FIRST = Index()

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from spaces.algebra.index import Index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Strided, strided
-from spaces.contraction import Operand
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.dtypes import dtype
-from spaces.product import Product
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
 
 PAIR = "bfloat16x2"
 ODD = "bfloat16_terms"

@@ -19,8 +19,8 @@ from spaces.cuda.blocks.partial_sums import PartialSums
 from spaces.cuda.blocks.tile_copy import TileCopy, position_type
 from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
 from spaces.kernel import Kernel, Launch
-from spaces.product import Product
 from spaces.schedule import Value
+from spaces.workloads.product import Product
 
 WARP = 32
 ALIGNMENT = 128

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from spaces.algebra.index import Index, index
-from spaces.contraction import Contraction, Operand
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
-from spaces.product import Product
+from spaces.workloads.contraction import Contraction, Operand
+from spaces.workloads.product import Product
 
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 """C type of sums by their dtype."""

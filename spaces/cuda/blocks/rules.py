@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.contraction import Operand
 from spaces.cuda.blocks.tile_copy import source_of
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
-from spaces.product import Product
 from spaces.schedule import Value
 from spaces.template import Decision, Rule
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
 
 WARP = 32
 

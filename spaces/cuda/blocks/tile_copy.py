@@ -16,11 +16,11 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Layout, Strided, strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.contraction import Operand
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.unrolled import THREAD, Body, unrolled
 from spaces.dtypes import dtype
-from spaces.product import Product
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
 
 MOST_EXTENT = 4096
 """Rows or columns of a tile at most."""

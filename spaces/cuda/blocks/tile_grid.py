@@ -14,8 +14,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, spatial
-from spaces.product import Product
 from spaces.template import Decision, Rule
+from spaces.workloads.product import Product
 
 RASTERS = ("along_columns", "along_rows")
 MOST_PRODUCTS = 65_535

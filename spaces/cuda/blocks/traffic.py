@@ -14,8 +14,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.target import CudaTarget
-from spaces.product import Product
 from spaces.template import Columns
+from spaces.workloads.product import Product
 
 USABLE = 0.75
 """Share of L2 that holds on to data while other data streams through."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spaces.cuda.blocks.tile_copy import Ends, position_type
-from spaces.product import Product
+from spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper.store import TileStore
 from spaces.cuda.hopper.tile import BLOCK, OperandTile
 from spaces.cuda.target import CudaTarget
-from spaces.product import Product
 from spaces.schedule import Value
+from spaces.workloads.product import Product
 
 GROUP = 128
 WARPS = 4

@@ -19,8 +19,8 @@ from spaces.cuda.hopper.sizes import HopperSizes, promotes
 from spaces.cuda.hopper.split_rules import exchange_rules
 from spaces.cuda.hopper.tile import BLOCK, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
-from spaces.product import Product
 from spaces.template import Decision, Rule
+from spaces.workloads.product import Product
 
 FEW_ROWS = 256
 """Rows of the output up to which it may pay to compute it transposed."""

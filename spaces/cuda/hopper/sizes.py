@@ -15,7 +15,7 @@ from spaces.cuda.hopper.plan import GROUP, group_registers, launch_registers
 from spaces.cuda.hopper.store import CHUNK
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from spaces.cuda.target import CudaTarget
-from spaces.product import Product
+from spaces.workloads.product import Product
 
 SPARE_REGISTERS, SPARE_FOR_EPILOGUE = 40, 8
 """What a multiplying thread needs beside its sums, and what more where there is an epilogue:

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.algebra.index import Index
-from spaces.contraction import Contraction
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
@@ -24,11 +23,12 @@ from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.tile import BLOCK, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
-from spaces.product import Product, orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.product import Product, orient, product_of
+from spaces.workloads.workload import Workload
 
 
 class Hopper(Template):

@@ -13,9 +13,9 @@ from math import gcd
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import repeat
-from spaces.contraction import Operand
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.product import Product
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
 
 ATOM = 8
 """Rows after which a swizzle repeats."""

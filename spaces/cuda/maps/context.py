@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.index import Index
-from spaces.array import Array
 from spaces.cuda.maps.sizes import MapSizes
 from spaces.cuda.maps.values import ScalarValues
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import SAME, Plane
 from spaces.derivation.maps.view import Access
 from spaces.schedule import Value
+from spaces.workloads.array import Array
 
 LARGEST = 2**31
 """Elements of an array up to which 32 bits say where they are."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.computation import Computation
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.target import CudaTarget
@@ -13,7 +12,8 @@ from spaces.derivation.maps.view import map_of
 from spaces.derivation.products.forms import span
 from spaces.errors import InputError
 from spaces.language.program import Program
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 FLOATS = ("float32", "float16", "bfloat16")
 FLOATS8 = ("float8_e4m3fn", "float8_e5m2")

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.computation import Computation
 from spaces.cuda import scalar_math
 from spaces.cuda.maps.code import MapCode
 from spaces.cuda.maps.context import MapContext
@@ -23,7 +22,8 @@ from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 
 class CudaMap(Template):

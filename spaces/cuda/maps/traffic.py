@@ -13,7 +13,7 @@ from spaces.derivation.maps.plane import ALONG, Plane
 from spaces.derivation.maps.view import Access
 from spaces.derivation.work import work
 from spaces.template import Columns
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 CALL = 8
 """Instructions of a function, more or less."""

@@ -18,7 +18,7 @@ from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.product import Product
+from spaces.workloads.product import Product
 
 STORES = ("direct", "shared")
 """How sums reach the output: as accumulators hold them, or by way of shared memory."""

@@ -16,12 +16,12 @@ from functools import cached_property
 from spaces.algebra.index import Index
 from spaces.algebra.layout import permuted
 from spaces.algebra.mapping import repeat
-from spaces.contraction import Operand
 from spaces.cuda.blocks.code import BlockCode
 from spaces.cuda.blocks.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.mma.accumulators import Accumulators
 from spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile
+from spaces.workloads.contraction import Operand
 
 INSTRUCTIONS = {
     "float16": "mma_m16n8k16_f32_f16_f16",

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import round_up
-from spaces.contraction import Operand
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.rules import (
     BlockSizes,
@@ -24,8 +23,9 @@ from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
 from spaces.cuda.mma.accumulators import VECTOR, slab_bytes
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
-from spaces.product import Product
 from spaces.template import Decision, Rule
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
 
 TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
 

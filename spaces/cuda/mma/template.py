@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.contraction import Contraction
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.tile_grid import grid_decisions, why_no_launch
@@ -20,11 +19,12 @@ from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.mma.rules import MmaSizes, mma_rules
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
-from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.product import orient, product_of
+from spaces.workloads.workload import Workload
 
 DEPTH_BYTES = (32, 64, 128, 256)
 """Bytes of a row of a tile, along the depth."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from spaces.array import Array
 from spaces.cuda.rows.merging import SLOT
 from spaces.cuda.rows.source import PAIRED, widest
 from spaces.cuda.rows.tile import WARP, RowTile
@@ -18,6 +17,7 @@ from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import Rows
 from spaces.language.functions import REDUCERS
 from spaces.language.tree import Read
+from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

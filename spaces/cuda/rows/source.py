@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import prod
 
 from spaces.algebra.index import Index, index
-from spaces.array import Array
 from spaces.cuda.abi import C_TYPES
 from spaces.derivation.rows.place import Place, Span
 from spaces.derivation.rows.view import Rows
+from spaces.workloads.array import Array
 
 PAIRED = ("float16", "bfloat16")
 """Types of which registers hold two."""

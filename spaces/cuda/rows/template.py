@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.computation import Computation
 from spaces.cuda.rows.code import RowsCode
 from spaces.cuda.rows.context import Context
 from spaces.cuda.rows.rules import row_rules
@@ -25,7 +24,8 @@ from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 
 
 class CudaRows(Template):

@@ -15,7 +15,7 @@ from spaces.cuda.rows.tile import WARP
 from spaces.cuda.target import CudaTarget
 from spaces.language.tree import Binary, Call, Expression
 from spaces.template import Columns
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 CALL = 8
 """Instructions of a function, more or less."""

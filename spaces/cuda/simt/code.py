@@ -23,13 +23,13 @@ from itertools import chain
 from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout, row_major, strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.contraction import Operand
 from spaces.cuda.blocks.code import WARP, BlockCode
 from spaces.cuda.blocks.finish import Finish, sum_dtype
 from spaces.cuda.blocks.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.blocks.whole_tiles import WholeTiles
 from spaces.dtypes import dtype
+from spaces.workloads.contraction import Operand
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from spaces.cuda.blocks.rules import (
 from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
 from spaces.cuda.target import CudaTarget
 from spaces.dtypes import dtype
-from spaces.product import Product
 from spaces.template import Decision, Rule
+from spaces.workloads.product import Product
 
 WARP = 32
 

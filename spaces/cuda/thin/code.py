@@ -29,8 +29,8 @@ from spaces.cuda.thin.small import SmallOperand
 from spaces.cuda.thin.tile import WARP, ThinTile
 from spaces.dtypes import dtype
 from spaces.kernel import Kernel, Launch
-from spaces.product import Product
 from spaces.schedule import Value
+from spaces.workloads.product import Product
 
 WAYS: dict[str, type[ThinMultiply]] = {"fma": MultiplyAdds, "mma": MatrixInstructions}
 """How to multiply, by the decision ``multiply``."""

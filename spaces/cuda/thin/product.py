@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from math import gcd
 
 from spaces.algebra.index import Index
-from spaces.contraction import Operand
-from spaces.product import Product
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
 
 MOST_FEW = 16
 """Rows (or columns) that are few."""

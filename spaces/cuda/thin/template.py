@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.contraction import Contraction
 from spaces.cuda.blocks.finish import prelude, why_no_finish
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.tile_grid import why_no_launch
@@ -22,11 +21,12 @@ from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.small import SOURCES
 from spaces.cuda.thin.tile import READS
 from spaces.kernel import Kernel
-from spaces.product import orient, product_of
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workload import Workload
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.product import orient, product_of
+from spaces.workloads.workload import Workload
 
 
 class CudaThin(Template):

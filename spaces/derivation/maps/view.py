@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from spaces.array import Array
 from spaces.derivation.inlining import inlined
 from spaces.derivation.maps.nest import Loop, step
 from spaces.derivation.maps.subjects import Subjects
@@ -20,6 +19,7 @@ from spaces.derivation.products.forms import Form, Limits
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
+from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)

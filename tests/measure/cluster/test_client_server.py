@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("ray", reason="needs the extra ray")
 pytest.importorskip("grpc", reason="needs the extra ray")
 
-from measure.cluster.dispatcher import LostClusterError
+from measure.cluster.driving.dispatcher import LostClusterError
 from measure.cluster.executor import RayExecutor
 from measure.cluster.inquiry import drivers_at
 from spaces.errors import InputError

@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
+from measure.cluster.driving.plan import Needs
 from measure.cluster.executor import RayExecutor
-from measure.cluster.plan import Needs
 from measure.executor import RUN_TOGETHER
 from measure.records.measurement import Job
 from tests.contracts.executor import collect

@@ -16,7 +16,7 @@ from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.schedule import Schedule
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 PRELUDE = ABI_PRELUDE + "#include <stdlib.h>\n#include <string.h>\n"
 

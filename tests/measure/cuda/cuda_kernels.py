@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator
-from spaces.contraction import Operand
 from spaces.cuda.abi import parameters
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
+from spaces.workloads.contraction import Operand
 
 EAGER = INTERLEAVINGS[0]
 

@@ -15,7 +15,7 @@ from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.schedule import Schedule, Value
 from spaces.space import NO_PREFERENCE, Space
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 USUAL: dict[str, Value] = {
     "swapped": False,

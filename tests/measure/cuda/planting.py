@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from measure.cuda.emulator import Emulator, verify
 from spaces.kernel import Kernel
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 Case = tuple[Workload, Kernel]
 

@@ -17,7 +17,7 @@ from spaces.numerics.allowance import allowed
 from spaces.operators import workload
 from spaces.registry import templates_for
 from spaces.space import Space
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 PRIMES = {
     "batch": 3, "m": 41, "n": 37, "k": 67, "dtype": "bfloat16", "b": "col",

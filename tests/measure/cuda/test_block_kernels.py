@@ -19,7 +19,7 @@ from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.template import Template
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 ORDERS = [(a, b, c) for a in ("row", "col") for b in ("row", "col") for c in ("row", "col")]
 ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}

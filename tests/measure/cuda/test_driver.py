@@ -21,7 +21,7 @@ from spaces.cuda.abi import parameters
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
-from spaces.array import Array
+from spaces.workloads.array import Array
 
 device = open_device()
 A, C = (Array(n, "bfloat16", (64, 128), (0, 1)) for n in "AC")

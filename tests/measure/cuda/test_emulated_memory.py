@@ -10,7 +10,7 @@ import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator
 from measure.records.measurement import ErrorKind
-from spaces.contraction import Operand
+from spaces.workloads.contraction import Operand
 from tests.measure.cuda.cuda_kernels import (
     EAGER,
     kernel,

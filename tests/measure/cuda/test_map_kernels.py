@@ -13,9 +13,9 @@ from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.schedule import Schedule
-from spaces.served import workload_of
 from spaces.space import Space
-from spaces.workload import Workload
+from spaces.workloads.served import workload_of
+from spaces.workloads.workload import Workload
 from tests.measure.cuda.planting import Case, check_found, check_right, planted
 from tests.measure.cuda.test_block_kernels import instructions
 from tests.spaces.derivation.maps.random_maps import random_map

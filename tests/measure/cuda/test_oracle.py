@@ -11,12 +11,12 @@ from measure.cpu.problem import in_memory_order as in_order
 from measure.cuda import oracle
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.emulator import Emulator
-from spaces.contraction import Operand
 from spaces.cuda.intrinsics import device_text
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError
 from spaces.numerics.allowance import allowed
 from spaces.operators import workload
+from spaces.workloads.contraction import Operand
 from tests.measure.cuda.cuda_kernels import output_of
 
 SEED = np.int32(12345)

@@ -7,7 +7,6 @@ import pytest
 
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.emulator import Emulator
-from spaces.computation import Computation
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.target import cuda_target
@@ -15,7 +14,8 @@ from spaces.language import program
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
 from tests.measure.cuda.planting import Case, check_found, check_right, planted
 
 H200 = cuda_target("sm_90a")

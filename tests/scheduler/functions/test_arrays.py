@@ -9,8 +9,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from scheduler.functions.arrays import Port
 from scheduler.functions.cuda_arrays import DevicePort
-from spaces.contraction import Operand
 from spaces.errors import InputError
+from spaces.workloads.contraction import Operand
 
 
 def operand(*shape: int, dtype: str = "float32", order: tuple[int, ...] = (0, 1)) -> Operand:

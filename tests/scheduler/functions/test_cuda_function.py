@@ -10,9 +10,9 @@ import torch
 
 from scheduler.best import best
 from scheduler.functions.cuda_arrays import DevicePort
-from spaces.contraction import Operand
 from spaces.errors import InputError
 from spaces.operators import workload
+from spaces.workloads.contraction import Operand
 from tests.measure.cuda.stub import build_stub, run_with_stub
 
 ROWS = Operand("A", "float16", (3, 5), (0, 1), axes=("m", "k"))

@@ -7,10 +7,10 @@ import torch
 from scheduler.best import best
 from scheduler.functions.arrays import Port
 from scheduler.functions.cuda_arrays import DevicePort
-from spaces.array import Array
 from spaces.errors import InputError
 from spaces.language.evaluation import evaluate
 from spaces.operators import workload
+from spaces.workloads.array import Array
 
 TWO = workload("y[r,c] = x[r,c] * 2\nz[r,c] = x[r,c] + b[c]\n-> y, z", r=33, c=40)
 GATHER = workload("embedding", t=12, d=40, words=7)

@@ -17,7 +17,7 @@ from scheduler.query import Answer, Provenance
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 EVERY_FUNCTION = (
     'epilogue="relu(x + bias[n]) * s + exp(min(x, 1)) + gelu(r[m,n]) + tanh(erf(sigmoid(x)))'

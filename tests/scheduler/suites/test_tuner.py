@@ -29,7 +29,7 @@ from scheduler.tuning.yardstick import Yardstick
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
 from tests.scheduler.landscape import MACHINE, hills, hills_latency, knolls
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine

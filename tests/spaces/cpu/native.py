@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from spaces.array import Array
-from spaces.computation import Computation
-from spaces.contraction import Contraction
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.rounding.allowance import allowed as allowed_of_program
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import agrees, allowed
-from spaces.workload import Workload
+from spaces.workloads.array import Array
+from spaces.workloads.computation import Computation
+from spaces.workloads.contraction import Contraction
+from spaces.workloads.workload import Workload
 
 # Workers one after the other, the last one first: no kernel may count on their order.
 RUNTIME = """\

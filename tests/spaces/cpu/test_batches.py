@@ -12,7 +12,7 @@ from spaces.operators import workload
 from spaces.registry import templates_for
 from spaces.space import Space
 from spaces.template import Template
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import compile_kernels, complaint
 
 CASES = {

@@ -12,12 +12,12 @@ from spaces.cuda.blocks.code import BlockCode
 from spaces.cuda.blocks.rules import BlockSizes
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
-from spaces.product import orient
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.template import Template
-from spaces.workload import Workload
+from spaces.workloads.product import orient
+from spaces.workloads.workload import Workload
 
 ORDERS = ("row", "col")
 

@@ -13,11 +13,11 @@ from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload
-from spaces.product import orient
 from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
 from spaces.schedule import Schedule, Value
 from spaces.space import NO_PREFERENCE, Space
+from spaces.workloads.product import orient
 from tests.measure.cuda.hopper_problems import USUAL, drawn, small_target
 
 HOPPER = cuda_target("sm_90a")

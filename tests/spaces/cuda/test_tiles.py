@@ -13,7 +13,7 @@ from spaces.cuda.blocks.tile_copy import TileCopy, source_of, step_of, widest_ve
 from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS, TileGrid
 from spaces.cuda.mma.fragments import Fragments, swizzled_tile
 from spaces.operators import workload
-from spaces.product import orient
+from spaces.workloads.product import orient
 
 
 @given(st.integers(1, 24), st.integers(1, 24), st.sampled_from(RASTERS), st.sampled_from(GROUPS))

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.contraction import Contraction
 from spaces.epilogue.tree import (
     Accumulator,
     Binary,
@@ -17,6 +16,7 @@ from spaces.epilogue.tree import (
     Reference,
 )
 from spaces.operators import workload, workload_from_json
+from spaces.workloads.contraction import Contraction
 from tests.spaces.epilogue.test_expression import OPERANDS
 
 

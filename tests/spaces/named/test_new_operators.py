@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from spaces import named
-from spaces.computation import Computation
 from spaces.language.evaluation import evaluate
 from spaces.operators import workload
+from spaces.workloads.computation import Computation
 
 SQUARED_RELU = '''\
 """Squared rectifiers, as Primer has them."""

@@ -18,11 +18,11 @@ from spaces.cpu.blocked.template import BlockedTemplate
 from spaces.cpu.target import CpuTarget, detect_cpu
 from spaces.errors import InputError
 from spaces.operators import workload
-from spaces.product import orient
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.workload import Workload
+from spaces.workloads.product import orient
+from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import compile_kernels, complaint
 
 GOLDEN = Path(__file__).parent / "golden"

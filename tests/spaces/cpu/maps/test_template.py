@@ -18,9 +18,9 @@ from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
 from spaces.schedule import Schedule
-from spaces.served import workload_of
 from spaces.space import Space
-from spaces.workload import Workload
+from spaces.workloads.served import workload_of
+from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.derivation.maps.random_maps import random_map
 

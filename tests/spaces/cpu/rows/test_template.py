@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.computation import Computation
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.rows.template import RowsTemplate
 from spaces.cpu.target import FLAGS, CpuTarget, detect_cpu
@@ -23,6 +22,7 @@ from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
+from spaces.workloads.computation import Computation
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.derivation.programs import random_chain
 

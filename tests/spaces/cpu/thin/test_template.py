@@ -18,7 +18,7 @@ from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import compile_kernels, complaint
 
 COLUMNS = (1, 5, 16, 33, 130, 257)

@@ -14,7 +14,7 @@ from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.workload import Workload
+from spaces.workloads.workload import Workload
 
 TARGET = cuda_target("sm_90a")
 TRANSPOSED = "y[j, i] = relu(x[i, j] + b[i])"

@@ -12,7 +12,7 @@ from spaces.cuda.mma.template import Mma
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload, workload_from_json
-from spaces.product import orient
+from spaces.workloads.product import orient
 from tests.spaces.cuda.block_templates import BlockTemplateContract
 
 ALONE = {"splits": 1, "raster": "along_columns", "group": 8, "exchange": "store"}

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spaces.computation import Computation
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.language import program
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.space import Space
+from spaces.workloads.computation import Computation
 
 H200 = cuda_target("sm_90a")
 

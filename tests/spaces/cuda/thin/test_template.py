@@ -11,9 +11,9 @@ from spaces.cuda.thin.product import MOST_FEW, ThinProduct
 from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.template import CudaThin
 from spaces.operators import workload
-from spaces.product import orient
 from spaces.schedule import Schedule
 from spaces.space import Space
+from spaces.workloads.product import orient
 from tests.spaces.cuda.block_templates import BlockTemplateContract
 
 STREAM = {

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.layout import Layout, strided
-from spaces.array import Array
 from spaces.epilogue.tree import operand_text
 from spaces.numerics.sums import sums_of_products
-from spaces.workload import Workload
+from spaces.workloads.array import Array
+from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from spaces.epilogue.expression import Expression

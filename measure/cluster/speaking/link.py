@@ -16,7 +16,7 @@ from measure.host.directories import RunDirectory
 from spaces.validation.canonical import canonical_json
 
 CLOSE_SECONDS = 15.0  # time a local cluster has to end
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 
 
 class Link:
@@ -32,7 +32,7 @@ class Link:
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 [
-                    *(sys.executable, "-P", "-m", "measure.cluster.courier"),
+                    *(sys.executable, "-P", "-m", "measure.cluster.speaking.courier"),
                     canonical_json(configuration),
                 ],
                 stdin=subprocess.PIPE,

@@ -13,7 +13,7 @@ from spaces.algebra.index import index
 from spaces.errors import InputError
 from spaces.numerics.allowance import agrees
 from spaces.operators import workload, workload_from_json
-from spaces.product import orient
+from spaces.workloads.product import orient
 
 BATCH = {"batch": 3, "m": 5, "n": 4, "k": 6}
 GROUPS = {"batch": 2, "heads": 3, "m": 5, "n": 4, "k": 6, "a": "col"}

@@ -13,9 +13,9 @@ from math import prod
 
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Strided, strided
-from spaces.computation import Computation
-from spaces.contraction import Contraction, Operand
-from spaces.workload import Workload
+from spaces.workloads.computation import Computation
+from spaces.workloads.contraction import Contraction, Operand
+from spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The process that speaks with Ray for a driver: commands come and events go as lines of JSON.
 
-    python -m measure.cluster.courier CONFIGURATION
+    python -m measure.cluster.speaking.courier CONFIGURATION
 
 A driver of Ray dies without a word when the cluster's head or the daemon of its own host does. Here
 nothing is lost with it: what is to be done, and what was, the parent knows. This process decides
@@ -27,9 +27,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from measure.cluster.connection import CONNECT_SECONDS, NAMESPACE, connect, host_and_port
 from measure.cluster.facts import facts_text
-from measure.cluster.workers import BuildWorker, RunWorker
+from measure.cluster.speaking.connection import CONNECT_SECONDS, NAMESPACE, connect, host_and_port
+from measure.cluster.speaking.workers import BuildWorker, RunWorker
 from spaces.errors import InputError
 
 PULSE_SECONDS = 1.0

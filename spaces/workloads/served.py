@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from spaces.computation import PROGRAM, Computation
 from spaces.derivation.algebra import ONE
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.loops import Loop, loops
@@ -18,7 +17,8 @@ from spaces.language.tree import AxisValue, Expression, Read
 from spaces.operators import OWN_NAMES, workload
 from spaces.registry import templates_for
 from spaces.target import Target
-from spaces.workload import Parameter, Workload
+from spaces.workloads.computation import PROGRAM, Computation
+from spaces.workloads.workload import Parameter, Workload
 
 
 def served(program: Program, target: Target) -> list[tuple[str, str | None]]:

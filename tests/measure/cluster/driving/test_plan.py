@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
+from measure.cluster.driving.plan import BYTES_PER_JOB, JOBS, Needs, Node, workers_of
 from measure.cluster.facts import Facts
-from measure.cluster.plan import BYTES_PER_JOB, JOBS, Needs, Node, workers_of
 from tests.measure.cluster.simulated import TARGET
 from tests.measure.cluster.test_topology import LEFT, RIGHT
 

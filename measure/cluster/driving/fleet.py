@@ -2,7 +2,7 @@
 
 Each node is asked for its facts, then given its workers. A worker that died is made anew, at once
 if it had worked, and after ever longer pauses if it never did. What is to be done is told as
-commands of :mod:`measure.cluster.courier`. Times are Unix times.
+commands of :mod:`measure.cluster.speaking.courier`. Times are Unix times.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from measure.cluster.driving.plan import Needs, Node, WorkerPlan, workers_of
 from measure.cluster.facts import Facts, read_facts
-from measure.cluster.plan import Needs, Node, WorkerPlan, workers_of
 from measure.records.fields import Fields
 from measure.records.jsonl import parse_json
 from spaces.target import Target, target_from_json

@@ -10,7 +10,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from measure.cluster.backlog import LOSSES_ALONE, PIECES_AHEAD, TASK_SECONDS, Backlog, Worker
+from measure.cluster.driving.backlog import (
+    LOSSES_ALONE,
+    PIECES_AHEAD,
+    TASK_SECONDS,
+    Backlog,
+    Worker,
+)
 from measure.cluster.wire import Stored
 from measure.executor import RUN_TOGETHER
 from measure.records.measurement import ErrorKind, Job, Measurement, Result, Status

@@ -1,8 +1,8 @@
 """What a driver does with what its cluster tells: events come, results and commands go. Pure.
 
-It knows the :mod:`fleet <measure.cluster.fleet>`, the :mod:`backlog <measure.cluster.backlog>` and
-who :mod:`drifts <measure.cluster.drift>`; events and commands are those of
-:mod:`measure.cluster.courier`. Times are Unix times.
+It knows the :mod:`fleet <measure.cluster.driving.fleet>`, the :mod:`backlog
+<measure.cluster.driving.backlog>` and who :mod:`drifts <measure.cluster.driving.drift>`; events and
+commands are those of :mod:`measure.cluster.speaking.courier`. Times are Unix times.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from measure.cluster.backlog import Backlog, Task, Worker
-from measure.cluster.drift import Drift
-from measure.cluster.fleet import Fleet, Member
+from measure.cluster.driving.backlog import Backlog, Task, Worker
+from measure.cluster.driving.drift import Drift
+from measure.cluster.driving.fleet import Fleet, Member
+from measure.cluster.driving.plan import Needs, Node
 from measure.cluster.outfit import fits
-from measure.cluster.plan import Needs, Node
 from measure.cluster.status import JobStatus, Tally, WorkerStatus
 from measure.cluster.wire import (
     Stored,

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
+from measure.cluster.driving.fleet import LEAST_PAUSE, LONGEST_PAUSE, Fleet
+from measure.cluster.driving.plan import Needs, Node
 from measure.cluster.facts import facts_text, versions
-from measure.cluster.fleet import LEAST_PAUSE, LONGEST_PAUSE, Fleet
-from measure.cluster.plan import Needs, Node
 from spaces.errors import InputError
 from tests.measure.cluster.simulated import TARGET
 

@@ -1,8 +1,9 @@
 """What is to be computed, with everything about it fixed: the interface of all that can be tuned.
 
-A :class:`~spaces.contraction.Contraction` is a sum of products with what is fused to it; a
-:class:`~spaces.computation.Computation` is any other program. Templates ask for the kind that they
-serve; everything after them (search, cost model, measuring, database) sees what stands here.
+A :class:`~spaces.workloads.contraction.Contraction` is a sum of products with what is fused to it;
+a :class:`~spaces.workloads.computation.Computation` is any other program. Templates ask for the
+kind that they serve; everything after them (search, cost model, measuring, database) sees what
+stands here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from spaces.array import Array
+from spaces.workloads.array import Array
 
 Parameter = int | float | str
 

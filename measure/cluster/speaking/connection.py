@@ -20,8 +20,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from measure.cluster import stranger
-from measure.cluster.stranger import CLIENT
+from measure.cluster.speaking import stranger
+from measure.cluster.speaking.stranger import CLIENT
 from measure.cpu.cores import usable_cpus
 from measure.host.directories import cache_directory
 from spaces.errors import InputError
@@ -38,7 +38,7 @@ _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """If that is 0, Ray listens on the loopback interface only, on any system; its option
 ``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer address."""
 MODULES = ("spaces", "measure")  # the packages that workers need
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 _INSTALL = "pip install 'tilewright[ray]'"
 _TOKEN = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
 
@@ -203,9 +203,11 @@ def _check_asks_for_token(address: str) -> None:
 
 
 def _answer(address: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """What :mod:`measure.cluster.stranger` says of the cluster, in this environment and more."""
+    """What :mod:`measure.cluster.speaking.stranger` says of the cluster, in this environment and
+    more.
+    """
     return subprocess.run(
-        [sys.executable, "-m", "measure.cluster.stranger", address],
+        [sys.executable, "-m", "measure.cluster.speaking.stranger", address],
         env={**os.environ, **environment},
         capture_output=True,
         timeout=PROBE_SECONDS,

@@ -8,11 +8,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from spaces.contraction import Axis, Contraction, Operand
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError
 from spaces.operators import MAX_EXTENT, workload, workload_from_json
-from spaces.workload import Workload
+from spaces.workloads.contraction import Axis, Contraction, Operand
+from spaces.workloads.workload import Workload
 
 CASES = {
     "matmul m=2 n=3 k=4 dtype=float32 out=float32 a=row b=row c=row": {"m": 2, "n": 3, "k": 4},

@@ -11,9 +11,9 @@ from spaces.language import program
 from spaces.language.evaluation import evaluate
 from spaces.named import operator
 from spaces.operators import as_workload, parameters_of, workload
-from spaces.product import product_of
-from spaces.served import matmul_workload, served, workload_of
 from spaces.target import detect_target
+from spaces.workloads.product import product_of
+from spaces.workloads.served import matmul_workload, served, workload_of
 
 SIZES = {"i": 6, "j": 5, "k": 4, "h": 3, "l": 2}
 

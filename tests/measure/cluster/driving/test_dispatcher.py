@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from measure.cluster.dispatcher import DRIFT_SECONDS, REST_SECONDS, Dispatcher
-from measure.cluster.plan import Needs
+from measure.cluster.driving.dispatcher import DRIFT_SECONDS, REST_SECONDS, Dispatcher
+from measure.cluster.driving.plan import Needs
 from measure.records.measurement import ErrorKind, Job
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate

@@ -14,7 +14,7 @@ from spaces.derivation.work import Work, work
 from spaces.language.inputs import draw
 from spaces.language.program import Operand, Output, Program
 from spaces.language.tree import Call
-from spaces.workload import Parameter, Workload
+from spaces.workloads.workload import Parameter, Workload
 
 PROGRAM = "program"
 """What the operator of a program without a name is called; its parameter ``text`` is how it was

@@ -1,0 +1,1 @@
+"""What speaks with Ray: the driver's courier and the actors."""

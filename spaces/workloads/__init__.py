@@ -1,0 +1,1 @@
+"""What is to be computed: contractions, computations, and how both are seen."""
