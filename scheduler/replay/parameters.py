@@ -19,25 +19,21 @@ def parameter_quantities(
 ) -> dict[str, np.ndarray]:
     """Features of many configurations, one array each, beside their parameters.
 
-    The product and the ratio of each two parameters, as base-2 logarithms: a kernel's work, its
-    blocks and what divides them are such, whatever they are called. Of a switch or a word its place
-    among its values, from 1, counts: so a single feature tells for which sizes it is good.
-    ``domains`` holds the values that each parameter has, ``columns`` those of the configurations.
+    The product and the ratio of each two sizes, as base-2 logarithms: a kernel's work, its blocks
+    and what divides them are such, whatever they are called. ``domains`` holds the values that each
+    parameter has, ``columns`` those of the configurations.
     """
-    logarithms = {
-        name: np.log2(_size(values, np.asarray(columns[name]))) for name, values in domains.items()
+    sizes = {
+        name: np.log2(np.asarray(columns[name], dtype=np.float64))
+        for name, values in domains.items()
+        if _is_size(values)
     }
     quantities = {}
-    for (first, a), (second, b) in combinations(logarithms.items(), 2):
+    for (first, a), (second, b) in combinations(sizes.items(), 2):
         quantities[f"product.{first}.{second}"] = a + b
         quantities[f"ratio.{first}.{second}"] = a - b
     return quantities
 
 
-def _size(values: Sequence[Value], column: np.ndarray) -> np.ndarray:
-    """A column of a parameter's ``values`` as sizes."""
-    if len(values) >= SIZE_VALUES and all(type(v) is int and v > 0 for v in values):
-        return column.astype(np.float64)
-    known = np.array(values)
-    order = np.argsort(known, kind="stable")
-    return order[np.searchsorted(known, column, sorter=order)] + 1.0
+def _is_size(values: Sequence[Value]) -> bool:
+    return len(values) >= SIZE_VALUES and all(type(v) is int and v > 0 for v in values)
