@@ -214,7 +214,7 @@ tw_runtime *create_after(int granted) {
 def test_a_pool_is_whole_or_none_where_memory_is_refused_once(tmp_path):
     source, library = tmp_path / "short.c", tmp_path / "short.so"
     source.write_text(SHORT_OF_MEMORY)
-    folder = Path(pool.__file__).parent
+    folder = Path(pool.__file__).parent / "native"
     flags = ["-D_GNU_SOURCE", "-pthread", f"-I{folder}"]
     command = ["gcc", "-shared", "-fPIC", *flags, "-o", library, source]
     subprocess.run(command, check=True)

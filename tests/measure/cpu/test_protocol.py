@@ -51,7 +51,7 @@ class References(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL:
-    folder = Path(binaries.__file__).parent
+    folder = Path(binaries.__file__).parent / "native"
     sources = {name: (folder / name).read_text() for name in ("protocol.c", "protocol.h")}
     return binaries.Build("protocol", sources, SHARED).load(ctypes.CDLL)
 
