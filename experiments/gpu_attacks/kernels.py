@@ -8,11 +8,10 @@ from measure.cuda.session import CHECKED
 from measure.records.measurement import Candidate, ErrorKind, Job
 from spaces.cuda.abi import parameters
 from spaces.kernel import Kernel, Launch
-from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import Target
 
-WORK = workload(CHECKED[0], **CHECKED[1])
+WORK = CHECKED
 ROWS, WARP = 67, 32
 LAUNCH = Launch((ROWS, 1, 1), (WARP, 1, 1))
 MORE_SHARED = 300 << 10  # bytes, than any GPU gives a block

@@ -19,7 +19,7 @@ FIRST, LAST = 200, 700
 
 def test_a_candidate_leaves_little_behind(tmp_path, monkeypatch):
     """Less than its schedule alone takes, once what is kept of the best and the latest is full."""
-    monkeypatch.setattr("spaces.space.REMEMBERED", 16)
+    monkeypatch.setattr("spaces.space.space.REMEMBERED", 16)
     monkeypatch.setattr("measure.records.ranking.REMEMBERED", 16)
     space, occupied = hills(), dict[int, int]()
 

@@ -14,7 +14,7 @@ import pytest
 
 from scheduler.verification import draw, emulate
 from spaces.operators import workload
-from spaces.registry import space_for, templates_for
+from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import detect_target
@@ -94,8 +94,8 @@ def test_the_samples_cover_what_there_is():
     schedules = [schedule for _, some in samples() for schedule in some]
     assert len(schedules) >= SCHEDULES
     templates = Counter(schedule.template for schedule in schedules)
-    for template in templates_for(detect_target(TARGETS[-1])):
-        assert templates[template.name] >= SCHEDULES / 10, template.name
+    assert templates.keys() == {"hopper", "mma", "simt", "thin"}
+    assert min(templates.values()) >= SCHEDULES / 10
     parameters = [dict(space.workload.parameters) for space, _ in samples()]
     for name in ("a", "b", "c"):
         assert {p[name] for p in parameters} == {"row", "col"}

@@ -87,11 +87,12 @@ def test_epilogues_that_are_not_the_same() -> None:
 
 
 def test_what_else_identifies_a_product_counts_beside_an_epilogue() -> None:
-    others = ({"m": 6}, {"out": "float64"}, {"c": "col"}, {"batch": 2}, {"heads": 2})
+    others = ({"m": 6}, {"out": "float64"}, {"c": "col"}, {"batch": 2})
+    others += ({"heads": 2, "a": "col"},)  # in rows of A they would be rows of one product
     made = [workload("matmul", **{"m": 5, "n": 7, "k": 3} | o, epilogue="x + b[n]") for o in others]
     assert len({each.key for each in made}) == len(others)
     by_batch, by_head = (f"x + b[{axis},n]" for axis in ("batch", "heads"))
-    several = {"batch": 2, "heads": 2}
+    several = {"batch": 2, "heads": 2, "a": "col"}
     assert fused(by_batch, **several).key != fused(by_head, **several).key
 
 
