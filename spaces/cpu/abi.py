@@ -1,5 +1,9 @@
 """How a CPU kernel is called: the C declarations that kernels and their callers share."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+
 ABI_PRELUDE = """\
 typedef struct tw_pool tw_pool;
 typedef struct {
@@ -19,3 +23,22 @@ static inline long tw_least(long a, long b) { return a < b ? a : b; }
 calls ``task(context, w)`` for every ``w < workers``, at once, and returns when all have. A kernel
 of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its own workers.
 """
+
+
+def entry_function(entry: str, passes: Mapping[str, int]) -> list[str]:
+    """The C of the kernel itself: it runs the functions in ``passes`` one after the other, each by
+    so many workers."""
+    runs = (_run(function, workers) for function, workers in passes.items())
+    return [
+        f"void {entry}(",
+        "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
+        "  tw_call call = {buffers, workspace};",
+        *(f"  {run}" for run in runs),
+        "}",
+    ]
+
+
+def _run(function: str, workers: int) -> str:
+    if workers == 1:
+        return f"{function}(&call, 0);"
+    return f"runtime->parallel(runtime->pool, {workers}, {function}, &call);"

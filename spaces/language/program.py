@@ -86,6 +86,12 @@ class Program:
         """Stages by name."""
         return {stage.name: stage for stage in self.stages}
 
+    @cached_property
+    def computed_in(self) -> str:
+        """The dtype that kernels compute in: float64 if any array has it, else float32."""
+        arrays = (*self.operands, *self.outputs)
+        return "float64" if any(array.dtype == "float64" for array in arrays) else "float32"
+
     def shape(self, axes: tuple[str, ...]) -> tuple[int, ...]:
         """The extents of some axes."""
         return tuple(self.extent[axis] for axis in axes)

@@ -91,7 +91,7 @@ class Computation(Workload):
     @property
     def accumulator(self) -> str:  # type: ignore[override]
         """float64 if any array is, else float32."""
-        return "float64" if any(a.dtype == "float64" for a in self.operands) else "float32"
+        return self.program.computed_in
 
     @property
     def arithmetic(self) -> tuple[str, ...]:

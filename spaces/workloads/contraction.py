@@ -70,6 +70,10 @@ class Contraction(Workload):
 
     def __str__(self) -> str:
         """The same with the epilogue's text: ``workload`` reads it back."""
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return self._described("" if self.epilogue is None else f'"{self.epilogue}"')
 
     def _described(self, epilogue: str = "") -> str:

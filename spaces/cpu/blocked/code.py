@@ -18,6 +18,7 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
+from spaces.cpu.abi import entry_function
 from spaces.cpu.blocked.ahead import Ahead
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.blocked.packing import LeftBlock, RightBlock
@@ -311,17 +312,7 @@ class ContractionCode:
         return lines
 
     def _entry(self) -> list[str]:
-        workers = self.blocks.workers
-        run = f"{self.entry}_work(&call, 0);"
-        if workers > 1:
-            run = f"runtime->parallel(runtime->pool, {workers}, {self.entry}_work, &call);"
-        return [
-            f"void {self.entry}(",
-            "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
-            "  tw_call call = {buffers, workspace};",
-            f"  {run}",
-            "}",
-        ]
+        return entry_function(self.entry, {f"{self.entry}_work": self.blocks.workers})
 
 
 # Variables of the generated code: a block's place in its worker's chunk, and in the product.

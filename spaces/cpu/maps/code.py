@@ -19,6 +19,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
+from spaces.cpu.abi import entry_function
 from spaces.cpu.maps.tiling import ROWS, Tiling
 from spaces.cpu.maps.values import VectorValues
 from spaces.cpu.tiles.moves import TABLE_TYPES
@@ -269,17 +270,7 @@ class MapCode:
         return [f"{self.entry}_tile({arguments});"]
 
     def _entry(self) -> list[str]:
-        workers = int(self.values["workers"])
-        run = f"{self.entry}_work(&call, 0);"
-        if workers > 1:
-            run = f"runtime->parallel(runtime->pool, {workers}, {self.entry}_work, &call);"
-        return [
-            f"void {self.entry}(",
-            "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
-            "  tw_call call = {buffers, workspace};",
-            f"  {run}",
-            "}",
-        ]
+        return entry_function(self.entry, {f"{self.entry}_work": int(self.values["workers"])})
 
     @property
     def workspace_bytes(self) -> int:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles.moves import TABLE_TYPES
-from spaces.derivation.maps.plane import ANYWHERE, Plane, plane_of
-from spaces.derivation.maps.view import map_of
+from spaces.derivation.maps.plane import ANYWHERE, Plane
+from spaces.derivation.maps.served import cached_plane, why_no_array
 from spaces.derivation.products.forms import Form, span
 from spaces.errors import InputError
-from spaces.language.program import Program
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
@@ -23,12 +20,6 @@ MOST_OFFSET = 2**31
 """Elements that offsets of single lanes may reach."""
 
 
-@lru_cache(maxsize=64)
-def cached_plane(program: Program) -> Plane:
-    """The plane of a program, derived once."""
-    return plane_of(map_of(program))
-
-
 def why_no_map(workload: Workload, target: CpuTarget) -> str | None:
     """The reason in words; None if there are kernels."""
     if not isinstance(workload, Computation):
@@ -38,18 +29,7 @@ def why_no_map(workload: Workload, target: CpuTarget) -> str | None:
         prelude(workload, target)
     except InputError as reason:
         return str(reason)
-    return _why_no_array(plane) or _why_too_far(plane)
-
-
-def _why_no_array(plane: Plane) -> str | None:
-    program = plane.view.program
-    for array in (*program.operands, *program.outputs):
-        allowed = tuple(TABLE_TYPES) if plane.view.is_table(array.name) else FLOATS
-        if array.dtype not in allowed:
-            return f"{array.name} is {array.dtype}; allowed: {', '.join(allowed)}"
-        if array.leading is not None:
-            return f"{array.name} is a slice of a larger array; a map takes whole ones"
-    return None
+    return why_no_array(plane, FLOATS, TABLE_TYPES) or _why_too_far(plane)
 
 
 def _why_too_far(plane: Plane) -> str | None:

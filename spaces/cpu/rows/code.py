@@ -17,6 +17,7 @@ from math import prod
 from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.mapping import repeat, spatial
+from spaces.cpu.abi import entry_function
 from spaces.cpu.rows.access import C_TYPES, RowAccess
 from spaces.cpu.rows.columns import Walk
 from spaces.cpu.rows.held import Held
@@ -49,18 +50,8 @@ class RowsCode:
     @property
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
-        run = f"{self.entry}_work(&call, 0);"
-        if self.workers > 1:
-            run = f"runtime->parallel(runtime->pool, {self.workers}, {self.entry}_work, &call);"
-        lines = [
-            *self._work(),
-            f"void {self.entry}(",
-            "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
-            "  tw_call call = {buffers, workspace};",
-            f"  {run}",
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
+        entry = entry_function(self.entry, {f"{self.entry}_work": self.workers})
+        return "\n".join([*self._work(), *entry]) + "\n"
 
     @property
     def workspace_bytes(self) -> int:

@@ -21,6 +21,7 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
+from spaces.cpu.abi import entry_function
 from spaces.cpu.thin.blocking import ThinBlocking
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import finish_function
@@ -346,25 +347,12 @@ class ThinCode:
 
     def _entry(self) -> list[str]:
         b = self.blocks
-        passes = [f"  {_run(f'{self.entry}_work', self._workers)}"]
+        passes = {f"{self.entry}_work": self._workers}
         if b.depth_chunks > 1:
-            passes.append(f"  {_run(f'{self.entry}_reduce', b.column_workers)}")
-        return [
-            f"void {self.entry}(",
-            "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
-            "  tw_call call = {buffers, workspace};",
-            *passes,
-            "}",
-        ]
+            passes[f"{self.entry}_reduce"] = b.column_workers
+        return entry_function(self.entry, passes)
 
 
 # Variables of the generated code: where a block begins in the product, its depth in steps.
 DEPTH0 = index("depth0")
 COLUMN, DEPTH = index("column0") + index("j"), index("depth0") + index("k")
-
-
-def _run(function: str, workers: int) -> str:
-    """A pass of ``workers`` workers."""
-    if workers == 1:
-        return f"{function}(&call, 0);"
-    return f"runtime->parallel(runtime->pool, {workers}, {function}, &call);"

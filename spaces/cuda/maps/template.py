@@ -13,11 +13,12 @@ from spaces.cuda import scalar_math
 from spaces.cuda.maps.code import MapCode
 from spaces.cuda.maps.context import MapContext
 from spaces.cuda.maps.rules import map_rules
-from spaces.cuda.maps.served import cached_plane, why_no_map
+from spaces.cuda.maps.served import why_no_map
 from spaces.cuda.maps.sizes import COLUMNS, ROWS
 from spaces.cuda.maps.traffic import map_quantities
 from spaces.cuda.rows.reducers import helpers
 from spaces.cuda.target import CudaTarget
+from spaces.derivation.maps.served import cached_plane
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from spaces.cuda.abi import C_TYPES
 from spaces.language.program import Program
 from spaces.language.tree import (
     AxisValue,
@@ -25,8 +26,7 @@ WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
 
 def computed_in(program: Program) -> str:
     """The C type that a program is computed in."""
-    arrays = (*program.operands, *program.outputs)
-    return "double" if any(a.dtype == "float64" for a in arrays) else "float"
+    return C_TYPES[program.computed_in]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,9 @@ def allowed(
     anything. Of ``rows`` alone, if there are any. ``pause`` is called now and then, and may raise
     to end the work."""
     rows = rows or Rows("", np.zeros(0, int))
-    context = _Context(program, Rules(Arrays(), _kind(program)), rows, rows.places(program), pause)
+    context = _Context(
+        program, Rules(Arrays(), program.computed_in), rows, rows.places(program), pause
+    )
     arrays = {o.name: context.given(o, np.asarray(inputs[o.name])) for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
@@ -81,12 +83,6 @@ class _Context:
             meaning = Approximation(self.rules, arrays, _grid(part), self.places)
             pieces.append(_piece(self.program, stage, meaning))
         return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
-
-
-def _kind(program: Program) -> str:
-    """The dtype that kernels compute in."""
-    arrays = (*program.operands, *program.outputs)
-    return "float64" if any(array.dtype == "float64" for array in arrays) else "float32"
 
 
 def _stored(rules: Rules, found: Approximate, element: DType) -> tuple[np.ndarray, np.ndarray]:
