@@ -1,0 +1,199 @@
+"""A program that is one sum of products of two reads, seen as a product of two matrices whose
+elements have places.
+
+    output[batch, row, column] = value(sum[depth](left[batch, row, depth] *
+                                                  right[batch, column, depth]), ...)
+
+A convolution is this: each element of the image has the place of its window plus the place within
+the window, and lies beyond a border where a bound says so. Kernels of all targets read roles and
+places here, and know of no operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from math import prod
+
+from spaces.derivation.algebra import times
+from spaces.derivation.inlining import inlined
+from spaces.derivation.products.forms import Form, Limits
+from spaces.derivation.products.places import Place, place, value_reads, why_not_separable
+from spaces.derivation.products.roles import Roles, roles_of
+from spaces.derivation.products.splitting import Part
+from spaces.errors import InputError
+from spaces.language.program import Operand, Output, Program, Stage
+from spaces.language.tree import AxisValue, Expression, Read
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class Factor:
+    """An operand that is multiplied: its place, and the index of each of its dimensions."""
+
+    operand: Operand
+    place: Place
+    indices: tuple[Form, ...]
+
+
+@dataclass(frozen=True)
+class PlacedProduct:
+    """The product, with columns along the output's fastest axis.
+
+    Parts of a role stand from the slowest to the fastest in the output; those of the depth in the
+    left factor. All places and indices are sums of whole multiples of parts. ``offset`` is the
+    output's element. ``value`` is what is written there: an expression in which ``sum`` stands for
+    the finished sum, and reads find their elements at ``places``.
+    """
+
+    program: Program
+    batch: tuple[Part, ...]
+    rows: tuple[Part, ...]
+    columns: tuple[Part, ...]
+    depth: tuple[Part, ...]
+    left: Factor
+    right: Factor
+    output: Output
+    offset: Form
+    sum: Read
+    value: Expression
+    places: Mapping[Read, Place] = field(hash=False)
+
+    @property
+    def fused(self) -> bool:
+        """Whether anything is computed of the sum before it is written."""
+        return self.value != self.sum
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The extent of every part."""
+        parts = (*self.batch, *self.rows, *self.columns, *self.depth)
+        return {part.name: part.extent for part in parts}
+
+
+def extent(parts: tuple[Part, ...]) -> int:
+    """How many points the parts of a role have."""
+    return prod(part.extent for part in parts)
+
+
+def placed_product_of(workload: Workload) -> PlacedProduct | str:
+    """The product that ``workload`` is, or why it is none, in words."""
+    if not isinstance(workload, Computation):
+        return "it is a product of matrices as they lie; nothing in it has a place of its own"
+    return _of_program(workload.program)
+
+
+@lru_cache(maxsize=64)
+def _of_program(program: Program) -> PlacedProduct | str:
+    try:
+        return _placed_product(program)
+    except InputError as reason:
+        return str(reason)
+
+
+def _placed_product(program: Program) -> PlacedProduct:
+    last, found = _stages(program)
+    left, right = _factor(program, found, found.left), _factor(program, found, found.right)
+    output, offset = program.outputs[0], Form()
+    for axis, stride in zip(last.axes, output.strides, strict=True):
+        offset = offset + found.indexing.form(AxisValue(axis)) * stride
+    summed = Read(found.stage.name, ())
+    value = _finished(program, found, last, summed)
+    reads = dict.fromkeys(read for read in value_reads(value) if read != summed)
+    return PlacedProduct(
+        program=program,
+        batch=found.batch,
+        rows=found.rows,
+        columns=found.columns,
+        depth=tuple(sorted(found.depth, key=lambda part: _slowness(part, left, right))),
+        left=left,
+        right=right,
+        output=output,
+        offset=offset,
+        sum=summed,
+        value=value,
+        places={read: _place(program, found, read) for read in reads},
+    )
+
+
+def _stages(program: Program) -> tuple[Stage, Roles]:
+    """The stage that is written, and the roles of the sum in it."""
+    sums = [stage for stage in program.stages if stage.reducer]
+    if len(sums) != 1:
+        names = ", ".join(stage.name for stage in sums)
+        raise InputError(f"reductions: {names or 'none'}; needs one sum of products")
+    if program.conditions or len(program.outputs) > 1:
+        raise InputError("needs one output, and sums without conditions")
+    found = roles_of(program, sums[0])
+    if isinstance(found, str):
+        raise InputError(found)
+    last = program.stage[program.outputs[0].name]
+    if set(last.axes) != set(sums[0].axes):
+        raise InputError(f"{last.name} has other axes than {sums[0].name}; needs an element a sum")
+    if uneven := [axis for axis, split in found.indexing.splits.items() if split.uneven]:
+        raise InputError(f"the groups of {uneven[0]} differ in size; needs as many in each")
+    in_memory = [last.axes[dimension] for dimension in program.outputs[0].order]
+    kept = [part for axis in in_memory for part in found.indexing.parts(axis)]
+    fastest = next((part for part in reversed(kept) if part.extent > 1), None)
+    if fastest in found.batch or (kept and not found.columns):
+        raise InputError(f"both factors are read along the fastest axis of {last.name}")
+    return last, found
+
+
+def _factor(program: Program, found: Roles, factor: Expression) -> Factor:
+    if not isinstance(factor, Read) or factor.name not in program.operand:
+        raise InputError(f"{factor} is multiplied; needs two factors that are operands as they are")
+    indices = tuple(map(found.indexing.form, factor.indices))
+    return Factor(program.operand[factor.name], _place(program, found, factor), indices)
+
+
+def _place(program: Program, found: Roles, read: Read) -> Place:
+    """Where a read finds its element, for each point of the parts by itself."""
+    if read.name not in program.operand:
+        raise InputError(f"{read} is no operand; needs maps that are computed where they are read")
+    result = place(program, found.indexing, read)
+    if mixed := why_not_separable(result, found):
+        raise InputError(mixed)
+    for form in (result.offset, *(bound.index for bound in result.bounds)):
+        for atom, _ in form.terms:
+            if not isinstance(atom, str):
+                raise InputError(f"{read.name} is read at {atom}; needs sums of multiples of axes")
+    return result
+
+
+def _slowness(part: Part, left: Factor, right: Factor) -> tuple[int, int]:
+    return (-left.place.offset.coefficient(part.name), -right.place.offset.coefficient(part.name))
+
+
+def _finished(program: Program, found: Roles, last: Stage, summed: Read) -> Expression:
+    """What is written, in terms of the sum and of operands beside it."""
+    leaving = times(found.leaving, summed)
+    if last is found.stage:
+        return leaving
+
+    def visit(node: Expression) -> Expression:
+        match node:
+            case Read(found.stage.name, indices):
+                if indices != tuple(map(AxisValue, found.stage.axes)):
+                    raise InputError(f"reads {node}; needs each sum where it is")
+                return leaving
+            case Read():
+                return node
+        return node.with_children(tuple(map(visit, node.children)))
+
+    value = visit(inlined(program, last.body, lambda _: True))
+    if axes := sorted(_axes_as_values(value)):
+        raise InputError(
+            f"the value of the axis {axes[0]} in {last.name}; needs arrays and numbers"
+        )
+    return value
+
+
+def _axes_as_values(node: Expression) -> Iterator[str]:
+    if isinstance(node, AxisValue):
+        yield node.name
+    elif not isinstance(node, Read):
+        for child in node.children:
+            yield from _axes_as_values(child)
