@@ -23,6 +23,7 @@ from experiments.suites.winners import Runs, described, latencies_of_winners, we
 from measure.cluster.driving.plan import Needs
 from measure.cluster.executor import RayExecutor
 from measure.database import Database
+from scheduler.suites.progress import SuiteProgress
 from scheduler.suites.suite import Suite, read_suite
 from scheduler.suites.tuner import SuiteTuner
 from spaces.target import detect_target
@@ -43,10 +44,14 @@ def run(options: argparse.Namespace) -> None:
         found = seeing(GPUS[:count], tuned, suite, options.target, options.seconds)
         report["runs"][str(count)] = found
         options.out.write_text(json.dumps(report, indent=1) + "\n")
-        print(f"{count}: {found['trials_per_s']:.2f} trials/s", flush=True)
+        rates = (
+            f"{found['trials_per_s']:.2f} trials/s, {found['searched_per_s']:.2f} while searching"
+        )
+        print(f"{count}: {rates}; {found['devices']}, {found['drifting']} drifting", flush=True)
     report |= compared(suite, options.target, report["runs"])
     options.out.write_text(json.dumps(report, indent=1) + "\n")
-    print({key: report[key] for key in ("trials_ratio", "weighted_sums_s", "second_over_first")})
+    shown = ("trials_ratio", "searched_ratio", "weighted_sums_s", "second_over_first")
+    print({key: report[key] for key in shown})
 
 
 def seeing(gpus: Sequence[str], action: Callable[..., Any], *arguments: Any) -> Any:
@@ -67,10 +72,51 @@ def tuned(suite: Suite, kind: str, seconds: float) -> dict[str, Any]:
         Database(f"{folder}/tuning.db") as database,
     ):
         [target] = executor.targets()
-        result = SuiteTuner(suite, target, database, executor).run(TRIALS, seconds)
-        devices = [worker.device for worker in executor.status().workers if worker.role == "run"]
-    rate = result.trials / result.seconds
-    return {"devices": devices, "trials_per_s": rate, **described(result)}
+        noting = Noting(executor)
+        result = SuiteTuner(suite, target, database, executor).run(
+            TRIALS, seconds, on_progress=noting.note
+        )
+        running = [worker for worker in executor.status().workers if worker.role == "run"]
+        drifting = _drifting(database)
+    return {
+        "devices": {worker.device: worker.done for worker in running},
+        "trials_per_s": result.trials / result.seconds,
+        "searched_per_s": noting.rate,
+        "remarks": noting.remarks,
+        "drifting": drifting,
+        **described(result),
+    }
+
+
+class Noting:
+    """Prints what is said of workers, and takes the time of the search."""
+
+    def __init__(self, executor: RayExecutor) -> None:
+        self._executor = executor
+        self._first: tuple[int, float] | None = None
+        self._last = (0, 0.0)
+        self.remarks: list[tuple[float, str]] = []
+
+    def note(self, progress: SuiteProgress) -> None:
+        if progress.phase == "search" and progress.latest is not None:
+            self._last = (progress.trials, progress.elapsed)
+            self._first = self._first or self._last
+        for worker in self._executor.status().workers:
+            remark = f"{worker.role} {worker.device} {worker.state}: {worker.why}"
+            if worker.why and remark not in (known for _, known in self.remarks):
+                self.remarks.append((progress.elapsed, remark))
+                print(f"{progress.elapsed:5.1f} s  {remark}", flush=True)
+
+    @property
+    def rate(self) -> float:
+        """Trials a second from the first one of the search to the last."""
+        trials, seconds = self._first or (0, 0.0)
+        return (self._last[0] - trials) / max(1e-9, self._last[1] - seconds)
+
+
+def _drifting(database: Database) -> int:
+    """Measurements that bear a note of a slow worker."""
+    return sum("drift" in record.measurement.info for record in database.records())
 
 
 def compared(suite: Suite, kind: str, runs: Runs) -> dict[str, Any]:
@@ -79,6 +125,7 @@ def compared(suite: Suite, kind: str, runs: Runs) -> dict[str, Any]:
     both = zip(first, second, strict=True)
     return {
         "trials_ratio": runs["2"]["trials_per_s"] / runs["1"]["trials_per_s"],
+        "searched_ratio": runs["2"]["searched_per_s"] / runs["1"]["searched_per_s"],
         "latencies_s": {"first": first, "second": second},
         "weighted_sums_s": weighted_sums(suite, runs, first),
         "second_over_first": [

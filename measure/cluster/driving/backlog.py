@@ -1,8 +1,8 @@
 """What is to be built and to be run, and which worker does what of it. Pure: no Ray, no clock.
 
-Candidates come by jobs. They are cut into pieces, each of which is built by one worker and then
-run together by another whose device is the job's target. Jobs take turns: a free worker goes to
-the one that keeps the fewest busy. Little is built ahead of the run workers, however much waits.
+Candidates come by jobs. They are cut into equal pieces, each of which is built by one worker and
+then run together by another whose device is the job's target. Jobs take turns: a free worker goes
+to the one that keeps the fewest busy. Little is built ahead of the run workers, however much waits.
 
 A piece is in one place at a time: it waits, or it is the task of one worker. An answer counts
 if its task is still out, so one that comes late, or twice, is ignored.
@@ -60,9 +60,8 @@ class Task:
 
 @dataclass(eq=False)
 class _Queue:
-    """What waits of one job: candidates as they came, pieces to build, pieces to run."""
+    """What waits of one job: pieces to build, pieces to run."""
 
-    fresh: deque[tuple[Job, Candidate]] = field(default_factory=deque)
     to_build: deque[Attempt] = field(default_factory=deque)
     to_run: deque[Attempt] = field(default_factory=deque)
     busy: int = 0  # workers
@@ -71,13 +70,10 @@ class _Queue:
     @property
     def target(self) -> Target | None:
         """Of all of the job; None if nothing waits to be built."""
-        if self.to_build:
-            return self.to_build[0].job.target
-        return self.fresh[0][0].target if self.fresh else None
+        return self.to_build[0].job.target if self.to_build else None
 
     def __len__(self) -> int:
-        pieces = (*self.to_build, *self.to_run)
-        return len(self.fresh) + sum(len(piece.built) for piece in pieces)
+        return sum(len(piece.built) for piece in (*self.to_build, *self.to_run))
 
 
 class Backlog:
@@ -95,12 +91,14 @@ class Backlog:
     # -- jobs ------------------------------------------------------------------------------
 
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
-        """Queue candidates; those of a final comparison stay together."""
-        queue = self._queues.setdefault(job.id, _Queue())
-        if job.final and candidates:
-            queue.to_build.append(Attempt(job, [Built(candidate) for candidate in candidates]))
-        else:
-            queue.fresh.extend((job, candidate) for candidate in candidates)
+        """Queue candidates in equal pieces: one for each run worker, or more if these were of more
+        than are run together. Those of a final comparison stay together."""
+        built = [Built(candidate) for candidate in candidates]
+        together = -(-len(built) // RUN_TOGETHER)
+        count = 1 if job.final else max(1, together, len(self.serving(job.target)))
+        size = max(1, -(-len(built) // count))
+        pieces = (built[i : i + size] for i in range(0, len(built), size))
+        self._queue(job).to_build.extend(Attempt(job, piece) for piece in pieces)
 
     def cancel(self, job: Job) -> int:
         """Forget the candidates of a job that do not run yet; how many there were."""
@@ -261,8 +259,7 @@ class Backlog:
                     able.append(queue)
         if not able:
             return None
-        queue = min(able, key=_turn)
-        return queue.to_build.popleft() if queue.to_build else self._cut(queue)
+        return min(able, key=_turn).to_build.popleft()
 
     def _ahead(self) -> Counter[str]:
         """How many candidates are built, or being built, but not run, by their target."""
@@ -272,17 +269,6 @@ class Backlog:
         for piece in (*waiting, *building):
             ahead[piece.job.target.fingerprint] += len(piece.built)
         return ahead
-
-    def _cut(self, queue: _Queue) -> Attempt:
-        """The next candidates that were sent together: as many as are run together, but no more
-        than each run worker's share."""
-        job = queue.fresh[0][0]
-        workers = max(1, len(self.serving(job.target)))
-        size = min(RUN_TOGETHER, -(-len(queue.fresh) // workers))
-        piece: list[Built] = []
-        while queue.fresh and len(piece) < size and queue.fresh[0][0] is job:
-            piece.append(Built(queue.fresh.popleft()[1]))
-        return Attempt(job, piece)
 
     def _begin(self, worker: Worker, attempt: Attempt, now: float) -> Task:
         self._number += 1

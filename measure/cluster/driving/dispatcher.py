@@ -32,8 +32,8 @@ from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.target import Target
 
-REST_SECONDS = 2.0  # rest of a worker that could not begin with a task
-DRIFT_SECONDS = 30.0  # rest of a worker that has become slower than its peers
+REST_SECONDS = 2.0  # rest of a worker that could not begin with a task, or has become slow
+DRIFT_SECONDS = 30.0  # longest rest of a worker that stays slower than its peers
 
 Event = dict[str, Any]
 
@@ -211,27 +211,34 @@ class Dispatcher:
     def _measured(
         self, task: Task, measurements: Sequence[Measurement], now: float
     ) -> list[Result]:
-        """What is final of a piece that was run. A worker that has become slower than its peers
-        rests, and what it measured is measured by another; if that one drifts too, it is kept
-        with a note of it."""
+        """What is final of a piece that was run. What a worker measured that was slower than its
+        peers bears a note of it. Once that lasts, the worker rests, ever longer, as long as a peer
+        is at work, who measures the piece again."""
         references = [seconds for m in measurements for seconds in m.reference_samples]
-        group = f"{self._device_of(task)} {measurements[0].clock}"
-        drift = self._drift.note(task.worker.id, group, references)
-        if drift is not None:
-            why = f"its reference kernel takes {drift:.2f} times as long as its peers' does"
+        slow = self._drift.note(task.worker.id, self._group(task, measurements[0]), references)
+        if slow is None:
+            return self._backlog.ran(task.number, measurements)
+        if slow.lasting and self._has_peer_at_work(task, now):
+            why = f"its reference kernel takes {slow.times:.2f} times as long as its peers' does"
             self.fleet.remark(task.worker.id, why)
-            self._backlog.rest(task.worker.id, now + DRIFT_SECONDS)
+            rest = min(DRIFT_SECONDS, REST_SECONDS * 2.0 ** (slow.lasting - 1))
+            self._backlog.rest(task.worker.id, now + rest)
             if not task.attempt.moved:
                 self._backlog.put_back(task.number)
                 return []
-            measurements = [
-                replace(m, info={**m.info, "drift": round(drift, 3)}) for m in measurements
-            ]
-        return self._backlog.ran(task.number, measurements)
+        noted = {"drift": round(slow.times, 3)}
+        noting = [replace(m, info={**m.info, **noted}) for m in measurements]
+        return self._backlog.ran(task.number, noting)
 
-    def _device_of(self, task: Task) -> str:
+    def _group(self, task: Task, measured: Measurement) -> str:
+        """Of the reference times that a piece's can be compared with."""
         member = self.fleet.member(task.worker.id)
-        return member.target.fingerprint if member and member.target else ""
+        device = member.target.fingerprint if member and member.target else ""
+        return f"{device} {task.job.workload.digest} {measured.clock}"
+
+    def _has_peer_at_work(self, task: Task, now: float) -> bool:
+        serving = self._backlog.serving(task.job.target)
+        return any(w != task.worker and not self._backlog.rests(w.id, now) for w in serving)
 
     def _failed(self, event: Event, now: float) -> list[Result]:
         """Somebody who was asked could not answer: whoever it is, or the task that it had."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -13,7 +12,6 @@ pytest.importorskip("ray", reason="needs the extra ray")
 
 from measure.cluster.driving.plan import Needs
 from measure.cluster.executor import RayExecutor
-from measure.executor import RUN_TOGETHER
 from measure.records.measurement import Job
 from tests.contracts.executor import collect
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster, members_on
@@ -62,17 +60,16 @@ def test_two_drivers_share_gpus_without_ever_meeting_on_one(nodes):
     assert all(m.ok for m in found)
 
 
-def test_a_device_that_becomes_slow_is_reported_and_its_results_are_not_used(nodes):
+def test_a_device_that_becomes_slow_is_reported_and_its_results_bear_a_note(nodes):
     with closing(RayExecutor(nodes.address, outfit="simulated:Throttled", code=CODE)) as executor:
         made = [candidate(f"c{i}") for i in range(600)]
         executor.submit(made[0].job, made)
         found = collect(executor)
         status = {w.device: w for w in executor.status().workers if w.role == "run"}
-    places = Counter(m.place.device for m in found)
     tired, well = "made up cpu 2-3", "made up cpu 0-1"
     assert len(found) == 600
-    assert all(m.score == latency(m.schedule) for m in found)
-    assert 0 < places[tired] < 64 + RUN_TOGETHER
-    assert places[well] == 600 - places[tired]
+    noted = [m for m in found if "drift" in m.info]
+    assert {m.place.device for m in noted} == {tired}
+    assert all((m.score == latency(m.schedule)) == (m not in noted) for m in found)
     assert "its reference kernel takes 2.00 times" in status[tired].why
     assert status[well].why == ""

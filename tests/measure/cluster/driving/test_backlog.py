@@ -239,6 +239,12 @@ def test_few_candidates_are_spread_over_those_who_run():
     assert {t.worker.id for t in made.tasks() if not t.builds} == {w.id for w in running}
 
 
+def test_what_is_sent_together_is_cut_into_equal_pieces():
+    made = backlog(worker("run0"), worker("run1"), *(worker(f"b{i}", "build") for i in range(4)))
+    made.submit(job(), candidates(job(), 16))
+    assert [len(task.attempt.built) for task in made.assign(0.0)] == [8, 8]
+
+
 def test_a_final_comparison_stays_together():
     made = backlog(*(worker(f"run{i}") for i in range(4)), worker("build", "build"))
     made.submit(job(final=True), candidates(job(final=True), 24))

@@ -8,6 +8,7 @@ import pytest
 
 from measure.cluster.driving.dispatcher import DRIFT_SECONDS, REST_SECONDS, Dispatcher
 from measure.cluster.driving.plan import Needs
+from measure.executor import RUN_TOGETHER
 from measure.records.measurement import ErrorKind, Job
 from tests.measure.cluster.made_up import Workers, nodes_event
 from tests.measure.cluster.simulated import TARGET, WORK, candidate
@@ -103,23 +104,71 @@ def test_a_job_waits_for_a_node_where_all_are_gone():
     assert len(driver.names()) == 8
 
 
-def test_a_worker_that_slows_down_is_reported_and_its_work_moves_to_its_peers():
+def rested(driver: Driver) -> None:
+    """Until the run worker of n2 rests."""
+    while driver.workers_at("n2")["run"].state != "resting":
+        driver.step()
+
+
+def test_a_worker_that_stays_slow_is_reported_and_its_work_moves_to_its_peers():
     driver = Driver("n1", "n2")
     driver.submit(640)
-    while len(driver.results) < 128:
+    while len(driver.results) < 192:
         driver.step()
     driver.workers.slow["n2"] = 1.5
     before = len(driver.results)
-    driver.step()
-    until_it_runs(driver, "n1")
-    slow = driver.workers_at("n2")["run"]
-    assert slow.state == "resting"
-    assert slow.why == "its reference kernel takes 1.50 times as long as its peers' does"
+    rested(driver)
+    why = "its reference kernel takes 1.50 times as long as its peers' does"
+    assert driver.workers_at("n2")["run"].why == why
     driver.drain()
     assert len(driver.names()) == 640
-    hosts = {r.measurement.place.host for r in driver.results[before + 16 :]}
-    assert hosts == {"n1"}
-    assert not any("drift" in r.measurement.info for r in driver.results)
+    noted = {r.measurement.place.host: "drift" in r.measurement.info for r in driver.results}
+    assert noted == {"n1": False, "n2": True}
+    assert not any("drift" in r.measurement.info for r in driver.results[:before])
+
+
+def test_a_worker_that_is_slow_for_one_piece_goes_on():
+    driver = Driver("n1", "n2")
+    driver.submit(320)
+    while len(driver.results) < 192:
+        driver.step()
+    until_it_runs(driver, "n2")
+    driver.workers.slow["n2"] = 1.5
+    driver.step()
+    driver.workers.slow.clear()
+    while driver.commands:
+        driver.step()
+        assert driver.workers_at("n2")["run"].state != "resting"
+    assert 0 < sum("drift" in r.measurement.info for r in driver.results) <= RUN_TOGETHER
+
+
+def test_a_worker_that_stays_slow_rests_ever_longer():
+    driver = Driver("n1", "n2")
+    driver.submit(192)
+    driver.drain()
+    driver.workers.slow["n2"] = 1.5
+    rests = []
+    while len(rests) < 6:
+        driver.submit(64, Job(f"more {len(rests)} {driver.now}", WORK, TARGET))
+        driver.drain()
+        begun = driver.now
+        while driver.workers_at("n2")["run"].state == "resting":
+            driver.now += 1.0
+        rests += [driver.now - begun] if driver.now > begun else []
+    assert rests == [2.0, 4.0, 8.0, 16.0, DRIFT_SECONDS, DRIFT_SECONDS]
+
+
+def test_the_last_worker_at_work_does_not_rest():
+    driver = Driver("n1", "n2")
+    driver.submit(192)
+    driver.drain()
+    driver.workers.slow |= {"n1": 1.5, "n2": 1.5}
+    driver.submit(192, Job("two", WORK, TARGET))
+    while driver.commands:
+        driver.step()
+        states = [driver.workers_at(node)["run"].state for node in ("n1", "n2")]
+        assert states.count("resting") < 2
+    assert len(driver.names()) == 384
 
 
 def test_a_worker_that_was_slow_is_told_no_more_once_it_is_as_fast_as_its_peers():

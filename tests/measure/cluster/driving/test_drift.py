@@ -10,8 +10,35 @@ def usual(workers=("a", "b", "c"), seconds=1e-4):
     return drift
 
 
-def test_a_worker_slower_than_its_peers_is_told():
-    assert usual().note("a", "group", [1.5e-4, 1.4e-4, 9e-4]) == pytest.approx(1.5)
+def slow(drift, worker, group, seconds):
+    found = drift.note(worker, group, [seconds])
+    return found and (pytest.approx(found.times), found.lasting)
+
+
+def test_a_piece_slower_than_those_of_peers_is_told():
+    found = usual().note("a", "group", [1.5e-4, 1.4e-4, 9e-4])
+    assert (found.times, found.lasting) == (pytest.approx(1.5), 0)
+
+
+def test_a_worker_drifts_once_most_of_its_last_pieces_were_slow():
+    drift = usual()
+    assert [slow(drift, "a", "group", 2e-4) for _ in range(5)] == [
+        (2.0, 0),
+        (2.0, 0),
+        (2.0, 1),
+        (2.0, 2),
+        (2.0, 3),
+    ]
+    assert slow(drift, "a", "group", 1e-4) is None
+    assert slow(drift, "a", "group", 2e-4) == (2.0, 1)
+
+
+def test_pieces_are_compared_with_those_of_their_group_only():
+    drift = usual()
+    for worker in ("a", "b") * PIECES:
+        assert drift.note(worker, "slow work", [1.5e-4]) is None
+    assert slow(drift, "a", "slow work", 1.6e-4) is None
+    assert slow(drift, "a", "group", 1.6e-4) == (1.6, 0)
 
 
 def test_what_is_within_the_usual_is_not():
@@ -31,7 +58,7 @@ def test_a_worker_without_peers_does_not_drift():
 def test_one_slow_peer_makes_nobody_else_fast_or_slow():
     drift = usual()
     for _ in range(10):
-        assert drift.note("c", "group", [2e-4]) is not None
+        assert slow(drift, "c", "group", 2e-4) is not None
         assert drift.note("a", "group", [1e-4]) is None
         assert drift.note("b", "group", [1e-4]) is None
 
@@ -50,15 +77,15 @@ def test_the_gone_are_no_peers():
 
 def test_a_worker_whose_clock_has_yet_to_rise_is_not_told():
     drift = usual(["a", "b"])
-    rising = [1.9e-4, 1.4e-4, 1.2e-4, 1.18e-4, 1e-4, 1e-4]
+    rising = [1.9e-4, 1.4e-4, 1.2e-4, 1.18e-4, 1e-4, 1e-4, 1e-4]
     assert [drift.note("new", "group", [seconds]) for seconds in rising] == [None] * len(rising)
-    assert drift.note("new", "group", [1.3e-4]) == pytest.approx(1.3)
+    assert slow(drift, "new", "group", 1.3e-4) == (1.3, 0)
 
 
 def test_a_worker_that_is_slow_from_its_beginning_is_told_in_the_end():
     drift = usual(["a", "b"])
-    told = [drift.note("slow", "group", [2e-4]) for _ in range(PIECES)]
-    assert told == [None] * (PIECES - 1) + [pytest.approx(2.0)]
+    told = [slow(drift, "slow", "group", 2e-4) for _ in range(PIECES)]
+    assert told == [None] * (PIECES - 1) + [(2.0, 1)]
 
 
 def test_nothing_is_said_of_nothing():
