@@ -1,68 +1,120 @@
-"""What lowering gives: source text and all that is needed to build and call it."""
+"""What lowering gives: a source, and how what it defines is called."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spaces.cuda.tensor_map import TensorMapSpec
     from spaces.workloads.array import Array
 
 
-@dataclass(frozen=True)
-class Launch:
-    """How a CUDA kernel is launched: grid, block and cluster in (x, y, z), shared bytes."""
+class Role(StrEnum):
+    """What a kernel does with an array: it reads it, writes it, or reads what it then writes."""
 
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    cluster: tuple[int, int, int] = (1, 1, 1)
-    shared_bytes: int = 0
+    IN = "in"
+    OUT = "out"
+    IN_OUT = "in-out"
 
 
 @dataclass(frozen=True)
-class Kernel:
-    """One generated kernel: derived from a schedule, never stored in a database.
+class Argument:
+    """An array that a kernel is given, and what it does with it."""
 
-    ``source`` is a fragment in ``language`` that defines ``entry``; ``prelude`` holds what
-    fragments of one translation unit can share (types, vector maths): a builder that puts many
-    kernels into one unit writes each distinct prelude once, and ``entry`` differs by schedule.
-    ``arguments`` are the workload's operands in the order the entry takes them; the last
-    ``outputs`` of them are written, the others read.
-    ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call. The first
-    ``workspace_zeroed`` bytes of them are zero before a kernel's first call, and it must leave
-    them so; the others hold anything.
-    ``metadata`` carries what only one target needs (TMA descriptors of a Hopper kernel, say).
+    array: Array
+    role: Role
+
+
+@dataclass(frozen=True)
+class Source:
+    """Text in ``language`` that defines a kernel.
+
+    ``prelude`` holds what kernels of one translation unit can share (types, vector maths): a
+    builder that puts many of them into one unit writes each distinct prelude once. ``body`` is
+    the kernel's own.
     """
 
     language: str
-    entry: str
     prelude: str
-    source: str
-    arguments: tuple[Array, ...]
-    workspace_bytes: int = 0
-    workspace_zeroed: int = 0
-    launch: Launch | None = None
-    metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
-    outputs: int = 1
-
-    @property
-    def read(self) -> tuple[Array, ...]:
-        """The arrays that it reads."""
-        return self.arguments[: -self.outputs]
-
-    @property
-    def written(self) -> tuple[Array, ...]:
-        """The arrays that it writes."""
-        return self.arguments[-self.outputs :]
+    body: str
 
     @property
     def text(self) -> str:
         """The whole translation unit of this kernel alone."""
-        return f"{self.prelude}\n{self.source}"
+        return f"{self.prelude}\n{self.body}"
 
     @property
     def digest(self) -> str:
         """SHA-256 of the text, in hexadecimal: names the binary in caches."""
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One start of a function on a GPU: grid, block and cluster in (x, y, z), dynamic shared bytes,
+    and the tensor maps that the function takes after its arrays. ``entry`` is the function's name
+    if it is not that of the whole kernel."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    shared_bytes: int = 0
+    tensor_maps: tuple[TensorMapSpec, ...] = ()
+    entry: str | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a kernel is called.
+
+    ``entry`` is the function that a CPU calls, and names the kernel among others: it differs by
+    schedule. On a GPU a call is its ``launches``, one after the other, each with the same arrays
+    and workspace; on a CPU there are none.
+    ``arguments`` are the workload's arrays in the order the entry takes them.
+    ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call. The first
+    ``workspace_zeroed`` bytes of them are zero before a kernel's first call, and it must leave
+    them so; the others hold anything.
+    """
+
+    entry: str
+    arguments: tuple[Argument, ...]
+    workspace_bytes: int = 0
+    workspace_zeroed: int = 0
+    launches: tuple[Launch, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """The arrays of all arguments."""
+        return tuple(argument.array for argument in self.arguments)
+
+    @property
+    def read(self) -> tuple[Array, ...]:
+        """The arrays that it reads."""
+        return tuple(a.array for a in self.arguments if a.role is not Role.OUT)
+
+    @property
+    def written(self) -> tuple[Array, ...]:
+        """The arrays that it writes."""
+        return tuple(a.array for a in self.arguments if a.role is not Role.IN)
+
+    def function(self, launch: Launch) -> str:
+        """The name of what one of its launches starts."""
+        return launch.entry or self.entry
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One generated kernel: derived from a schedule, never stored in a database."""
+
+    source: Source
+    call: Call
+
+
+def arguments(inputs: Iterable[Array], outputs: Iterable[Array]) -> tuple[Argument, ...]:
+    """Arrays that are only read, then arrays that are only written."""
+    read = [Argument(array, Role.IN) for array in inputs]
+    return (*read, *(Argument(array, Role.OUT) for array in outputs))

@@ -44,11 +44,11 @@ class Attackers:
     def records(self, attacks: Sequence[Attack]) -> dict[str, Measurement]:
         """The final record of each, by name."""
         built = self.builder.build([attack.candidate(self.target) for attack in attacks])
-        records = {b.candidate.kernel.entry: b.failure() for b in built if b.binary is None}
+        records = {b.candidate.kernel.call.entry: b.failure() for b in built if b.binary is None}
         ready = [b for b in built if b.binary is not None]
         for results in retrying.run(self.runner.run, built[0].candidate.job, ready):
             for result in results:
-                name = result.candidate.kernel.entry
+                name = result.candidate.kernel.call.entry
                 assert name not in records, f"{name} has two records"
                 records[name] = result.measurement
         return records

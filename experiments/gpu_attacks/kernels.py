@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from measure.cuda.session import CHECKED
 from measure.records.measurement import Candidate, ErrorKind, Job
 from spaces.cuda.abi import parameters
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
 
@@ -50,14 +50,14 @@ class Attack:
 
     def candidate(self, target: Target) -> Candidate:
         """What a runner is asked to measure."""
-        signature = parameters(WORK.operands, self.workspace_bytes > 0)
+        given = arguments(WORK.inputs, WORK.outputs)
+        signature = parameters(given, self.workspace_bytes > 0)
         head = f'{self.outside}\nextern "C" __global__ void {self.name}({signature})'
         text = f"{head} {{{self.body}}}"
-        kernel = Kernel("cuda", self.name, "", text, WORK.operands, self.workspace_bytes)
+        call = Call(self.name, given, self.workspace_bytes, launches=(self.launch,))
+        kernel = Kernel(Source("cuda", "", text), call)
         job = Job("attacks", WORK, target)
-        return Candidate(
-            job, Schedule("written", (("name", self.name),)), replace(kernel, launch=self.launch)
-        )
+        return Candidate(job, Schedule("written", (("name", self.name),)), kernel)
 
 
 GOOD = tuple(Attack(name, None) for name in ("first", "second", "third"))

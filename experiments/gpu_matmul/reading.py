@@ -6,19 +6,18 @@ load out, and store nothing. The fastest of several ways is taken as the bound.
 
 from __future__ import annotations
 
-import ctypes
 import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from measure.cuda.compilation import compile_cubin
-from measure.cuda.launching import Arguments, configuration, entry_point, load_kernel
+from measure.cuda.launching import entry_point, load_functions, prepare
 from spaces.cuda.intrinsics import device_text
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.target import Target
 from spaces.workloads.contraction import Operand
 
-Call = Callable[[], object]
+Queue = Callable[[], object]
 
 WORDS = 4  # of 32 bits in a vector
 COMPILE_SECONDS = 60.0
@@ -52,12 +51,13 @@ extern "C" __global__ void __launch_bounds__({threads}) {entry}(const u32 *from,
 """
     read = Operand("from", "int32", (blocks * threads * words,), (0,), axes=("i",))
     out = Operand("out", "int32", (1,), (0,), axes=("i",))
-    return Kernel(
-        "cuda", entry, "", source, (read, out), launch=Launch((blocks, 1, 1), (threads, 1, 1))
+    call = Call(
+        entry, arguments([read], [out]), launches=(Launch((blocks, 1, 1), (threads, 1, 1)),)
     )
+    return Kernel(Source("cuda", "", source), call)
 
 
-def fastest(weight: Any, target: Target) -> Call:
+def fastest(weight: Any, target: Target) -> Queue:
     """A function that queues the reading of a torch tensor of a size that is a multiple of 4 KiB,
     in the way that takes the least time."""
     import torch
@@ -67,23 +67,20 @@ def fastest(weight: Any, target: Target) -> Call:
     out = torch.zeros(1, dtype=torch.int32, device=weight.device)
     addresses = {"from": weight.data_ptr(), "out": out.data_ptr()}
     size = weight.numel() * weight.element_size()
-    calls = {k.entry: _call(k, addresses, target.name, (weight, out)) for k in kernels(size)}
+    calls = {k.call.entry: _call(k, addresses, target.name, (weight, out)) for k in kernels(size)}
     times = interleave(calls, rounds=10)
     return calls[min(calls, key=lambda name: statistics.median(times[name]))]
 
 
-def _call(kernel: Kernel, addresses: dict[str, int], architecture: str, held: Any) -> Call:
-    done = compile_cubin(
-        device_text(kernel.text) + kernel.text, architecture, COMPILE_SECONDS, lambda: False
-    )
+def _call(kernel: Kernel, addresses: dict[str, int], architecture: str, held: Any) -> Queue:
+    source = kernel.source.text
+    done = compile_cubin(device_text(source) + source, architecture, COMPILE_SECONDS, lambda: False)
     assert done.cubin is not None, done.log
-    function = load_kernel(done.cubin, kernel, 0)
-    config, arguments = configuration(kernel, 0), Arguments(kernel, addresses)
-    start = entry_point("cuLaunchKernelEx")
-    pointers = [ctypes.c_void_p(int(p)) for p in (config.getPtr(), function)]
+    (launch,) = prepare(kernel.call, load_functions(done.cubin, kernel.call, 0), addresses, 0)
+    start, pointers = entry_point("cuLaunchKernelEx"), launch.pointers
 
-    def call(keep: Any = (held, config)) -> None:
-        status = start(pointers[0], pointers[1], ctypes.c_void_p(arguments.address), None)
-        assert status == 0, f"the launch of {kernel.entry} gives {status}"
+    def call(keep: Any = (held, launch)) -> None:
+        status = start(*pointers, None)
+        assert status == 0, f"the launch of {kernel.call.entry} gives {status}"
 
     return call

@@ -26,7 +26,7 @@ from measure.executor import LocalExecutor
 from measure.interfaces import Executor
 from measure.records.measurement import Candidate, Job
 from spaces.cpu.abi import ABI_PRELUDE
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import detect_target
@@ -155,7 +155,8 @@ def _candidate(job: Job, way: int, crashing: int, hanging: int) -> Candidate:
     head = f"void way{way}(void *const *buffers, void *workspace, const tw_runtime *runtime)"
     operands = "const float *A = buffers[0], *B = buffers[1]; float *C = buffers[2];"
     source = f"{head} {{\n{numbers}\n{operands}\n{(HERE / 'product.c').read_text()}}}\n"
-    kernel = Kernel("c", f"way{way}", ABI_PRELUDE, source, job.workload.operands)
+    call = Call(f"way{way}", arguments(job.workload.inputs, job.workload.outputs))
+    kernel = Kernel(Source("c", ABI_PRELUDE, source), call)
     return Candidate(job, Schedule("written", (("way", way),)), kernel)
 
 

@@ -6,7 +6,6 @@ tuner does for the safety of a machine and for the database. Needs a GPU.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import statistics
 import time
@@ -20,7 +19,7 @@ import numpy as np
 import torch
 
 from experiments.operators.tensors import outputs_like
-from measure.cuda.launching import Arguments, configuration, entry_point, load_kernel
+from measure.cuda.launching import entry_point, load_functions, prepare
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, Job, new_job_id
@@ -135,16 +134,14 @@ def launcher(
     outputs: Sequence[torch.Tensor],
 ) -> Callable[[], None]:
     """A function that queues the kernel on torch's stream."""
-    names = [operand.name for operand in kernel.arguments[len(tensors) :]]
+    names = [operand.name for operand in kernel.call.arrays[len(tensors) :]]
     addresses = {name: tensor.data_ptr() for name, tensor in tensors.items()}
     addresses |= {n: o.data_ptr() for n, o in zip(names, outputs, strict=True)}
-    function = load_kernel(cubin, kernel, 0)
-    config, arguments = configuration(kernel, 0), Arguments(kernel, addresses)
-    start = entry_point("cuLaunchKernelEx")
-    pointers = [ctypes.c_void_p(int(p)) for p in (config.getPtr(), function, arguments.address)]
+    (launch,) = prepare(kernel.call, load_functions(cubin, kernel.call, 0), addresses, 0)
+    start, pointers = entry_point("cuLaunchKernelEx"), launch.pointers
 
-    def call(keep: Any = (tensors, outputs, config, arguments)) -> None:
+    def call(keep: Any = (tensors, outputs, launch)) -> None:
         status = start(*pointers, None)
-        assert status == 0, f"the launch of {kernel.entry} gives {status}"
+        assert status == 0, f"the launch of {kernel.call.entry} gives {status}"
 
     return call

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from measure.calls import call_from_json, call_to_json
 from measure.interfaces import Built
 from measure.records.fields import Fields
 from measure.records.jsonl import parse_json
@@ -19,14 +20,13 @@ from measure.records.measurement import Candidate, Job, Measurement
 from measure.records.plausibility import why_implausible
 from measure.records.record import Record, measurement_from_json, measurement_to_json
 from measure.tables.described import described_target, described_workload
-from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
-from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.errors import InputError
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Kernel, Source
 from spaces.schedule import Schedule
 from spaces.validation.canonical import canonical_json
-from spaces.workloads.array import Array
-from spaces.workloads.workload import Workload
+
+NO_SOURCE = Source("", "", "")
+"""Of a kernel that arrives as a binary."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class Stored(Built):
 
 def build_request(job: Job, candidates: Sequence[Candidate]) -> str:
     """What asks for binaries of ``candidates``; each distinct prelude travels once."""
-    preludes = list(dict.fromkeys(c.kernel.prelude for c in candidates))
+    preludes = list(dict.fromkeys(c.kernel.source.prelude for c in candidates))
     kernels = [
         {
-            **_schedule_and_kernel(c),
-            "language": c.kernel.language,
-            "prelude": preludes.index(c.kernel.prelude),
-            "source": c.kernel.source,
+            **_schedule_and_call(c),
+            "language": c.kernel.source.language,
+            "prelude": preludes.index(c.kernel.source.prelude),
+            "body": c.kernel.source.body,
         }
         for c in candidates
     ]
@@ -61,7 +61,7 @@ def read_build_request(text: str) -> tuple[Job, list[Candidate]]:
     asked = json.loads(text)
     job, preludes = _job_of(asked["job"]), asked["preludes"]
     return job, [
-        _candidate(job, data, data["language"], preludes[data["prelude"]], data["source"])
+        _candidate(job, data, Source(data["language"], preludes[data["prelude"]], data["body"]))
         for data in asked["candidates"]
     ]
 
@@ -115,7 +115,7 @@ def run_request(job: Job, built: Sequence[Stored]) -> str:
     builds = builds_of(built)
     kernels = [
         {
-            **_schedule_and_kernel(b.candidate),
+            **_schedule_and_call(b.candidate),
             **_facts(b),
             "build": builds.index(b.build),
             "binary": b.place,
@@ -205,45 +205,14 @@ def _facts(built: Built) -> dict[str, Any]:
     }
 
 
-def _schedule_and_kernel(candidate: Candidate) -> dict[str, Any]:
-    """A candidate without its kernel's text."""
-    kernel = candidate.kernel
+def _schedule_and_call(candidate: Candidate) -> dict[str, Any]:
+    """A candidate without its kernel's source."""
     return {
         "schedule": candidate.schedule.to_json(),
-        "entry": kernel.entry,
-        "arguments": [operand.name for operand in kernel.arguments],
-        "outputs": kernel.outputs,
-        "workspace_bytes": kernel.workspace_bytes,
-        "workspace_zeroed": kernel.workspace_zeroed,
-        "launch": None if kernel.launch is None else asdict(kernel.launch),
-        TENSOR_MAPS: [asdict(spec) for spec in tensor_maps(kernel)],
+        "call": call_to_json(candidate.kernel.call),
     }
 
 
-def _candidate(
-    job: Job, data: Mapping[str, Any], language: str = "", prelude: str = "", source: str = ""
-) -> Candidate:
-    maps = tuple(TensorMapSpec(**_tuples(fields)) for fields in data[TENSOR_MAPS])
-    kernel = Kernel(
-        language,
-        data["entry"],
-        prelude,
-        source,
-        _operands(job.workload, data["arguments"]),
-        data["workspace_bytes"],
-        data["workspace_zeroed"],
-        None if data["launch"] is None else Launch(**_tuples(data["launch"])),
-        {TENSOR_MAPS: maps} if maps else {},
-        data["outputs"],
-    )
+def _candidate(job: Job, data: Mapping[str, Any], source: Source = NO_SOURCE) -> Candidate:
+    kernel = Kernel(source, call_from_json(data["call"], job.workload))
     return Candidate(job, Schedule.from_json(data["schedule"]), kernel)
-
-
-def _operands(workload: Workload, names: Sequence[str]) -> tuple[Array, ...]:
-    known = {operand.name: operand for operand in workload.operands}
-    return tuple(known[name] for name in names)
-
-
-def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON's lists as the tuples they were."""
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}

@@ -21,7 +21,7 @@ from measure.host.loading import sealed_file
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
-from spaces.kernel import Kernel
+from spaces.kernel import Source
 
 HERE = Path(__file__).parent / "native"
 OPTIMISED = ("-O3", "-pthread")
@@ -141,12 +141,12 @@ def pool_library() -> ctypes.CDLL:
     return Build("pool", _sources("pool"), (*OPTIMISED, *SHARED)).load(ctypes.CDLL)
 
 
-def kernel_library(kernel: Kernel, target: CpuTarget) -> ctypes.CDLL:
+def kernel_library(source: Source, target: CpuTarget) -> ctypes.CDLL:
     """One kernel, loaded; each once in a process, where it stays.
 
     Raises :class:`InputError` with the compiler's words if it cannot be built.
     """
-    return _kernel_library(kernel.text, (*target.flags, *SHARED), target.fingerprint)
+    return _kernel_library(source.text, (*target.flags, *SHARED), target.fingerprint)
 
 
 @cache

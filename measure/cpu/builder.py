@@ -57,12 +57,13 @@ class CBuilder:
 
     def build(self, candidates: Sequence[Candidate]) -> list[Built]:
         """Binaries in the order of ``candidates``; equal kernels are built once."""
-        kernels = {c.kernel.text: c.kernel for c in candidates}
+        texts = [candidate.kernel.source.text for candidate in candidates]
+        kernels = {text: c.kernel for text, c in zip(texts, candidates, strict=True)}
         units = list(self._threads.map(self._build_unit, self._divide(list(kernels.values()))))
         failed = [[k] for u in units if not u.outcome.ok and len(u.kernels) > 1 for k in u.kernels]
         units += self._threads.map(self._build_unit, failed)
-        home = {kernel.text: unit for unit in units for kernel in unit.kernels}
-        return [self._built(candidate, home[candidate.kernel.text]) for candidate in candidates]
+        home = {kernel.source.text: unit for unit in units for kernel in unit.kernels}
+        return [self._built(c, home[text]) for text, c in zip(texts, candidates, strict=True)]
 
     def close(self) -> None:
         """Kill running compilers and remove the binaries. Idempotent."""
@@ -77,7 +78,8 @@ class CBuilder:
         groups: list[list[Kernel]] = []
         for kernel in kernels:
             for group in groups:
-                if len(group) < size and all(kernel.entry != other.entry for other in group):
+                entries = {other.call.entry for other in group}
+                if len(group) < size and kernel.call.entry not in entries:
                     group.append(kernel)
                     break
             else:
@@ -110,5 +112,5 @@ class CBuilder:
 
 def unit_text(kernels: Sequence[Kernel]) -> str:
     """One translation unit of many kernels: each distinct prelude once, then all sources."""
-    preludes = dict.fromkeys(kernel.prelude for kernel in kernels)
-    return "\n".join([*preludes, *(kernel.source for kernel in kernels)])
+    preludes = dict.fromkeys(kernel.source.prelude for kernel in kernels)
+    return "\n".join([*preludes, *(kernel.source.body for kernel in kernels)])

@@ -23,7 +23,7 @@ from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.isa import BFLOAT16_DOT
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
-from spaces.kernel import Kernel
+from spaces.kernel import Source
 
 VERSION = 3  # rises when the same machine would get other numbers
 DTYPES = ("float32", "float64", "bfloat16")
@@ -199,11 +199,10 @@ def _least_seconds(target: CpuTarget, source: str, buffer: np.ndarray) -> float:
 
 
 def _bound(target: CpuTarget, source: str, buffer: np.ndarray) -> Callable[[], None]:
-    """The kernel ``peak`` of ``source`` on ``buffer``, as a function without arguments."""
+    """The function ``peak`` of ``source`` on ``buffer``, as a function without arguments."""
     dot = f"typedef float vf __attribute__((vector_size({target.vector_bytes})));\n{BFLOAT16_DOT}"
     prelude = ABI_PRELUDE + dot * target.bf16_dot
-    kernel = Kernel("c", "peak", prelude, source, ())
-    function = kernel_library(kernel, target).peak
+    function = kernel_library(Source("c", prelude, source), target).peak
     function.restype = None
     pointer = buffer.ctypes.data_as(ctypes.c_void_p)  # which keeps the buffer alive
     runtime = ctypes.c_void_p(load_pool(target.threads, one_cpu_per_core()[: target.threads]))

@@ -132,8 +132,8 @@ class CRunner:
             str(len(group)),
         ]
         for built in group:
-            kernel = built.candidate.kernel
-            lines.append(f"{kernel.workspace_bytes} {kernel.workspace_zeroed} {kernel.entry}")
+            call = built.candidate.kernel.call
+            lines.append(f"{call.workspace_bytes} {call.workspace_zeroed} {call.entry}")
             lines.append(str(built.binary))
         return "\n".join(lines) + "\n"
 
@@ -247,7 +247,7 @@ def _groups(built: Sequence[Built], limit: int) -> Iterator[list[Built]]:
     total = 0
     for b in built:
         candidate = b.candidate
-        size = outputs_bytes(candidate.job.workload) + candidate.kernel.workspace_bytes
+        size = outputs_bytes(candidate.job.workload) + candidate.kernel.call.workspace_bytes
         if group and (len(group) == MAX_CANDIDATES or total + size > limit):
             yield group
             group, total = [], 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from measure.cpu.problem import array_in
 from measure.cuda import oracle
-from measure.cuda.device import Call, Device, DeviceError
+from measure.cuda.device import Device, DeviceError, Prepared
 from spaces.kernel import Kernel
 from spaces.workloads.array import Array
 
@@ -57,9 +57,9 @@ class Buffers:
         byte = INTEGER_POISON if array.element.is_integer else POISON
         self.device.fill(self.addresses[array.name], byte, array.bytes)
 
-    def bound(self, kernel: Kernel) -> Call:
-        """A launch of one of our own kernels on these arrays."""
-        return self.device.bind(kernel, None, self.addresses)
+    def bound(self, kernel: Kernel) -> Prepared:
+        """A call of one of our own kernels on these arrays."""
+        return self.device.bind(kernel.call, kernel.source, self.addresses)
 
     def write(self, array: Array, values: np.ndarray) -> None:
         """Copy ``values``, of the array's shape, to the device; gaps of a slice are poisoned."""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Source
 
-Call = Callable[[], None]
-"""Puts one launch on the device's queue."""
+Prepared = Callable[[], None]
+"""Puts one call of a kernel on the device's queue."""
 
 
 class DeviceError(RuntimeError):
@@ -55,13 +55,13 @@ class Device(Protocol):
         """Copy from the device, after all earlier work."""
         ...
 
-    def bind(self, kernel: Kernel, binary: Path | None, addresses: Mapping[str, int]) -> Call:
-        """A launch of ``kernel`` from its cubin (None: compile its text) on the buffers at
+    def bind(self, call: Call, code: Path | Source, addresses: Mapping[str, int]) -> Prepared:
+        """A ``call`` of what is in ``code``, a cubin's file or text to compile, on the buffers at
         ``addresses``, by operand name and ``workspace``; :class:`LoadError` if it is not taken,
-        at once or by a call: nothing has run then."""
+        at once or when it is called: nothing has run then."""
         ...
 
-    def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:
-        """Device time of one of ``calls`` launches; ``cold`` before each fills L2 with other data,
+    def seconds(self, call: Prepared, calls: int = 1, cold: bool = True) -> float:
+        """Device time of one of ``calls`` calls; ``cold`` before each fills L2 with other data,
         none of it modified."""
         ...

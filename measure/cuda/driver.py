@@ -9,10 +9,10 @@ from typing import Any
 
 from measure.cuda import oracle
 from measure.cuda.compilation import compile_cubin
-from measure.cuda.device import Call, DeviceError, LoadError, MemoryShortError
-from measure.cuda.launching import Arguments, bindings, checked, configuration, load_kernel
+from measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepared
+from measure.cuda.launching import bindings, checked, load_functions, prepare
 from spaces.cuda.intrinsics import device_text
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Source
 
 COMPILE_SECONDS = 60.0
 MOST_KEPT = 64  # cubins of our own kernels
@@ -75,22 +75,23 @@ class CudaDevice:
         checked(self._driver.cuMemcpyDtoH(data, address, size))
         return bytes(data)
 
-    def bind(self, kernel: Kernel, binary: Path | None, addresses: Mapping[str, int]) -> Call:
-        """A prepared launch; the function and its arguments live as long as the call does."""
-        cubin = binary.read_bytes() if binary else self._compiled(kernel)
-        function = load_kernel(cubin, kernel, self._ordinal)
-        config = configuration(kernel, int(self._stream))
-        arguments = Arguments(kernel, addresses)
-        launch = self._driver.cuLaunchKernelEx
+    def bind(self, call: Call, code: Path | Source, addresses: Mapping[str, int]) -> Prepared:
+        """The functions and their arguments live as long as what is prepared does."""
+        cubin = code.read_bytes() if isinstance(code, Path) else self._compiled(code)
+        functions = load_functions(cubin, call, self._ordinal)
+        launches = prepare(call, functions, addresses, int(self._stream))
+        start = self._driver.cuLaunchKernelEx
 
-        def call() -> None:
-            (status,) = launch(config, function, arguments.address, 0)
-            if status.value:
-                checked((status,), LoadError if status.name in _NOT_TAKEN else DeviceError)
+        def prepared() -> None:
+            for number, (config, function, arguments) in enumerate(launches):
+                (status,) = start(config, function, arguments.address, 0)
+                if status.value:
+                    unharmed = number == 0 and status.name in _NOT_TAKEN
+                    checked((status,), LoadError if unharmed else DeviceError)
 
-        return call
+        return prepared
 
-    def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:
+    def seconds(self, call: Prepared, calls: int = 1, cold: bool = True) -> float:
         """By events around the launch; of several launches, which are replayed as a graph with
         the events in it, the median. A cold one is queued behind the flush, so that the
         processor's own time is hidden."""
@@ -108,32 +109,32 @@ class CudaDevice:
         attribute = getattr(self._driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(checked(self._driver.cuDeviceGetAttribute(attribute, self._device)))
 
-    def _prepare_flush(self) -> Call:
+    def _prepare_flush(self) -> Prepared:
         """What fills L2 with other data by reading it. Written data would have to leave L2 while
         a candidate runs, and be paid for by that."""
         size, blocks = 4 * self._attribute("L2_CACHE_SIZE"), FLUSH_BLOCKS * self.multiprocessors
         kernel = oracle.sweep(size // 4, blocks)
-        addresses = {o.name: self.allocate(o.bytes) for o in kernel.arguments}
+        addresses = {o.name: self.allocate(o.bytes) for o in kernel.call.arrays}
         self.fill(addresses["buffer"], 0, size)
-        return self.bind(kernel, None, addresses)
+        return self.bind(kernel.call, kernel.source, addresses)
 
-    def _compiled(self, kernel: Kernel) -> bytes:
+    def _compiled(self, source: Source) -> bytes:
         """The cubin of one of our own kernels; the last few are kept, for requests are alike."""
-        if kernel.digest in self._own:
-            return self._own[kernel.digest]
-        text = device_text(kernel.text) + kernel.text
+        if source.digest in self._own:
+            return self._own[source.digest]
+        text = device_text(source.text) + source.text
         done = compile_cubin(text, self.architecture, COMPILE_SECONDS, lambda: False)
         if done.cubin is None:
-            raise LoadError(f"{kernel.entry} does not compile: {done.log}")
+            raise LoadError(f"a kernel of our own does not compile: {done.log}")
         if len(self._own) == MOST_KEPT:
             self._own.clear()
-        self._own[kernel.digest] = done.cubin
+        self._own[source.digest] = done.cubin
         return done.cubin
 
     def _synchronize(self) -> None:
         checked(self._driver.cuStreamSynchronize(self._stream))
 
-    def _record(self, call: Call, pair: Any, cold: bool, flags: int = 0) -> None:
+    def _record(self, call: Prepared, pair: Any, cold: bool, flags: int = 0) -> None:
         """Queue one launch between two events."""
         record, (start, end) = self._driver.cuEventRecordWithFlags, pair
         if cold:
@@ -142,7 +143,7 @@ class CudaDevice:
         call()
         checked(record(end, self._stream, flags))
 
-    def _replay(self, call: Call, calls: int, cold: bool) -> None:
+    def _replay(self, call: Prepared, calls: int, cold: bool) -> None:
         """Queue a graph of launches twice; the second time counts."""
         driver = self._driver
         mode = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED

@@ -6,14 +6,13 @@ Everything here wants the packages of ``tilewright[cuda]``; what touches a devic
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from measure.cuda.device import DeviceError, LoadError
-from spaces.cuda.abi import tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Launch
 
 PLAIN_SHARED_BYTES = 48 * 1024  # dynamic shared memory that a kernel gets without asking
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
@@ -57,25 +56,50 @@ def _words(status: Any) -> str:
     return f"{status.name}: {words}"
 
 
-def load_kernel(cubin: bytes, kernel: Kernel, ordinal: int) -> Any:
-    """The ``CUfunction`` of ``kernel`` in ``cubin``, allowed the shared memory it asks for.
+def load_functions(cubin: bytes, call: Call, ordinal: int) -> list[Any]:
+    """The ``CUfunction`` in ``cubin`` of each launch, allowed the shared memory it asks for.
 
     Valid in every context of the device. :class:`LoadError` if the driver refuses.
     """
+    library = checked(bindings().cuLibraryLoadData(cubin, [], [], 0, [], [], 0), LoadError)
+    return [_function(library, call.function(launch), launch, ordinal) for launch in call.launches]
+
+
+def _function(library: Any, name: str, launch: Launch, ordinal: int) -> Any:
     driver = bindings()
-    library = checked(driver.cuLibraryLoadData(cubin, [], [], 0, [], [], 0), LoadError)
-    handle = checked(driver.cuLibraryGetKernel(library, kernel.entry.encode()), LoadError)
-    shared = _launch(kernel).shared_bytes
-    if shared > PLAIN_SHARED_BYTES:
-        name = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    handle = checked(driver.cuLibraryGetKernel(library, name.encode()), LoadError)
+    if launch.shared_bytes > PLAIN_SHARED_BYTES:
+        most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         device = checked(driver.cuDeviceGet(ordinal))
-        checked(driver.cuKernelSetAttribute(name, shared, handle, device), LoadError)
+        checked(driver.cuKernelSetAttribute(most, launch.shared_bytes, handle, device), LoadError)
     return driver.CUfunction(int(handle))
 
 
-def configuration(kernel: Kernel, stream: int) -> Any:
-    """The ``CUlaunchConfig`` of ``kernel`` on the stream of this handle."""
-    driver, launch = bindings(), _launch(kernel)
+class PreparedLaunch(NamedTuple):
+    """A ``CUlaunchConfig``, a ``CUfunction`` and its parameters."""
+
+    configuration: Any
+    function: Any
+    arguments: Arguments
+
+    @property
+    def pointers(self) -> tuple[int, int, int]:
+        """What ``cuLaunchKernelEx`` takes; valid while this lives."""
+        return self.configuration.getPtr(), int(self.function), self.arguments.address
+
+
+def prepare(
+    call: Call, functions: Sequence[Any], addresses: Mapping[str, int], stream: int
+) -> list[PreparedLaunch]:
+    """Each launch on the stream of this handle, over arrays and ``workspace`` at ``addresses``."""
+    return [
+        PreparedLaunch(_configuration(launch, stream), function, Arguments(call, launch, addresses))
+        for launch, function in zip(call.launches, functions, strict=True)
+    ]
+
+
+def _configuration(launch: Launch, stream: int) -> Any:
+    driver = bindings()
     config = driver.CUlaunchConfig()
     config.gridDimX, config.gridDimY, config.gridDimZ = launch.grid
     config.blockDimX, config.blockDimY, config.blockDimZ = launch.block
@@ -95,14 +119,14 @@ class Arguments:
     """The parameters of one launch in memory of their own; ``address`` is that of the array of
     pointers to them, as ``cuLaunchKernelEx`` takes it."""
 
-    def __init__(self, kernel: Kernel, addresses: Mapping[str, int]) -> None:
-        names = [operand.name for operand in kernel.arguments]
-        if kernel.workspace_bytes:
+    def __init__(self, call: Call, launch: Launch, addresses: Mapping[str, int]) -> None:
+        names = [array.name for array in call.arrays]
+        if call.workspace_bytes:
             names.append("workspace")
         self._words = (ctypes.c_uint64 * len(names))(*(addresses[name] for name in names))
         start = ctypes.addressof(self._words)
         places = [start + 8 * i for i in range(len(names))]
-        maps = tensor_maps(kernel)
+        maps = launch.tensor_maps
         self._maps = ctypes.create_string_buffer(MAP_BYTES * len(maps) + MAP_ALIGNMENT)
         first = -(-ctypes.addressof(self._maps) // MAP_ALIGNMENT) * MAP_ALIGNMENT
         for i, spec in enumerate(maps):
@@ -148,9 +172,3 @@ def entry_point(name: str) -> Any:
     function.restype = _NUMBER
     function.argtypes = _PARAMETERS[name]
     return function
-
-
-def _launch(kernel: Kernel) -> Launch:
-    if kernel.launch is None:
-        raise ValueError(f"CUDA kernel {kernel.entry} has no launch dimensions")
-    return kernel.launch

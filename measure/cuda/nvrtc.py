@@ -14,7 +14,7 @@ from math import prod
 from typing import Any
 
 from measure.cuda.compilation import FLAGS, Compilation, compile_cubin, compiler_version
-from measure.cuda.cubin import read_cubin
+from measure.cuda.cubin import Cubin, read_cubin
 from measure.failures import compile_failure
 from measure.host.cache import CachedFile
 from measure.host.directories import RunDirectory
@@ -23,7 +23,7 @@ from measure.records.measurement import Candidate, ErrorKind
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call
 
 LEAST_BATCH = 16
 PER_JOB = 3  # kernels of a batch: one takes several times as long as another to compile
@@ -67,17 +67,18 @@ class NvrtcBuilder:
         self._directory.close()
 
     def _build(self, candidate: Candidate) -> Built:
-        start, kernel = time.thread_time(), candidate.kernel
+        start = time.thread_time()
 
         def failed(kind: ErrorKind, text: str, info: dict[str, Any] | None = None) -> Built:
             seconds = time.thread_time() - start
             return Built(candidate, None, seconds, kind, text, info, self._toolchain)
 
-        launch = _launch(kernel)
-        if refusal := _too_much_shared(launch.shared_bytes, self._target):
+        source, call = candidate.kernel.source, candidate.kernel.call
+        shared = max(launch.shared_bytes for launch in call.launches)
+        if refusal := _too_much_shared(shared, self._target):
             return failed(ErrorKind.REJECTED, refusal)
         try:
-            compilation = self._compiled(device_text(kernel.text) + kernel.text)
+            compilation = self._compiled(device_text(source.text) + source.text)
         except InputError as error:  # an intrinsic that does not exist
             return failed(ErrorKind.COMPILE, str(error))
         except (OSError, RuntimeError) as error:  # of this machine: a full disk, no memory
@@ -86,10 +87,11 @@ class NvrtcBuilder:
             late = f"compiling took longer than {self._time_limit:g} s"
             text = late if compilation.stopped else compilation.log
             return failed(compile_failure(text, compilation.stopped), text)
-        info = _resources(compilation.cubin, compilation.log, kernel, self._version)
-        if refusal := _refusal(compilation.log, info, launch, self._target):
+        facts = [read_cubin(compilation.cubin, call.function(each)) for each in call.launches]
+        info = _resources(facts, compilation.log, call, self._version)
+        if refusal := _refusal(compilation.log, info, facts, call, self._target):
             return failed(ErrorKind.REJECTED, refusal, info)
-        path = self._directory.path / f"{kernel.entry}-{kernel.digest[:16]}.cubin"
+        path = self._directory.path / f"{call.entry}-{source.digest[:16]}.cubin"
         try:
             path.write_bytes(compilation.cubin)
         except OSError as error:
@@ -123,34 +125,33 @@ def _unpacked(content: bytes) -> Compilation:
     return Compilation(rest[size:], rest[:size].decode())
 
 
-def _launch(kernel: Kernel) -> Launch:
-    if kernel.launch is None:
-        raise ValueError(f"CUDA kernel {kernel.entry} has no launch dimensions")
-    return kernel.launch
-
-
-def _resources(cubin: bytes, log: str, kernel: Kernel, version: str) -> dict[str, Any]:
-    """What the kernel takes, as JSON values for a record; bytes are per thread or block."""
-    facts = read_cubin(cubin, kernel.entry)
-    spills = _SPILLS.search(log)
+def _resources(facts: Sequence[Cubin], log: str, call: Call, version: str) -> dict[str, Any]:
+    """What the kernel takes, as JSON values for a record; bytes are per thread or block. Of several
+    launches the most that any of them takes, and all their code."""
+    shared = zip(facts, call.launches, strict=True)
     return {
-        "registers": facts.registers,
-        "stack_bytes": facts.stack_bytes,
-        "spill_bytes": sum(map(int, spills.groups())) if spills else 0,
-        "shared_bytes": facts.shared_bytes + _launch(kernel).shared_bytes,
-        "barriers": facts.barriers,
-        "code_bytes": len(facts.code),
+        "registers": max(f.registers for f in facts),
+        "stack_bytes": max(f.stack_bytes for f in facts),
+        "spill_bytes": sum(int(number) for pair in _SPILLS.findall(log) for number in pair),
+        "shared_bytes": max(f.shared_bytes + launch.shared_bytes for f, launch in shared),
+        "barriers": max(f.barriers for f in facts),
+        "code_bytes": sum(len(f.code) for f in facts),
         "compiler": f"nvrtc {version}",
     }
 
 
-def _refusal(log: str, info: dict[str, Any], launch: Launch, target: CudaTarget) -> str:
+def _refusal(
+    log: str, info: dict[str, Any], facts: Sequence[Cubin], call: Call, target: CudaTarget
+) -> str:
     """Why a kernel that compiled is not worth running, or could not be launched; else empty."""
     if info["spill_bytes"]:
         return f"the kernel spills {info['spill_bytes']} bytes of registers"
     if loss := _LOSS.search(log):
         return f"the compiler says {loss.group(1)}: {loss.group(2).strip()}"
-    registers = -(-info["registers"] // 8) * 8 * prod(launch.block)
+    registers = max(
+        -(-f.registers // 8) * 8 * prod(launch.block)
+        for f, launch in zip(facts, call.launches, strict=True)
+    )
     if registers > target.registers_per_multiprocessor:
         return (
             f"a block takes {registers} registers of {target.registers_per_multiprocessor} "

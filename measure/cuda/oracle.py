@@ -17,7 +17,7 @@ from spaces.algebra.index import index
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.abi import C_TYPES
 from spaces.errors import InputError
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.numerics.allowance import bounds_dtype, ends
 from spaces.workloads.array import Array
 from spaces.workloads.contraction import Contraction, Operand
@@ -150,7 +150,7 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(oper
 }}
 """
     launch = Launch(blocks, (THREADS, 1, 1), shared_bytes=2 * TILE * DEPTH * 8)
-    return Kernel("cuda", entry, MATHEMATICS, source, operands, launch=launch)
+    return _kernel(entry, MATHEMATICS, source, operands, launch)
 
 
 def pulse(blocks: int, steps: int) -> Kernel:
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((ou
   tw::store_global(out + (i64)blockIdx.x * {THREADS} + threadIdx.x, x);
 }}
 """
-    return Kernel("cuda", "tw_pulse", "", source, (out,), launch=_launch(blocks))
+    return _kernel("tw_pulse", "", source, (out,), _launch(blocks))
 
 
 def sweep(size: int, blocks: int) -> Kernel:
@@ -218,7 +218,15 @@ extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(oper
   }}
 {tail}}}
 """
-    return Kernel("cuda", entry, prelude, source, operands, launch=_launch(blocks))
+    return _kernel(entry, prelude, source, operands, _launch(blocks))
+
+
+def _kernel(
+    entry: str, prelude: str, body: str, operands: tuple[Array, ...], launch: Launch
+) -> Kernel:
+    """A kernel that writes the last of ``operands``."""
+    call = Call(entry, arguments(operands[:-1], operands[-1:]), launches=(launch,))
+    return Kernel(Source("cuda", prelude, body), call)
 
 
 def _launch(blocks: int) -> Launch:

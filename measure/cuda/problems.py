@@ -14,7 +14,7 @@ import numpy as np
 
 from measure.cuda import oracle
 from measure.cuda.buffers import Buffers
-from measure.cuda.device import Call
+from measure.cuda.device import Prepared
 from measure.drawing.draw import Bounds, Draw, are_for, fresh_inputs
 from measure.drawing.product_telling import is_telling, telling
 from measure.drawing.products import ATTEMPTS
@@ -29,7 +29,7 @@ class Check:
     """A call that reports elements of an input which are not as they were."""
 
     operand: Array
-    call: Call
+    call: Prepared
 
 
 class HostDraws:

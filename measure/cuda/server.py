@@ -24,15 +24,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from measure.calls import call_from_json, call_to_json
 from measure.cuda.device import Device, DeviceError
 from measure.cuda.problems import HostDraws
 from measure.cuda.session import Session, Trial, check_oracle
 from measure.interfaces import Built
 from measure.records.measurement import Job
 from measure.timing import TimingProtocol
-from spaces.cuda.abi import TENSOR_MAPS, tensor_maps
-from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Kernel, Launch
 from spaces.operators import workload_from_json
 from spaces.workloads.workload import Workload
 
@@ -95,7 +93,7 @@ def _serve(device: Device, asked: Mapping[str, Any], host: HostDraws) -> None:
                 session.judge(trial, protocol, best)
             if trial.error_kind is not None or trial.slow:
                 _tell(i, trial)
-            if trial.error_kind is not None and trial.call is not None:
+            if trial.error_kind is not None and trial.prepared is not None:
                 return  # who knows what else it wrote: the others get memory of their own
         timed = [i for i, t in enumerate(trials) if t.error_kind is None and not t.slow]
 
@@ -129,37 +127,11 @@ def _say(**event: Any) -> None:
 
 def _described(built: Built) -> dict[str, Any]:
     """A kernel without its text: that is in its binary, a file."""
-    kernel = built.candidate.kernel
-    assert kernel.launch is not None
-    return {
-        "path": str(built.binary),
-        "entry": kernel.entry,
-        "launch": asdict(kernel.launch),
-        "workspace_bytes": kernel.workspace_bytes,
-        "workspace_zeroed": kernel.workspace_zeroed,
-        TENSOR_MAPS: [asdict(spec) for spec in tensor_maps(kernel)],
-    }
+    return {"path": str(built.binary), "call": call_to_json(built.candidate.kernel.call)}
 
 
 def _trial(fields: Mapping[str, Any], workload: Workload) -> Trial:
-    kernel = Kernel(
-        "cuda",
-        fields["entry"],
-        "",
-        "",
-        workload.operands,
-        fields["workspace_bytes"],
-        fields["workspace_zeroed"],
-        Launch(**_tuples(fields["launch"])),
-        {TENSOR_MAPS: tuple(TensorMapSpec(**_tuples(f)) for f in fields[TENSOR_MAPS])},
-        len(workload.outputs),
-    )
-    return Trial(kernel, Path(fields["path"]))
-
-
-def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON's lists as the tuples they were."""
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
+    return Trial(call_from_json(fields["call"], workload), Path(fields["path"]))
 
 
 if __name__ == "__main__":

@@ -14,11 +14,11 @@ import numpy as np
 from measure.cpu.problem import index_of
 from measure.cuda import oracle
 from measure.cuda.buffers import GUARD, POISON, Buffers
-from measure.cuda.device import Call, Device, DeviceError, LoadError, MemoryShortError
+from measure.cuda.device import Device, DeviceError, LoadError, MemoryShortError, Prepared
 from measure.cuda.problems import HostDraws, set_up
 from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
-from spaces.kernel import Kernel
+from spaces.kernel import Call
 from spaces.numerics.allowance import allowed
 from spaces.operators import matmul
 from spaces.workloads.array import Array
@@ -33,11 +33,12 @@ CHECKED = matmul(67, 45, 33, b="col")
 
 @dataclass
 class Trial:
-    """One candidate and what has become known of it; ``samples`` are seconds of one call."""
+    """One candidate and what has become known of it: its ``call``, which was ``prepared`` from its
+    ``binary``; ``samples`` are seconds of one call."""
 
-    kernel: Kernel
+    call: Call
     binary: Path
-    call: Call | None = None
+    prepared: Prepared | None = None
     workspace: int = 0
     judged: float = 0.0  # seconds of the last call while it was judged
     samples: list[float] = field(default_factory=list)
@@ -48,7 +49,7 @@ class Trial:
     def refuse(self, error: LoadError) -> None:
         """Note that the device does not take the candidate, so that none of it ran."""
         is_short = isinstance(error, MemoryShortError)
-        self.call, self.error_text = None, str(error)
+        self.prepared, self.error_text = None, str(error)
         self.error_kind = ErrorKind.MEMORY if is_short else ErrorKind.REJECTED
 
 
@@ -75,7 +76,7 @@ class Session:
             for output in workload.outputs
         ]
         pulse = oracle.pulse(device.multiprocessors, pulse_steps)
-        self._buffers.add(*pulse.arguments)
+        self._buffers.add(*pulse.call.arrays)
         self._pulse = self._buffers.bound(pulse)
         self._pulse()
         self._buffers.report()  # waits, so that later faults are others'
@@ -87,17 +88,15 @@ class Session:
         self._buffers.__exit__()
 
     def load(self, trial: Trial) -> None:
-        """Make the candidate's launch; one that the device does not take gets an error."""
-        kernel = trial.kernel
-        addresses = dict(self._buffers.addresses)
+        """Prepare the candidate's call; one that the device does not take gets an error."""
+        call, addresses = trial.call, dict(self._buffers.addresses)
         try:
-            if kernel.workspace_bytes:
-                trial.workspace = addresses["workspace"] = self._buffers.guarded(
-                    kernel.workspace_bytes
-                )
-                self._device.fill(trial.workspace, POISON, kernel.workspace_bytes)
-                self._device.fill(trial.workspace, 0, kernel.workspace_zeroed)
-            trial.call = self._device.bind(kernel, trial.binary, addresses)
+            if call.workspace_bytes:
+                trial.workspace = self._buffers.guarded(call.workspace_bytes)
+                addresses["workspace"] = trial.workspace
+                self._device.fill(trial.workspace, POISON, call.workspace_bytes)
+                self._device.fill(trial.workspace, 0, call.workspace_zeroed)
+            trial.prepared = self._device.bind(call, trial.binary, addresses)
         except LoadError as error:
             trial.refuse(error)
 
@@ -107,7 +106,7 @@ class Session:
         Its last call is timed, for the driver loads a kernel when it is first called: one far
         slower than ``best`` (seconds) is marked as slow.
         """
-        assert trial.call is not None
+        assert trial.prepared is not None
         for number in (1, 2):
             try:
                 trial.judged = seconds = self._poisoned_call(trial)
@@ -165,28 +164,28 @@ class Session:
     ) -> None:
         """Keep the device at work so long, but for calls that are :data:`SHORT`."""
         for i, trial in enumerate(trials):
-            if seconds and trial.call is not None and trial.judged > SHORT:
+            if seconds and trial.prepared is not None and trial.judged > SHORT:
                 started(i)
                 for _ in range(ceil(seconds / len(trials) / trial.judged)):
-                    trial.call()
+                    trial.prepared()
                 self._buffers.report()  # waits, so that what hangs is the one that was started
 
     def _sample(self, trial: Trial) -> float:
         """Seconds of one call; a long one comes right after another, for the clock it leaves."""
-        assert trial.call is not None
+        assert trial.prepared is not None
         if trial.judged > COOLING_CALL:
-            trial.call()
+            trial.prepared()
         short = min(trial.samples, default=trial.judged) < SHORT
-        return self._device.seconds(trial.call, GRAPH_CALLS if short else 1)
+        return self._device.seconds(trial.prepared, GRAPH_CALLS if short else 1)
 
     # -- what a call may have done wrong ---------------------------------------------------
 
     def _poisoned_call(self, trial: Trial) -> float:
         """Seconds of a call on outputs that hold nothing right."""
-        assert trial.call is not None
+        assert trial.prepared is not None
         for output in self._workload.outputs:
             self._buffers.poison(output)
-        return self._device.seconds(trial.call)
+        return self._device.seconds(trial.prepared)
 
     def _fault(self, trial: Trial, name: str) -> tuple[ErrorKind, str] | None:
         if wrong := self._wrong(trial, name):
@@ -199,7 +198,7 @@ class Session:
         sizes = {operand.name: operand.span_bytes for operand in self._workload.operands}
         places = [(name, self._buffers.addresses[name], size) for name, size in sizes.items()]
         if trial.workspace:
-            places.append(("workspace", trial.workspace, trial.kernel.workspace_bytes))
+            places.append(("workspace", trial.workspace, trial.call.workspace_bytes))
         for name, address, size in places:
             for side, guard in (("before", address - GUARD), ("after", address + size)):
                 if self._buffers.guard_is_damaged(guard):
@@ -213,7 +212,7 @@ class Session:
             wrong, first = self._buffers.report()
             if wrong:
                 return ErrorKind.WRONG, self._difference(output, first, wrong, name)
-        zeroed = trial.kernel.workspace_zeroed
+        zeroed = trial.call.workspace_zeroed
         if zeroed and np.frombuffer(self._device.read(trial.workspace, zeroed), np.uint8).any():
             return ErrorKind.WRONG, "the kernel leaves its workspace non-zero"
         return None

@@ -40,17 +40,17 @@ class CpuFunction(KernelFunction):
 
     def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
         super().__init__(space, schedule, provenance)
-        kernel = self._kernel
+        call = self._kernel.call
         assert isinstance(self.target, CpuTarget)
-        library = kernel_library(kernel, self.target)
+        library = kernel_library(self._kernel.source, self.target)
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-        self._entry = prototype((kernel.entry, library))
+        self._entry = prototype((call.entry, library))
         self._runtime = load_pool(self.target.threads)
         self._inputs = tuple(map(port_of, self.workload.inputs))
         self._outputs = tuple(Port(output, output=True) for output in self.workload.outputs)
         self._ports = (*self._inputs, *self._outputs)
-        self._buffers = ctypes.c_void_p * len(kernel.arguments)
-        self._workspace_bytes = kernel.workspace_bytes
+        self._buffers = ctypes.c_void_p * len(call.arguments)
+        self._workspace_bytes = call.workspace_bytes
         self._idle: list[_Frame] = []
 
     @classmethod

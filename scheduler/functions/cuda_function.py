@@ -5,14 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from measure.cuda.device import DeviceError
-from measure.cuda.launching import (
-    Arguments,
-    bindings,
-    checked,
-    configuration,
-    entry_point,
-    load_kernel,
-)
+from measure.cuda.launching import bindings, checked, entry_point, load_functions, prepare
 from measure.records.measurement import Candidate, Job, new_job_id
 from measure.registry import builder_for
 from scheduler.functions.arrays import check_apart, holds_indices, in_order, is_tensor, outputs_of
@@ -25,7 +18,7 @@ from scheduler.functions.cuda_arrays import (
     device_of,
 )
 from scheduler.functions.kernel_function import KernelFunction
-from scheduler.functions.launcher import Launch, Launches, compiled_start, start
+from scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start, start
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -43,7 +36,7 @@ class CudaFunction(KernelFunction):
     ``stream`` (its handle), by default on torch's current stream, and may be captured in a CUDA
     graph; nothing waits for it. Any number of threads may call at once.
 
-    For each set of addresses the launch is prepared once, tensor maps included, and kept. Every
+    For each set of addresses the call is prepared once, tensor maps included, and kept. Every
     array is checked at every call: by its port, or by torch, for likeness to one that passed.
     """
 
@@ -57,13 +50,13 @@ class CudaFunction(KernelFunction):
         self._count = len(self._inputs)
         self._several = len(self._outputs) > 1
         self._indices = [n for n, o in enumerate(self.workload.inputs) if holds_indices(o)]
-        self._has_workspace = self._kernel.workspace_bytes > 0
+        self._has_workspace = self._kernel.call.workspace_bytes > 0
         self._driver = bindings()
-        self._functions: dict[int, Any] = {}
+        self._functions: dict[int, list[Any]] = {}
         self._known: tuple[Likeness, ...] = ()
-        self._launches = Launches()
+        self._prepared = PreparedCalls()
         self._workspaces: dict[tuple[int, int], int] = {}
-        self._captured: list[Launch] = []
+        self._captured: list[PreparedCall] = []
         self._start = compiled_start() or start
 
     def __call__(
@@ -82,7 +75,7 @@ class CudaFunction(KernelFunction):
         elif self._several:
             out = outputs_of(self._outputs, out)
         arrays = (*arrays, *out) if self._several else (*arrays, out)
-        if self._start(self._known, self._launches.tree, arrays, stream) != 0:
+        if self._start(self._known, self._prepared.tree, arrays, stream) != 0:
             # nothing was started: a closer look does, or says why not
             status = self._find(arrays, stream).start()
             if status:
@@ -95,8 +88,8 @@ class CudaFunction(KernelFunction):
         made = tuple([port.empty_like(arrays[0]) for port in self._outputs])
         return made if self._several else made[0]
 
-    def _find(self, arrays: tuple[Any, ...], stream: int | None) -> Launch:
-        """The launch for arrays of any kind, outputs last; each is checked. While its stream is
+    def _find(self, arrays: tuple[Any, ...], stream: int | None) -> PreparedCall:
+        """The call for arrays of any kind, outputs last; each is checked. While its stream is
         captured it is one with a workspace of its own: what is in a graph may run at any time."""
         first = arrays[0]
         of_torch = is_tensor(first)
@@ -105,41 +98,39 @@ class CudaFunction(KernelFunction):
         key = [stream]
         for port, array in zip(self._ports, arrays, strict=True):
             key.append(port.device_address(array, stream))
-        launch = self._launches.find(key)
-        if launch is None:
+        call = self._prepared.find(key)
+        if call is None:
             self._check(key[1:])
         ordinal = device_of(first)
         self._enter(ordinal)
         capturing = self._has_workspace and self._capturing(stream)
-        if launch is None or capturing:
-            launch = self._prepare(key, ordinal, capturing)
+        if call is None or capturing:
+            call = self._prepare(key, ordinal, capturing)
         if of_torch:
             self._remember(arrays)
-        return launch
+        return call
 
     def _remember(self, arrays: tuple[Any, ...]) -> None:
         """Keep what arrays that passed have in common with others to come."""
         if comparable(arrays) and not any(known.alike(*arrays) for known in self._known):
             self._known = (Likeness(arrays), *self._known)[:MOST_LIKENESSES]
 
-    def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> Launch:
-        """A new launch, kept for other calls unless it is for one that is being captured."""
+    def _prepare(self, key: list[int], ordinal: int, capturing: bool) -> PreparedCall:
+        """A new call, kept for other calls unless it is for one that is being captured."""
         stream, *addresses = key
         names = [port.name for port in self._ports]
         buffers = dict(zip(names, addresses, strict=True))
         if self._has_workspace:
             buffers["workspace"] = self._workspace(ordinal, stream, capturing)
-        arguments = Arguments(self._kernel, buffers)
-        config = configuration(self._kernel, stream)
-        pointers = (config.getPtr(), int(self._functions[ordinal]), arguments.address)
+        launches = prepare(self._kernel.call, self._functions[ordinal], buffers, stream)
+        pointers = [launch.pointers for launch in launches]
         watch = entry_point("cuStreamIsCapturing") if self._has_workspace else None
-        held = (config, arguments)
-        launch = Launch(entry_point("cuLaunchKernelEx"), pointers, watch, key, held)
+        call = PreparedCall(entry_point("cuLaunchKernelEx"), pointers, watch, key, launches)
         if capturing:
-            self._captured.append(launch)
+            self._captured.append(call)
         else:
-            self._launches.keep(launch)
-        return launch
+            self._prepared.keep(call)
+        return call
 
     def _check(self, addresses: list[int]) -> None:
         for port, address in zip(self._ports, addresses, strict=True):
@@ -159,7 +150,7 @@ class CudaFunction(KernelFunction):
             device = checked(driver.cuDeviceGet(ordinal))
             checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
         if is_new:
-            self._functions[ordinal] = load_kernel(self._cubin, self._kernel, ordinal)
+            self._functions[ordinal] = load_functions(self._cubin, self._kernel.call, ordinal)
 
     def _initialise(self) -> None:
         try:
@@ -188,7 +179,7 @@ class CudaFunction(KernelFunction):
         relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         before = checked(driver.cuThreadExchangeStreamCaptureMode(relaxed))
         try:
-            size = self._kernel.workspace_bytes
+            size = self._kernel.call.workspace_bytes
             address = int(checked(driver.cuMemAlloc(size)))
             side = checked(
                 driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING.value)

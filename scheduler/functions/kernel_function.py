@@ -23,7 +23,7 @@ class KernelFunction:
         self.schedule = schedule
         self.provenance = provenance
         self._kernel = space.lower(schedule)
-        self.source = self._kernel.text
+        self.source = self._kernel.source.text
 
     def __copy__(self) -> Self:
         """Itself, as of every function."""

@@ -3,14 +3,18 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-/* What the bytes of a Launch's `ticket` are. */
+typedef struct {
+  const void *configuration;
+  void *function;
+  void **parameters;
+} launch;
+
+/* What the bytes of a PreparedCall's `ticket` are. */
 typedef struct {
   int (*entry)(const void *configuration, void *function, void **parameters, void **extra);
   int (*watch)(void *stream, int *captured); /* or NULL */
   void *stream;
-  const void *configuration;
-  void *function;
-  void **parameters;
+  launch launches[];
 } ticket;
 
 /* Interned once: a lookup by such a name neither makes a string nor compares any. */
@@ -42,9 +46,9 @@ static PyObject *descend(PyObject *tree, PyObject *number) {
   return branch;
 }
 
-/* The launch of this stream, whose reference it takes, and these arrays; NULL as above. */
-static PyObject *find(PyObject *launches, PyObject *stream, PyObject *arrays) {
-  PyObject *found = descend(Py_NewRef(launches), stream);
+/* The call of this stream, whose reference it takes, and these arrays; NULL as above. */
+static PyObject *find(PyObject *prepared, PyObject *stream, PyObject *arrays) {
+  PyObject *found = descend(Py_NewRef(prepared), stream);
   for (Py_ssize_t i = 0; found && i < PyTuple_GET_SIZE(arrays); i++) {
     PyObject *array = PyTuple_GET_ITEM(arrays, i);
     found = descend(found, PyObject_CallMethodNoArgs(array, names.data_ptr));
@@ -52,42 +56,44 @@ static PyObject *find(PyObject *launches, PyObject *stream, PyObject *arrays) {
   return found;
 }
 
-/* The driver's status; None if the launch is unfit. */
-static PyObject *begin(PyObject *launch) {
-  PyObject *bytes = PyObject_GetAttr(launch, names.ticket);
+/* The driver's status, the first that is not 0; None if the call is unfit. */
+static PyObject *begin(PyObject *call) {
+  PyObject *bytes = PyObject_GetAttr(call, names.ticket);
   if (!bytes) return NULL;
-  if (!PyBytes_Check(bytes) || PyBytes_GET_SIZE(bytes) != sizeof(ticket)) {
+  Py_ssize_t rest = PyBytes_Check(bytes) ? PyBytes_GET_SIZE(bytes) - (Py_ssize_t)sizeof(ticket) : -1;
+  if (rest < 0 || rest % sizeof(launch)) {
     Py_DECREF(bytes);
-    PyErr_SetString(PyExc_TypeError, "a launch's ticket is the bytes of six pointers");
+    PyErr_SetString(PyExc_TypeError, "a ticket is the bytes of three pointers, and three a launch");
     return NULL;
   }
-  ticket t;
-  memcpy(&t, PyBytes_AS_STRING(bytes), sizeof t);
-  Py_DECREF(bytes);
+  const ticket *t = (const ticket *)PyBytes_AS_STRING(bytes);
+  const launch *end = t->launches + rest / sizeof(launch);
   int captured = 0, unfit, status = 0;
   Py_BEGIN_ALLOW_THREADS /* where its queue is full, the driver waits for the GPU */
-  unfit = t.watch && (t.watch(t.stream, &captured) || captured);
-  if (!unfit) status = t.entry(t.configuration, t.function, t.parameters, NULL);
+  unfit = t->watch && (t->watch(t->stream, &captured) || captured);
+  for (const launch *l = t->launches; !unfit && !status && l < end; l++)
+    status = t->entry(l->configuration, l->function, l->parameters, NULL);
   Py_END_ALLOW_THREADS
+  Py_DECREF(bytes);
   return unfit ? Py_NewRef(Py_None) : PyLong_FromLong(status);
 }
 
 static PyObject *start(PyObject *Py_UNUSED(module), PyObject *const *given, Py_ssize_t count) {
   if (count != 4 || !PyTuple_Check(given[0]) || !PyDict_Check(given[1]) ||
       !PyTuple_Check(given[2])) {
-    PyErr_SetString(PyExc_TypeError, "start takes known, launches, arrays and a stream or None");
+    PyErr_SetString(PyExc_TypeError, "start takes known, prepared, arrays and a stream or None");
     return NULL;
   }
-  PyObject *known = given[0], *launches = given[1], *arrays = given[2], *stream = given[3];
-  PyObject *launch = NULL, *likeness = likeness_of(known, arrays);
+  PyObject *known = given[0], *prepared = given[1], *arrays = given[2], *stream = given[3];
+  PyObject *call = NULL, *likeness = likeness_of(known, arrays);
   if (likeness) {
     stream = stream == Py_None ? PyObject_CallMethodNoArgs(likeness, names.current_stream)
                                : Py_NewRef(stream);
-    launch = find(launches, stream, arrays);
+    call = find(prepared, stream, arrays);
   }
-  if (!launch) return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-  PyObject *status = begin(launch);
-  Py_DECREF(launch); /* and not before: it keeps alive what the ticket points to */
+  if (!call) return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+  PyObject *status = begin(call);
+  Py_DECREF(call); /* and not before: it keeps alive what the ticket points to */
   return status;
 }
 

@@ -1,4 +1,4 @@
-"""Launches that are prepared and kept, and how one of them starts again.
+"""Calls that are prepared and kept, and how one of them starts again.
 
 Small kernels take a GPU a few microseconds, so what starts them must take less. On the host of an
 H200, with CPython 3.12, the driver's launch takes 3.1 us and torch's comparison of three tensors
@@ -11,8 +11,8 @@ from __future__ import annotations
 import ctypes
 import struct
 import sysconfig
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -22,40 +22,48 @@ from measure.cpu.binaries import Build
 from scheduler.functions.cuda_arrays import Likeness
 from spaces.errors import InputError
 
-MOST_LAUNCHES = 1024  # prepared launches kept, at most
+MOST_CALLS = 1024  # prepared calls kept, at most
 SOURCE = Path(__file__).with_suffix(".c")
 FLAGS = ("-O2", "-shared", "-fPIC", "-Wall", "-Wextra")
 
 Start = Callable[[tuple[Likeness, ...], dict[int, Any], tuple[Any, ...], int | None], int | None]
 
 
-class Launch:
-    """One launch, and what it takes, kept alive; ``key`` is its stream and its addresses.
+class PreparedCall:
+    """One call of a kernel, and what it takes, kept alive; ``key`` is its stream and its addresses.
 
-    ``start()`` starts it and gives the driver's status. ``ticket`` is all that ``launcher.c``
-    needs to do so.
+    ``ticket`` is all that ``launcher.c`` needs to start it.
     """
 
-    __slots__ = ("_held", "_watch", "key", "start", "ticket")
+    __slots__ = ("_entry", "_held", "_launches", "_watch", "key", "ticket")
 
     def __init__(
         self,
         entry: Any,
-        pointers: tuple[int, int, int],
+        launches: Sequence[tuple[int, int, int]],
         watch: Any,
         key: list[int],
         held: object,
     ) -> None:
-        """For ``entry(*pointers, None)``, the driver's ``cuLaunchKernelEx``. ``watch`` is its
-        ``cuStreamIsCapturing`` if the launch is not for a stream that is captured, else None."""
+        """For ``entry(*launch, None)`` of each launch, the driver's ``cuLaunchKernelEx``. ``watch``
+        is its ``cuStreamIsCapturing`` if the call is not for a stream that is captured, else None.
+        """
         addresses = (
             ctypes.cast(function, ctypes.c_void_p).value or 0 for function in (entry, watch)
         )
-        self.ticket = struct.pack("6P", *addresses, key[0], *pointers)
-        self.start: Callable[[], int] = partial(entry, *pointers, None)
+        pointers = [pointer for launch in launches for pointer in launch]
+        self.ticket = struct.pack(f"{3 + len(pointers)}P", *addresses, key[0], *pointers)
         self.key = key
+        self._entry, self._launches = entry, launches
         self._watch = watch
         self._held = held
+
+    def start(self) -> int:
+        """Start its launches, one after the other; the driver's first status that is not 0."""
+        for launch in self._launches:
+            if status := self._entry(*launch, None):
+                return int(status)
+        return 0
 
     def unfit(self) -> bool:
         """Whether it must not start as it is: its stream is captured, or does not say."""
@@ -65,8 +73,8 @@ class Launch:
         return self._watch(self.key[0], ctypes.byref(captured)) != 0 or captured.value != 0
 
 
-class Launches:
-    """Launches by their keys.
+class PreparedCalls:
+    """Calls by their keys.
 
     ``tree`` has a level of dictionaries for each number of a key: to walk it down, number by
     number, takes less time than to put them all together for one dictionary.
@@ -76,8 +84,8 @@ class Launches:
         self.tree: dict[int, Any] = {}
         self.count = 0
 
-    def find(self, key: list[int]) -> Launch | None:
-        """The launch of this key, if it is kept."""
+    def find(self, key: list[int]) -> PreparedCall | None:
+        """The call of this key, if it is kept."""
         found: Any = self.tree
         try:
             for number in key:
@@ -86,28 +94,28 @@ class Launches:
             return None
         return found
 
-    def keep(self, launch: Launch) -> None:
-        """Keep a launch; where there are too many, all others go."""
-        if self.count >= MOST_LAUNCHES:
+    def keep(self, call: PreparedCall) -> None:
+        """Keep a call; where there are too many, all others go."""
+        if self.count >= MOST_CALLS:
             self.tree, self.count = {}, 0
-        *path, last = launch.key
+        *path, last = call.key
         branch = self.tree
         for number in path:
             branch = branch.setdefault(number, {})
-        branch[last] = launch
+        branch[last] = call
         self.count += 1
 
 
 def start(
     known: tuple[Likeness, ...],
-    launches: dict[int, Any],
+    prepared: dict[int, Any],
     arrays: tuple[Any, ...],
     stream: int | None,
 ) -> int | None:
-    """Start a prepared launch again, on ``stream`` or else on torch's current one.
+    """Start a prepared call again, on ``stream`` or else on torch's current one.
 
-    Returns the driver's status, or None if ``arrays`` match none of ``known`` or no launch in
-    ``launches``, a :attr:`Launches.tree`, is prepared for their addresses.
+    Returns the driver's status, or None if ``arrays`` match none of ``known`` or no call in
+    ``prepared``, a :attr:`PreparedCalls.tree`, is prepared for their addresses.
     """
     for likeness in known:
         if likeness.alike(*arrays):
@@ -117,7 +125,7 @@ def start(
     if stream is None:
         stream = likeness.current_stream()
     try:
-        found = launches[stream]
+        found = prepared[stream]
         for array in arrays:
             found = found[array.data_ptr()]
     except KeyError:

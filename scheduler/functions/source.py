@@ -8,9 +8,8 @@ from scheduler.query import Answer
 from spaces.cpu.target import CpuTarget
 from spaces.dtypes import dtype
 from spaces.epilogue.tree import operand_text
-from spaces.kernel import Kernel
+from spaces.kernel import Argument, Call, Kernel, Launch, Role
 from spaces.version import VERSION
-from spaces.workloads.array import Array
 from spaces.workloads.contraction import Operand
 
 WIDTH = 96
@@ -24,10 +23,10 @@ def source_file(answer: Answer) -> str:
     """C or CUDA C++ text that compiles as it stands, with the command in its comment."""
     kernel = answer.space.lower(answer.schedule)
     if isinstance(answer.target, CpuTarget):
-        return _commented(_about(answer), _cpu(answer, kernel)) + kernel.text
+        return _commented(_about(answer), _cpu(answer, kernel)) + kernel.source.text
     from spaces.cuda.intrinsics import device_text
 
-    text = device_text(kernel.text) + kernel.text
+    text = device_text(kernel.source.text) + kernel.source.text
     return _commented(_about(answer), _cuda(answer, kernel)) + text
 
 
@@ -43,10 +42,10 @@ def _cpu(answer: Answer, kernel: Kernel) -> Iterator[str]:
     assert isinstance(target, CpuTarget)
     command = (target.compiler, *target.flags, "-shared -fPIC kernel.c -o kernel.so -lm")
     yield f"Compile: {' '.join(command)}"
-    yield f"Call:    {kernel.entry}(buffers, workspace, runtime)"
-    for place, operand in enumerate(kernel.arguments):
-        yield f"    buffers[{place}]: {_operand(operand, operand in answer.workload.outputs)}"
-    yield f"    workspace:  {_workspace(kernel)}"
+    yield f"Call:    {kernel.call.entry}(buffers, workspace, runtime)"
+    for place, argument in enumerate(kernel.call.arguments):
+        yield f"    buffers[{place}]: {_argument(argument)}"
+    yield f"    workspace:  {_workspace(kernel.call)}"
     if target.threads == 1:
         yield "    runtime:    NULL, this kernel is of one thread"
     else:
@@ -55,28 +54,31 @@ def _cpu(answer: Answer, kernel: Kernel) -> Iterator[str]:
 
 
 def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
-    from spaces.cuda.abi import tensor_maps
     from spaces.cuda.target import CudaTarget
 
     assert isinstance(answer.target, CudaTarget)
-    assert kernel.launch is not None
-    launch = kernel.launch
     yield f"Compile: nvcc -std=c++17 -arch={answer.target.name} -cubin kernel.cu -o kernel.cubin"
-    yield f"Launch:  {kernel.entry}, grid {launch.grid}, block {launch.block},"
+    for launch in kernel.call.launches:
+        yield from _launch(kernel.call, launch)
+
+
+def _launch(call: Call, launch: Launch) -> Iterator[str]:
+    yield f"Launch:  {call.function(launch)}, grid {launch.grid}, block {launch.block},"
     yield f"         cluster {launch.cluster}, dynamic shared memory {launch.shared_bytes} bytes"
     yield "Arguments, in this order (pointers are aligned to 16 bytes):"
-    for operand in kernel.arguments:
-        yield f"    {_operand(operand, operand in answer.workload.outputs)}"
-    if kernel.workspace_bytes:
-        yield f"    workspace: {_workspace(kernel)}"
-    for spec in tensor_maps(kernel):
+    for argument in call.arguments:
+        yield f"    {_argument(argument)}"
+    if call.workspace_bytes:
+        yield f"    workspace: {_workspace(call)}"
+    for spec in launch.tensor_maps:
         yield (
             f"    CUtensorMap over {spec.operand}: {spec.dtype}, dims {spec.dims}, strides of "
             f"{spec.strides} bytes, box {spec.box}, swizzle of {spec.swizzle} bytes"
         )
 
 
-def _operand(operand: Array, written: bool) -> str:
+def _argument(argument: Argument) -> str:
+    operand, written = argument.array, argument.role is not Role.IN
     axes = operand.axes if isinstance(operand, Operand) else _axes(len(operand.shape))
     index = operand_text(operand.name, axes)
     places = [f"{step} * {axis}" for axis, step in zip(axes, operand.strides, strict=True)]
@@ -93,13 +95,13 @@ def _axes(count: int) -> tuple[str, ...]:
     return tuple(f"i{place}" for place in range(count))
 
 
-def _workspace(kernel: Kernel) -> str:
-    if not kernel.workspace_bytes:
+def _workspace(call: Call) -> str:
+    if not call.workspace_bytes:
         return "NULL"
     first = ""
-    if kernel.workspace_zeroed:
-        first = f"; its first {kernel.workspace_zeroed} bytes are zero before the first call"
-    return f"{kernel.workspace_bytes} bytes, aligned to 64, used by one call at a time{first}"
+    if call.workspace_zeroed:
+        first = f"; its first {call.workspace_zeroed} bytes are zero before the first call"
+    return f"{call.workspace_bytes} bytes, aligned to 64, used by one call at a time{first}"
 
 
 def _commented(*paragraphs: Iterator[str]) -> str:

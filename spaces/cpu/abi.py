@@ -18,7 +18,7 @@ static inline long tw_least(long a, long b) { return a < b ? a : b; }
 
     void ENTRY(void *const *buffers, void *workspace, const tw_runtime *runtime);
 
-``buffers`` are in the order of ``Kernel.arguments`` and aligned to their element at least;
+``buffers`` are in the order of ``Call.arguments`` and aligned to their element at least;
 ``workspace`` is aligned to 64 bytes. ``runtime->parallel(runtime->pool, workers, task, context)``
 calls ``task(context, w)`` for every ``w < workers``, at once, and returns when all have. A kernel
 of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its own workers.

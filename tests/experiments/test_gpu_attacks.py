@@ -22,7 +22,7 @@ def test_all_kernels_compile_and_what_cannot_be_launched_is_refused():
     builder = NvrtcBuilder(TARGET)
     built = builder.build([attack.candidate(TARGET) for attack in (*GOOD, *HARMFUL)])
     builder.close()
-    refused = {b.candidate.kernel.entry: b.error_text for b in built if b.binary is None}
+    refused = {b.candidate.kernel.call.entry: b.error_text for b in built if b.binary is None}
     assert list(refused) == ["crowded"], refused
 
 

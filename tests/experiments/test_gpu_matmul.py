@@ -157,14 +157,14 @@ def test_a_run_begins_with_the_winners_of_an_earlier_one(tmp_path):
 
 def test_ways_to_read_a_weight_read_all_of_it_in_wide_loads():
     size = 4096 * 14336 * 2
-    found = {kernel.entry: kernel for kernel in kernels(size)}
+    found = {kernel.call.entry: kernel for kernel in kernels(size)}
     assert len(found) == 16
     for kernel in found.values():
-        threads, blocks = kernel.launch.block[0], kernel.launch.grid[0]
+        threads, blocks = kernel.call.launches[0].block[0], kernel.call.launches[0].grid[0]
         compiled = compile_cubin(
-            device_text(kernel.text) + kernel.text, "sm_90a", 60.0, lambda: False
+            device_text(kernel.source.text) + kernel.source.text, "sm_90a", 60.0, lambda: False
         )
         assert compiled.cubin is not None, compiled.log
-        loads = count(read_cubin(compiled.cubin, kernel.entry).code)
+        loads = count(read_cubin(compiled.cubin, kernel.call.entry).code)
         assert blocks * threads * 16 * loads["LDG.128"] == size
         assert loads["LDG"] == loads["LDG.128"]

@@ -25,7 +25,7 @@ class Machine:
         self.batches: list[list[str]] = []
 
     def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
-        names = [b.candidate.kernel.entry for b in built]
+        names = [b.candidate.kernel.call.entry for b in built]
         verdicts = self._judge(names, len(self.batches))
         self.batches.append(names)
         return [
@@ -40,7 +40,7 @@ class Machine:
                 kind,
             )
             for b in built
-            for status, kind in [verdicts[b.candidate.kernel.entry]]
+            for status, kind in [verdicts[b.candidate.kernel.call.entry]]
         ]
 
     def settle(self, names: Sequence[str], final: bool = False) -> dict[str, Verdict]:
@@ -48,7 +48,7 @@ class Machine:
         job = replace(built[0].candidate.job, final=final)
         results = [r for some in run(self.run, job, built) for r in some]
         found = {
-            r.candidate.kernel.entry: (r.measurement.status, r.measurement.error_kind)
+            r.candidate.kernel.call.entry: (r.measurement.status, r.measurement.error_kind)
             for r in results
         }
         assert len(results) == len(found) == len(names)
@@ -132,10 +132,10 @@ def test_what_a_dead_compiler_took_is_built_once_more():
             self.asked: list[list[str]] = []
 
         def build(self, candidates):
-            self.asked.append([c.kernel.entry for c in candidates])
+            self.asked.append([c.kernel.call.entry for c in candidates])
             kinds = {"dead": ErrorKind.COMPILER_LOST, "bad": ErrorKind.COMPILE}
             late = {"unlucky": ErrorKind.COMPILER_LOST} if len(self.asked) == 1 else {}
-            found = [(kinds | late).get(c.kernel.entry) for c in candidates]
+            found = [(kinds | late).get(c.kernel.call.entry) for c in candidates]
             return [
                 Built(c, b"" if kind is None else None, error_kind=kind)
                 for c, kind in zip(candidates, found, strict=True)

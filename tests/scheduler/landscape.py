@@ -22,6 +22,7 @@ from spaces.space import Population, Space
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template
 from spaces.workloads.workload import Workload
+from tests.kernels import written
 from tests.measure.cluster.simulated import TARGET as MACHINE
 
 LANES, REGISTERS = MACHINE.vector_bytes // 4, MACHINE.vector_registers
@@ -91,7 +92,7 @@ class Hills(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """A kernel in name only."""
-        return Kernel("none", f"k{zlib.crc32(schedule.key.encode()):x}", "", schedule.key, ())
+        return written("none", f"k{zlib.crc32(schedule.key.encode()):x}", schedule.key)
 
 
 class Knolls(Hills):

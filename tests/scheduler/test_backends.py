@@ -26,6 +26,7 @@ from spaces.schedule import Schedule
 from spaces.target import Target, detect_target, target_from_json, target_names
 from spaces.template import Decision, Template
 from spaces.workloads.product import product_of
+from tests.kernels import written
 
 WORK = workload("matmul m=5 n=7 k=3")
 
@@ -67,7 +68,7 @@ class Plain(Template):
                 c[i * {n} + j] = sum;
               }}
             }}"""
-        return Kernel("c", entry, ABI_PRELUDE, source, self.workload.operands)
+        return written("c", entry, source, self.workload.operands, prelude=ABI_PRELUDE)
 
 
 def test_a_template_of_ones_own_takes_part_in_spaces_and_is_measured() -> None:

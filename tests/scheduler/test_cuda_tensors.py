@@ -42,7 +42,7 @@ def tensor(*shape, offset=0):
     return memory[start : start + math.prod(shape)].view(shape)
 
 def function(workspace):
-    fit = (s for s in drawn if (space.lower(s).workspace_bytes > 0) == workspace)
+    fit = (s for s in drawn if (space.lower(s).call.workspace_bytes > 0) == workspace)
     found = CudaFunction(space, next(fit), "given")
     assert (found._start is not launcher.start) == COMPILED
     os.environ["STUB_PARAMETERS"] = str(4 + workspace)

@@ -13,6 +13,7 @@ import pytest
 
 from spaces.cpu.target import CpuTarget
 from spaces.cuda.target import cuda_target
+from spaces.kernel import Call
 from spaces.operators import workload
 from spaces.registry import templates_for
 from spaces.space import Space
@@ -34,6 +35,16 @@ PRODUCTS = {
 SCHEDULES = 6
 
 
+def call_text(call: Call) -> str:
+    """Sizes of the one launch of a GPU's kernel, and of the workspace."""
+    launches = [
+        f"Launch(grid={launch.grid}, block={launch.block}, cluster={launch.cluster}, "
+        f"shared_bytes={launch.shared_bytes})"
+        for launch in call.launches
+    ]
+    return f"({''.join(launches) or None}, {call.workspace_bytes}, {call.workspace_zeroed})"
+
+
 def digests(target: Target) -> dict[str, str]:
     """Of the kernels of random schedules, by template and product."""
     found = {}
@@ -46,8 +57,7 @@ def digests(target: Target) -> dict[str, str]:
             digest = hashlib.sha256()
             for row in space.sample(np.random.default_rng(0), SCHEDULES):
                 kernel = space.lower(space.schedule(row))
-                call = (kernel.launch, kernel.workspace_bytes, kernel.workspace_zeroed)
-                digest.update(f"{kernel.text}\n{call}".encode())
+                digest.update(f"{kernel.source.text}\n{call_text(kernel.call)}".encode())
             found[f"{template.name}, {name}"] = digest.hexdigest()[:16]
     return found
 

@@ -1,4 +1,4 @@
-"""One kernel, one launch, one process: what came out, or what went wrong."""
+"""One call of a kernel, a process for each of its launches: what came out, or what went wrong."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from measure.cuda.emulator.memory import Memory
 from measure.cuda.emulator.toolchain import CompileError, compile_library, process
 from measure.host.directories import RunDirectory
 from measure.records.measurement import ErrorKind
-from spaces.cuda.abi import tensor_maps
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Kernel, Launch
 
@@ -115,32 +114,35 @@ class Emulator:
         interleaving: Interleaving = INTERLEAVINGS[0],
         timeout: float = 120.0,
     ) -> Emulated:
-        """Launch ``kernel`` once on ``inputs`` (by operand name, in the operands' memory order).
+        """Call ``kernel`` once on ``inputs`` (by operand name, in the operands' memory order).
 
         Outputs and, unless it is to be zeroed, the workspace are poisoned with NaN first.
         ``timeout`` is in seconds of wall time.
         """
+        if not kernel.call.launches:
+            raise ValueError(f"CUDA kernel {kernel.call.entry} has no launch")
         self.build([kernel])
         if error := self._errors.get(_key(kernel)):
             return Emulated(error_kind=error.kind, error_text=error.text)
-        with Memory(kernel, inputs) as memory:
-            request = [
-                f"library {self._libraries[_key(kernel)]}",
-                f"entry {kernel.entry}",
-                *_launch_lines(kernel.launch),
-                f"mode {interleaving.mode}",
-                f"seed {interleaving.seed}",
-                f"resident {self._resident}",
-                *memory.lines(),
-                *(_tensor_line(memory.index(s.operand), s) for s in tensor_maps(kernel)),
-            ]
-            report = _supervise("\n".join(request) + "\n", memory.file, timeout)
-            if isinstance(report, Emulated):
-                return report
+        least = wavefronts = 0
+        with Memory(kernel.call, inputs) as memory:
+            for launch in kernel.call.launches:
+                request = [
+                    f"library {self._libraries[_key(kernel)]}",
+                    f"entry {kernel.call.function(launch)}",
+                    *_launch_lines(launch, memory),
+                    f"mode {interleaving.mode}",
+                    f"seed {interleaving.seed}",
+                    f"resident {self._resident}",
+                ]
+                report = _supervise("\n".join(request) + "\n", memory.file, timeout)
+                if isinstance(report, Emulated):
+                    return report
+                _, fewest, needed = map(int, report.split())
+                least, wavefronts = least + fewest, wavefronts + needed
             if not memory.workspace_is_zero:
                 text = "the kernel leaves its workspace non-zero"
                 return Emulated(error_kind=ErrorKind.WRONG, error_text=text)
-            _, least, wavefronts = map(int, report.split())
             return Emulated(memory.outputs, wavefronts / least - 1 if least else 0.0)
 
     def _known(self, key: tuple[str, str]) -> bool:
@@ -160,7 +162,7 @@ class Emulator:
 
 
 def _key(kernel: Kernel) -> tuple[str, str]:
-    return kernel.entry, kernel.digest
+    return kernel.call.entry, kernel.source.digest
 
 
 def _groups(kernels: Sequence[Kernel], size: int) -> list[list[Kernel]]:
@@ -168,7 +170,8 @@ def _groups(kernels: Sequence[Kernel], size: int) -> list[list[Kernel]]:
     groups: list[list[Kernel]] = []
     for kernel in kernels:
         for group in groups:
-            if len(group) < size and all(kernel.entry != other.entry for other in group):
+            entries = {other.call.entry for other in group}
+            if len(group) < size and kernel.call.entry not in entries:
                 group.append(kernel)
                 break
         else:
@@ -176,9 +179,7 @@ def _groups(kernels: Sequence[Kernel], size: int) -> list[list[Kernel]]:
     return groups
 
 
-def _launch_lines(launch: Launch | None) -> Iterator[str]:
-    if launch is None:
-        raise ValueError("a CUDA kernel needs launch dimensions")
+def _launch_lines(launch: Launch, memory: Memory) -> Iterator[str]:
     for name, extents in (
         ("grid", launch.grid),
         ("block", launch.block),
@@ -186,6 +187,9 @@ def _launch_lines(launch: Launch | None) -> Iterator[str]:
     ):
         yield f"{name} {' '.join(map(str, extents))}"
     yield f"shared {launch.shared_bytes}"
+    yield from memory.lines()
+    for spec in launch.tensor_maps:
+        yield _tensor_line(memory.index(spec.operand), spec)
 
 
 def _tensor_line(buffer: int, spec: TensorMapSpec) -> str:

@@ -1,4 +1,4 @@
-"""The buffers of one emulated launch, shared with its process through an anonymous file."""
+"""The buffers of one emulated call, shared with its process through an anonymous file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from measure.cpu.problem import array_in
-from spaces.kernel import Kernel
+from spaces.kernel import Call
 from spaces.workloads.array import Array
 
 _PAGE, _ALIGNMENT = 4096, 256
@@ -30,27 +30,27 @@ class _Region:
 
 
 class Memory:
-    """Inputs filled in, outputs poisoned with NaN, workspace zeroed as far as the kernel asks.
+    """What is read filled in, the rest poisoned with NaN, workspace zeroed as a kernel asks.
 
     A context manager: the file lives within it; arrays handed out are copies.
     """
 
-    def __init__(self, kernel: Kernel, inputs: Mapping[str, np.ndarray]) -> None:
-        self._kernel = kernel
-        sizes = [(operand.name, operand.span_bytes, False) for operand in kernel.read]
-        sizes += [(output.name, output.bytes, True) for output in kernel.written]
-        if kernel.workspace_bytes:
-            sizes.append(("workspace", kernel.workspace_bytes, True))
+    def __init__(self, call: Call, inputs: Mapping[str, np.ndarray]) -> None:
+        self._call = call
+        written = call.written
+        sizes = [(array.name, array.span_bytes, array in written) for array in call.arrays]
+        if call.workspace_bytes:
+            sizes.append(("workspace", call.workspace_bytes, True))
         self._regions = {region.name: region for region in _regions(sizes)}
         self.file = os.memfd_create("tilewright-emulator")
         total = sum(region.bytes for region in self._regions.values())
         os.ftruncate(self.file, total)
         self._bytes = np.frombuffer(mmap.mmap(self.file, total), dtype=np.uint8)
         self._bytes[:] = _POISON
-        for operand in kernel.read:
+        for operand in call.read:
             self._view(operand)[...] = np.asarray(inputs[operand.name])
-        if kernel.workspace_bytes:
-            self._place("workspace")[: kernel.workspace_zeroed] = 0
+        if call.workspace_bytes:
+            self._place("workspace")[: call.workspace_zeroed] = 0
 
     def __enter__(self) -> Memory:
         return self
@@ -71,12 +71,12 @@ class Memory:
     @property
     def outputs(self) -> dict[str, np.ndarray]:
         """A copy of each output by its name."""
-        return {output.name: self._view(output).copy() for output in self._kernel.written}
+        return {output.name: self._view(output).copy() for output in self._call.written}
 
     @property
     def workspace_is_zero(self) -> bool:
         """Whether that part of the workspace is zero that must stay so."""
-        zeroed = self._kernel.workspace_zeroed
+        zeroed = self._call.workspace_zeroed
         return not zeroed or not self._place("workspace")[:zeroed].any()
 
     def _place(self, name: str) -> np.ndarray:

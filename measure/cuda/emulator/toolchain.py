@@ -68,10 +68,17 @@ def unit(kernels: Sequence[Kernel]) -> str:
     """The translation unit of ``kernels``: each distinct prelude once, each source in a namespace
     of its own, so that helpers may share names."""
     runtime, call = ((_HERE / name).read_text() for name in ("runtime.h", "call.h"))
-    preludes = dict.fromkeys(kernel.prelude for kernel in kernels)
-    parts = [runtime, host_text("\n".join(kernel.text for kernel in kernels)), call, *preludes]
+    preludes = dict.fromkeys(kernel.source.prelude for kernel in kernels)
+    parts = [
+        runtime,
+        host_text("\n".join(kernel.source.text for kernel in kernels)),
+        call,
+        *preludes,
+    ]
     for i, kernel in enumerate(kernels):
-        parts += [f"namespace kernel_{i} {{", kernel.source, f"TW_ENTRY({kernel.entry})", "}"]
+        names = [kernel.call.function(launch) for launch in kernel.call.launches]
+        entries = [f"TW_ENTRY({name})" for name in dict.fromkeys(names)]
+        parts += [f"namespace kernel_{i} {{", kernel.source.body, *entries, "}"]
     return "\n".join(parts)
 
 

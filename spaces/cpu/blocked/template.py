@@ -17,7 +17,7 @@ from spaces.cpu.blocked.traffic import contraction_quantities
 from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -77,13 +77,10 @@ class BlockedTemplate(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
+        given = arguments(self.workload.inputs, self.workload.outputs)
         return Kernel(
-            language="c",
-            entry=code.entry,
-            prelude=prelude(self.workload, self.cpu),
-            source=code.source,
-            arguments=self.workload.operands,
-            workspace_bytes=code.workspace_bytes,
+            Source("c", prelude(self.workload, self.cpu), code.source),
+            Call(code.entry, given, code.workspace_bytes),
         )
 
     # -- the space -----------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from spaces.cpu.maps.tiling import COLUMNS, ROWS, Tiling
 from spaces.cpu.maps.traffic import map_quantities
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.maps.served import cached_plane
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -71,12 +71,8 @@ class MapTemplate(Template):
         """The kernel; its entry is named after the workload and the schedule."""
         tiling = self.tiling(schedule.values)
         code = MapCode(tiling, self.workload.operands, schedule.values, self.entry(schedule))
+        given = arguments(self.workload.inputs, self.workload.outputs)
         return Kernel(
-            language="c",
-            entry=code.entry,
-            prelude=prelude(self.workload, self.cpu),
-            source=code.source,
-            arguments=self.workload.operands,
-            outputs=len(self.workload.outputs),
-            workspace_bytes=code.workspace_bytes,
+            Source("c", prelude(self.workload, self.cpu), code.source),
+            Call(code.entry, given, code.workspace_bytes),
         )

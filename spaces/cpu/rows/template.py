@@ -23,7 +23,7 @@ from spaces.cpu.target import CpuTarget
 from spaces.derivation.chains.chain_reduction import Scaling
 from spaces.derivation.rows.passes import Pass
 from spaces.dtypes import dtype
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -86,14 +86,10 @@ class RowsTemplate(Template):
             lanes_are_rows=values["lanes"] == ROWS,
             entry=self.entry(schedule),
         )
+        given = arguments(self.workload.inputs, self.workload.outputs)
         return Kernel(
-            language="c",
-            entry=code.entry,
-            prelude=prelude(self._functions, self.cpu, self.element.name),
-            source=code.source,
-            arguments=self.workload.operands,
-            outputs=len(self.workload.outputs),
-            workspace_bytes=code.workspace_bytes,
+            Source("c", prelude(self._functions, self.cpu, self.element.name), code.source),
+            Call(code.entry, given, code.workspace_bytes),
         )
 
     @property

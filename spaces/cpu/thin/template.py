@@ -22,7 +22,7 @@ from spaces.cpu.thin.code import ThinCode
 from spaces.cpu.thin.rules import thin_rules
 from spaces.cpu.thin.traffic import thin_quantities
 from spaces.cpu.tiles.simd import C_TYPES
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -101,13 +101,10 @@ class Thin(Template):
             terms=self.terms,
             blocks_ahead=self.few,
         )
+        given = arguments(self.workload.inputs, self.workload.outputs)
         return Kernel(
-            language="c",
-            entry=code.entry,
-            prelude=prelude(self.workload, self.cpu),
-            source=code.source,
-            arguments=self.workload.operands,
-            workspace_bytes=code.workspace_bytes,
+            Source("c", prelude(self.workload, self.cpu), code.source),
+            Call(code.entry, given, code.workspace_bytes),
         )
 
     def _has_pairs(self) -> bool:

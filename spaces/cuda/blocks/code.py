@@ -18,7 +18,7 @@ from spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dty
 from spaces.cuda.blocks.partial_sums import PartialSums
 from spaces.cuda.blocks.tile_copy import TileCopy, position_type
 from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.schedule import Value
 from spaces.workloads.product import Product
 
@@ -130,16 +130,15 @@ class BlockCode(ABC):
 
     def kernel(self, prelude: str) -> Kernel:
         """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
-        return Kernel(
-            language="cuda",
-            entry=self.entry,
-            prelude=prelude,
-            source=self.source,
-            arguments=self.product.workload.operands,
-            workspace_bytes=self.partial.workspace_bytes,
-            workspace_zeroed=self.partial.zeroed_bytes,
-            launch=Launch(self.grid.blocks, (self.threads, 1, 1), shared_bytes=self.shared_bytes),
+        workload = self.product.workload
+        call = Call(
+            self.entry,
+            arguments(workload.inputs, workload.outputs),
+            self.partial.workspace_bytes,
+            self.partial.zeroed_bytes,
+            (Launch(self.grid.blocks, (self.threads, 1, 1), shared_bytes=self.shared_bytes),),
         )
+        return Kernel(Source("cuda", prelude, self.source), call)
 
     @property
     def source(self) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from spaces.algebra.index import Index, index
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
+from spaces.kernel import arguments
 from spaces.workloads.contraction import Contraction, Operand
 from spaces.workloads.product import Product
 
@@ -44,9 +45,11 @@ def signature(product: Product, workspace: bool = False, maps: Sequence[str] = (
     C's words and of our names. Of a batch these are names of what one product has of them, which
     :func:`parts` declares; the parameters' own have another prefix."""
     workload, whole = product.workload, _WHOLE if product.batch else ""
-    operands = (*workload.inputs, *workload.outputs)
-    named = [replace(o, name=whole + operand_name(product, o)) for o in operands]
-    return parameters(named, workspace, maps)
+    inputs, outputs = (
+        [replace(o, name=whole + operand_name(product, o)) for o in operands]
+        for operands in (workload.inputs, workload.outputs)
+    )
+    return parameters(arguments(inputs, outputs), workspace, maps)
 
 
 def operand_name(product: Product, operand: Operand) -> str:

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from spaces.algebra.index import index
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import TENSOR_MAPS
 from spaces.cuda.blocks.finish import parts, signature
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.hopper.multiply import MainLoop
 from spaces.cuda.hopper.plan import GROUP, WARPS, HopperPlan, group_registers
 from spaces.cuda.hopper.tile import BLOCK
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 START = 15
 """Number of the named barrier at which multiplying warps wait for the ring to be made."""
@@ -40,22 +39,17 @@ class HopperCode:
         maps = [plan.m.tensor_map, plan.n.tensor_map]
         if plan.store.is_staged:
             maps.append(plan.store.tensor_map)
-        return Kernel(
-            language="cuda",
-            entry=self.entry,
-            prelude=prelude,
-            source=self.source,
-            arguments=plan.product.workload.operands,
-            workspace_bytes=plan.split.workspace_bytes,
-            workspace_zeroed=plan.split.workspace_bytes,
-            launch=Launch(
-                grid=(plan.grid.blocks, 1, 1),
-                block=(plan.threads, 1, 1),
-                cluster=(plan.grid.cluster_size, 1, 1),
-                shared_bytes=plan.shared_bytes,
-            ),
-            metadata={TENSOR_MAPS: tuple(maps)},
+        launch = Launch(
+            grid=(plan.grid.blocks, 1, 1),
+            block=(plan.threads, 1, 1),
+            cluster=(plan.grid.cluster_size, 1, 1),
+            shared_bytes=plan.shared_bytes,
+            tensor_maps=tuple(maps),
         )
+        workload, workspace = plan.product.workload, plan.split.workspace_bytes
+        given = arguments(workload.inputs, workload.outputs)
+        call = Call(self.entry, given, workspace, workspace, (launch,))
+        return Kernel(Source("cuda", prelude, self.source), call)
 
     @property
     def source(self) -> str:

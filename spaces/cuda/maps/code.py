@@ -11,12 +11,12 @@ registers. As task mappings:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spaces.algebra.index import Index
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
+from spaces.cuda.abi import C_TYPES, parameters
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.maps.context import MapContext
 from spaces.cuda.maps.sizes import ROWS, WARP, loops_inside, width
@@ -24,7 +24,7 @@ from spaces.cuda.maps.turning import Turning
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import ALONG, SAME, TURNED
 from spaces.derivation.maps.view import Access
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source
 
 HELPERS = """\
 template <int V, int W, class T, class I>
@@ -70,19 +70,13 @@ class MapCode:
 
     def kernel(self, prelude: str) -> Kernel:
         """The kernel as a whole; ``prelude`` defines the functions that are called."""
-        return Kernel(
-            language="cuda",
-            entry=self.entry,
-            prelude=prelude,
-            source=self.source,
-            arguments=tuple(self.context.operands),
-            outputs=len(self.context.plane.view.outputs),
-            launch=Launch(
-                (int(self.context.sizes.tiles), 1, 1),
-                (self.context.threads, 1, 1),
-                shared_bytes=int(self.context.sizes.shared_bytes),
-            ),
+        launch = Launch(
+            (int(self.context.sizes.tiles), 1, 1),
+            (self.context.threads, 1, 1),
+            shared_bytes=int(self.context.sizes.shared_bytes),
         )
+        call = Call(self.entry, self.context.arguments, launches=(launch,))
+        return Kernel(Source("cuda", prelude, self.source), call)
 
     @property
     def source(self) -> str:
@@ -93,19 +87,18 @@ class MapCode:
     # -- the entry -----------------------------------------------------------------------------
 
     def _entry(self) -> list[str]:
-        written = {output.array.name for output in self.context.plane.view.outputs}
-        parameters = []
-        for operand in self.context.operands:
-            constant = "" if operand.name in written else "const "
-            pointer = self.context.pointers[operand.name]
-            parameters.append(f"{constant}{C_TYPES[operand.dtype]} *__restrict__ {pointer}")
+        pointers = self.context.pointers
+        named = [
+            replace(a, array=replace(a.array, name=pointers[a.array.name]))
+            for a in self.context.arguments
+        ]
         counts = [int(count) for count in self.context.sizes.counts]
         *outer, row, column = range(len(counts))
         inner = (column, row) if self.context.values["order"] == ROWS else (row, column)
         blocks = spatial(*counts, order=(*outer, *inner))
         bounds = f"__launch_bounds__({self.context.threads})"
         return [
-            f'extern "C" __global__ void {bounds} {self.entry}({", ".join(parameters)}) {{',
+            f'extern "C" __global__ void {bounds} {self.entry}({parameters(named)}) {{',
             *indented(blocks.emit("blockIdx.x", self._tile, integer="int", language="cuda")),
             "}",
         ]

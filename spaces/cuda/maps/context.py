@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,8 +12,8 @@ from spaces.cuda.maps.values import ScalarValues
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import SAME, Plane
 from spaces.derivation.maps.view import Access
+from spaces.kernel import Argument
 from spaces.schedule import Value
-from spaces.workloads.array import Array
 
 LARGEST = 2**31
 """Elements of an array up to which 32 bits say where they are."""
@@ -21,10 +21,10 @@ LARGEST = 2**31
 
 @dataclass(frozen=True)
 class MapContext:
-    """A plane under the decisions ``values``, in a kernel whose arguments are ``operands``."""
+    """A plane under the decisions ``values``, in a kernel that takes ``arguments``."""
 
     plane: Plane
-    operands: Sequence[Array]
+    arguments: tuple[Argument, ...]
     values: Mapping[str, Value]
 
     @cached_property
@@ -45,12 +45,12 @@ class MapContext:
     @cached_property
     def integer(self) -> str:
         """C type of the loops' variables and of offsets."""
-        return "i64" if any(o.size >= LARGEST for o in self.operands) else "int"
+        return "i64" if any(a.array.size >= LARGEST for a in self.arguments) else "int"
 
     @cached_property
     def pointers(self) -> dict[str, str]:
-        """C variables that point to operands, by the operands' names."""
-        return {operand.name: f"x{i}" for i, operand in enumerate(self.operands)}
+        """C variables that point to operands, by the arrays' names."""
+        return {a.array.name: f"x{i}" for i, a in enumerate(self.arguments)}
 
     @cached_property
     def names(self) -> dict[Access, str]:

@@ -19,7 +19,7 @@ from spaces.cuda.maps.traffic import map_quantities
 from spaces.cuda.rows.reducers import helpers
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.maps.served import cached_plane
-from spaces.kernel import Kernel
+from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -62,7 +62,8 @@ class CudaMap(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        context = MapContext(self.plane, self.workload.operands, schedule.values)
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        context = MapContext(self.plane, given, schedule.values)
         return MapCode(context, self.entry(schedule)).kernel(
             scalar_math.prelude(scalar_math.FUNCTIONS) + helpers("float")
         )

@@ -23,7 +23,7 @@ from spaces.cuda.rows.source import number_of
 from spaces.cuda.rows.sweep import Level, Sweep, declaration, loaded, vectors
 from spaces.cuda.rows.tile import WARP
 from spaces.derivation.rows.passes import Pass
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.language.tree import Read
 
 
@@ -39,19 +39,16 @@ class RowsCode:
         """The kernel as a whole."""
         program = self.context.rows.program
         cluster = self._number("cluster")
+        launch = Launch(
+            (self.blocks, 1, 1),
+            (self.threads, 1, 1),
+            cluster=(cluster, 1, 1),
+            shared_bytes=self.shared_bytes,
+        )
+        prelude = scalar_math.prelude(scalar_math.FUNCTIONS) + helpers(self.context.real)
+        given = arguments(program.operands, program.outputs)
         return Kernel(
-            language="cuda",
-            entry=self.entry,
-            prelude=scalar_math.prelude(scalar_math.FUNCTIONS) + helpers(self.context.real),
-            source=self.source,
-            arguments=(*program.operands, *program.outputs),
-            outputs=len(program.outputs),
-            launch=Launch(
-                (self.blocks, 1, 1),
-                (self.threads, 1, 1),
-                cluster=(cluster, 1, 1),
-                shared_bytes=self.shared_bytes,
-            ),
+            Source("cuda", prelude, self.source), Call(self.entry, given, launches=(launch,))
         )
 
     def _number(self, name: str) -> int:

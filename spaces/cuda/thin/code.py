@@ -28,7 +28,7 @@ from spaces.cuda.thin.product import ThinProduct
 from spaces.cuda.thin.small import SmallOperand
 from spaces.cuda.thin.tile import WARP, ThinTile
 from spaces.dtypes import dtype
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.schedule import Value
 from spaces.workloads.product import Product
 
@@ -107,16 +107,15 @@ class ThinCode:
     def kernel(self, prelude: str) -> Kernel:
         """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
         threads = (self.threads, 1, 1)
-        return Kernel(
-            language="cuda",
-            entry=self.entry,
-            prelude=prelude,
-            source=self.source,
-            arguments=self.product.workload.operands,
-            workspace_bytes=self.partial.workspace_bytes,
-            workspace_zeroed=self.partial.zeroed_bytes,
-            launch=Launch(self.grid.blocks, threads, shared_bytes=self.shared_bytes),
+        workload = self.product.workload
+        call = Call(
+            self.entry,
+            arguments(workload.inputs, workload.outputs),
+            self.partial.workspace_bytes,
+            self.partial.zeroed_bytes,
+            (Launch(self.grid.blocks, threads, shared_bytes=self.shared_bytes),),
         )
+        return Kernel(Source("cuda", prelude, self.source), call)
 
     @property
     def source(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from measure.cluster.wire import (
+    NO_SOURCE,
     Stored,
     build_answer,
     build_request,
@@ -19,6 +20,7 @@ from measure.cluster.wire import (
 from measure.interfaces import Built
 from measure.records.measurement import ErrorKind, Job, Status
 from spaces.errors import InputError
+from spaces.kernel import Argument, Launch, Role
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target
@@ -56,7 +58,6 @@ def test_candidates_arrive_as_they_were(candidates):
     job, arrived = read_build_request(build_request(candidates[0].job, candidates))
     assert job == candidates[0].job
     assert arrived == candidates
-    assert [c.kernel.metadata for c in arrived] == [c.kernel.metadata for c in candidates]
 
 
 def test_a_program_arrives_with_its_names_and_outputs():
@@ -66,9 +67,20 @@ def test_a_program_arrives_with_its_names_and_outputs():
         work = workload(text, r=4, c=8)
         sent = c_kernels.candidate("several", "", work)
         _, (arrived,) = read_build_request(build_request(sent.job, [sent]))
-        assert [array.name for array in arrived.kernel.written] == [one, two]
-        assert [array.name for array in arrived.kernel.read] == ["x"]
+        assert [array.name for array in arrived.kernel.call.written] == [one, two]
+        assert [array.name for array in arrived.kernel.call.read] == ["x"]
         assert arrived.job.workload.operands == work.operands
+
+
+def test_a_call_of_several_launches_arrives_with_the_roles_of_its_arguments():
+    sent = c_kernels.good("a")
+    roles = zip(sent.kernel.call.arrays, Role, strict=True)
+    given = tuple(Argument(array, role) for array, role in roles)
+    launches = (Launch((2, 1, 1), (32, 1, 1)), Launch((1, 1, 1), (32, 1, 1), entry="end"))
+    call = replace(sent.kernel.call, arguments=given, launches=launches)
+    sent = replace(sent, kernel=replace(sent.kernel, call=call))
+    _, (arrived,) = read_build_request(build_request(sent.job, [sent]))
+    assert arrived == sent
 
 
 def test_what_is_to_be_run_arrives_without_its_text(candidates):
@@ -82,9 +94,8 @@ def test_what_is_to_be_run_arrives_without_its_text(candidates):
     for was, came in zip(built, arrived, strict=True):
         assert came.binary == bytes([was.build, was.place])
         assert (came.seconds, came.info, came.toolchain) == (0.5, {"registers": 32}, "x 1")
-        kernel = replace(was.candidate.kernel, language="", prelude="", source="")
+        kernel = replace(was.candidate.kernel, source=NO_SOURCE)
         assert came.candidate == replace(was.candidate, kernel=kernel)
-        assert came.candidate.kernel.metadata == kernel.metadata
 
 
 def test_a_binary_of_many_kernels_travels_once(tmp_path):

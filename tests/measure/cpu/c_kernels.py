@@ -13,7 +13,7 @@ from measure.interfaces import Runner
 from measure.records.measurement import Candidate, Job, Measurement, Result
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget, detect_cpu
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.workloads.workload import Workload
@@ -70,8 +70,8 @@ def candidate(
     statements = body if isinstance(body, str) else body(naive(work))
     head = f"void {name}(void *const *buffers, void *workspace, const tw_runtime *runtime)"
     source = f"{outside}\n{head} {{\n{statements}\n}}\n"
-    memory = (workspace_bytes, workspace_zeroed)
-    kernel = Kernel("c", name, prelude, source, work.operands, *memory, outputs=len(work.outputs))
+    call = Call(name, arguments(work.inputs, work.outputs), workspace_bytes, workspace_zeroed)
+    kernel = Kernel(Source("c", prelude, source), call)
     job = Job("test", work, on or target())
     return Candidate(job, Schedule("written", (("name", name),)), kernel)
 

@@ -9,7 +9,7 @@ import numpy as np
 from measure.cuda.emulator import INTERLEAVINGS, Emulated, Emulator
 from spaces.cuda.abi import parameters
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.workloads.contraction import Operand
 
 EAGER = INTERLEAVINGS[0]
@@ -42,23 +42,17 @@ def kernel(
 ) -> Kernel:
     """A kernel of ``body``, whose parameters follow from its operands and tensor maps."""
     maps = maps or {}
-    operands = (*(operand_of(name, array) for name, array in inputs.items()), output)
-    signature = parameters(operands, workspace > 0, tuple(maps))
+    given = arguments([operand_of(name, array) for name, array in inputs.items()], [output])
+    signature = parameters(given, workspace > 0, tuple(maps))
     source = (
         f'{outside}\nextern "C" __global__ void __launch_bounds__({threads}, 1) {entry}'
         f"({signature}) {{\n{body}\n}}\n"
     )
-    return Kernel(
-        "cuda",
-        entry,
-        "",
-        source,
-        operands,
-        workspace,
-        workspace if workspace_zeroed else 0,
-        Launch((blocks, 1, 1), (threads, 1, 1), (cluster, 1, 1), shared),
-        {"tensor_maps": tuple(maps.values())},
-    )
+    sizes = ((blocks, 1, 1), (threads, 1, 1), (cluster, 1, 1), shared)
+    launch = Launch(*sizes, tensor_maps=tuple(maps.values()))
+    zeroed = workspace if workspace_zeroed else 0
+    call = Call(entry, given, workspace, zeroed, (launch,))
+    return Kernel(Source("cuda", "", source), call)
 
 
 def outcomes(

@@ -16,17 +16,17 @@ import re
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from measure.cpu.problem import array_in
-from measure.cuda.device import Call, DeviceError, LoadError, MemoryShortError
+from measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepared
 from measure.cuda.emulator import Emulator
 from measure.interfaces import Built
 from measure.records.measurement import Candidate
-from spaces.kernel import Kernel
+from spaces.kernel import Call, Kernel, Source
 
 LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"
 BROKEN = "TILEWRIGHT_TEST_NO_DEVICE"
@@ -49,7 +49,7 @@ def open_nothing(ordinal: int) -> EmulatedDevice:
 
 def pack(kernel: Kernel) -> bytes:
     """What stands for a cubin."""
-    return json.dumps({"prelude": kernel.prelude, "source": kernel.source}).encode()
+    return json.dumps(asdict(kernel.source)).encode()
 
 
 class PackingBuilder:
@@ -117,26 +117,26 @@ class EmulatedDevice:
     def read(self, address: int, size: int) -> bytes:
         return self._view(address, size).tobytes()
 
-    def bind(self, kernel: Kernel, binary: Path | None, addresses: Mapping[str, int]) -> Call:
-        if binary is not None:
-            kernel = replace(kernel, **json.loads(binary.read_bytes()))
-        if "// is refused" in kernel.source:
+    def bind(self, call: Call, code: Path | Source, addresses: Mapping[str, int]) -> Prepared:
+        source = code if isinstance(code, Source) else Source(**json.loads(code.read_bytes()))
+        kernel = Kernel(source, call)
+        if "// is refused" in kernel.source.body:
             raise LoadError("CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid")
 
-        def call() -> None:
-            if "// is not launched" in kernel.source:
+        def prepared() -> None:
+            if "// is not launched" in kernel.source.body:
                 raise LoadError("CUDA_ERROR_INVALID_VALUE: invalid argument")
-            call.runs += 1
-            if not _from_run(call, "returns"):
+            prepared.runs += 1
+            if not _from_run(prepared, "returns"):
                 self._run(kernel, addresses)
-            if _from_run(call, "wrong"):
-                self._array(kernel.arguments[-1], addresses)[0, 1] += 1
+            if _from_run(prepared, "wrong"):
+                self._array(kernel.call.arrays[-1], addresses)[0, 1] += 1
 
-        call.source = kernel.source
-        call.runs = 0
-        return call
+        prepared.source = source.body
+        prepared.runs = 0
+        return prepared
 
-    def seconds(self, call: Call, calls: int = 1, cold: bool = True) -> float:
+    def seconds(self, call: Prepared, calls: int = 1, cold: bool = True) -> float:
         if call.runs < 2 or self._filled:
             call()
             self._filled = False
@@ -150,18 +150,18 @@ class EmulatedDevice:
         return (float(told[1]) if told else 1.5e-5) * random.uniform(0.99, 1.01)
 
     def _run(self, kernel: Kernel, addresses: Mapping[str, int]) -> None:
-        inputs, output = kernel.read, kernel.written[-1]
+        inputs, output = kernel.call.read, kernel.call.written[-1]
         arrays = {o.name: self._array(o, addresses) for o in inputs}
         done = self._emulator.run(kernel, arrays)
         if done.error_kind is not None:
             raise DeviceError(f"CUDA_ERROR_ILLEGAL_ADDRESS: {done.error_text}")
-        for written in kernel.written:
+        for written in kernel.call.written:
             self._array(written, addresses)[...] = done.outputs[written.name]
-        if "// writes beside its output" in kernel.source:
+        if "// writes beside its output" in kernel.source.body:
             self._view(addresses[output.name] + output.bytes, 1)[:] = 1
-        if "// leaves its workspace" in kernel.source:
+        if "// leaves its workspace" in kernel.source.body:
             self._view(addresses["workspace"] + 1, 1)[:] = 7
-        if "// writes to its input" in kernel.source:
+        if "// writes to its input" in kernel.source.body:
             self._view(addresses[inputs[1].name] + 40, 1)[:] += 1
 
     def _array(self, operand, addresses: Mapping[str, int]) -> np.ndarray:
@@ -174,6 +174,6 @@ class EmulatedDevice:
         return view
 
 
-def _from_run(call: Call, what: str) -> bool:
+def _from_run(call: Prepared, what: str) -> bool:
     told = re.search(rf"// {what} from run (\d+)", call.source)
     return told is not None and call.runs >= int(told[1])

@@ -9,6 +9,7 @@ import numpy as np
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.dtypes import dtype
 from spaces.kernel import Kernel
+from tests.kernels import rewritten
 from tests.measure.cuda.cuda_kernels import kernel, operand, small_integers
 
 
@@ -22,9 +23,9 @@ class Example:
 
     def changed(self, old: str, new: str) -> Example:
         """The same with a change of its source that must apply; for planting bugs."""
-        assert old in self.kernel.source, old
+        assert old in self.kernel.source.body, old
         return replace(
-            self, kernel=replace(self.kernel, source=self.kernel.source.replace(old, new))
+            self, kernel=rewritten(self.kernel, self.kernel.source.body.replace(old, new))
         )
 
 

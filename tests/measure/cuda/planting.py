@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from measure.cuda.emulator import Emulator, verify
 from spaces.kernel import Kernel
 from spaces.workloads.workload import Workload
+from tests.kernels import rewritten
 
 Case = tuple[Workload, Kernel]
 
@@ -15,10 +15,10 @@ Case = tuple[Workload, Kernel]
 def planted(case: Case, pattern: str, replacement: str) -> Case:
     """The case with the first match of ``pattern``, which there must be, replaced."""
     work, kernel = case
-    source, count = re.subn(pattern, replacement, kernel.source, count=1)
+    source, count = re.subn(pattern, replacement, kernel.source.body, count=1)
     assert count == 1, f"{pattern} is not in the kernel"
-    assert source != kernel.source
-    return work, replace(kernel, source=source)
+    assert source != kernel.source.body
+    return work, rewritten(kernel, source)
 
 
 def check_right(emulator: Emulator, case: Case) -> None:

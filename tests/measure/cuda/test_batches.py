@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -18,6 +16,7 @@ from spaces.operators import workload
 from spaces.registry import templates_for
 from spaces.space import Space
 from spaces.workloads.workload import Workload
+from tests.kernels import rewritten
 
 PRIMES = {
     "batch": 3, "m": 41, "n": 37, "k": 67, "dtype": "bfloat16", "b": "col",
@@ -88,8 +87,8 @@ def test_mistakes_are_found(mistake):
     name, right, wrong = WRONG[mistake]
     work = workload("matmul", **(PRIMES if name == "mma" else HEADS))
     kernel = kernels(name, work, 2)[0]
-    assert right in kernel.source
-    broken = replace(kernel, source=kernel.source.replace(right, wrong))
+    assert right in kernel.source.body
+    broken = rewritten(kernel, kernel.source.body.replace(right, wrong))
     assert verify(Emulator([broken]), work, broken, INTERLEAVINGS[:1]).error_text
 
 

@@ -130,7 +130,7 @@ def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name)
     ):
         monkeypatch.setattr(f"{module}.position_type", lambda product: "i64")
     work, kernel = case(name, matmul(41, 36, 67, dtype="float16"))
-    assert "(i64)threadIdx.x" in kernel.source
+    assert "(i64)threadIdx.x" in kernel.source.body
     result = verify(emulator, work, kernel)
     assert result.error_kind is None, result.error_text
 
@@ -150,7 +150,7 @@ def instructions(target: str, made: tuple) -> Counter[str]:
     try:
         (built,) = builder.build([Candidate(Job("test", work, hardware), Schedule("", ()), kernel)])
         assert built.error_kind is None, built.error_text
-        return count(read_cubin(built.binary.read_bytes(), kernel.entry).code)
+        return count(read_cubin(built.binary.read_bytes(), kernel.call.entry).code)
     finally:
         builder.close()
 

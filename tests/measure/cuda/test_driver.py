@@ -20,7 +20,7 @@ from measure.cuda.driver import open_device
 from spaces.cuda.abi import parameters
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Launch, Source, arguments
 from spaces.workloads.array import Array
 
 device = open_device()
@@ -29,11 +29,12 @@ maps = (
     TensorMapSpec("A", "bfloat16", (128, 64), (256,), (64, 32), 128),
     TensorMapSpec("workspace", "float32", (64,), (), (32,)),
 )
-text = f'extern "C" __global__ void made({parameters([A, C], True, ["x", "y"])}) {{}}'
-launch = Launch((6, 2, 1), (96, 1, 1), (2, 1, 1), 70000)
-kernel = Kernel("cuda", "made", "", text, (A, C), 512, 512, launch, {"tensor_maps": maps})
+given = arguments([A], [C])
+text = f'extern "C" __global__ void made({parameters(given, True, ["x", "y"])}) {{}}'
+launch = Launch((6, 2, 1), (96, 1, 1), (2, 1, 1), 70000, maps)
+made = Call("made", given, 512, 512, (launch,))
 addresses = {name: device.allocate(20000) for name in ("A", "C", "workspace")}
-call = device.bind(kernel, None, addresses)
+call = device.bind(made, Source("cuda", "", text), addresses)
 call()
 found = {"addresses": [hex(a) for a in addresses.values()]}
 found["seconds"] = [device.seconds(call), device.seconds(call, 4, cold=False)]
@@ -42,7 +43,7 @@ device.fill(addresses["A"] + 1, 0x5A, 1)
 found["read"] = device.read(addresses["A"], 3).decode()
 Path("FOLDER/bad").write_bytes(b"this is no cubin")
 try:
-    device.bind(kernel, Path("FOLDER/bad"), addresses)
+    device.bind(made, Path("FOLDER/bad"), addresses)
 except LoadError as error:
     found["bad"] = str(error)
 os.environ["STUB_FAILS"] = "1"
@@ -81,7 +82,7 @@ REFUSALS = """
 import json
 from measure.cuda.device import DeviceError, LoadError, MemoryShortError
 from measure.cuda.driver import open_device
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Launch, Source
 
 device = open_device()
 text = 'extern "C" __global__ void made() {}'
@@ -90,7 +91,7 @@ found = {}
 def launched(shared, threads=32):
     try:
         launch = Launch((1, 1, 1), (threads, 1, 1), (1, 1, 1), shared)
-        device.bind(Kernel("cuda", "made", "", text, (), launch=launch), None, {})()
+        device.bind(Call("made", (), launches=(launch,)), Source("cuda", "", text), {})()
         return "launched"
     except LoadError as error:
         return str(error)
@@ -119,6 +120,26 @@ def test_shared_memory_is_asked_for_beyond_48_kib_and_what_is_not_taken_does_no_
     assert found["memory"].startswith("CUDA_ERROR_OUT_OF_MEMORY")
 
 
+SEVERAL = """
+import json
+from measure.cuda.driver import open_device
+from spaces.kernel import Call, Launch, Source
+
+device = open_device()
+text = "".join(f'extern "C" __global__ void {name}() {{}}' for name in ("first", "second"))
+launches = (Launch((3, 1, 1), (32, 1, 1)), Launch((1, 1, 1), (64, 1, 1), entry="second"))
+device.bind(Call("first", (), launches=launches), Source("cuda", "", text), {})()
+print(json.dumps(None))
+"""
+
+
+def test_launches_of_one_call_are_queued_in_order(tmp_path):
+    build_stub(tmp_path)
+    _, log = run_with_stub(tmp_path, SEVERAL)
+    started = [line.split()[1:4] for line in log if line.startswith("launch")]
+    assert started == [["first", "3,1,1", "32,1,1"], ["second", "1,1,1", "64,1,1"]]
+
+
 SERVE = """
 import json
 from measure.cuda.runner import CudaRunner
@@ -134,7 +155,7 @@ except Exception as error:
 KEPT = """
 import json
 import measure.cuda.driver as driver
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Call, Launch, Source
 
 device, compiled = driver.open_device(), []
 compile_cubin = driver.compile_cubin
@@ -143,7 +164,7 @@ driver.MOST_KEPT = 3  # the device's own, and two
 launch = Launch((1, 1, 1), (32, 1, 1))
 for name in "aabbacca":
     text = f'extern "C" __global__ void {name}() {{}}'
-    device.bind(Kernel("cuda", name, "", text, (), launch=launch), None, {})()
+    device.bind(Call(name, (), launches=(launch,)), Source("cuda", "", text), {})()
 print(json.dumps([text.split("void ")[-1][0] for text in compiled]))
 """
 

@@ -296,14 +296,14 @@ def test_wgmma_lands_only_at_its_wait(emulator, wgmma_cases):
         np.testing.assert_array_equal(output_of(result), expected)
     early = kernel(
         "early",
-        made.source[made.source.index("{") + 1 : made.source.rindex("}")]
+        made.source.body[made.source.body.index("{") + 1 : made.source.body.rindex("}")]
         .replace("tw::wgmma_wait<0>();", "")
         .rstrip()
         + "\n  tw::wgmma_wait<0>();",
         inputs,
-        made.arguments[-1],
+        made.call.arrays[-1],
         threads=128,
-        shared=made.launch.shared_bytes,
+        shared=made.call.launches[0].shared_bytes,
     )
     wrong = output_of(outcomes(emulator, early, inputs)["lazy"])
     assert not np.array_equal(wrong, expected)

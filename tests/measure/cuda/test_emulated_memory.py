@@ -10,6 +10,7 @@ import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator
 from measure.records.measurement import ErrorKind
+from spaces.kernel import arguments
 from spaces.workloads.contraction import Operand
 from tests.measure.cuda.cuda_kernels import (
     EAGER,
@@ -161,7 +162,8 @@ def test_column_major_operands_keep_their_order(emulator):
     a = Operand("A", "float32", (3, 4), (1, 0), axes=("m", "k"))
     c = Operand("C", "float32", (3, 4), (1, 0), axes=("m", "k"))
     body = "if (threadIdx.x < 12) C[threadIdx.x] = A[threadIdx.x] + 10 * threadIdx.x;"
-    made = replace(kernel("order", body, {"A": matrix}, OUT), arguments=(a, c))
+    made = kernel("order", body, {"A": matrix}, OUT)
+    made = replace(made, call=replace(made.call, arguments=arguments([a], [c])))
     result = output_of(emulator.run(made, {"A": matrix}))
     np.testing.assert_array_equal(result, matrix + 10 * np.arange(12).reshape(4, 3).T)
 
@@ -372,7 +374,8 @@ def exchange(emulator, release, mode):
     body = EXCHANGED.replace("RELEASE", release)
     options = {"threads": 64, "blocks": 4, "shared": 4, "workspace": 64 + 4 * 4 * 64}
     made = kernel("exchange", body, {"A": NUMBERS}, OUT, **options)
-    return emulator.run(replace(made, workspace_zeroed=64), {"A": NUMBERS}, mode, timeout=20)
+    made = replace(made, call=replace(made.call, workspace_zeroed=64))
+    return emulator.run(made, {"A": NUMBERS}, mode, timeout=20)
 
 
 @pytest.mark.parametrize("mode", INTERLEAVINGS, ids=str)

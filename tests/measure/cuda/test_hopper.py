@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
+from tests.kernels import rewritten
 from tests.measure.cuda.hopper_problems import (
     LATE,
     START,
@@ -269,12 +268,12 @@ BUGS = {
 def broken(name: str) -> tuple[Problem, object]:
     problem, *changes = BUGS[name]
     kernel = problem.kernel
-    source = kernel.source
+    source = kernel.source.body
     for old, new in zip(changes[::2], changes[1::2], strict=True):
         assert old in source, (name, old)
         source = source.replace(old, new)
     entry = f"bug_{list(BUGS).index(name)}"
-    return problem, replace(kernel, source=source.replace(kernel.entry, entry), entry=entry)
+    return problem, rewritten(kernel, source.replace(kernel.call.entry, entry), entry)
 
 
 @pytest.fixture(scope="module")
@@ -297,8 +296,8 @@ LATECOMERS = {"a block": (CLUSTER, LATE), "the loading warp": (PLAIN, SLOW)}
 def test_coming_late_does_no_harm(emulator, who):
     problem, late = LATECOMERS[who]
     kernel = problem.kernel
-    assert START in kernel.source
-    delayed = replace(kernel, source=kernel.source.replace(START, late))
+    assert START in kernel.source.body
+    delayed = rewritten(kernel, kernel.source.body.replace(START, late))
     result = verify(emulator, problem.workload, delayed)
     assert result.error_kind is None, result.error_text
 

@@ -71,7 +71,7 @@ def check(candidates: list[Candidate]) -> None:
 
 def instructions(built: Built) -> Counter[str]:
     assert built.binary is not None
-    return count(read_cubin(built.binary.read_bytes(), built.candidate.kernel.entry).code)
+    return count(read_cubin(built.binary.read_bytes(), built.candidate.kernel.call.entry).code)
 
 
 def check_code(candidate: Candidate, found: Counter[str]) -> None:
@@ -99,7 +99,7 @@ def test_random_schedules_build(each):
 def test_exchanges_in_clusters_build(each):
     found = drawn(each, 1, {"exchange": "cluster"})
     assert len(found) >= 2 * each
-    assert all("atomic_add" not in candidate.kernel.source for candidate in found)
+    assert all("atomic_add" not in candidate.kernel.source.body for candidate in found)
     check(found)
 
 
@@ -111,8 +111,10 @@ def test_two_blocks_find_registers_on_a_multiprocessor():
     try:
         for one in builder.build(found):
             kernel = one.candidate.kernel
-            taken = read_cubin(one.binary.read_bytes(), kernel.entry).registers
-            assert taken <= launch_registers(kernel.launch.block[0], 2), one.candidate.schedule
+            taken = read_cubin(one.binary.read_bytes(), kernel.call.entry).registers
+            assert taken <= launch_registers(kernel.call.launches[0].block[0], 2), (
+                one.candidate.schedule
+            )
     finally:
         builder.close()
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
 from spaces.kernel import Kernel
+from tests.kernels import rewritten
 from tests.measure.cuda.hopper_problems import (
     LATE,
     START,
@@ -84,7 +83,7 @@ def emulator():
 @pytest.mark.parametrize("name", CHOSEN)
 def test_chosen_schedules_agree_with_the_reference(emulator, name):
     problem = CHOSEN[name]
-    assert problem.kernel.launch.cluster[0] == problem.changes["splits"]
+    assert problem.kernel.call.launches[0].cluster[0] == problem.changes["splits"]
     check_problem(emulator, problem)
 
 
@@ -98,8 +97,8 @@ def test_sums_are_exchanged_without_bank_conflicts(emulator):
 def test_nothing_goes_through_global_memory():
     for problem in CHOSEN.values():
         kernel = problem.kernel
-        assert kernel.workspace_bytes == 0
-        assert "atomic_add" not in kernel.source
+        assert kernel.call.workspace_bytes == 0
+        assert "atomic_add" not in kernel.source.body
 
 
 def check(emulator: Emulator, count: int, seed: int) -> None:
@@ -180,12 +179,12 @@ BUGS: dict[str, tuple[Problem, tuple[tuple[str, str], ...]]] = {
 def broken(name: str) -> Kernel:
     problem, changes = BUGS[name]
     kernel = problem.kernel
-    source = kernel.source
+    source = kernel.source.body
     for old, new in changes:
         assert old in source, (name, old)
         source = source.replace(old, new)
     entry = f"exchange_bug_{list(BUGS).index(name)}"
-    return replace(kernel, source=source.replace(kernel.entry, entry), entry=entry)
+    return rewritten(kernel, source.replace(kernel.call.entry, entry), entry)
 
 
 @pytest.fixture(scope="module")
@@ -203,8 +202,8 @@ def test_the_kernels_that_bugs_are_planted_in_are_right(emulator, problem):
 
 def test_a_block_that_comes_late_does_no_harm(emulator):
     kernel = PLAIN.kernel
-    assert START in kernel.source
-    late = replace(kernel, source=kernel.source.replace(START, LATE))
+    assert START in kernel.source.body
+    late = rewritten(kernel, kernel.source.body.replace(START, LATE))
     result = verify(emulator, PLAIN.workload, late)
     assert result.error_kind is None, result.error_text
 

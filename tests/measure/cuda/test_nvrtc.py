@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -21,6 +20,7 @@ from spaces.kernel import Kernel, Launch
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from tests.contracts.builder import BuilderContract
+from tests.kernels import rewritten, written
 from tests.measure.cuda.example_kernels import hopper, simt, tensor_core
 
 HOPPER, AMPERE = cuda_target("sm_90a"), cuda_target("sm_80")
@@ -42,7 +42,7 @@ def kernel(entry: str, body: str, threads: int = 128, shared: int = 0, bounds: s
     bounds = bounds or f"__launch_bounds__({threads}, 1)"
     source = f'extern "C" __global__ void {bounds} {entry}(float *out) {{ {body} }}'
     launch = Launch((1, 1, 1), (threads, 1, 1), (1, 1, 1), shared)
-    return Kernel("cuda", entry, "", source, (), launch=launch)
+    return written("cuda", entry, source, launch=launch)
 
 
 def build(made: Kernel, target=HOPPER, **options) -> Built:
@@ -193,7 +193,7 @@ def test_a_second_build_comes_from_the_cache(own_cache, monkeypatch):
 
     monkeypatch.setattr(nvrtc, "compile_cubin", fail)
     assert build(made).info == first.info
-    changed = replace(made, source=made.source + "\n// another text")
+    changed = rewritten(made, made.source.body + "\n// another text")
     with pytest.raises(AssertionError, match="compiled again"):
         build(changed)
     with pytest.raises(AssertionError, match="compiled again"):
@@ -233,7 +233,7 @@ def instructions(made: Kernel, target=HOPPER):
     builder = NvrtcBuilder(target)
     [built] = builder.build([candidate(made, target)])
     assert built.binary is not None, built.error_text
-    found = count(read_cubin(built.binary.read_bytes(), made.entry).code)
+    found = count(read_cubin(built.binary.read_bytes(), made.call.entry).code)
     builder.close()
     return found
 
@@ -266,7 +266,7 @@ def test_the_simt_example_reads_shared_memory_16_bytes_at_a_time():
 
 def test_spills_are_local_memory():
     made = kernel("spilled", SPILLS, 1024)
-    text = nvrtc.device_text(made.text) + made.text
+    text = nvrtc.device_text(made.source.text) + made.source.text
     cubin = compile_cubin(text, "sm_90a", 60, lambda: False).cubin
     assert cubin is not None
     found = count(read_cubin(cubin, "spilled").code)

@@ -164,7 +164,7 @@ def test_all_compile_for_the_device():
         oracle.expect(every),
     ]
     for kernel in kernels:
-        text = device_text(kernel.text) + kernel.text
+        text = device_text(kernel.source.text) + kernel.source.text
         compilation = compile_cubin(text, "sm_90a", 60, lambda: False)
         assert compilation.cubin is not None, compilation.log
 

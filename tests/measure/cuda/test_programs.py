@@ -16,10 +16,11 @@ from measure.cuda.session import Session
 from measure.records.measurement import Candidate, ErrorKind, Job
 from measure.timing import TimingProtocol
 from spaces.cuda.abi import parameters
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Kernel, Launch, arguments
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import detect_target
+from tests.kernels import written
 from tests.measure.cuda.cuda_kernels import output_of
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder
 
@@ -51,10 +52,10 @@ MISTAKES = {
 
 
 def made(name: str, body: str = BODY) -> Kernel:
-    signature = parameters(WORK.operands, outputs=2)
+    signature = parameters(arguments(WORK.inputs, WORK.outputs))
     source = f'extern "C" __global__ void {name}({signature}) {{{body}}}'
     launch = Launch((2, 1, 1), (32, 1, 1))
-    return Kernel("cuda", name, "", source, WORK.operands, launch=launch, outputs=2)
+    return written("cuda", name, source, WORK.operands, launch, outputs=2)
 
 
 def candidate(name: str, body: str = BODY) -> Candidate:

@@ -253,6 +253,8 @@ def test_kernels_compile_for_the_gpu_without_spills():
         CLUSTER | {"vector": 8, "row_threads": 128},
     ):
         _, kernel = case(large, values)
-        built = compile_cubin(device_text(kernel.text) + kernel.text, "sm_90a", 120, lambda: False)
+        built = compile_cubin(
+            device_text(kernel.source.text) + kernel.source.text, "sm_90a", 120, lambda: False
+        )
         assert built.cubin is not None, built.log[:2000]
         assert " 0 bytes spill stores" in built.log

@@ -25,12 +25,13 @@ from measure.timing import TimingProtocol
 from scheduler.verification import draw
 from spaces.cuda.abi import parameters
 from spaces.errors import InputError
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Launch, arguments
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.target import detect_target
 from tests.contracts.runner import RunnerContract
+from tests.kernels import written
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder, pack
 
@@ -52,9 +53,10 @@ BODY = """
 
 
 def candidate(name: str, body: str = BODY, work=WORK, **options) -> Candidate:
-    source = f'extern "C" __global__ void {name}({parameters(work.operands)}) {{{body}}}'
+    given = parameters(arguments(work.inputs, work.outputs))
+    source = f'extern "C" __global__ void {name}({given}) {{{body}}}'
     launch = Launch((67, 1, 1), (32, 1, 1))
-    kernel = Kernel("cuda", name, "", source, work.operands, launch=launch, **options)
+    kernel = written("cuda", name, source, work.operands, launch, **options)
     job = replace(JOB, workload=work)
     return Candidate(job, Schedule("written", (("name", name),)), kernel)
 
@@ -283,12 +285,14 @@ def test_the_judges_agree_with_numpy_or_are_not_believed(monkeypatch):
 def test_a_workspace_is_zero_where_asked_and_must_stay_so(tmp_path):
     body = BODY.replace("float sum = 0;", "float sum = (float)tw::load_global(workspace + 3);")
     for end, kind in (("", None), ("// leaves its workspace\n", ErrorKind.WRONG)):
-        source = f'extern "C" __global__ void w({parameters(WORK.operands, True)}) {{{body}{end}}}'
+        given = parameters(arguments(WORK.inputs, WORK.outputs), True)
+        source = f'extern "C" __global__ void w({given}) {{{body}{end}}}'
         launch = Launch((67, 1, 1), (32, 1, 1))
-        kernel = Kernel("cuda", "w", "", source, WORK.operands, 64, 16, launch)
+        memory = {"workspace_bytes": 64, "workspace_zeroed": 16}
+        kernel = written("cuda", "w", source, WORK.operands, launch, **memory)
         path = tmp_path / "w"
         path.write_bytes(pack(kernel))
-        trial = Trial(replace(kernel, source=""), path)
+        trial = Trial(kernel.call, path)
         with Session(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
             session.load(trial)
             session.judge(trial, QUICK, np.inf)
@@ -315,7 +319,7 @@ def test_rounds_in_which_the_clock_drifts_are_repeated(tmp_path, slow, rounds):
     good = candidate("good").kernel
     path.write_bytes(pack(good))
     device = _Scripted(slow)
-    trials = [Trial(good, path), Trial(good, path)]
+    trials = [Trial(good.call, path), Trial(good.call, path)]
     started = []
     with Session(device, WORK, seed=3, pulse_steps=1) as session:
         for trial in trials:
@@ -334,19 +338,20 @@ def test_long_calls_are_run_for_a_while_before_they_are_timed(tmp_path, judged, 
     path = tmp_path / "good"
     good = candidate("good").kernel
     path.write_bytes(pack(good))
-    trials = [Trial(good, path), Trial(good, path)]
+    trials = [Trial(good.call, path), Trial(good.call, path)]
     counts, started = [0, 0], []
     with Session(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
         for i, trial in enumerate(trials):
             session.load(trial)
             trial.judged = judged
 
-            def counted(i=i, call=trial.call):
+            def counted(i=i, call=trial.prepared):
                 counts[i] += 1
                 call()
 
-            counted.source, counted.runs = trial.call.source, 2  # which samples do not call again
-            trial.call = counted
+            counted.source = trial.prepared.source
+            counted.runs = 2  # which samples do not call again
+            trial.prepared = counted
         list(session.rounds(trials, TimingProtocol(samples=1, heat=1e-3), started.append))
     assert all(least <= count <= most for count in counts)
     assert started[:2] == [0, 1] or not least

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from measure.cuda.emulator import Emulator, Interleaving, verify
 from measure.records.measurement import ErrorKind
 from spaces.cuda.abi import parameters
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Kernel, Launch, arguments
 from spaces.operators import workload
+from tests.kernels import written
 
 WORK = workload("matmul", m=5, n=37, k=11, epilogue="relu(x + bias[n])", b="col")
 
@@ -37,9 +36,10 @@ def made(body: str = BODY, grid: int = 5, threads: int = 32, cluster: int = 1) -
         "C +": f"{c.name} +",
     }.items():
         body = body.replace(name, str(value))
-    source = f'extern "C" __global__ void naive({parameters(WORK.operands)}) {{{body}}}'
+    given = parameters(arguments(WORK.inputs, WORK.outputs))
+    source = f'extern "C" __global__ void naive({given}) {{{body}}}'
     launch = Launch((grid, 1, 1), (threads, 1, 1), (cluster, 1, 1))
-    return Kernel("cuda", "naive", "", source, WORK.operands, launch=launch)
+    return written("cuda", "naive", source, WORK.operands, launch)
 
 
 @pytest.fixture(scope="module")
@@ -92,4 +92,4 @@ def test_what_cannot_be_launched_is_a_device_error(emulator, options, words):
 
 def test_a_kernel_without_launch_dimensions_is_a_mistake_of_the_caller(emulator):
     with pytest.raises(ValueError, match="launch"):
-        verify(emulator, WORK, replace(made(), launch=None))
+        verify(emulator, WORK, written("cuda", "none", "", WORK.operands))

@@ -117,7 +117,7 @@ work = workload("matmul", m=64, n=256, k=1024, dtype="float16", epilogue="x + bi
 space = space_for(work, detect_target("cuda:sm_90a"))
 drawn = draw(space, 60, 1)
 splits = lambda s: s.values.get("splits", s.values.get("split", 1))
-schedule = next(s for s in drawn if (space.lower(s).workspace_bytes > 0) == WORKSPACE
+schedule = next(s for s in drawn if (space.lower(s).call.workspace_bytes > 0) == WORKSPACE
                 and s.template == "TEMPLATE")
 call = CudaFunction(space, schedule, "given")
 a, b, bias = (Interface(o.shape, "<f2", address=1 << (20 + i)) for i, o in
@@ -156,7 +156,7 @@ call(a, b, bias, out=out, stream=80)
 call(a, b, bias, out=out, stream=80)
 os.environ["STUB_CAPTURING"] = "0"
 call(a, b, bias, out=out, stream=80)
-print(json.dumps({"kept": call._launches.count, "captured": len(call._captured)}))
+print(json.dumps({"kept": call._prepared.count, "captured": len(call._captured)}))
 """
 
 needs_stub = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")

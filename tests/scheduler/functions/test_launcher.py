@@ -18,7 +18,7 @@ import torch
 
 from scheduler.functions import launcher
 from scheduler.functions.cuda_arrays import Likeness
-from scheduler.functions.launcher import FLAGS, SOURCE, Launch, Launches, compiled_start
+from scheduler.functions.launcher import FLAGS, SOURCE, PreparedCall, PreparedCalls, compiled_start
 
 DRIVER = """
 #include <unistd.h>
@@ -82,7 +82,7 @@ def prepare(driver):
         pointers = (ctypes.addressof(call), 1 << 40, 2 << 40)
         key = [stream, *(array.data_ptr() for array in arrays)]
         watch = driver.watch if watched else None
-        launches.keep(Launch(driver.launch, pointers, watch, key, call))
+        launches.keep(PreparedCall(driver.launch, [pointers], watch, key, call))
         return call
 
     return prepare
@@ -102,7 +102,7 @@ ARRAYS = arrays_of((4, 6), (6, 6), (4,))
 
 
 def test_the_launch_of_the_addresses_starts_with_all_that_it_takes(start, prepare):
-    launches, others = Launches(), arrays_of((4, 6), (6, 6), (4,))
+    launches, others = PreparedCalls(), arrays_of((4, 6), (6, 6), (4,))
     call, other = prepare(launches, 64, ARRAYS), prepare(launches, 64, others)
     known = (likeness(ARRAYS),)
     assert start(known, launches.tree, ARRAYS, None) == 0
@@ -114,15 +114,27 @@ def test_the_launch_of_the_addresses_starts_with_all_that_it_takes(start, prepar
 
 
 def test_the_drivers_status_is_given(start, prepare):
-    launches = Launches()
+    launches = PreparedCalls()
     call = prepare(launches, 64, ARRAYS, status=201)
     assert start((likeness(ARRAYS),), launches.tree, ARRAYS, 64) == 201
     call.status = -7
     assert start((likeness(ARRAYS),), launches.tree, ARRAYS, 64) == -7
 
 
+def test_launches_of_one_call_start_in_order_up_to_one_that_fails(start, driver):
+    made = [Call(calls=0, extra=1, status=status) for status in (0, 700, 0)]
+    pointers = [(ctypes.addressof(call), 1 << 40, 2 << 40) for call in made]
+    calls, key = PreparedCalls(), [64, *(array.data_ptr() for array in ARRAYS)]
+    calls.keep(PreparedCall(driver.launch, pointers, None, key, made))
+    assert start((likeness(ARRAYS),), calls.tree, ARRAYS, 64) == 700
+    assert [call.calls for call in made] == [1, 1, 0]
+    made[1].status = 0
+    assert start((likeness(ARRAYS),), calls.tree, ARRAYS, 64) == 0
+    assert [call.calls for call in made] == [2, 2, 1]
+
+
 def test_a_stream_is_the_given_or_the_current_one(start, prepare):
-    launches = Launches()
+    launches = PreparedCalls()
     calls = [prepare(launches, stream, ARRAYS) for stream in (0, 64)]
     known = (likeness(ARRAYS, 64),)
     assert start(known, launches.tree, ARRAYS, None) == 0
@@ -134,7 +146,7 @@ def test_a_stream_is_the_given_or_the_current_one(start, prepare):
 
 
 def test_arrays_have_to_be_like_some_known_ones(start, prepare):
-    launches = Launches()
+    launches = PreparedCalls()
     call = prepare(launches, 64, ARRAYS)
     unlike = likeness(arrays_of((6, 4), (6, 6), (4,)), 72)
     assert start((), launches.tree, ARRAYS, 64) is None
@@ -146,7 +158,7 @@ def test_arrays_have_to_be_like_some_known_ones(start, prepare):
 
 
 def test_what_is_watched_does_not_start_while_its_stream_is_captured(start, prepare):
-    launches, known = Launches(), (likeness(ARRAYS),)
+    launches, known = PreparedCalls(), (likeness(ARRAYS),)
     calls = [prepare(launches, stream, ARRAYS, watched=True) for stream in (64, 80, 96)]
     found = [start(known, launches.tree, ARRAYS, stream) for stream in (64, 80, 96)]
     assert found == [0, None, None]
@@ -182,7 +194,7 @@ def test_what_is_no_stream_is_an_error(start):
 
 
 def test_other_threads_run_while_the_driver_waits(start, prepare):
-    launches = Launches()
+    launches = PreparedCalls()
     call = prepare(launches, 64, ARRAYS, wait=1)
     known, found = (likeness(ARRAYS),), []
 
@@ -197,7 +209,7 @@ def test_other_threads_run_while_the_driver_waits(start, prepare):
 
 
 def test_threads_start_what_is_theirs_while_launches_come_and_go(start, prepare):
-    launches, known = Launches(), (likeness(ARRAYS),)
+    launches, known = PreparedCalls(), (likeness(ARRAYS),)
     sets = [arrays_of((4, 6), (6, 6), (4,)) for _ in range(2)]
     calls = [prepare(launches, 64, arrays) for arrays in sets]
     tree, missed = launches.tree, []
@@ -219,7 +231,7 @@ def test_threads_start_what_is_theirs_while_launches_come_and_go(start, prepare)
 
 
 def test_nothing_is_leaked(start, prepare):
-    launches, stream = Launches(), 1 << 50
+    launches, stream = PreparedCalls(), 1 << 50
     for number, watched in ((stream, False), (stream + 1, True), (80, True)):
         prepare(launches, number, ARRAYS, watched=watched, status=1 << 20)
     known, tree = (likeness(ARRAYS, stream),), launches.tree
@@ -257,10 +269,10 @@ def test_nothing_is_leaked(start, prepare):
 def test_what_is_no_call_of_it_is_an_error():
     found = compiled_start()
     for arguments in ((), ((), {}, ()), ([], {}, (), 1), ((), [], (), 1), ((), {}, [], 1)):
-        with pytest.raises(TypeError, match="start takes known, launches, arrays"):
+        with pytest.raises(TypeError, match="start takes known, prepared, arrays"):
             found(*arguments)
     yes = SimpleNamespace(alike=lambda *_: True)
-    with pytest.raises(TypeError, match="a launch's ticket is the bytes of six pointers"):
+    with pytest.raises(TypeError, match="a ticket is the bytes of three pointers"):
         found((yes,), {1: SimpleNamespace(ticket=b"short")}, (), 1)
 
 

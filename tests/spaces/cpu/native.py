@@ -33,9 +33,9 @@ CANARY = 0xFF  # NaN in every dtype: what is read there shows in the results
 
 def compile_kernels(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) -> ctypes.CDLL:
     """One translation unit of all ``kernels``, which share a prelude, without warnings."""
-    assert len({kernel.prelude for kernel in kernels}) == 1
+    assert len({kernel.source.prelude for kernel in kernels}) == 1
     source, library = folder / "kernels.c", folder / "kernels.so"
-    parts = [kernels[0].prelude, *(kernel.source for kernel in kernels), RUNTIME]
+    parts = [kernels[0].source.prelude, *(kernel.source.body for kernel in kernels), RUNTIME]
     source.write_text("\n".join(parts))
     quiet = ("-Wall", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-psabi")
     command = [find_compiler().path, *target.flags, *quiet, "-fPIC", "-shared"]
@@ -83,20 +83,20 @@ def complaint(
 ) -> str:
     """What is wrong with one run of ``kernel``: nothing, if the text is empty."""
     inputs = inputs or workload.make_inputs(seed)
-    buffers = {o.name: Guarded(o.bytes, o.element.bytes, 0x5A) for o in kernel.arguments}
+    buffers = {o.name: Guarded(o.bytes, o.element.bytes, 0x5A) for o in kernel.call.arrays}
     for operand in workload.inputs:
         buffers[operand.name].array(operand)[...] = inputs[operand.name]
     before = {o.name: buffers[o.name].bytes.copy() for o in workload.inputs}
-    workspace = Guarded(kernel.workspace_bytes, 64)
+    workspace = Guarded(kernel.call.workspace_bytes, 64)
     pointers = (ctypes.c_void_p * len(buffers))(*(b.address for b in buffers.values()))
     runtime = ctypes.addressof(ctypes.c_char.in_dll(library, "test_runtime"))
-    entry = getattr(library, kernel.entry)
+    entry = getattr(library, kernel.call.entry)
     entry(pointers, ctypes.c_void_p(workspace.address), ctypes.c_void_p(runtime))
     for name, buffer in buffers.items():
         if not buffer.intact:
             return f"wrote outside of {name}"
     if not workspace.intact:
-        return f"wrote outside of the {kernel.workspace_bytes} bytes of workspace"
+        return f"wrote outside of the {kernel.call.workspace_bytes} bytes of workspace"
     if any((values != buffers[name].bytes).any() for name, values in before.items()):
         return "changed an input"
     bounds = allowed_outputs(workload, inputs)

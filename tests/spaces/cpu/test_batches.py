@@ -13,6 +13,7 @@ from spaces.registry import templates_for
 from spaces.space import Space
 from spaces.template import Template
 from spaces.workloads.workload import Workload
+from tests.kernels import rewritten
 from tests.spaces.cpu.native import compile_kernels, complaint
 
 CASES = {
@@ -80,8 +81,8 @@ def test_mistakes_are_found(mistake, tmp_path):
     (space,) = spaces(w, 1)
     kernel = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
     right, wrong = WRONG[mistake]
-    assert right in kernel.source, kernel.source
-    broken = dataclasses.replace(kernel, source=kernel.source.replace(right, wrong))
+    assert right in kernel.source.body, kernel.source.body
+    broken = rewritten(kernel, kernel.source.body.replace(right, wrong))
     library = compile_kernels([broken], space.target, tmp_path)
     assert complaint(broken, library, w, 5)
 

@@ -112,11 +112,11 @@ class BlockTemplateContract:
                 schedule = space.schedule(row)
                 kernel = space.lower(schedule)
                 assert kernel == self.space(space.workload, target.name).lower(schedule)
-                assert kernel.launch.shared_bytes <= target.shared_per_block
-                assert kernel.launch.block[0] <= target.threads_per_block
-                assert kernel.workspace_zeroed <= kernel.workspace_bytes
-                assert "#include" not in kernel.text
-                assert kernel.entry in kernel.source
+                assert kernel.call.launches[0].shared_bytes <= target.shared_per_block
+                assert kernel.call.launches[0].block[0] <= target.threads_per_block
+                assert kernel.call.workspace_zeroed <= kernel.call.workspace_bytes
+                assert "#include" not in kernel.source.text
+                assert kernel.call.entry in kernel.source.body
 
     def test_every_rule_refuses_something_and_says_why(self):
         """On schedules made of values at random, among products of several shapes."""

@@ -96,23 +96,24 @@ CLUSTERS: dict[str, Value] = {"exchange": "cluster"}
 def test_rules_count_what_kernels_take():
     exchanging = drawn(20, 5, 4, (8, 16, 32), CLUSTERS, 4)
     for made, schedule, kernel in [*drawn(40, 3), *exchanging]:
-        assert kernel.launch is not None
+        (launch,) = kernel.call.launches
         sizes = HopperSizes(orient(made))
         columns = {name: np.array([value]) for name, value in schedule.decisions}
-        assert sizes.shared_bytes(columns)[0] == kernel.launch.shared_bytes
-        assert sizes.threads(columns)[0] == kernel.launch.block[0]
-        assert sizes.launch_cluster(columns)[0] == kernel.launch.cluster[0]
-        assert kernel.launch.grid[0] % kernel.launch.cluster[0] == 0
+        assert sizes.shared_bytes(columns)[0] == launch.shared_bytes
+        assert sizes.threads(columns)[0] == launch.block[0]
+        assert sizes.launch_cluster(columns)[0] == launch.cluster[0]
+        assert launch.grid[0] % launch.cluster[0] == 0
         multiprocessors = 4 if schedule["exchange"] == "add" else 32
-        assert kernel.launch.grid[0] <= multiprocessors * schedule["residency"]
+        assert launch.grid[0] <= multiprocessors * schedule["residency"]
 
 
 def test_blocks_that_share_a_multiprocessor_find_room():
     for _, schedule, kernel in drawn(20, 7, 4, (4, 8), {"residency": 2}, 4):
-        threads, shared = kernel.launch.block[0], kernel.launch.shared_bytes
+        (launch,) = kernel.call.launches
+        threads, shared = launch.block[0], launch.shared_bytes
         assert 2 * (shared + 1024) <= HOPPER.shared_per_multiprocessor
-        assert f"__launch_bounds__({-(-threads // 128) * 128}, 2)" in kernel.source
-        assert "tw::registers_" not in kernel.source
+        assert f"__launch_bounds__({-(-threads // 128) * 128}, 2)" in kernel.source.body
+        assert "tw::registers_" not in kernel.source.body
         consumers = schedule["consumers"]
         assert 2 * 128 * (consumers + 1) * group_registers(consumers, 0, 2) <= 65536
 
@@ -127,8 +128,8 @@ def test_exchanged_sums_have_room_of_their_own():
         assert sizes.exchange_bytes(columns)[0] == sent + barrier
         assert sizes.shared_bytes(columns)[0] == sizes.ring_bytes(columns)[0] + sent + barrier
         assert plan.received_at % 16 == plan.exchanged_at % 8 == 0
-        assert kernel.launch.shared_bytes <= HOPPER.shared_per_block
-        assert kernel.workspace_bytes == 0
+        assert kernel.call.launches[0].shared_bytes <= HOPPER.shared_per_block
+        assert kernel.call.workspace_bytes == 0
 
 
 def test_sums_that_find_no_room_are_foreseen():
@@ -144,9 +145,9 @@ def test_sums_that_find_no_room_are_foreseen():
 def test_equal_schedules_make_equal_kernels_and_others_others():
     some = drawn(12, 4)
     for made, schedule, kernel in some:
-        again = Hopper(made, small_target(int(kernel.launch.grid[0]))).lower(schedule)
-        assert again.entry == kernel.entry
-    assert len({kernel.entry for *_, kernel in some}) == len({(w, s) for w, s, _ in some})
+        again = Hopper(made, small_target(int(kernel.call.launches[0].grid[0]))).lower(schedule)
+        assert again.call.entry == kernel.call.entry
+    assert len({kernel.call.entry for *_, kernel in some}) == len({(w, s) for w, s, _ in some})
 
 
 def test_quantities_are_there_and_make_sense(large):

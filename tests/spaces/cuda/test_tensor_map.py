@@ -4,6 +4,7 @@ import pytest
 
 from spaces.cuda.abi import parameters
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.kernel import arguments
 from spaces.operators import workload
 
 
@@ -42,7 +43,8 @@ def test_what_the_driver_would_refuse_is_refused(change, words):
 
 def test_parameters_come_in_the_documented_order():
     work = workload("matmul", m=8, n=8, k=8, dtype="float16", epilogue="x + bias[n]")
-    text = parameters(work.operands, workspace=True, maps=("map_a", "map_b"))
+    given = arguments(work.inputs, work.outputs)
+    text = parameters(given, workspace=True, maps=("map_a", "map_b"))
     names = [word.split()[-1].lstrip("*") for word in text.split(",")]
     assert names == [*(o.name for o in work.operands), "workspace", "map_a", "map_b"]
     assert text.startswith("const f16 *__restrict__")

@@ -158,10 +158,10 @@ def test_bfloat16_rounds_to_nearest_even_and_keeps_nan(tmp_path):
     c = np.zeros((1, 16), dtype=b.dtype)
     import ctypes
 
-    workspace = np.zeros(kernel.workspace_bytes + 64, dtype=np.uint8)
+    workspace = np.zeros(kernel.call.workspace_bytes + 64, dtype=np.uint8)
     pointers = (ctypes.c_void_p * 3)(a.ctypes.data, b.ctypes.data, c.ctypes.data)
     address = workspace.ctypes.data + (-workspace.ctypes.data) % 64
-    getattr(library, kernel.entry)(pointers, ctypes.c_void_p(address), None)
+    getattr(library, kernel.call.entry)(pointers, ctypes.c_void_p(address), None)
     expected = (a.astype(np.float32) * b.astype(np.float32)).astype(b.dtype)
     np.testing.assert_array_equal(c.astype(np.float32), expected.astype(np.float32))
 
@@ -307,7 +307,7 @@ def test_generated_code_is_what_it_was(name):
     schedule = Schedule("contraction", tuple(values.items()))
     kernel = space.lower(schedule)
     assert kernel == space.lower(schedule)
-    text = f"/* {w}\n   {schedule} */\n{kernel.source}"
+    text = f"/* {w}\n   {schedule} */\n{kernel.source.body}"
     path = GOLDEN / f"contraction_{name}.c"
     if os.environ.get("TILEWRIGHT_UPDATE_GOLDEN"):
         path.write_text(text)

@@ -21,6 +21,7 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.served import workload_of
 from spaces.workloads.workload import Workload
+from tests.kernels import rewritten
 from tests.spaces.cpu.native import compile_kernels, complaint
 from tests.spaces.derivation.maps.random_maps import random_map
 
@@ -118,12 +119,12 @@ def test_every_planted_bug_is_found(tmp_path):
     right = space.lower(Schedule("map", tuple(values.items())))
     kernels = [right]
     for number, (pattern, replacement) in enumerate(BUGS.values()):
-        source, count = re.subn(pattern, replacement, right.source, count=1)
+        source, count = re.subn(pattern, replacement, right.source.body, count=1)
         assert count == 1, pattern
-        assert source != right.source, pattern
+        assert source != right.source.body, pattern
         entry = f"bug{number}"
-        source = source.replace(right.entry, entry)
-        kernels.append(dataclasses.replace(right, entry=entry, source=source))
+        source = source.replace(right.call.entry, entry)
+        kernels.append(rewritten(right, source, entry))
     library = compile_kernels(kernels, target, tmp_path)
     found = [complaint(kernel, library, w, 0) for kernel in kernels]
     assert found[0] == ""
@@ -163,7 +164,7 @@ def test_refusals_say_why(w, words):
 
 def test_a_kernel_says_what_it_writes():
     (kernel, *_) = lowered(named(NAMED["two outputs"]), machine(), 1)
-    assert [array.name for array in kernel.written] == ["y", "z"]
+    assert [array.name for array in kernel.call.written] == ["y", "z"]
 
 
 def test_names_and_writing_make_no_difference_to_the_space():

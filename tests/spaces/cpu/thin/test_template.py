@@ -65,7 +65,7 @@ def test_split_depth_adds_up_and_applies_the_epilogue_once(tmp_path):
         space = Space(w, target, [template_for(w, target)])
         split = [s for s in itertools.islice(space.enumerate(), 4000) if s["depth_workers"] == 4]
         kernels = [space.lower(schedule) for schedule in split[:: max(1, len(split) // 6)]]
-        assert all(kernel.workspace_bytes >= 4 * 3 * 50 * 4 for kernel in kernels)
+        assert all(kernel.call.workspace_bytes >= 4 * 3 * 50 * 4 for kernel in kernels)
         folder = tmp_path / b
         folder.mkdir()
         library = compile_kernels(kernels, target, folder)

@@ -55,7 +55,7 @@ def test_threads_have_whole_vectors_and_blocks_fit(name):
         sizes = MapSizes(space.templates["map"].plane, schedule.values)
         covered = sizes.chunks * sizes.threads * sizes.vector
         assert covered == schedule["tile_rows"] * schedule["tile_columns"]
-        launch = space.lower(schedule).launch
+        launch = space.lower(schedule).call.launches[0]
         assert launch.shared_bytes == sizes.shared_bytes <= TARGET.shared_per_block
         assert launch.grid[0] == sizes.tiles
 

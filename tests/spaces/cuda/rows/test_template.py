@@ -58,9 +58,8 @@ def test_lowering_is_deterministic_and_within_the_estimate_of_shared_memory(name
         schedule = all_.schedule(row)
         kernel = all_.lower(schedule)
         assert kernel == all_.lower(schedule)
-        assert kernel.launch is not None
-        assert kernel.launch.shared_bytes <= footprint
-        assert kernel.launch.shared_bytes <= H200.shared_per_block
+        assert kernel.call.launches[0].shared_bytes <= footprint
+        assert kernel.call.launches[0].shared_bytes <= H200.shared_per_block
 
 
 @pytest.mark.parametrize(("rows", "kind"), [(100_000, "i64"), (1_000, "int")])
@@ -68,7 +67,7 @@ def test_elements_far_along_a_column_are_counted_in_64_bits(rows, kind):
     work = workload("sum", shape=f"{rows}x50000", over="0")
     all_ = Space(work, H200, [CudaRows(work, H200)])
     kernel = all_.lower(all_.schedule(all_.sample(np.random.default_rng(0), 1)[0]))
-    assert f"const {kind} column = " in kernel.source
+    assert f"const {kind} column = " in kernel.source.body
 
 
 def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
@@ -80,7 +79,7 @@ def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
     assert np.array_equal(*populations)
     first_rows = [population[0] for population in populations]
     kernels = [s.lower(s.schedule(row)) for s, row in zip(spaces, first_rows, strict=True)]
-    texts = [kernel.text.replace(kernel.entry, "entry") for kernel in kernels]
+    texts = [kernel.source.text.replace(kernel.call.entry, "entry") for kernel in kernels]
     assert texts[0] == texts[1]
 
 

@@ -1,0 +1,44 @@
+"""How kernels are called, as JSON for other processes: a kernel without its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.kernel import Argument, Call, Launch, Role
+from spaces.workloads.workload import Workload
+
+
+def call_to_json(call: Call) -> dict[str, Any]:
+    """JSON values; of arrays only their names, for who reads it knows the workload."""
+    return {
+        "entry": call.entry,
+        "arguments": [[argument.array.name, argument.role] for argument in call.arguments],
+        "workspace_bytes": call.workspace_bytes,
+        "workspace_zeroed": call.workspace_zeroed,
+        "launches": [asdict(launch) for launch in call.launches],
+    }
+
+
+def call_from_json(data: Mapping[str, Any], workload: Workload) -> Call:
+    """The call of a kernel for ``workload``."""
+    known = {array.name: array for array in workload.operands}
+    return Call(
+        data["entry"],
+        tuple(Argument(known[name], Role(role)) for name, role in data["arguments"]),
+        data["workspace_bytes"],
+        data["workspace_zeroed"],
+        tuple(_launch(fields) for fields in data["launches"]),
+    )
+
+
+def _launch(fields: Mapping[str, Any]) -> Launch:
+    maps = tuple(TensorMapSpec(**_tuples(spec)) for spec in fields["tensor_maps"])
+    return Launch(**_tuples(fields) | {"tensor_maps": maps})
+
+
+def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON's lists as the tuples they were."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}
