@@ -14,7 +14,7 @@ from typing import Any
 
 from spaces.dtypes import DType
 from spaces.dtypes import dtype as element_type
-from spaces.epilogue.expression import Expression, parse
+from spaces.epilogue.expression import Epilogue, parse
 from spaces.errors import InputError, shown
 from spaces.validation.text import is_plain
 from spaces.workloads.contraction import Axis, Contraction, Operand
@@ -280,7 +280,7 @@ def _output(inputs: str, asked: str) -> str:
     return output
 
 
-def _epilogue(text: str, axes: tuple[str, ...]) -> Expression | None:
+def _epilogue(text: str, axes: tuple[str, ...]) -> Epilogue | None:
     expression = parse(text, axes) if text else None
     if expression is not None and (clash := OWN_NAMES & set(expression.operands)):
         raise InputError(f"epilogue operand {clash.pop()!r} is a name of the kernel's own arrays")

@@ -66,9 +66,8 @@ AREAS = (
             "spaces/numerics/allowance.py",
             "spaces/numerics/interval.py",
             "spaces/numerics/sums.py",
-            "spaces/expression*.py",
             "spaces/workloads/workload.py",
-            "spaces/epilogue/functions.py",
+            "spaces/language/functions.py",
             "spaces/dtypes.py",
             "measure/drawing/*.py",
         ),
@@ -80,7 +79,7 @@ AREAS = (
             "tests/spaces/numerics/test_sums.py",
             "tests/spaces/test_dtypes.py",
             "tests/spaces/workloads/test_workload.py",
-            "tests/spaces/test_expression*.py",
+            "tests/spaces/epilogue/test_*.py",
         ),
         40,
     ),
@@ -229,7 +228,7 @@ AREAS = (
     Area("predictions", ("costmodel/**/*.py",), ("tests/costmodel/**/test_*.py",), 10),
     Area(
         "CPU templates",
-        ("spaces/cpu/**/*.py", "spaces/epilogue/polynomials.py"),
+        ("spaces/cpu/**/*.py", "spaces/numerics/polynomials.py"),
         (
             "tests/spaces/cpu/test_*.py",
             "tests/spaces/cpu/tiles/test_vector_math.py",

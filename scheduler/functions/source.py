@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from scheduler.query import Answer
 from spaces.cpu.target import CpuTarget
 from spaces.dtypes import dtype
-from spaces.epilogue.tree import operand_text
 from spaces.kernel import Argument, Call, Kernel, Launch, Role
+from spaces.language.text import entry_text
 from spaces.version import VERSION
 from spaces.workloads.contraction import Operand
 
@@ -80,7 +80,7 @@ def _launch(call: Call, launch: Launch) -> Iterator[str]:
 def _argument(argument: Argument) -> str:
     operand, written = argument.array, argument.role is not Role.IN
     axes = operand.axes if isinstance(operand, Operand) else _axes(len(operand.shape))
-    index = operand_text(operand.name, axes)
+    index = entry_text(operand.name, axes, ",")
     places = [f"{step} * {axis}" for axis, step in zip(axes, operand.strides, strict=True)]
     shape = " x ".join(map(str, operand.shape)) or "one"
     spelling = SPELLINGS.get(operand.dtype)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spaces.epilogue.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END, horner
 from spaces.errors import InputError
+from spaces.numerics.polynomials import GELU, GELU_END, GELU_TANH, GELU_TANH_END, horner
 
 _HEAD = """\
 #ifdef __CUDA_ARCH__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator as operators
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -10,27 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from spaces.language.functions import FUNCTIONS
+from spaces.language.evaluation import Elementwise
 from spaces.language.tree import Expression
-
-OPERATIONS = {
-    "+": operators.add,
-    "-": operators.sub,
-    "*": operators.mul,
-    "/": operators.truediv,
-    "//": operators.floordiv,
-    "%": operators.mod,
-    "<": operators.lt,
-    "<=": operators.le,
-    ">": operators.gt,
-    ">=": operators.ge,
-    "==": operators.eq,
-    "!=": operators.ne,
-}
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(Elementwise):
     """The meaning (:class:`spaces.language.tree.Meaning`) of an expression at the points ``axes``,
     in the floating-point dtype of ``arrays``.
 
@@ -67,23 +51,3 @@ class Points:
             return found
         within = reduce(np.logical_and, map(np.equal, indices, nearest))
         return np.where(within, found, array.dtype.type(outside))
-
-    def negation(self, inner: Any) -> Any:
-        """Element by element."""
-        return -inner
-
-    def binary(self, operator: str, left: Any, right: Any) -> Any:
-        """Element by element."""
-        return OPERATIONS[operator](left, right)
-
-    def comparison(self, operator: str, left: Any, right: Any) -> Any:
-        """Element by element."""
-        return OPERATIONS[operator](left, right)
-
-    def select(self, condition: Any, then: Any, otherwise: Any) -> Any:
-        """``numpy.where``."""
-        return np.where(condition, then, otherwise)
-
-    def call(self, function: str, arguments: Sequence[Any]) -> Any:
-        """The function's reference."""
-        return FUNCTIONS[function].reference(*arguments)

@@ -1,1 +1,1 @@
-"""Epilogues: the language of what is done to a sum before it is stored."""
+"""Epilogues: what is done to a sum of products before it is stored."""

@@ -1,162 +1,180 @@
-"""Epilogues: small expressions over the accumulator ``x`` and named operands.
+"""Epilogues: expressions of :mod:`spaces.language` over the sum ``x`` and named operands.
 
-``gelu(x + bias[n]) * scale + residual[m,n]`` reads the accumulator, a vector along ``n``, a
-scalar and a matrix. The language has numbers, ``+ - * /``, unary minus, parentheses and the
-calls of :mod:`spaces.epilogue.functions`, with Python's precedence. :func:`parse` accepts that and
-nothing else; an :class:`Expression` is plain frozen data, and nothing in it can run.
+``gelu(x + bias[n]) * scale + residual[m,n]`` reads the sum, a vector along ``n``, a scalar and a
+matrix. It has numbers, ``+ - * /``, unary minus, parentheses, calls of :data:`FUNCTIONS`,
+and operands that are read by axes of the output. :func:`parse` accepts that and nothing else.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping
-from typing import NoReturn
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
-from spaces.epilogue.functions import FUNCTIONS
-from spaces.epilogue.tree import (
-    Accumulator,
+from spaces.errors import InputError, shown
+from spaces.language import functions
+from spaces.language.evaluation import Elementwise
+from spaces.language.reading.expressions import ExpressionReader, Names
+from spaces.language.reading.source import Statement
+from spaces.language.text import entry_text, expression_text
+from spaces.language.tree import (
+    AxisValue,
     Binary,
     Call,
     Expression,
+    Meaning,
     Negation,
     Number,
-    Reference,
-    operand_text,
+    Read,
 )
-from spaces.errors import InputError
 
-__all__ = ["Expression", "parse"]
+SUM = "x"
+"""What an epilogue calls the sum."""
+COMMA = ","
+"""What stands between the axes of an operand in an epilogue's text."""
+FUNCTIONS = tuple(f for f in functions.FUNCTIONS if f not in ("log", "exp2", "floor"))
+"""What an epilogue may call. With more, programs that are stored as such would become products of
+matrices, and lose their records."""
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 32
 MAX_OPERANDS = 64
-MAX_NUMBER = float(np.finfo(np.float32).max)
-_GLUED = re.compile(r"(?<![\w.])(\d++\.?+\d*+|\.\d++)([eE][+-]?\d++)?+[A-Za-z_]")
-"""A number with a letter at its end, as in ``1if``, of which Python's parser would warn."""
+
+T = TypeVar("T")
 
 
-def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Expression:
-    """The expression that ``text`` spells; operands are indexed by names among ``axes``.
+@dataclass(frozen=True)
+class Epilogue:
+    """What becomes of each sum: ``value``, which reads it and the operands' elements beside it."""
 
-    ``parse(str(e)) == e`` for every expression. Raises :class:`InputError` for anything outside
-    the language, and for an expression that never uses ``x``.
+    value: Expression
+
+    @cached_property
+    def operands(self) -> dict[str, tuple[str, ...]]:
+        """Axes of each operand by name, in order of first appearance; a scalar has none."""
+        return {read.name: _axes(read) for read in self.value.reads if read.name != SUM}
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """Names of the functions called, casts included."""
+        return frozenset(node.function for node in self.value.walk() if isinstance(node, Call))
+
+    def fold(self, meaning: Meaning[T], read: Mapping[str, T]) -> T:
+        """What the expression stands for, if ``read`` has the meaning of the sum and of each
+        operand by name."""
+        return self.value.fold(meaning, lambda n: read[n.name] if isinstance(n, Read) else None)
+
+    def evaluate(self, x: np.ndarray, operands: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The value in float64, of the shape that ``x`` and the operands broadcast to."""
+        given = {SUM: x, **{name: operands[name] for name in self.operands}}
+        wide = {name: np.asarray(array, dtype=np.float64) for name, array in given.items()}
+        with np.errstate(all="ignore"):
+            return np.asarray(self.fold(Elementwise(), wide))
+
+    def __str__(self) -> str:
+        return expression_text(self.value, COMMA)
+
+
+def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Epilogue:
+    """The epilogue that ``text`` spells; operands are indexed by names among ``axes``.
+
+    ``parse(str(e)) == e`` for every epilogue. Raises :class:`InputError` for anything that is none,
+    and for an expression that never uses ``x``.
     """
     if not isinstance(text, str):
         raise InputError(f"an epilogue of type {type(text).__name__} was given; allowed: text")
     if len(text) > MAX_LENGTH:
         raise InputError(f"the epilogue has {len(text)} characters; allowed: {MAX_LENGTH}")
-    text = re.sub(r"\s", " ", text).strip()
-    foreign = re.search(r"[^A-Za-z0-9_.,+*/()\[\] -]", text)
-    if foreign:
-        _reject(text, f"unexpected character {foreign.group()!r}", foreign.start())
-    if glued := _GLUED.search(text):
-        problem = f"a number that ends in {glued.group()[-1]!r} is not part of the language"
-        _reject(text, problem, glued.end() - 1)
-    try:
-        tree = ast.parse(text, mode="eval")
-    except SyntaxError as error:
-        _reject(text, f"malformed ({error.msg})", (error.offset or 1) - 1)
-    except (RecursionError, MemoryError):
-        _reject(text, f"too deeply nested; allowed: {MAX_DEPTH} levels", 0)
-    reader = _Reader(text, axes)
-    expression = reader.read(tree.body, 1)
-    if not any(isinstance(node, Accumulator) for node in expression.walk()):
-        _reject(text, "the accumulator 'x' is never used", 0)
-    if len(expression.operands) > MAX_OPERANDS:
-        _reject(text, f"{len(expression.operands)} operands; allowed: {MAX_OPERANDS}", 0)
-    return expression
+    statement = _Statement(re.sub(r"\s", " ", text).strip(), 1)
+    statement.check()
+    found = statement.expressions(0)
+    if len(found) != 1:
+        statement.fail(f"malformed; allowed: one expression, not {len(found)}")
+    reader = ExpressionReader(statement, _Names(dict.fromkeys(axes, 1), {}), FUNCTIONS)
+    value = reader.read(found[0])
+    reader.refuse_reductions(found[0], value)
+    _check(statement, value)
+    return Epilogue(value)
 
 
-def _reject(text: str, problem: str, position: int) -> NoReturn:
-    shown = text if len(text) <= 80 else f"{text[:77]}..."
-    raise InputError(f"epilogue {shown!r}, character {position + 1}: {problem}")
+class _Statement(Statement):
+    """The text of an epilogue."""
+
+    def fail(self, problem: str, position: int = 0) -> NoReturn:
+        raise InputError(f"epilogue {shown(self.text)}, character {position + 1}: {problem}")
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Refuse it as a whole."""
+        raise InputError(f"epilogue {shown(self.text)}: {problem}")
 
 
-class _Reader:
-    """Turns Python's syntax tree into ours, one whitelisted kind of node at a time."""
+class _Names(Names):
+    """What is not an axis is an operand, or the sum."""
 
-    _OPERATORS: Mapping[type[ast.operator], str] = {
-        ast.Add: "+",
-        ast.Sub: "-",
-        ast.Mult: "*",
-        ast.Div: "/",
-    }
-
-    def __init__(self, text: str, axes: tuple[str, ...]) -> None:
-        self._text = text
-        self._axes = axes
-        self._seen: dict[str, tuple[str, ...]] = {}
-
-    def read(self, node: ast.expr, depth: int) -> Expression:
-        """Our node for Python's, which stands ``depth`` levels deep."""
-        if depth > MAX_DEPTH:
-            self._fail(node, f"too deeply nested; allowed: {MAX_DEPTH} levels")
-        match node:
-            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-                return self._number(node, value)
-            case ast.Name(id="x"):
-                return Accumulator()
-            case ast.Name(id=name):
-                return self._reference(node, name, ())
-            case ast.Subscript(value=ast.Name(id=name), slice=index):
-                return self._reference(node, name, self._indices(index))
-            case ast.UnaryOp(op=ast.USub(), operand=inner):
-                return Negation(self.read(inner, depth + 1))
-            case ast.BinOp(op=operator) if type(operator) in self._OPERATORS:
-                left, right = self.read(node.left, depth + 1), self.read(node.right, depth + 1)
-                return Binary(self._OPERATORS[type(operator)], left, right)
-            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-                self._check_call(node, name, len(arguments))
-                return Call(name, tuple(self.read(inner, depth + 1) for inner in arguments))
-            case _:
-                self._fail(
-                    node,
-                    f"{self._source(node)!r} is not part of the language; allowed: numbers, x, "
-                    "name, name[axes], + - * /, unary -, parentheses, and calls of "
-                    + ", ".join(FUNCTIONS),
-                )
-
-    def _number(self, node: ast.expr, value: float) -> Number:
-        if value > MAX_NUMBER:
-            self._fail(node, f"a number is out of range; allowed: 0 to {MAX_NUMBER:g}")
-        return Number(float(value))
-
-    def _reference(self, node: ast.expr, name: str, axes: tuple[str, ...]) -> Reference:
+    def problem(self, name: str, rank: int) -> str | None:
+        if name == SUM:
+            return f"{SUM!r} is the accumulator; it has no index" if rank else None
+        if name in FUNCTIONS or name in self.axes:
+            kind = "a function" if name in FUNCTIONS else "an axis"
+            return f"{name!r} is {kind}; an operand needs another name"
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", name):
-            self._fail(node, f"bad operand name {name!r}; allowed: a letter, then up to 31 more")
-        if name == "x" or name in FUNCTIONS or name in self._axes:
-            kind = "the accumulator" if name == "x" else "a function" if name in FUNCTIONS else ""
-            self._fail(node, f"{name!r} is {kind or 'an axis'}; an operand needs another name")
-        if len(set(axes)) != len(axes):
-            self._fail(node, f"an axis of {operand_text(name, axes)} is repeated; allowed: once")
-        before = self._seen.setdefault(name, axes)
-        if before != axes:
-            both = f"{operand_text(name, before)} and {operand_text(name, axes)}"
-            self._fail(node, f"{name!r} is indexed as {both}; allowed: one way")
-        return Reference(name, axes)
+            return f"bad operand name {name!r}; allowed: a letter, then up to 31 more"
+        return None
 
-    def _indices(self, index: ast.expr) -> tuple[str, ...]:
-        axes = []
-        for part in index.elts if isinstance(index, ast.Tuple) else [index]:
-            if not isinstance(part, ast.Name) or part.id not in self._axes:
-                allowed = ", ".join(self._axes)
-                self._fail(part, f"index {self._source(part)!r} is no axis; allowed: {allowed}")
-            axes.append(part.id)
-        return tuple(axes)
+    def no_index(self, name: str) -> str:
+        return f"index {name!r} is no axis; allowed: {', '.join(self.axes)}"
 
-    def _check_call(self, node: ast.expr, name: str, count: int) -> None:
-        if name not in FUNCTIONS:
-            self._fail(node, f"unknown function {name!r}; known: {', '.join(FUNCTIONS)}")
-        arity = FUNCTIONS[name].arity
-        if count != arity:
-            self._fail(node, f"{name} with {count} arguments; allowed: {arity}")
 
-    def _source(self, node: ast.expr) -> str:
-        source = self._text[node.col_offset : node.end_col_offset]
-        return source if len(source) <= 40 else f"{source[:37]}..."
+def _check(statement: _Statement, value: Expression) -> None:
+    """Refuse what the language has and epilogues have not."""
+    operands: dict[str, tuple[str, ...]] = {}
+    for node in _elements(value):
+        match node:
+            case Number() | Negation() | Call() | Binary("+" | "-" | "*" | "/"):
+                continue
+            case Read(name):
+                if problem := _problem(node, operands.setdefault(name, _axes(node))):
+                    statement.refuse(problem)
+            case AxisValue(name):
+                statement.refuse(f"{name!r} is an axis; an operand needs another name")
+            case _:
+                statement.refuse(f"'{node}' is not part of an epilogue; allowed there: + - * /")
+    if SUM not in operands:
+        statement.refuse(f"the accumulator {SUM!r} is never used")
+    if len(operands) - 1 > MAX_OPERANDS:
+        statement.refuse(f"{len(operands) - 1} operands; allowed: {MAX_OPERANDS}")
+    if _levels(value) > MAX_DEPTH:
+        statement.refuse(f"too deeply nested; allowed: {MAX_DEPTH} levels")
 
-    def _fail(self, node: ast.expr, problem: str) -> NoReturn:
-        _reject(self._text, problem, node.col_offset)
+
+def _problem(read: Read, before: tuple[str, ...]) -> str | None:
+    """Why an operand cannot be read so, which was read by the axes ``before``."""
+    axes = _axes(read)
+    for index, axis in zip(read.indices, axes, strict=True):
+        if not isinstance(index, AxisValue):
+            return f"index '{axis}' is no axis; operands are read by axes of the output"
+    if len(set(axes)) != len(axes):
+        return f"an axis of {entry_text(read.name, axes, COMMA)} is repeated; allowed: once"
+    if axes != before:
+        both = " and ".join(entry_text(read.name, each, COMMA) for each in (before, axes))
+        return f"{read.name!r} is indexed as {both}; allowed: one way"
+    return None
+
+
+def _axes(read: Read) -> tuple[str, ...]:
+    return tuple(map(str, read.indices))
+
+
+def _elements(node: Expression) -> list[Expression]:
+    """The nodes from left to right, without those in indices."""
+    below = () if isinstance(node, Read) else node.children
+    return [node, *(inner for child in below for inner in _elements(child))]
+
+
+def _levels(node: Expression) -> int:
+    below = () if isinstance(node, Read) else node.children
+    return 1 + max(map(_levels, below), default=0)

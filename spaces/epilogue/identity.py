@@ -7,25 +7,25 @@ order of sums and products, no names, and no function that others spell out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
-from spaces.epilogue import tree
+from spaces.epilogue.expression import SUM, Epilogue
 from spaces.language.program import Operand, Output, Program, Stage
-from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read
+from spaces.language.tree import AxisValue, Expression, Read
 
-ACCUMULATOR, OUTPUT = "x", "_y"
-"""Names of the program's own arrays: no operand of an epilogue has one of them."""
+OUTPUT = "_y"
+"""Name of the program's output: no operand of an epilogue has it."""
 
 
 @lru_cache(maxsize=1024)
-def epilogue_digest(epilogue: tree.Expression, axes: tuple[str, ...]) -> str:
+def epilogue_digest(epilogue: Epilogue, axes: tuple[str, ...]) -> str:
     """Equal for epilogues that compute the same of a product with these ``axes``, of any extents
     and dtypes."""
     return _program(epilogue, axes).digest
 
 
-def _program(epilogue: tree.Expression, axes: tuple[str, ...]) -> Program:
+def _program(epilogue: Epilogue, axes: tuple[str, ...]) -> Program:
     """The epilogue over an extent of its own for each axis. The accumulator is told from the
     operands by its dtype."""
     extents = {axis: extent for extent, axis in enumerate(axes, start=2)}
@@ -33,13 +33,13 @@ def _program(epilogue: tree.Expression, axes: tuple[str, ...]) -> Program:
     def operand(name: str, dtype: str, own: Sequence[str]) -> Operand:
         return Operand(name, dtype, tuple(extents[axis] for axis in own), (*range(len(own)),))
 
-    read = {ACCUMULATOR: axes} | epilogue.operands
-    body = epilogue.fold(_InProgram(read))
+    read = {SUM: axes} | epilogue.operands
+    body = _at(epilogue.value, tuple(map(AxisValue, axes)))
     y = operand(OUTPUT, "float32", axes)
     return Program(
         extents=tuple(extents.items()),
         operands=tuple(
-            operand(name, "float64" if name == ACCUMULATOR else "float32", own)
+            operand(name, "float64" if name == SUM else "float32", own)
             for name, own in read.items()
         ),
         stages=(Stage(OUTPUT, axes, None, (), body),),
@@ -48,32 +48,8 @@ def _program(epilogue: tree.Expression, axes: tuple[str, ...]) -> Program:
     )
 
 
-class _InProgram:
-    """What each part of an epilogue is in a program (:class:`spaces.epilogue.tree.Meaning`)."""
-
-    def __init__(self, axes: Mapping[str, tuple[str, ...]]) -> None:
-        self._axes = axes
-
-    def accumulator(self) -> Expression:
-        """An array like any other."""
-        return self.operand(ACCUMULATOR)
-
-    def number(self, value: float) -> Expression:
-        """The same constant."""
-        return Number(value)
-
-    def operand(self, name: str) -> Expression:
-        """Read by its axes."""
-        return Read(name, tuple(map(AxisValue, self._axes[name])))
-
-    def negation(self, inner: Expression) -> Expression:
-        """Unary minus."""
-        return Negation(inner)
-
-    def binary(self, operator: str, left: Expression, right: Expression) -> Expression:
-        """The same operator."""
-        return Binary(operator, left, right)
-
-    def call(self, function: str, arguments: Sequence[Expression]) -> Expression:
-        """The same function."""
-        return Call(function, tuple(arguments))
+def _at(node: Expression, indices: tuple[Expression, ...]) -> Expression:
+    """``node``, which reads the sum at these indices."""
+    if isinstance(node, Read):
+        return Read(SUM, indices) if node.name == SUM else node
+    return node.with_children(tuple(_at(child, indices) for child in node.children))

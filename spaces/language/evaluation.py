@@ -6,21 +6,39 @@ the reference that kernels are held to.
 
 from __future__ import annotations
 
+import operator as operators
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
 from spaces.language.program import Program, Stage
-from spaces.language.tree import Binary, Expression
+from spaces.language.tree import Binary, Expression, Operations
 
 CHUNK = 1 << 21
 """Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""
 
 Arrays = Mapping[str, np.ndarray]
+
+OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operators.add,
+    "-": operators.sub,
+    "*": operators.mul,
+    "/": operators.truediv,
+    "//": operators.floordiv,
+    "%": operators.mod,
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
+    "==": operators.eq,
+    "!=": operators.ne,
+}
+"""What each operator does to two arrays, or numbers."""
 
 
 def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
@@ -173,8 +191,37 @@ def _identity(reducer: Reducer, kind: np.dtype) -> float:
     return kind.type(reducer.identity)
 
 
+class Elementwise(Operations[Any]):
+    """The meaning (:class:`spaces.language.tree.Meaning`) of numbers and operations on arrays that
+    broadcast, of expressions whose reads are known: in float64 if these are."""
+
+    def number(self, value: float) -> Any:
+        """In float64."""
+        return np.float64(value)
+
+    def negation(self, inner: Any) -> Any:
+        """Element by element."""
+        return -inner
+
+    def binary(self, operator: str, left: Any, right: Any) -> Any:
+        """Element by element."""
+        return OPERATIONS[operator](left, right)
+
+    def comparison(self, operator: str, left: Any, right: Any) -> Any:
+        """Element by element."""
+        return OPERATIONS[operator](left, right)
+
+    def select(self, condition: Any, then: Any, otherwise: Any) -> Any:
+        """``numpy.where``."""
+        return np.where(condition, then, otherwise)
+
+    def call(self, function: str, arguments: Sequence[Any]) -> Any:
+        """The function's reference."""
+        return FUNCTIONS[function].reference(*arguments)
+
+
 @dataclass(frozen=True)
-class _Exact:
+class _Exact(Elementwise):
     """The meaning (:class:`spaces.language.tree.Meaning`) of a tree as arrays that broadcast.
 
     ``part`` says which values of an axis the grid has, if not all. Where reads are ``bounded`` by
@@ -208,21 +255,6 @@ class _Exact:
         inside = reduce(np.logical_and, within)
         return np.where(inside, entries, self._constant(outside, array))
 
-    def negation(self, inner: np.ndarray) -> np.ndarray:
-        return np.negative(inner)
-
-    def binary(self, operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return np.asarray(_OPERATIONS[operator](left, right))
-
-    def comparison(self, operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        return np.asarray(_COMPARISONS[operator](left, right))
-
-    def select(self, condition: np.ndarray, then: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-        return np.where(condition, then, otherwise)
-
-    def call(self, function: str, arguments: Sequence[np.ndarray]) -> np.ndarray:
-        return np.asarray(FUNCTIONS[function].reference(*arguments))
-
     def _axis(self, index: np.ndarray) -> str | None:
         return next((name for name, values in self.grid.items() if values is index), None)
 
@@ -239,21 +271,3 @@ class _Exact:
     def _constant(value: float, array: np.ndarray) -> float:
         whole = array.dtype.kind == "i" and value.is_integer()
         return int(value) if whole else value
-
-
-_OPERATIONS: Mapping[str, Callable[..., np.ndarray]] = {
-    "+": np.add,
-    "-": np.subtract,
-    "*": np.multiply,
-    "/": np.divide,
-    "//": np.floor_divide,
-    "%": np.remainder,
-}
-_COMPARISONS: Mapping[str, Callable[..., np.ndarray]] = {
-    "<": np.less,
-    "<=": np.less_equal,
-    ">": np.greater,
-    ">=": np.greater_equal,
-    "==": np.equal,
-    "!=": np.not_equal,
-}

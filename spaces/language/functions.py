@@ -1,4 +1,11 @@
-"""The functions, reducers and casts that a program may use, and what each means in float64."""
+"""The functions, reducers and casts that a program may use: how many arguments each function takes,
+what it means, and how far generated code may be off.
+
+The meaning is in float64, by NumPy. Generated code computes the same in float32, see
+``spaces.cpu.tiles.vector_math`` and ``spaces.cuda.scalar_math``, whose tests hold every function to
+its ``error``. NaN comes out wherever NaN goes in; at minus infinity ``gelu``, ``gelu_tanh`` and
+``silu`` give their limit, zero.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +14,78 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.epilogue import functions
-from spaces.epilogue.functions import Function
+from spaces.dtypes import dtype
 
-FUNCTIONS = functions.FUNCTIONS | {
+
+@dataclass(frozen=True)
+class Function:
+    """One callable name; ``reference`` maps ``arity`` float64 arrays to one.
+
+    ``error`` is the (relative, absolute) bound on what float32 code may be off; the two add up.
+    Between the points ``turning`` and beyond them the function is monotone.
+    """
+
+    name: str
+    arity: int
+    reference: Callable[..., np.ndarray]
+    error: tuple[float, float] = (0.0, 0.0)
+    turning: tuple[float, ...] = ()
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erf
+
+    return np.asarray(erf(x))
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    """``x * Phi(x)``, Phi the normal distribution (Hendrycks and Gimpel 2016, section 2)."""
+    from scipy.special import ndtr
+
+    return np.asarray(np.maximum(x, -40.0) * ndtr(x))
+
+
+def _gelu_tanh(x: np.ndarray) -> np.ndarray:
+    """The same paper's approximation by tanh, by ``1 + tanh(u) = 2 sigmoid(2 u)``."""
+    bounded = np.maximum(x, -40.0)
+    inner = np.sqrt(2.0 / np.pi) * (bounded + 0.044715 * bounded**3)
+    return bounded * _sigmoid(2.0 * inner)
+
+
+def _silu(x: np.ndarray) -> np.ndarray:
+    return np.asarray(np.maximum(x, -800.0) * _sigmoid(x))
+
+
+def _rounded_to(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Rounding to the values of a dtype. By way of float32, as kernels do."""
+
+    def rounded(x: np.ndarray) -> np.ndarray:
+        return np.asarray(x).astype(np.float32).astype(dtype(name).numpy).astype(np.float64)
+
+    return rounded
+
+
+FUNCTIONS = {
     function.name: function
     for function in (
+        Function("exp", 1, np.exp, (3e-7, 2e-38)),
+        Function("tanh", 1, np.tanh, (4e-7, 2e-45)),
+        Function("erf", 1, _erf, (4e-7, 2e-45)),
+        Function("sigmoid", 1, _sigmoid, (4e-7, 2e-38)),
+        Function("relu", 1, lambda x: np.maximum(x, 0.0)),
+        Function("gelu", 1, _gelu, (1.2e-7, 2.4e-7), (-0.7517915246935644,)),
+        Function("gelu_tanh", 1, _gelu_tanh, (1.2e-7, 2.4e-7), (-0.7524614220710163,)),
+        Function("silu", 1, _silu, (4e-7, 2e-36), (-1.2784645427610737,)),
+        Function("min", 2, np.minimum),
+        Function("max", 2, np.maximum),
+        Function("sqrt", 1, np.sqrt, (6e-8, 0.0)),
+        Function("rsqrt", 1, lambda x: 1.0 / np.sqrt(x), (3e-7, 0.0)),
+        Function("abs", 1, np.abs, turning=(0.0,)),
+        *(Function(name, 1, _rounded_to(name)) for name in ("bfloat16", "float16", "float32")),
         Function("log", 1, np.log, (4e-7, 4e-7)),
         Function("exp2", 1, np.exp2, (3e-7, 2e-38)),
         Function("floor", 1, np.floor),

@@ -3,56 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from spaces.language.tree import Expression, Operations
 
 if TYPE_CHECKING:
     from spaces.language.program import Operand, Program, Stage
-    from spaces.language.tree import Expression
     from spaces.workloads.array import Array
 
-_COMPARISON, _NEGATION, _PRIMARY = 0, 3, 4
-_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
-
-Written = tuple[str, int]
-"""Text, and how tightly its outermost operator binds."""
+COMPARISON, NEGATION, PRIMARY = 0, 3, 4
+PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "//": 2, "%": 2}
 
 
-class _Writer:
-    """The meaning (:class:`spaces.language.tree.Meaning`) of a tree as text, with no more
-    parentheses than needed."""
+@dataclass(frozen=True)
+class Written:
+    """Text, and how tightly its outermost operator binds."""
 
-    def number(self, value: float) -> Written:
-        return number_text(value), _PRIMARY
+    text: str
+    binds: int = PRIMARY
 
-    def axis(self, name: str) -> Written:
-        return name, _PRIMARY
+    def __str__(self) -> str:
+        return self.text
 
-    def read(self, name: str, indices: Sequence[Written], outside: float | None) -> Written:
-        entry = f"{name}[{', '.join(text for text, _ in indices)}]" if indices else name
-        if outside is not None:
-            entry = f"inside({entry}, {number_text(outside)})"
-        return entry, _PRIMARY
+    def nested(self, least: int) -> str:
+        """The text where something stands that has to bind so tightly."""
+        return self.text if self.binds >= least else f"({self.text})"
+
+
+@dataclass(frozen=True)
+class Infix(Operations[Written]):
+    """The meaning (:class:`spaces.language.tree.Meaning`) of operators as text, with no more
+    parentheses than needed, or if ``explicit`` with a pair around each operation."""
+
+    explicit: bool = False
 
     def negation(self, inner: Written) -> Written:
-        return f"-{_nested(inner, _PRIMARY)}", _NEGATION
+        """Before what is negated."""
+        return self._operation(f"-{inner.nested(PRIMARY)}", NEGATION)
 
     def binary(self, operator: str, left: Written, right: Written) -> Written:
-        binds = _PRECEDENCE[operator]
-        return f"{_nested(left, binds)} {operator} {_nested(right, binds + 1)}", binds
+        """Between both sides; the right one binds more tightly."""
+        binds = PRECEDENCE[operator]
+        return self._operation(f"{left.nested(binds)} {operator} {right.nested(binds + 1)}", binds)
 
     def comparison(self, operator: str, left: Written, right: Written) -> Written:
-        return f"{left[0]} {operator} {right[0]}", _COMPARISON
+        """Between both sides."""
+        return self._operation(f"{left} {operator} {right}", COMPARISON)
+
+    def _operation(self, text: str, binds: int) -> Written:
+        return Written(f"({text})") if self.explicit else Written(text, binds)
+
+
+@dataclass(frozen=True)
+class _Writer(Infix):
+    """The meaning of a tree as the language writes it, with ``comma`` between indices."""
+
+    comma: str = ", "
+
+    def number(self, value: float) -> Written:
+        return Written(number_text(value))
+
+    def axis(self, name: str) -> Written:
+        return Written(name)
+
+    def read(self, name: str, indices: Sequence[Written], outside: float | None) -> Written:
+        entry = entry_text(name, indices, self.comma)
+        if outside is not None:
+            entry = f"inside({entry}, {number_text(outside)})"
+        return Written(entry)
 
     def select(self, condition: Written, then: Written, otherwise: Written) -> Written:
-        return f"select({condition[0]}, {then[0]}, {otherwise[0]})", _PRIMARY
+        return Written(f"select({condition}, {then}, {otherwise})")
 
     def call(self, function: str, arguments: Sequence[Written]) -> Written:
-        return f"{function}({', '.join(text for text, _ in arguments)})", _PRIMARY
+        return Written(f"{function}({', '.join(map(str, arguments))})")
 
 
-def expression_text(expression: Expression) -> str:
+def expression_text(expression: Expression, comma: str = ", ") -> str:
     """The expression as the language writes it."""
-    return expression.fold(_Writer())[0]
+    return expression.fold(_Writer(comma=comma)).text
 
 
 def number_text(value: float) -> str:
@@ -68,9 +98,9 @@ def stage_text(stage: Stage) -> str:
     return f"{entry_text(stage.name, stage.axes)} = {body}"
 
 
-def entry_text(name: str, parts: Sequence[object]) -> str:
+def entry_text(name: str, parts: Sequence[object], comma: str = ", ") -> str:
     """``name[parts]``, or the name alone if there are none."""
-    return f"{name}[{', '.join(map(str, parts))}]" if parts else name
+    return f"{name}[{comma.join(map(str, parts))}]" if parts else name
 
 
 def program_text(program: Program) -> str:
@@ -107,8 +137,3 @@ def _layout(array: Array) -> list[str]:
     if array.leading is not None:
         properties.append(f"leading={array.leading}")
     return properties
-
-
-def _nested(written: Written, least: int) -> str:
-    text, binds = written
-    return text if binds >= least else f"({text})"

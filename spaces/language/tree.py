@@ -7,10 +7,10 @@ code) is a :class:`Meaning`, which says what each kind of node becomes of what i
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -51,6 +51,27 @@ class Meaning(Protocol[T]):
         ...
 
 
+class Operations(Generic[T]):
+    """A base for meanings (:class:`Meaning`) that inherit from it: they refuse the kinds of nodes
+    that they say nothing of. Reads, for one, may be known to whoever folds an expression."""
+
+    def axis(self, name: str) -> T:
+        """Refused."""
+        raise TypeError(f"the axis {name} has no value here")
+
+    def read(self, name: str, indices: Sequence[T], outside: float | None) -> T:
+        """Refused."""
+        raise TypeError(f"the entry of {name} is not known here")
+
+    def comparison(self, operator: str, left: T, right: T) -> T:
+        """Refused."""
+        raise TypeError(f"nothing is compared by {operator} here")
+
+    def select(self, condition: T, then: T, otherwise: T) -> T:
+        """Refused."""
+        raise TypeError("nothing is selected here")
+
+
 class Expression(ABC):
     """A node of the tree."""
 
@@ -81,9 +102,19 @@ class Expression(ABC):
         """All reads, those within indices included, from left to right."""
         return tuple(node for node in self.walk() if isinstance(node, Read))
 
+    def fold(
+        self, meaning: Meaning[T], known: Callable[[Expression], T | None] = lambda node: None
+    ) -> T:
+        """What the tree stands for, if ``meaning`` says so of each kind of node. Where ``known``
+        gives something for a node, that is taken, and no node below is asked."""
+        found = known(self)
+        if found is not None:
+            return found
+        return self.combine(meaning, [child.fold(meaning, known) for child in self.children])
+
     @abstractmethod
-    def fold(self, meaning: Meaning[T]) -> T:
-        """What the tree stands for, if ``meaning`` says so of each kind of node."""
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
+        """The meaning of this node, whose children have become ``parts``."""
 
     def __str__(self) -> str:
         from spaces.language.text import expression_text
@@ -97,7 +128,7 @@ class Number(Expression):
 
     value: float
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """The constant's meaning."""
         return meaning.number(self.value)
 
@@ -108,7 +139,7 @@ class AxisValue(Expression):
 
     name: str
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """The axis' meaning."""
         return meaning.axis(self.name)
 
@@ -133,9 +164,9 @@ class Read(Expression):
         """The same array read elsewhere."""
         return Read(self.name, children, self.outside)
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """The meaning of the entry at what its indices mean."""
-        return meaning.read(self.name, [i.fold(meaning) for i in self.indices], self.outside)
+        return meaning.read(self.name, parts, self.outside)
 
 
 @dataclass(frozen=True)
@@ -153,9 +184,9 @@ class Negation(Expression):
         """Minus something else."""
         return Negation(*children)
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """The meaning of minus what is inside."""
-        return meaning.negation(self.inner.fold(meaning))
+        return meaning.negation(*parts)
 
 
 @dataclass(frozen=True)
@@ -179,17 +210,17 @@ class _Pair(Expression):
 class Binary(_Pair):
     """``left operator right``; the operator is one of ``+ - * / // %``."""
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """The meaning of both sides, combined."""
-        return meaning.binary(self.operator, self.left.fold(meaning), self.right.fold(meaning))
+        return meaning.binary(self.operator, *parts)
 
 
 class Comparison(_Pair):
     """``left operator right``, of ``< <= > >= == !=``: the condition of a selection or program."""
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """The meaning of both sides, compared."""
-        return meaning.comparison(self.operator, self.left.fold(meaning), self.right.fold(meaning))
+        return meaning.comparison(self.operator, *parts)
 
 
 @dataclass(frozen=True)
@@ -209,9 +240,9 @@ class Select(Expression):
         """Another selection."""
         return Select(*children)
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """The meaning of the selection of what its parts mean."""
-        return meaning.select(*(child.fold(meaning) for child in self.children))
+        return meaning.select(*parts)
 
 
 @dataclass(frozen=True)
@@ -233,9 +264,9 @@ class Call(Expression):
         """The same function of others."""
         return Call(self.function, children)
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """The meaning of the function of what its arguments mean."""
-        return meaning.call(self.function, [child.fold(meaning) for child in self.arguments])
+        return meaning.call(self.function, parts)
 
 
 @dataclass(frozen=True)
@@ -258,6 +289,6 @@ class Reduction(Expression):
         """The same reduction of something else."""
         return Reduction(self.reducer, self.over, *children)
 
-    def fold(self, meaning: Meaning[T]) -> T:
+    def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
         """None: a reduction has a meaning only as a stage."""
         raise TypeError(f"{self.reducer} over {', '.join(self.over)} is not a stage yet")

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from spaces.dtypes import DType, dtype
-from spaces.numerics.interval import Arrays, Interval, Numbers, Propagation, nowhere
+from spaces.epilogue.expression import SUM
+from spaces.numerics.interval import Arrays, Interval, Numbers, Rules, nowhere
 from spaces.workloads.array import Array
 from spaces.workloads.contraction import Contraction, Operand
 
@@ -71,18 +72,15 @@ def ends(
     an element must be; they are minus and plus infinity where it may be anything, NaN too.
     """
     relative, absolute = error_of_sums(workload, scale)
-    elements = {operand.name: operand.element for operand in workload.epilogue_inputs}
-
-    def operand(name: str) -> tuple[Any, DType]:
-        return operands[name], elements[name]
-
+    kind = "float64" if workload.accumulator == "float64" else "float32"
+    rules = Rules(numbers, kind)
     error = numbers.call("abs", [sums]) * relative + absolute
     x = Interval(sums - error, sums + error, nowhere(numbers))
-    kind = "float64" if workload.accumulator == "float64" else "float32"
-    propagation = Propagation(numbers, kind, x, operand)
-    epilogue = workload.epilogue
-    result = x if epilogue is None else epilogue.fold(propagation)
-    return propagation.stored(result, workload.output.element)
+    if workload.epilogue is None:
+        return rules.stored(x, workload.output.element)
+    given = {o.name: rules.given(operands[o.name], o.element) for o in workload.epilogue_inputs}
+    result = workload.epilogue.fold(rules, {SUM: x, **given})
+    return rules.stored(result, workload.output.element)
 
 
 def bounds_dtype(output: Array) -> DType:

@@ -1,4 +1,4 @@
-"""Intervals that hold whatever right code may compute, carried through an epilogue.
+"""Intervals that hold whatever right code may compute, carried through an expression.
 
 A kernel evaluates an epilogue of a sum that is not exact, in float32, operation by operation.
 Here each operation takes intervals to the interval of all its possible results: of the arguments'
@@ -8,7 +8,7 @@ written once over :class:`Numbers`; arrays of NumPy and the variables of generat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from spaces.dtypes import DType, dtype
 from spaces.language.functions import FUNCTIONS
+from spaces.language.tree import Operations
 
 SLACK = 2.0
 """By how many times the errors they are held to operations and functions may be off."""
@@ -42,7 +43,7 @@ class Numbers(Protocol):
         ...
 
     def call(self, function: str, arguments: Sequence[Any]) -> Any:
-        """A function of :mod:`spaces.epilogue.functions`, or ``floor`` or ``ceil``."""
+        """A function of :mod:`spaces.language.functions`, or ``floor`` or ``ceil``."""
         ...
 
     def cast(self, value: Any, name: str) -> Any:
@@ -78,8 +79,9 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What operations make of intervals, where kernels compute in the dtype ``kind``."""
+class Rules(Operations[Interval]):
+    """What numbers and operations mean (:class:`spaces.language.tree.Meaning`) in intervals, where
+    kernels compute in the dtype ``kind``."""
 
     numbers: Numbers
     kind: str
@@ -192,26 +194,6 @@ class Rules:
         low = numbers.select(low < -largest, -infinite, low)
         high = numbers.select(high > largest, infinite, high)
         return Interval(low, high, interval.free)
-
-
-@dataclass(frozen=True)
-class Propagation(Rules):
-    """The meaning (:class:`spaces.epilogue.tree.Meaning`) of an epilogue in intervals.
-
-    ``x`` is the interval of the sums, and ``operands`` gives an operand's exact value by its name,
-    and its dtype.
-    """
-
-    x: Interval
-    operands: Callable[[str], tuple[Any, DType]]
-
-    def accumulator(self) -> Interval:
-        """The sums' interval."""
-        return self.x
-
-    def operand(self, name: str) -> Interval:
-        """As :meth:`Rules.given` has it."""
-        return self.given(*self.operands(name))
 
 
 def nowhere(numbers: Numbers) -> Any:

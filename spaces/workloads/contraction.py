@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.layout import Layout, strided
-from spaces.epilogue.tree import operand_text
+from spaces.language.text import entry_text
 from spaces.numerics.sums import sums_of_products
 from spaces.workloads.array import Array
 from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
-    from spaces.epilogue.expression import Expression
+    from spaces.epilogue.expression import Epilogue
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Contraction(Workload):
     parameters: tuple[tuple[str, int | str], ...]
     axes: tuple[Axis, ...]
     factors: tuple[Operand, ...]
-    epilogue: Expression | None
+    epilogue: Epilogue | None
     epilogue_inputs: tuple[Operand, ...]
     output: Operand
     accumulator: str
@@ -128,10 +128,10 @@ class Contraction(Workload):
     @property
     def formula(self) -> str:
         """Such as ``C[m,n] = relu(x), where x = sum over k of A[m,k] * B[k,n]``."""
-        terms = " * ".join(operand_text(o.name, o.axes) for o in self.factors)
+        terms = " * ".join(entry_text(o.name, o.axes, ",") for o in self.factors)
         reduced = ", ".join(axis.name for axis in self.axes if axis.reduction)
         total = f"sum over {reduced} of {terms}" if reduced else terms
-        result = operand_text(self.output.name, self.output.axes)
+        result = entry_text(self.output.name, self.output.axes, ",")
         if self.epilogue is None:
             return f"{result} = {total}"
         return f"{result} = {self.epilogue}, where x = {total}"

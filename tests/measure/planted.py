@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spaces.epilogue.functions import FUNCTIONS
+from spaces.language.evaluation import Elementwise
+from spaces.language.functions import FUNCTIONS
 from spaces.numerics.interval import Arrays
 from spaces.operators import workload
 from spaces.workloads.contraction import Operand
@@ -61,29 +62,14 @@ EPILOGUES = (
 
 
 @dataclass(frozen=True)
-class Float32:
-    """An epilogue as float32 code computes it (:class:`spaces.epilogue.tree.Meaning`), whose
-    functions are off by as much as they may."""
+class Float32(Elementwise):
+    """Numbers and operations as float32 code computes them (:class:`spaces.language.tree.Meaning`),
+    whose functions are off by as much as they may."""
 
-    x: np.ndarray
-    operands: Mapping[str, np.ndarray]
     generator: np.random.Generator
-
-    def accumulator(self) -> np.ndarray:
-        return self.x.astype(np.float32)
 
     def number(self, value: float) -> np.ndarray:
         return np.asarray(value, np.float32)
-
-    def operand(self, name: str) -> np.ndarray:
-        return self.operands[name].astype(np.float32)
-
-    def negation(self, inner: np.ndarray) -> np.ndarray:
-        return -inner
-
-    def binary(self, operator: str, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        operations = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
-        return operations[operator](left, right)
 
     def call(self, function: str, arguments: list[np.ndarray]) -> np.ndarray:
         known = FUNCTIONS[function]
@@ -118,8 +104,10 @@ def right(work: Workload, inputs: Mapping[str, np.ndarray], seed: int) -> np.nda
     if work.epilogue is None:
         return stored(sums, work)
     with np.errstate(all="ignore"):
-        meaning = Float32(sums, work.beside_output(inputs), generator)
-        return stored(np.broadcast_to(work.epilogue.fold(meaning), work.output.shape), work)
+        given = {"x": sums, **work.beside_output(inputs)}
+        narrow = {name: array.astype(np.float32) for name, array in given.items()}
+        found = work.epilogue.fold(Float32(generator), narrow)
+        return stored(np.broadcast_to(found, work.output.shape), work)
 
 
 def wrong(work: Workload, inputs: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:

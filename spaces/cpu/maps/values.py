@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spaces.cpu.tiles.vector_math import literal
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
 from spaces.derivation.maps.view import Access
@@ -43,7 +42,7 @@ class VectorValues:
             return self._number(self.plane.view.wholes[node])
         match node:
             case Number(value):
-                return literal(value)
+                return f"tw_set({value!r}f)"
             case Negation(inner):
                 return f"(-{self.of(inner)})"
             case Binary(operator, left, right):

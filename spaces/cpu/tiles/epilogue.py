@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.tiles import vector_math
 from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.tiles.vector_code import VectorCode
+from spaces.epilogue.expression import SUM
+from spaces.language.text import Written
+from spaces.workloads.contraction import Operand
 from spaces.workloads.product import Product
 
 
@@ -62,17 +65,17 @@ def _value(product: Product, i: Index, j: Index) -> str:
     workload = product.workload
     if workload.epilogue is None:
         return "x"
-    operands = {operand.name: operand for operand in workload.epilogue_inputs}
+    loads = {o.name: Written(_load(product, o, i, j)) for o in workload.epilogue_inputs}
+    return workload.epilogue.fold(VectorCode(), {SUM: Written("x"), **loads}).text
 
-    def load(name: str, axes: tuple[str, ...]) -> str:
-        operand = operands[name]
-        place = f"{operand_name(name)} + {product.layout(operand).emit(i, j)}"
-        match operand.stride(product.column):
-            case 0:
-                return f"tw_splat_{operand.dtype}({place})"
-            case 1:
-                return f"tw_load_most_{operand.dtype}({place}, left)"
-            case stride:
-                return f"tw_gather_{operand.dtype}({place}, {stride}, left)"
 
-    return workload.epilogue.emit("x", load, literal=vector_math.literal)
+def _load(product: Product, operand: Operand, i: Index, j: Index) -> str:
+    """The elements of an operand beside a vector of sums."""
+    place = f"{operand_name(operand.name)} + {product.layout(operand).emit(i, j)}"
+    match operand.stride(product.column):
+        case 0:
+            return f"tw_splat_{operand.dtype}({place})"
+        case 1:
+            return f"tw_load_most_{operand.dtype}({place}, left)"
+        case stride:
+            return f"tw_gather_{operand.dtype}({place}, {stride}, left)"

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from spaces.epilogue.polynomials import (
+from spaces.errors import InputError
+from spaces.language.functions import FUNCTIONS
+from spaces.numerics.polynomials import (
     ERF,
     EXP,
     EXP2,
@@ -28,8 +30,6 @@ from spaces.epilogue.polynomials import (
     TANH_TOP,
     horner,
 )
-from spaces.errors import InputError
-from spaces.language.functions import FUNCTIONS
 
 
 @dataclass(frozen=True)
@@ -232,11 +232,6 @@ def definitions(names: Iterable[str], given: Mapping[str, str] | None = None) ->
     for name in names:
         _require(name, needed)
     return [(given or {}).get(name, _DEFINITIONS[name].text) for name in needed]
-
-
-def literal(value: float) -> str:
-    """A constant as a vector, for ``Expression.emit``."""
-    return f"tw_set({value!r}f)"
 
 
 def _require(name: str, needed: dict[str, None]) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from spaces.algebra.index import Index, index
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
+from spaces.cuda.scalar_code import ScalarCode, Value
+from spaces.epilogue.expression import SUM
 from spaces.kernel import arguments
 from spaces.workloads.contraction import Contraction, Operand
 from spaces.workloads.product import Product
@@ -200,12 +202,13 @@ class Finish:
         x = total if self._double else _as_float(total, sum_dtype(workload))
         if workload.epilogue is None:
             return x
-        literal = repr if self._double else None
-        return workload.epilogue.emit(x, lambda name, _: self._operand(name, i), literal=literal)
+        elements = {o.name: Value(self._element(o, i)) for o in workload.epilogue_inputs}
+        code = ScalarCode(real="double" if self._double else "float")
+        return workload.epilogue.fold(code, {SUM: Value(x), **elements}).text
 
-    def _operand(self, name: str, i: int) -> str:
-        (operand,) = (o for o in self.product.workload.epilogue_inputs if o.name == name)
-        element = f"v_{name}[{i if operand.stride(self.product.column) else 0}]"
+    def _element(self, operand: Operand, i: int) -> str:
+        """What :meth:`_loads` has read beside element ``i``, as a number."""
+        element = f"v_{operand.name}[{i if operand.stride(self.product.column) else 0}]"
         if self._double:
             return element if operand.dtype == "float64" else f"double(tw::to_float({element}))"
         return element if operand.dtype == "float32" else f"tw::to_float({element})"

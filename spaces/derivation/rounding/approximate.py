@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spaces.derivation.points import OPERATIONS
+from spaces.language.evaluation import OPERATIONS
 from spaces.language.functions import FUNCTIONS
 from spaces.numerics.interval import Interval, Rules
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -28,6 +28,8 @@ from spaces.language.tree import (
 )
 
 MAX_DEPTH = 64
+CALLED = (*FUNCTIONS, "select", "inside", "size")
+"""What has the form of a function's call."""
 MAX_NUMBER = float(np.finfo(np.float32).max)
 
 _OPERATORS: Mapping[type[ast.operator], str] = {
@@ -76,13 +78,24 @@ class Names:
             return f"{name!r} is read with {rank} indices; it has {known} dimensions"
         return None
 
+    def no_index(self, name: str) -> str:
+        """Why no entry of the array ``name`` can be an index."""
+        axes = ", ".join(self.axes)
+        return (
+            f"index {name!r} is unknown; allowed: axes ({axes}), "
+            "and operands declared with index < N"
+        )
+
 
 class ExpressionReader:
-    """Turns Python's trees of one statement into ours."""
+    """Turns Python's trees of one statement into ours; ``called`` are the functions it may call."""
 
-    def __init__(self, statement: Statement, names: Names) -> None:
+    def __init__(
+        self, statement: Statement, names: Names, called: Collection[str] = CALLED
+    ) -> None:
         self._statement = statement
         self._names = names
+        self._called = called
 
     def read(self, node: ast.expr, depth: int = 1) -> Expression:
         """Our node for Python's, which stands ``depth`` levels deep."""
@@ -136,11 +149,7 @@ class ExpressionReader:
         self.refuse_reductions(node, found)
         for read in found.reads:
             if read.name not in self._names.indices:
-                self._fail(
-                    node,
-                    f"index {read.name!r} is unknown; allowed: axes ("
-                    f"{', '.join(self._names.axes)}), and operands declared with index < N",
-                )
+                self._fail(node, self._names.no_index(read.name))
         try:
             affine(found)
         except InputError as error:
@@ -159,11 +168,10 @@ class ExpressionReader:
 
     def _call(self, node: ast.expr, name: str, arguments: list[ast.expr], depth: int) -> Expression:
         special = {"select": (3, self._select), "inside": (2, self._inside)}
+        if name not in self._called:
+            self._fail(node, f"unknown function {name!r}; known: {', '.join(self._called)}")
         if name == "size":
             return self._size(node, arguments)
-        if name not in FUNCTIONS and name not in special:
-            known = ", ".join([*FUNCTIONS, *special, "size"])
-            self._fail(node, f"unknown function {name!r}; known: {known}")
         arity = special[name][0] if name in special else FUNCTIONS[name].arity
         if len(arguments) != arity:
             self._fail(node, f"{name} with {len(arguments)} arguments; allowed: {arity}")

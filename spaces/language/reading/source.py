@@ -33,6 +33,15 @@ class Statement:
         where = f"line {self.line}, character {position + 1} of {shown(self.text)}"
         raise InputError(f"{where}: {problem}")
 
+    def check(self) -> None:
+        """Refuse characters that the language has no use for."""
+        text = self.text.replace("->", "  ")
+        if foreign := _FOREIGN.search(text):
+            self.fail(f"unexpected character {foreign.group()!r}", foreign.start())
+        if glued := _GLUED.search(text):
+            problem = f"a number that ends in {glued.group()[-1]!r} is not part of the language"
+            self.fail(problem, glued.end() - 1)
+
     def tree(self) -> ast.stmt:
         """Python's syntax tree of the statement."""
         return self._parsed(self.text, 0)[0]
@@ -77,7 +86,7 @@ def statements(text: str) -> list[Statement]:
     if len(found) > MAX_STATEMENTS:
         raise InputError(f"the program has {len(found)} statements; allowed: {MAX_STATEMENTS}")
     for statement in found:
-        _check(statement)
+        statement.check()
     return found
 
 
@@ -94,12 +103,3 @@ def _statements(text: str) -> Iterator[Statement]:
                 waiting, opened = "", 0
     if waiting:
         Statement(waiting, start).fail("a bracket is never closed")
-
-
-def _check(statement: Statement) -> None:
-    text = statement.text.replace("->", "  ")
-    if foreign := _FOREIGN.search(text):
-        statement.fail(f"unexpected character {foreign.group()!r}", foreign.start())
-    if glued := _GLUED.search(text):
-        problem = f"a number that ends in {glued.group()[-1]!r} is not part of the language"
-        statement.fail(problem, glued.end() - 1)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from spaces.cuda.scalar_math import prelude
-from spaces.epilogue.functions import FUNCTIONS
 from spaces.errors import InputError
+from spaces.language.functions import FUNCTIONS
 
 UNARY = sorted(name for name, function in FUNCTIONS.items() if function.arity == 1)
 

@@ -6,18 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.epilogue.tree import (
-    Accumulator,
-    Binary,
-    Call,
-    Expression,
-    Negation,
-    Number,
-    Reference,
-)
+from spaces.epilogue.expression import Epilogue
+from spaces.language.tree import Binary, Call, Expression, Negation, Number, Read
 from spaces.operators import workload, workload_from_json
 from spaces.workloads.contraction import Contraction
-from tests.spaces.epilogue.test_expression import OPERANDS
+from tests.spaces.epilogue.test_expression import X, references
 
 
 def fused(epilogue: str, **parameters: int | str) -> Contraction:
@@ -129,11 +122,8 @@ def nodes(inner):
 
 
 numbers = st.sampled_from([0.0, 0.5, 1.0, 3.0]).map(Number)
-references = st.sampled_from([Reference(*item) for item in OPERANDS.items()])
-leaves = numbers | references | st.just(Accumulator())
-expressions = st.recursive(leaves, nodes, max_leaves=12).filter(
-    lambda e: any(isinstance(node, Accumulator) for node in e.walk())
-)
+leaves = numbers | references | st.just(X)
+expressions = st.recursive(leaves, nodes, max_leaves=12).filter(lambda e: X in e.walk())
 
 
 @settings(max_examples=60, deadline=None)
@@ -141,9 +131,10 @@ expressions = st.recursive(leaves, nodes, max_leaves=12).filter(
 def test_random_epilogues_in_another_order_under_other_names(
     expression: Expression, chance: random.Random
 ) -> None:
-    names = sorted(expression.operands)
+    names = sorted(Epilogue(expression).operands)
     new = dict(zip(names, chance.sample([f"v{i}" for i in range(9)], len(names)), strict=True))
-    assert fused(str(respelt(expression, new, chance))).key == fused(str(expression)).key
+    again = respelt(expression, {"x": "x", **new}, chance)
+    assert fused(str(Epilogue(again))).key == fused(str(Epilogue(expression))).key
 
 
 def respelt(node: Expression, names: dict[str, str], chance: random.Random) -> Expression:
@@ -153,8 +144,8 @@ def respelt(node: Expression, names: dict[str, str], chance: random.Random) -> E
         return respelt(inner, names, chance)
 
     match node:
-        case Reference(name, axes):
-            return Reference(names[name], axes)
+        case Read(name, indices):
+            return Read(names[name], indices)
         case Negation(inner):
             return chance.choice([Negation, lambda x: Binary("*", x, Negation(Number(1.0)))])(
                 again(inner)

@@ -6,20 +6,19 @@ import numpy as np
 import pytest
 
 from spaces.dtypes import dtype
+from spaces.epilogue.expression import FUNCTIONS as CALLED
 from spaces.epilogue.expression import parse
-from spaces.epilogue.functions import FUNCTIONS
-from spaces.numerics.interval import Arrays, Interval, Propagation, nowhere
+from spaces.language.functions import FUNCTIONS
+from spaces.numerics.interval import Arrays, Interval, Rules, nowhere
 
-UNARY = sorted(name for name, known in FUNCTIONS.items() if known.arity == 1)
+UNARY = sorted(name for name in CALLED if FUNCTIONS[name].arity == 1)
 
 
-def propagated(text: str, low, high, kind: str = "float32", **operands) -> Interval:
+def propagated(text: str, low, high, kind: str = "float32") -> Interval:
     numbers = Arrays()
     x = Interval(np.asarray(low, float), np.asarray(high, float), nowhere(numbers))
-    given = {name: np.asarray(value, float) for name, value in operands.items()}
-    meaning = Propagation(numbers, kind, x, lambda name: (given[name], dtype(kind)))
     with np.errstate(all="ignore"):
-        return parse(text).fold(meaning)
+        return parse(text).fold(Rules(numbers, kind), {"x": x})
 
 
 @pytest.mark.parametrize("name", UNARY)
@@ -112,11 +111,7 @@ def test_a_fused_product_that_overflows_alone_may_be_finite_in_a_sum():
 def test_operands_are_exact_unless_they_have_more_bits_than_the_type_computed_in(
     element, kind, exact
 ):
-    numbers = Arrays()
-    x = Interval(np.zeros(1), np.zeros(1), nowhere(numbers))
-    value = np.array([3.0])
-    meaning = Propagation(numbers, kind, x, lambda name: (value, dtype(element)))
-    found = meaning.operand("r")
+    found = Rules(Arrays(), kind).given(np.array([3.0]), dtype(element))
     assert bool(found.low[0] == found.high[0] == 3.0) is exact
     assert found.low[0] <= 3.0 <= found.high[0]
 
@@ -125,9 +120,7 @@ def test_operands_are_exact_unless_they_have_more_bits_than_the_type_computed_in
 @pytest.mark.parametrize("high", [2.0, np.nan])
 @pytest.mark.parametrize("free", [False, True])
 def test_an_integer_may_be_anything_where_its_value_is_free_or_not_a_number(low, high, free):
-    numbers = Arrays()
     given = Interval(np.array([low]), np.array([high]), np.array([free]))
-    meaning = Propagation(numbers, "float32", given, lambda name: (0.0, dtype("float32")))
-    ends = [float(end[0]) for end in meaning.stored(given, dtype("int8"))]
+    ends = [float(end[0]) for end in Rules(Arrays(), "float32").stored(given, dtype("int8"))]
     anything = free or np.isnan(low) or np.isnan(high)
     assert ends == ([-np.inf, np.inf] if anything else [1.0, 2.0])

@@ -13,18 +13,13 @@ import pytest
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import FLAGS
-from spaces.cpu.tiles.vector_math import literal, prelude
-from spaces.epilogue.tree import (
-    Accumulator,
-    Binary,
-    Call,
-    Expression,
-    Negation,
-    Number,
-    Reference,
-)
+from spaces.cpu.tiles.vector_code import VectorCode
+from spaces.cpu.tiles.vector_math import prelude
+from spaces.epilogue.expression import Epilogue
 from spaces.errors import InputError
 from spaces.language.functions import FUNCTIONS
+from spaces.language.text import Written
+from spaces.language.tree import AxisValue, Binary, Call, Expression, Negation, Number, Read
 
 UNARY = sorted(name for name in FUNCTIONS if FUNCTIONS[name].arity == 1)
 ODD = ("tanh", "erf")
@@ -206,10 +201,10 @@ def random_expression(generator: random.Random, depth: int) -> Expression:
     if depth == 0 or generator.random() < 0.1:
         leaf = generator.randrange(4)
         return [
-            Accumulator(),
+            Read("x", ()),
             Number(round(generator.random() * 2, 3)),
-            Reference("a", ()),
-            Reference("b", ("n",)),
+            Read("a", ()),
+            Read("b", (AxisValue("n"),)),
         ][leaf]
 
     def inner() -> Expression:
@@ -232,20 +227,20 @@ def random_expression(generator: random.Random, depth: int) -> Expression:
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_emitted_expressions_compute_what_they_mean(tmp_path: Path, lanes: int) -> None:
     generator = random.Random(lanes)
-    expressions = [random_expression(generator, 5) for _ in range(40)]
-    operand = {"a": "tw_set(1.25f)", "b": f"({_B})"}
+    expressions = [Epilogue(random_expression(generator, 5)) for _ in range(40)]
+    read = {"x": Written(f"({_A})"), "a": Written("tw_set(1.25f)"), "b": Written(f"({_B})")}
     values = {
-        f"e{i}": "0.0f + "
-        + expression.emit(f"({_A})", lambda name, axes: operand[name], literal=literal)
+        f"e{i}": f"0.0f + {expression.fold(VectorCode(), read).nested(2)}"
         for i, expression in enumerate(expressions)
     }
     functions = frozenset().union(*(expression.functions for expression in expressions))
     library = build(tmp_path, lanes, [], values, functions)
     x, b = np.random.default_rng(4).uniform(-2, 2, (2, 1024)).astype(np.float32)
     for i, expression in enumerate(expressions):
-        given = {"a": np.array(1.25), "b": b}
+        given = {"x": x, "a": np.array(1.25), "b": b}
         exact = expression.evaluate(x, given)
-        scale = max(np.abs(node.evaluate(x, given)).max() for node in expression.walk())
+        parts = [Epilogue(part) for part in expression.value.walk() if part != AxisValue("n")]
+        scale = max(np.abs(part.evaluate(x, given)).max() for part in parts)
         error = np.abs(call(library, f"e{i}", x, b) - exact).max()
         assert error <= 1e-5 * (1 + scale), str(expression)
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from spaces.derivation.maps.view import Access, MapView, map_of
-from spaces.derivation.points import OPERATIONS, Points
+from spaces.derivation.points import Points
 from spaces.errors import InputError
 from spaces.language import Program, program
-from spaces.language.evaluation import evaluate
+from spaces.language.evaluation import OPERATIONS, evaluate
 from spaces.language.inputs import draw
 from spaces.language.tree import Comparison, Expression
 from spaces.named import operator
@@ -36,16 +36,6 @@ def in_memory(array, values: np.ndarray) -> np.ndarray:
     return np.asarray(values, float).transpose(array.order).reshape(-1)
 
 
-class Known(Expression):
-    """A node whose value is known already."""
-
-    def __init__(self, value: np.ndarray) -> None:
-        self.value = value
-
-    def fold(self, _: object) -> np.ndarray:
-        return self.value
-
-
 def computed(view: MapView, node: Expression, axes, inputs, memory) -> np.ndarray:
     """A value at all points of the loops."""
     if node in view.wholes:
@@ -54,8 +44,11 @@ def computed(view: MapView, node: Expression, axes, inputs, memory) -> np.ndarra
     if node in view.reads:
         access = view.reads[node]
         return memory[access.array.name][access.offset.at(axes, inputs)]
-    children = tuple(Known(computed(view, c, axes, inputs, memory)) for c in node.children)
-    return np.asarray(node.with_children(children).fold(Points({}, {})), float)
+
+    def known(inner: Expression) -> np.ndarray | None:
+        return None if inner is node else computed(view, inner, axes, inputs, memory)
+
+    return np.asarray(node.fold(Points({}, {}), known), float)
 
 
 @pytest.mark.parametrize("seed", range(60))

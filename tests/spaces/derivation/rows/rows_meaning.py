@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spaces.derivation.chains.chain_reduction import Scaling, Series
-from spaces.derivation.points import OPERATIONS
 from spaces.derivation.rows.view import Rows
+from spaces.language.evaluation import OPERATIONS
 from spaces.language.functions import FUNCTIONS, REDUCERS
 from spaces.language.tree import (
     AxisValue,

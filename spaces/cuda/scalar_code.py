@@ -1,0 +1,86 @@
+"""Expressions as CUDA C++ on one number at a time, for all templates of GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.language.text import NEGATION, Infix, Written
+from spaces.language.tree import Operations
+
+WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
+"""Functions of whole numbers alone: rounded down, as the language has them."""
+
+
+@dataclass(frozen=True)
+class Value(Written):
+    """C text: of a 64-bit integer if ``whole``, else of the type computed in."""
+
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class ScalarCode(Operations[Value]):
+    """The meaning (:class:`spaces.language.tree.Meaning`) of numbers and operations as C in the
+    type ``real``, float or double, by the functions of :mod:`spaces.cuda.scalar_math`.
+
+    How arrays are read is for whoever folds an expression to say: as C that needs no parentheses.
+    What is made of whole numbers alone is computed in integers. Parentheses are those of
+    :class:`~spaces.language.text.Infix`.
+    """
+
+    real: str = "float"
+    explicit: bool = False
+
+    def number(self, value: float) -> Value:
+        """A literal."""
+        return Value(repr(value) + self._suffix)
+
+    def negation(self, inner: Value) -> Value:
+        """In the type of what is negated."""
+        return self._value(self._infix.negation(inner), inner.whole)
+
+    def binary(self, operator: str, left: Value, right: Value) -> Value:
+        """In integers where both are, and the result is."""
+        if operator in WHOLE:
+            return Value(f"{WHOLE[operator]}({left}, {right})", whole=True)
+        whole = left.whole and right.whole and operator != "/"
+        left, right = self._alike(whole, left, right)
+        return self._value(self._infix.binary(operator, left, right), whole)
+
+    def comparison(self, operator: str, left: Value, right: Value) -> Value:
+        """In integers where both are."""
+        left, right = self._alike(left.whole and right.whole, left, right)
+        return self._value(self._infix.comparison(operator, left, right))
+
+    def select(self, condition: Value, then: Value, otherwise: Value) -> Value:
+        """The conditional operator."""
+        whole = then.whole and otherwise.whole
+        then, otherwise = self._alike(whole, then, otherwise)
+        return Value(f"({condition} ? {then} : {otherwise})", whole=whole)
+
+    def call(self, function: str, arguments: Sequence[Value]) -> Value:
+        """By the function's name with ``tw_`` before it."""
+        return Value(f"tw_{function}({', '.join(map(str, map(self.as_real, arguments)))})")
+
+    def as_real(self, value: Value) -> Value:
+        """The same in the type computed in."""
+        if not value.whole:
+            return value
+        if value.text.isdigit():
+            return Value(f"{value}.0{self._suffix}")
+        return Value(f"({self.real}){value.nested(NEGATION)}")
+
+    @property
+    def _infix(self) -> Infix:
+        return Infix(self.explicit)
+
+    @property
+    def _suffix(self) -> str:
+        return "f" if self.real == "float" else ""
+
+    def _alike(self, whole: bool, *values: Value) -> Sequence[Value]:
+        return values if whole else [self.as_real(value) for value in values]
+
+    def _value(self, written: Written, whole: bool = False) -> Value:
+        return Value(written.text, written.binds, whole)
