@@ -86,6 +86,28 @@ static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
 """
 _PARTIAL_ACCESS = {"avx512": _AVX512_PARTIAL, "avx2": _AVX2_PARTIAL}
 
+# Other lanes are zero, and their memory is not touched.
+_MASKED_LOAD = {
+    "avx512": """\
+static inline vf tw_masked(const float *p, long low, long high) {
+  return __builtin_ia32_loadups512_mask((const void *)p, (vf){0}, (1u << high) - (1u << low));
+}
+""",
+    "avx2": """\
+static inline vf tw_masked(const float *p, long low, long high) {
+  const vi lanes = {0, 1, 2, 3, 4, 5, 6, 7};
+  return __builtin_ia32_maskloadps256((const void *)p, (lanes >= (int)low) & (lanes < (int)high));
+}
+""",
+}
+
+
+def masked_load(isa: str) -> str:
+    """C definition of ``tw_masked(p, low, high)``, the floats at ``p`` in the lanes from ``low`` to
+    before ``high``, of which there may be none; empty where no instruction does it."""
+    return _MASKED_LOAD.get(isa, "")
+
+
 # An empty instruction that "changes" x: compilers may not read memory again instead.
 _KEEP = """\
 static inline vf tw_keep(vf x) {

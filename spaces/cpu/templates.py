@@ -1,6 +1,7 @@
 """The templates of CPU kernels."""
 
 from spaces.cpu.blocked.template import BlockedTemplate
+from spaces.cpu.kept.template import KeptTemplate
 from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.rows.template import RowsTemplate
 from spaces.cpu.thin.template import ThinDots, ThinStream
@@ -11,5 +12,6 @@ TEMPLATES: tuple[type[Template], ...] = (
     ThinStream,
     ThinDots,
     RowsTemplate,
+    KeptTemplate,
     MapTemplate,
 )

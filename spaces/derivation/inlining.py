@@ -26,16 +26,14 @@ def inlined(program: Program, body: Expression, wanted: Callable[[Stage], bool])
             size = sum(1 for _ in stage.body.walk())
             if size <= room:
                 room -= size
-                return visit(
-                    _replaced(stage.body, dict(zip(stage.axes, node.indices, strict=True)))
-                )
+                return visit(replaced(stage.body, dict(zip(stage.axes, node.indices, strict=True))))
         return node.with_children(tuple(map(visit, node.children)))
 
     return visit(body)
 
 
-def _replaced(node: Expression, axes: Mapping[str, Expression]) -> Expression:
+def replaced(node: Expression, axes: Mapping[str, Expression]) -> Expression:
     """The tree with other expressions in the place of axes."""
     if isinstance(node, AxisValue):
         return axes[node.name]
-    return node.with_children(tuple(_replaced(child, axes) for child in node.children))
+    return node.with_children(tuple(replaced(child, axes) for child in node.children))

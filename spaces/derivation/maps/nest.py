@@ -47,10 +47,11 @@ class Nest:
                 return self._replaced({loop.name: (form, (outer, inner))}).split()
         return self
 
-    def ordered(self, by: Hashable) -> Nest:
-        """Loops in the order of their steps in one of the forms, those of one turn left out."""
-        steps = self.forms[by]
-        loops = sorted(self.loops, key=lambda loop: -steps.coefficient(loop.name))
+    def ordered(self, *by: Hashable) -> Nest:
+        """Loops in the order of their steps in one of the forms, of equals in the next one; those
+        of one turn are left out."""
+        forms = [self.forms[key] for key in by]
+        loops = sorted(self.loops, key=lambda x: [-form.coefficient(x.name) for form in forms])
         single = {loop.name: (Form(), ()) for loop in loops if loop.extent == 1}
         return Nest(tuple(loops), self.forms, self.tables)._replaced(single)
 

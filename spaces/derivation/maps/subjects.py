@@ -8,7 +8,7 @@ from functools import cached_property
 
 from spaces.derivation.maps.nest import Loop, Nest
 from spaces.derivation.products.forms import Form, variable
-from spaces.derivation.products.places import place
+from spaces.derivation.products.places import Place, place
 from spaces.derivation.products.splitting import Indexing, Part, Split
 from spaces.errors import InputError
 from spaces.language.affine import affine
@@ -19,11 +19,15 @@ from spaces.language.tree import AxisValue, Binary, Comparison, Expression, Nega
 @dataclass(frozen=True)
 class Subjects:
     """The reads whose values count, and the largest parts of expressions, and the comparisons,
-    that consist of axes and entries of index tables."""
+    that consist of axes and entries of index tables.
+
+    ``values`` may read what is ``reduced``, at their own point: its axes are loops, too.
+    """
 
     program: Program
     stages: Sequence[Stage]
     values: Sequence[Expression]
+    reduced: Stage | None = None
 
     @cached_property
     def reads(self) -> tuple[Read, ...]:
@@ -37,15 +41,23 @@ class Subjects:
 
     @property
     def nest(self) -> Nest:
-        """All of them as forms, by themselves, and outputs by their names."""
-        axes = self.stages[0].axes
+        """All of them as forms, by themselves, outputs by their names, and the bounds of reads by
+        the read and a number."""
+        axes = (*self.stages[0].axes, *(self.reduced.over if self.reduced else ()))
         loops = tuple(Loop(axis, self.program.extent[axis]) for axis in axes)
-        forms: dict[Hashable, Form] = {read: self._place(read) for read in self.reads}
-        forms |= {whole: self._whole(whole) for whole in self.wholes}
+        forms: dict[Hashable, Form] = {whole: self._whole(whole) for whole in self.wholes}
+        for read, found in self.places.items():
+            forms[read] = found.offset
+            forms |= {(read, i): bound.index for i, bound in enumerate(found.bounds)}
         for stage, output in zip(self.stages, self.program.outputs, strict=True):
             steps = zip(stage.axes, output.strides, strict=True)
             forms[output.name] = sum((variable(axis) * s for axis, s in steps), Form())
         return Nest(loops, forms, self._tables)
+
+    @cached_property
+    def places(self) -> dict[Read, Place]:
+        """Where the reads find their elements."""
+        return {read: self._place(read) for read in self.reads}
 
     @cached_property
     def _found(self) -> tuple[Expression, ...]:
@@ -59,6 +71,8 @@ class Subjects:
                 yield node
             case _ if self._is_whole(node):
                 yield node
+            case Read(name) if self.reduced and name == self.reduced.name:
+                return
             case Read():
                 yield node
             case Binary("//" | "%" as operator):
@@ -92,13 +106,10 @@ class Subjects:
             return self._indexing.form(node.left) - self._indexing.form(node.right)
         return self._indexing.form(node)
 
-    def _place(self, read: Read) -> Form:
+    def _place(self, read: Read) -> Place:
         if read.name not in self.program.operand:
             raise InputError(f"the map {read.name} is too long to be computed where it is read")
-        found = place(self.program, self._indexing, read)
-        if found.bounds:
-            raise InputError(f"{read} leaves {read.name}; a map reads what is there")
-        return found.offset
+        return place(self.program, self._indexing, read)
 
     @cached_property
     def _tables(self) -> dict[str, int]:

@@ -81,9 +81,15 @@ class MapView:
 
 def map_of(program: Program) -> MapView:
     """The loop nest of a program; :class:`InputError` says why it has none."""
-    stages = _written_stages(program)
+    for stage in program.stages:
+        if stage.reducer:
+            raise InputError(f"{stage.name} is reduced by {stage.reducer}; a map reduces nothing")
+    stages = written_stages(program)
     values = tuple(inlined(program, stage.body, lambda _: True) for stage in stages)
     found = Subjects(program, stages, values)
+    for read, place in found.places.items():
+        if place.bounds:
+            raise InputError(f"{read} leaves {read.name}; a map reads what is there")
     first = program.outputs[0]
     nest = found.nest.split().ordered(first.name).merged().numbered()
     return MapView(
@@ -96,16 +102,13 @@ def map_of(program: Program) -> MapView:
     )
 
 
-def _written_stages(program: Program) -> tuple[Stage, ...]:
-    """The stages that are outputs, if there is a loop nest of them all."""
-    for stage in program.stages:
-        if stage.reducer:
-            raise InputError(f"{stage.name} is reduced by {stage.reducer}; a map reduces nothing")
+def written_stages(program: Program) -> tuple[Stage, ...]:
+    """The stages that are outputs; :class:`InputError` if they are along different axes."""
     first, *others = (program.stage[output.name] for output in program.outputs)
     for stage in others:
         if set(stage.axes) != set(first.axes):
             raise InputError(
                 f"{stage.name} has the axes {', '.join(stage.axes)}, and {first.name} "
-                f"{', '.join(first.axes)}; a map has all outputs along the same axes"
+                f"{', '.join(first.axes)}; all outputs of a kernel are along the same axes"
             )
     return (first, *others)

@@ -1,0 +1,1 @@
+"""CPU kernels of reductions with lanes along a kept axis: pooling, depthwise, sums of columns."""

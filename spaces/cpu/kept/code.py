@@ -1,0 +1,249 @@
+"""The C of a reduction along kept axes: tiles of outputs, each with its windows.
+
+A tile is some vectors along the fastest kept axis, and some turns of another kept loop: its
+accumulators stay in registers, and windows that overlap are read once. Tiles at borders have code
+of their own, in which what is known of the place decides most tests while code is generated. As
+task mappings, of each kept loop:
+
+    spatial(workers) * repeat(share) for the longest, repeat(blocks) for the others
+
+Or workers share the outermost loop that is reduced over: each leaves its accumulators in a part
+of the workspace, and then they share the outputs that are made of all parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import prod
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cpu.abi import entry_function
+from spaces.cpu.kept.held import Held, held
+from spaces.cpu.kept.tile import Tile, joined, whole
+from spaces.cpu.kept.tiling import Tiling
+from spaces.cpu.rows.access import C_TYPES
+from spaces.derivation.kept.tiles import Segment, moved
+from spaces.derivation.kept.view import KeptView
+from spaces.derivation.maps.nest import Loop
+from spaces.derivation.products.forms import Form, variable
+from spaces.dtypes import dtype
+from spaces.language.tree import Read
+from spaces.workloads.array import Array
+
+Position = Mapping[str, Segment]
+"""Of each kept loop, the blocks that code is for."""
+
+
+@dataclass(frozen=True)
+class KeptCode:
+    """The kernel called ``entry``, whose arguments are ``operands``."""
+
+    tiling: Tiling
+    operands: Sequence[Array]
+    element: str
+    streaming: bool
+    entry: str
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        workers, sharers = self.tiling.workers, int(self.tiling.sharers)
+        if not self.tiling.splits:
+            lines = self._function("work", sharers, self._whole)
+            return "\n".join([*lines, *entry_function(self.entry, {f"{self.entry}_work": sharers})])
+        passes = {f"{self.entry}_parts": workers, f"{self.entry}_merge": sharers}
+        lines = self._function("parts", 1, self._part) + self._function(
+            "merge", sharers, self._merge
+        )
+        return "\n".join([*lines, *entry_function(self.entry, passes)]) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The parts of all workers."""
+        parts = self.tiling.workers * self._part_size if self.tiling.splits else 0
+        return dtype(self.element).bytes * parts
+
+    @property
+    def view(self) -> KeptView:
+        """What is computed."""
+        return self.tiling.view
+
+    # -- loops -------------------------------------------------------------------------------
+
+    def _function(
+        self, name: str, sharers: int, body: Callable[[Tile], Sequence[str]]
+    ) -> list[str]:
+        """C function ``ENTRY_name``, in which workers share the longest loop."""
+        written = {output.array.name for output in self.view.outputs}
+        buffers = []
+        for i, operand in enumerate(self.operands):
+            constant = "" if operand.name in written else "const "
+            kind = f"{constant}{C_TYPES[operand.dtype]} *"
+            buffers.append(f"{kind}restrict x{i} = call->buffers[{i}];")
+        parts = f"{C_TYPES[self.element]} *restrict parts = call->workspace;"
+        return [
+            f"static void {self.entry}_{name}(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            *indented(buffers),
+            *([f"  {parts}"] if self.tiling.splits else []),
+            *indented(self._loops(self.tiling.order, {}, sharers, body)),
+            *(["  tw_flush();"] if self.streaming else []),
+            "}",
+        ]
+
+    def _loops(
+        self,
+        loops: Sequence[Loop],
+        at: Position,
+        sharers: int,
+        body: Callable[[Tile], Sequence[str]],
+    ) -> list[str]:
+        """The loops from here on, the outermost first."""
+        if not loops:
+            return list(body(self._tile(at)))
+        loop, *rest = loops
+        parts = self.tiling.segments(loop)
+
+        def block(segment: Segment, place: Sequence[Index]) -> list[str]:
+            start = f"const long {loop.name} = {(place[0] * self.tiling.size(loop)).text};"
+            turned = self._turned(segment) if loop == self.view.lane else []
+            inner = self._loops(rest, {**at, loop.name: segment}, sharers, body)
+            return [start, *turned, *inner]
+
+        if loop == self.tiling.shared and sharers > 1:
+            return self._shared(loop, parts, sharers, block)
+        lines: list[str] = []
+        for part in parts:
+            blocks = repeat(part.count)
+            inner = partial(block, part)
+            found = blocks.emit(0, inner, base=(part.first,), prefix=f"{loop.name}_")
+            lines += ["{", *indented(found), "}"]
+        return lines
+
+    def _shared(
+        self,
+        loop: Loop,
+        parts: Sequence[Segment],
+        sharers: int,
+        block: Callable[[Segment, Sequence[Index]], list[str]],
+    ) -> list[str]:
+        """The blocks of one worker, each in the code of its segment."""
+        count = parts[-1].end
+        mapping = spatial(sharers) * repeat(ceil_div(count, sharers))
+
+        def chosen(place: Sequence[Index]) -> list[str]:
+            lines: list[str] = []
+            for part in parts:
+                known = [index(part.first)] if part.count == 1 else place
+                test = f"if ({place[0]} < {part.end}) " if part.end < count else ""
+                lines += [f"{'else ' if lines else ''}{test}{{", *indented(block(part, known)), "}"]
+            return lines
+
+        worker = index("worker", sharers)
+        return mapping.emit(worker, chosen, extents=(count,), prefix=f"{loop.name}_")
+
+    def _turned(self, segment: Segment) -> list[str]:
+        """What is held of a block of lanes."""
+        lines = []
+        taps = [loop.name for loop in self.view.taps]
+        for found in self._held.values():
+            first = whole(moved(found.access.offset, {}, taps))
+            where = f"{self._pointers[found.access.array.name]} + {first}"
+            lines += found.declared(where, segment.size)
+        return lines
+
+    @cached_property
+    def _held(self) -> Mapping[Read, Held]:
+        return held(self.tiling)
+
+    @cached_property
+    def _pointers(self) -> Mapping[str, str]:
+        return {operand.name: f"x{i}" for i, operand in enumerate(self.operands)}
+
+    def _tile(self, at: Position) -> Tile:
+        ranges = {loop.name: (0, loop.extent - 1) for loop in self.view.taps}
+        for loop in self.view.kept:
+            segment, size = at[loop.name], self.tiling.size(loop)
+            ranges[loop.name] = (segment.first * size, (segment.end - 1) * size)
+        across = self.tiling.across
+        return Tile(
+            view=self.view,
+            lanes=self.tiling.lanes,
+            across=across,
+            turns=at[across.name].size if across else 1,
+            columns=at[self.view.lane.name].size,
+            ranges=ranges,
+            written_out=self.tiling.written_out,
+            pointers=self._pointers,
+            held=self._held,
+        )
+
+    # -- a tile ------------------------------------------------------------------------------
+
+    def _whole(self, tile: Tile) -> list[str]:
+        taps = self._taps(self.tiling.rolled, tile)
+        return [*tile.declared(), *taps, *tile.outputs(self.streaming)]
+
+    def _taps(self, rolled: Sequence[Loop], tile: Tile) -> list[str]:
+        """What is reduced over, by the loops that are not written out."""
+        counts = [loop.extent for loop in rolled]
+        names = [loop.name for loop in rolled]
+
+        def body(at: Sequence[Index]) -> list[str]:
+            starts = zip(names, at, strict=True)
+            return [*(f"const long {name} = {i.text};" for name, i in starts), *tile.terms()]
+
+        if not counts:
+            return tile.terms()
+        return repeat(*counts).emit(0, body, prefix="k")
+
+    # -- parts -------------------------------------------------------------------------------
+
+    @cached_property
+    def _part_size(self) -> int:
+        """Elements of the workspace that one worker has: an accumulator for each output, whole
+        vectors side by side."""
+        *outer, lane = (loop.extent for loop in self.view.kept)
+        return prod(outer) * round_up(lane, self.tiling.lanes)
+
+    def _part(self, tile: Tile) -> list[str]:
+        """A worker's share of the outermost loop, into its part."""
+        workers = self.tiling.workers
+        outer, *inner = self.tiling.rolled
+        share = spatial(workers) * repeat(ceil_div(outer.extent, workers))
+
+        def body(at: Sequence[Index]) -> list[str]:
+            return [f"const long {outer.name} = {at[0].text};", *self._taps(inner, tile)]
+
+        worker = index("worker", workers)
+        lines = share.emit(worker, body, extents=(outer.extent,), prefix="w")
+        stores = [
+            f"tw_store_{self.element}({self._place(tile, place, 'worker')}, {tile.state(place)});"
+            for place in tile.places
+        ]
+        return [*tile.declared(), *lines, *stores]
+
+    def _merge(self, tile: Tile) -> list[str]:
+        """The outputs, of all parts."""
+        lines = []
+        for place in tile.places:
+            part = f"tw_load_{self.element}({self._place(tile, place, 'part')})"
+            state = tile.state(place)
+            lines.append(f"{state} = {joined(self.view.reducer, state, part)};")
+        parts = [f"for (long part = 0; part < {self.tiling.workers}; part++) {{"]
+        return [*tile.declared(), *parts, *indented(lines), "}", *tile.outputs(self.streaming)]
+
+    def _place(self, tile: Tile, place: tuple[int, int], part: str) -> str:
+        form, step = Form(), 1
+        for loop in reversed(self.view.kept):
+            form = form + variable(loop.name) * step
+            step *= (
+                loop.extent if loop != self.view.lane else round_up(loop.extent, self.tiling.lanes)
+            )
+        offset = whole(moved(form, tile.by(place)))
+        return f"parts + {part} * {self._part_size}L + {offset}"

@@ -1,0 +1,78 @@
+"""What lies apart along lanes, as filters of channels do: turned once for a block of lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.kept.tiling import Tiling
+from spaces.derivation.kept.view import Bounded
+from spaces.derivation.products.forms import Form, variable
+from spaces.language.tree import Read
+
+MOST_TAPS = 128
+"""Taps whose elements are worth a place beside the stack's other things."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The elements of an access at all taps, a row of ``width`` lanes each, in the C array
+    ``name``; in memory, taps lie behind each other and lanes are ``step`` elements apart."""
+
+    name: str
+    access: Bounded
+    taps: int
+    index: Form
+    step: int
+    lanes: int
+    width: int
+
+    def declared(self, where: str, columns: int) -> list[str]:
+        """The array, filled from ``where`` on for so many lanes: whole blocks of as many taps as a
+        vector has lanes, the last of which begins sooner and overlaps another."""
+        rows = round_up(max(self.taps, self.lanes), self.lanes)
+        lines = [f"float {self.name}[{rows * self.width}];"]
+        last = max(self.taps - self.lanes, 0)
+        for lane in range(0, columns, self.lanes):
+            for block in range(ceil_div(self.taps, self.lanes)):
+                tap = min(block * self.lanes, last)
+                lines.append(
+                    f"tw_turn_{self.access.array.dtype}({where} + {lane * self.step + tap}, "
+                    f"{self.step}, {columns - lane}, {self.taps - tap}, "
+                    f"{self.name} + {tap * self.width + lane}, {self.width});"
+                )
+        return lines
+
+    def load(self, tap: str, vector: int) -> str:
+        """C text of a vector; ``tap`` is the tap's number."""
+        return f"tw_load_float32({self.name} + {tap} * {self.width} + {vector * self.lanes})"
+
+
+def held(tiling: Tiling) -> Mapping[Read, Held]:
+    """The reads that are turned where the loop over vectors is: nothing in them changes within."""
+    view, order = tiling.view, tiling.order
+    inside = order[order.index(view.lane) + 1 :]
+    found: dict[Read, Held] = {}
+    for read in view.element_reads if view.program.computed_in == "float32" else ():
+        access = view.reads[read]
+        step = access.step(view.lane.name) or 0
+        same = not any(access.step(loop.name) != 0 for loop in inside)
+        if abs(step) > 1 and same and (index := tap_index(tiling, access)) is not None:
+            taps = prod(loop.extent for loop in view.taps)
+            width = tiling.size(view.lane)
+            name = f"held{len(found)}"
+            found[read] = Held(name, access, taps, index, step, tiling.lanes, width)
+    return found
+
+
+def tap_index(tiling: Tiling, access: Bounded) -> Form | None:
+    """The number of a tap, if an access has the elements of all of them side by side."""
+    index, step = Form(), 1
+    for loop in reversed(tiling.view.taps):
+        index = index + variable(loop.name) * step
+        if access.step(loop.name) != step:
+            return None
+        step *= loop.extent
+    return index if 1 < step <= MOST_TAPS and not access.bounds else None

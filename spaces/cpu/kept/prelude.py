@@ -1,0 +1,63 @@
+"""What kernels along kept axes need beside those of rows, for each dtype D:
+
+- ``tw_skip_D(p)``: a vector of every second element;
+- ``tw_between_D(p, step, low, high, outside)``: lanes from ``low`` to before ``high``, ``step``
+  elements apart, and ``outside`` in all others, of which not one byte is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from functools import lru_cache
+
+from spaces.cpu import isa
+from spaces.cpu.rows import prelude as rows
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles import doubles, simd, turning
+
+
+@lru_cache(maxsize=64)
+def prelude(functions: Set[str], target: CpuTarget, element: str) -> str:
+    """The C text for kernels in ``element`` whose programs call ``functions``."""
+    types = doubles.C_TYPES if element == "float64" else simd.C_TYPES
+    names = ("float64", "float32") if element == "float64" else ("float32", "bfloat16")
+    lanes = target.lanes(8 if element == "float64" else 4)
+    masked = isa.masked_load(target.isa) if element == "float32" else ""
+    text = rows.prelude(functions, target, element) + _BORDERS + masked
+    text += turning.prelude(lanes) if element == "float32" else ""
+    for name in names:
+        found = _AT_ONCE if masked and name == "float32" else ""
+        access = (_ELEMENTS + _BETWEEN).replace("@FOUND@", found)
+        text += access.replace("@D@", name).replace("@T@", types[name])
+    text = text.replace("@LANES@", str(lanes))
+    half = [2 * i if i < lanes // 2 else 2 * i + 1 for i in range(lanes)]
+    return text.replace("@EVEN@", ", ".join(map(str, half)))
+
+
+_BORDERS = """\
+static inline long tw_most(long a, long b) { return a > b ? a : b; }
+static inline long tw_lanes_before(long left, long step) {
+  return left <= 0 ? 0 : (left + step - 1) / step;
+}
+"""
+
+_ELEMENTS = """\
+static inline vf tw_skip_@D@(const @T@ *p) {
+  const vf a = tw_load_@D@(p), b = tw_load_@D@(p + @LANES@ - 1);
+  return tw_shuffle(a, b, @EVEN@);
+}
+static inline vf tw_some_@D@(const @T@ *p, long step, long low, long high) {
+  @T@ x[@LANES@] = {0};
+  for (long i = low; i < high; i++) x[i] = p[i * step];
+  return tw_load_@D@(x);
+}
+"""
+
+_AT_ONCE = "step == 1 ? tw_masked(p, low, high) : "
+_BETWEEN = """\
+static inline vf tw_between_@D@(const @T@ *p, long step, long low, long high, vf outside) {
+  if (high <= low) return outside;
+  const vf x = @FOUND@tw_some_@D@(p, step, low, high);
+  return tw_select(tw_first(high) & ~tw_first(low), x, outside);
+}
+"""

@@ -1,0 +1,180 @@
+"""What rules out a schedule along kept axes, and the sentence that says so."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.kept.tiling import INNER, KEPT, OUTER, REDUCED
+from spaces.derivation.kept.tiles import segments
+from spaces.template import Rule
+
+if TYPE_CHECKING:
+    from spaces.cpu.kept.template import KeptTemplate
+
+MOST_TERMS = 768
+"""Terms that are written out, those for borders included: compilers take milliseconds for
+each."""
+LEAST_BYTES = 1 << 17
+"""Bytes that are worth waking a thread for."""
+
+
+def kept_rules(template: KeptTemplate) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    return (
+        *_tile_rules(template),
+        *_order_rules(template),
+        *_memory_rules(template),
+        *_worker_rules(template),
+    )
+
+
+def registers(template: KeptTemplate, c: Any) -> Any:
+    """Accumulators, and a row of vectors that are read at a time."""
+    return c["turns"] * c["vectors"] + c["vectors"] + 1
+
+
+def terms(template: KeptTemplate, c: Any) -> Any:
+    """Terms that are written out, of all tiles that have code of their own."""
+    taps = [loop.extent for loop in template.view.taps]
+    written = np.array([prod(taps[len(taps) - n :]) for n in range(len(taps) + 1)], dtype=float)
+    return written[c["unroll"]] * c["turns"] * c["vectors"] * _codes(template, c)
+
+
+def _codes(template: KeptTemplate, c: Any) -> Any:
+    """Tiles that have code of their own, by their place at borders."""
+    view = template.view
+    lane = {v: len(segments(view, view.lane, v * template.lanes)) for v in _values(template, 0)}
+    found = _chosen(lane, c["vectors"])
+    for loop in view.kept[:-1]:
+        turns = {t: len(segments(view, loop, t)) for t in _values(template, 2)}
+        found = found * np.where(c["across"] == loop.name, _chosen(turns, c["turns"]), 1)
+    return found
+
+
+def _values(template: KeptTemplate, number: int) -> tuple[int, ...]:
+    return tuple(int(value) for value in template.decisions[number].values)
+
+
+def _chosen(table: dict[int, int], values: Any) -> Any:
+    found = np.zeros(max(table) + 1)
+    for value, count in table.items():
+        found[value] = count
+    return found[values]
+
+
+def _tile_rules(template: KeptTemplate) -> list[Rule]:
+    view, cpu, lanes = template.view, template.cpu, template.lanes
+    extent = {loop.name: loop.extent for loop in view.kept} | {"none": 1}
+    most = ceil_div(view.lane.extent, lanes)
+    first = template.decisions[1].values[0]
+
+    def turns(c: Any) -> Any:
+        return np.select([c["across"] == n for n in extent], list(extent.values()), 1)
+
+    return [
+        Rule(
+            "vector_count",
+            ("vectors",),
+            lambda c: c["vectors"] <= most,
+            lambda c: f"there are no {c['vectors']} vectors of {lanes} in {view.lane.extent}",
+        ),
+        Rule(
+            "turn_count",
+            ("across", "turns"),
+            lambda c: c["turns"] <= turns(c),
+            lambda c: f"there are no {c['turns']} turns in {extent[c['across']]}",
+        ),
+        Rule(
+            "needless_across",
+            ("across", "turns"),
+            lambda c: (c["turns"] > 1) | (c["across"] == first),
+            lambda c: f"a tile of one turn is the same along {c['across']} and {first}",
+        ),
+        Rule(
+            "registers",
+            ("vectors", "turns"),
+            lambda c: registers(template, c) <= cpu.vector_registers,
+            lambda c: (
+                f"a tile of {c['turns']} x {c['vectors']} vectors takes "
+                f"{registers(template, c)} registers; there are {cpu.vector_registers}"
+            ),
+        ),
+        Rule(
+            "code_size",
+            ("vectors", "across", "turns", "unroll"),
+            lambda c: (c["unroll"] == 0) | (terms(template, c) <= MOST_TERMS),
+            lambda c: (
+                f"{int(terms(template, c))} terms would be written out; allowed: {MOST_TERMS}"
+            ),
+        ),
+    ]
+
+
+def _order_rules(template: KeptTemplate) -> list[Rule]:
+    view, lanes = template.view, template.lanes
+    others = len(view.kept) - 1
+    allowed = (INNER, "middle", OUTER)[: 1 + min(others, 2)] if others != 1 else (INNER, OUTER)
+    return [
+        Rule(
+            "needless_order",
+            ("vectors", "order"),
+            lambda c: (
+                np.isin(c["order"], allowed)
+                & ((c["order"] == INNER) | (c["vectors"] * lanes < view.lane.extent))
+            ),
+            lambda c: f"the loop over vectors is in one place only: {c['order']} is another's",
+        )
+    ]
+
+
+def _memory_rules(template: KeptTemplate) -> list[Rule]:
+    written = sum(output.array.bytes for output in template.view.outputs)
+    l2 = template.cpu.l2_bytes
+    return [
+        Rule(
+            "needless_stream",
+            ("stream",),
+            lambda c: np.logical_not(c["stream"]) | (written > l2),
+            lambda c: f"{written} bytes stay in L2 if they are not written past it",
+        )
+    ]
+
+
+def _worker_rules(template: KeptTemplate) -> list[Rule]:
+    view, threads = template.view, template.cpu.threads
+    least = threads if template.workload.least_bytes >= threads * LEAST_BYTES else 1
+    outermost = np.array([0, *(loop.extent for loop in view.taps)][:2])
+    turns = int(outermost[-1])
+    return [
+        Rule(
+            "idle_threads",
+            ("workers",),
+            lambda c: c["workers"] >= least,
+            lambda c: f"{c['workers']} of {threads} threads would work; there is work for {least}",
+        ),
+        Rule(
+            "idle_workers",
+            ("vectors", "across", "turns", "shared", "workers"),
+            lambda c: (c["shared"] == REDUCED) | (c["workers"] <= template.tiling(c).longest),
+            lambda c: (
+                f"{c['workers']} workers share {template.tiling(c).longest} blocks of the longest "
+                "loop; some would have none"
+            ),
+        ),
+        Rule(
+            "reduced_share",
+            ("unroll", "shared", "workers"),
+            lambda c: (
+                (c["shared"] == KEPT)
+                | ((c["workers"] > 1) & (c["workers"] <= turns) & (c["unroll"] < len(view.taps)))
+            ),
+            lambda c: (
+                f"{c['workers']} workers cannot share {turns} turns of the outermost loop that is "
+                f"reduced over, of {len(view.taps)}, with {c['unroll']} written out"
+            ),
+        ),
+    ]

@@ -1,0 +1,28 @@
+"""Which programs have kernels along kept axes on a CPU, and why others have none."""
+
+from __future__ import annotations
+
+from spaces.cpu.kept.prelude import prelude
+from spaces.cpu.rows.served import FLOATS
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles import doubles
+from spaces.derivation.kept.served import why_no_array, why_no_place
+from spaces.derivation.kept.view import cached_kept
+from spaces.errors import InputError
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+
+def why_not_kept(workload: Workload, target: CpuTarget) -> str | None:
+    """The reason in words; None if there are kernels."""
+    if not isinstance(workload, Computation):
+        return "it is a product of matrices; reductions along kept axes are of programs"
+    try:
+        view = cached_kept(workload.program)
+        prelude(frozenset(workload.functions), target, workload.accumulator)
+    except InputError as reason:
+        return str(reason)
+    if workload.accumulator == "float64":
+        for name in doubles.unknown(workload.functions):
+            return f"{name} is no function of float64 kernels"
+    return why_no_array(view, FLOATS[workload.accumulator]) or why_no_place(view)

@@ -1,0 +1,104 @@
+"""Reductions along kept axes on a CPU: what can be decided, and what rules it.
+
+The space is about reading as little as possible: outputs whose windows overlap are in one tile, in
+registers, and loops are in an order in which what is read again is still near the core. See
+``spaces.cpu.kept.code`` for the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaces.cpu.kept.code import KeptCode
+from spaces.cpu.kept.prelude import prelude
+from spaces.cpu.kept.rules import kept_rules
+from spaces.cpu.kept.served import why_not_kept
+from spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, NONE, OUTER, REDUCED, Tiling
+from spaces.cpu.kept.traffic import kept_quantities
+from spaces.cpu.target import CpuTarget
+from spaces.derivation.kept.view import cached_kept
+from spaces.dtypes import dtype
+from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+
+class KeptTemplate(Template):
+    """Pooling, depthwise convolutions, sums of columns: a reduction of its own in each lane."""
+
+    name: ClassVar[str] = "kept"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cpu = target
+        self.view = cached_kept(workload.program)
+        self.element = dtype(workload.accumulator)
+        self.lanes = target.lanes(self.element.bytes)
+        self.decisions = self._decisions()
+        self.rules = kept_rules(self)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: several reductions or none, a condition, or elements that lie apart."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_not_kept(workload, target)
+
+    def tiling(self, values: Mapping[str, Any]) -> Tiling:
+        """The tiles of one schedule or of columns of many."""
+        return Tiling(self.view, self.lanes, values)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.kept.traffic``."""
+        return kept_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        code = KeptCode(
+            tiling=self.tiling(schedule.values),
+            operands=self.workload.operands,
+            element=self.element.name,
+            streaming=bool(schedule.values["stream"]),
+            entry=self.entry(schedule),
+        )
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        functions = frozenset(self.workload.functions)
+        return Kernel(
+            Source("c", prelude(functions, self.cpu, self.element.name), code.source),
+            Call(code.entry, given, code.workspace_bytes),
+        )
+
+    @property
+    def _across(self) -> tuple[str, ...]:
+        """Kept loops along which everything has neighbours equally far apart, the fastest first."""
+        accesses = (*self.view.reads.values(), *self.view.outputs)
+        found = [
+            loop.name
+            for loop in self.view.kept[-2::-1]
+            if all(access.step(loop.name) is not None for access in accesses)
+        ]
+        return tuple(found) or (NONE,)
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        view, threads = self.view, self.cpu.threads
+        reduces = threads > 1 and bool(view.taps)
+        streams = self.element.name == "float32"
+        return (
+            Decision("vectors", (1, 2, 3, 4, 6, 8)),
+            Decision("across", self._across),
+            Decision("turns", tuple(range(1, 9)) if self._across != (NONE,) else (1,)),
+            Decision("unroll", tuple(range(len(view.taps) + 1))),
+            Decision("order", (INNER, MIDDLE, OUTER)),
+            Decision("stream", (False, True) if streams else (False,)),
+            Decision("shared", (KEPT, REDUCED) if reduces else (KEPT,)),
+            Decision("workers", tuple(range(1, threads + 1))),
+        )

@@ -1,0 +1,262 @@
+"""The C of one tile: vectors of outputs in registers, and what they read of their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping_emit import indented
+from spaces.cpu.kept.held import Held
+from spaces.cpu.rows.reducing import IDENTITIES
+from spaces.cpu.rows.scopes import Scope
+from spaces.derivation.kept.tiles import Ranges, moved, reach
+from spaces.derivation.kept.view import Bounded, KeptView
+from spaces.derivation.maps.nest import Loop
+from spaces.derivation.maps.text import form_text
+from spaces.derivation.maps.view import Access
+from spaces.derivation.products.forms import Atom, Form, Quotient
+from spaces.language.tree import Expression, Read
+
+By = Mapping[str, int]
+"""How many turns further on than the tile's first, of each loop; of loops written out, the turn."""
+
+
+def joined(reducer: str, a: str, b: str) -> str:
+    """C text of two values reduced to one."""
+    operator = {"sum": "+", "prod": "*"}.get(reducer)
+    return f"{a} {operator} {b}" if operator else f"tw_{reducer}({a}, {b})"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Lanes of a vector in which a read is within its array: from ``low`` to before ``high``."""
+
+    low: str
+    high: str
+
+
+@dataclass
+class Tile:
+    """Outputs of ``turns`` turns of the loop ``across`` (None: there is none) and of ``columns``
+    lanes, in vectors of ``lanes``. ``ranges`` says what turns of the loops the code is for, whose
+    C variables are named like them; the taps in ``written_out`` have none. ``pointers`` are the C
+    variables of arrays, and ``held`` what was turned."""
+
+    view: KeptView
+    lanes: int
+    across: Loop | None
+    turns: int
+    columns: int
+    ranges: Ranges
+    written_out: Sequence[Loop]
+    pointers: Mapping[str, str]
+    held: Mapping[Read, Held]
+    scopes: int = field(default=0)
+
+    @property
+    def vectors(self) -> int:
+        """Vectors side by side."""
+        return ceil_div(self.columns, self.lanes)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The turn and the vector of each accumulator."""
+        return list(product(range(self.turns), range(self.vectors)))
+
+    def state(self, place: tuple[int, int]) -> str:
+        """The C variable of an accumulator."""
+        return f"s{place[0]}_{place[1]}"
+
+    def used(self, vector: int) -> int:
+        """Lanes of a vector that have an output."""
+        return min(self.lanes, self.columns - vector * self.lanes)
+
+    def by(self, place: tuple[int, int]) -> dict[str, int]:
+        """Where an accumulator is in the tile."""
+        found = {self.view.lane.name: place[1] * self.lanes}
+        return found | ({self.across.name: place[0]} if self.across else {})
+
+    def declared(self) -> list[str]:
+        """The accumulators, of nothing yet."""
+        start = IDENTITIES[self.view.reducer]
+        return [f"vf {self.state(place)} = {start};" for place in self.places]
+
+    # -- terms -------------------------------------------------------------------------------
+
+    def terms(self) -> list[str]:
+        """The taps that are written out, at the turns of the others: those that no test decides
+        first, then those that some tests decide together."""
+        groups: dict[tuple[str, ...], list[tuple[tuple[int, int], By]]] = {}
+        for place, by in self._points():
+            tests = self._tests(by, place[1])
+            if tests is not None:
+                groups.setdefault(tests, []).append((place, by))
+        lines: list[str] = []
+        for tests in sorted(groups, key=len):
+            inner = self._group(groups[tests])
+            head = f"if ({' && '.join(tests)}) {{" if tests else "{"
+            lines += [head, *indented(inner), "}"]
+        return lines
+
+    def _points(self) -> Iterator[tuple[tuple[int, int], By]]:
+        taps = [loop.name for loop in self.written_out]
+        for turns in product(*(range(loop.extent) for loop in self.written_out)):
+            for place in self.places:
+                yield place, {**self.by(place), **dict(zip(taps, turns, strict=True))}
+
+    def _group(self, points: Sequence[tuple[tuple[int, int], By]]) -> list[str]:
+        lines: list[str] = []
+        loaded: dict[str, str] = {}
+        for place, by in points:
+            scope = self._scope(by, place[1], lines, loaded, self.view.silencing)
+            value = scope.text(self.view.element)
+            state = self.state(place)
+            lines.append(f"{state} = {joined(self.view.reducer, state, value)};")
+        return lines
+
+    def _tests(self, by: By, vector: int) -> tuple[str, ...] | None:
+        """When a term counts, of reads that silence it elsewhere; None if never."""
+        tests: dict[str, None] = {}
+        for read in self.view.silencing:
+            found = self._bounds(self.view.reads[read], by, vector)
+            if found is None:
+                return None
+            tests |= dict.fromkeys(found[0])
+        return tuple(sorted(tests))
+
+    # -- outputs -----------------------------------------------------------------------------
+
+    def outputs(self, streaming: bool) -> list[str]:
+        """What follows from the accumulators, stored."""
+        lines: list[str] = []
+        loaded: dict[str, str] = {}
+        for place in self.places:
+            scope = self._scope(self.by(place), place[1], lines, loaded, frozenset(), place)
+            for output, value in zip(self.view.outputs, self.view.values, strict=True):
+                text = scope.text(value)
+                lines.append(self._store(output, self.by(place), text, place[1], streaming))
+        return ["{", *indented(lines), "}"]
+
+    def _store(self, output: Access, by: By, value: str, vector: int, streaming: bool) -> str:
+        dtype, where = output.array.dtype, self.place(output, by)
+        if self.used(vector) < self.lanes:
+            return f"tw_store_most_{dtype}({where}, {value}, {self.used(vector)});"
+        return f"tw_{'stream' if streaming else 'store'}_{dtype}({where}, {value});"
+
+    # -- reads -------------------------------------------------------------------------------
+
+    def _scope(
+        self,
+        by: By,
+        vector: int,
+        lines: list[str],
+        loaded: dict[str, str],
+        tested: frozenset[Read],
+        place: tuple[int, int] | None = None,
+    ) -> Scope:
+        """Where expressions are written: reads in ``tested`` need no test of their own; at a
+        ``place`` the accumulator can be read, too."""
+
+        def leaf(node: Expression) -> str | None:
+            if not isinstance(node, Read):
+                return None
+            if node.name == self.view.state:
+                return self.state(place) if place else None
+            if node in self.held:
+                tap = moved(self.held[node].index, by, self._constants)
+                text = self.held[node].load(whole(tap), vector)
+            else:
+                text = self._load(self.view.reads[node], by, vector, node in tested)
+            if text not in loaded:
+                loaded[text] = f"v{self.scopes}_{len(loaded)}"
+                lines.append(f"const vf {loaded[text]} = {text};")
+            return loaded[text]
+
+        self.scopes += 1
+        return Scope(f"x{self.scopes}_", leaf, lines)
+
+    def _load(self, access: Bounded, by: By, vector: int, tested: bool) -> str:
+        """C text of a vector of what is read."""
+        dtype, where = access.array.dtype, self.place(access, by)
+        outside = f"tw_set({_number(access.outside)})"
+        found = self._bounds(access, by, vector)
+        if found is None:
+            return outside
+        tests, span = found
+        text = self._vector(dtype, where, access.step(self.view.lane.name) or 0, vector)
+        if span:
+            step = access.step(self.view.lane.name)
+            text = f"tw_between_{dtype}({where}, {step}, {span.low}, {span.high}, {outside})"
+        return text if tested or not tests else f"({' && '.join(tests)} ? {text} : {outside})"
+
+    def _vector(self, dtype: str, where: str, step: int, vector: int) -> str:
+        used = self.used(vector)
+        if step == 0:
+            return f"tw_splat_{dtype}({where})"
+        if step == 1 and used < self.lanes:
+            return f"tw_load_most_{dtype}({where}, {used})"
+        if step == 1:
+            return f"tw_load_{dtype}({where})"
+        if step == 2 and used == self.lanes:
+            return f"tw_skip_{dtype}({where})"
+        return f"tw_gather_{dtype}({where}, {step}, {used})"
+
+    def _bounds(
+        self, access: Bounded, by: By, vector: int
+    ) -> tuple[tuple[str, ...], Span | None] | None:
+        """Tests that decide whether a vector is within an array, and the lanes that are if they
+        differ; None if none ever is."""
+        tests: list[str] = []
+        spans: list[tuple[Form, int, int]] = []
+        for bound in access.bounds:
+            form = moved(bound.index, by, self._constants)
+            low, high = reach(form, self.ranges)
+            step = form.coefficient(self.view.lane.name)
+            last = high + step * (self.used(vector) - 1)
+            if last < 0 or low >= bound.extent:
+                return None
+            if step == 0:
+                tests += [f"{whole(form)} >= 0"] * (low < 0)
+                tests += [f"{whole(form)} < {bound.extent}"] * (last >= bound.extent)
+            elif low < 0 or last >= bound.extent:
+                spans.append((form, step, bound.extent))
+        return tuple(tests), self._span(spans, self.used(vector)) if spans else None
+
+    def _span(self, bounds: Sequence[tuple[Form, int, int]], used: int) -> Span:
+        low, high = "0", str(used)
+        for form, step, extent in bounds:
+            text = whole(form)
+            low = f"tw_most({low}, tw_lanes_before(-{text}, {step}))"
+            high = f"tw_least({high}, tw_lanes_before({extent} - {text}, {step}))"
+        return Span(low, high)
+
+    # -- numbers -----------------------------------------------------------------------------
+
+    @property
+    def _constants(self) -> frozenset[str]:
+        return frozenset(loop.name for loop in self.written_out)
+
+    def place(self, access: Access, by: By) -> str:
+        """C text of where an access is."""
+        offset = whole(moved(access.offset, by, self._constants))
+        return f"{self.pointers[access.array.name]} + {offset}"
+
+
+def whole(form: Form) -> str:
+    """C text of a whole number, of variables that are named like the loops."""
+    return form_text(form, _atom)
+
+
+def _atom(atom: Atom) -> str:
+    if isinstance(atom, Quotient):
+        return f"({whole(atom.dividend)} / {atom.divisor})"
+    assert isinstance(atom, str)
+    return atom
+
+
+def _number(value: float) -> str:
+    if value in (float("inf"), float("-inf")):
+        return f"{'-' if value < 0 else ''}__builtin_inff()"
+    return f"{value!r}f"

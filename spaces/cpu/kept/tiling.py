@@ -1,0 +1,106 @@
+"""How outputs are cut into tiles, and tiles shared by workers.
+
+Works on integers and, element by element, on NumPy arrays of them, but for what names loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.derivation.kept.tiles import Segment, segments
+from spaces.derivation.kept.view import KeptView
+from spaces.derivation.maps.nest import Loop
+
+NONE = "none"
+INNER, MIDDLE, OUTER = "inner", "middle", "outer"
+"""Where the loop over vectors is among the kept loops, by the decision ``order``."""
+KEPT, REDUCED = "kept", "reduced"
+"""Which loops workers share, by the decision ``shared``."""
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """The tiles that the decisions ``values`` (integers and words, or arrays of them) lead to."""
+
+    view: KeptView
+    lanes: int
+    values: Mapping[str, Any]
+
+    # -- of one schedule ----------------------------------------------------------------------
+
+    @property
+    def across(self) -> Loop | None:
+        """The kept loop of which a tile has several turns; None if there is none."""
+        return next((x for x in self.view.kept if x.name == self.values["across"]), None)
+
+    def size(self, loop: Loop) -> int:
+        """Turns of a kept loop that a tile has."""
+        if loop == self.view.lane:
+            return int(self.values["vectors"]) * self.lanes
+        return int(self.values["turns"]) if loop == self.across else 1
+
+    def segments(self, loop: Loop) -> Sequence[Segment]:
+        """The blocks of a kept loop, those that have code of their own apart: of the loops that
+        tiles are cut from. Others are tested as they run."""
+        if loop in (self.across, self.view.lane):
+            return segments(self.view, loop, self.size(loop))
+        return [Segment(0, loop.extent, 1)]
+
+    @property
+    def order(self) -> Sequence[Loop]:
+        """The kept loops, the outermost first."""
+        *others, lane = self.view.kept
+        places = {INNER: len(others), MIDDLE: max(len(others) - 1, 0), OUTER: 0}
+        place = places[self.values["order"]]
+        return (*others[:place], lane, *others[place:])
+
+    @property
+    def written_out(self) -> Sequence[Loop]:
+        """The innermost loops that are reduced over, which are written out."""
+        return self.view.taps[len(self.view.taps) - int(self.values["unroll"]) :]
+
+    @property
+    def rolled(self) -> Sequence[Loop]:
+        """The others."""
+        return self.view.taps[: len(self.view.taps) - int(self.values["unroll"])]
+
+    @property
+    def workers(self) -> int:
+        """Of the pass that reads."""
+        return int(self.values["workers"])
+
+    @property
+    def splits(self) -> bool:
+        """Whether workers share what is reduced over."""
+        return bool(self.values["shared"] == REDUCED)
+
+    @property
+    def shared(self) -> Loop:
+        """The kept loop that workers share: the one with most blocks, the first of equals."""
+        return self.view.kept[int(np.argmax(np.stack(np.broadcast_arrays(*self.counts))))]
+
+    @property
+    def sharers(self) -> Any:
+        """Workers of the pass that writes outputs."""
+        return np.minimum(self.values["workers"], self.longest)
+
+    # -- of many ------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> tuple[Any, ...]:
+        """Blocks of each kept loop."""
+        found = []
+        for loop in self.view.kept[:-1]:
+            turns = np.where(self.values["across"] == loop.name, self.values["turns"], 1)
+            found.append(ceil_div(loop.extent, turns))
+        return (*found, ceil_div(self.view.lane.extent, self.values["vectors"] * self.lanes))
+
+    @property
+    def longest(self) -> Any:
+        """Blocks of the loop with most."""
+        return np.stack(np.broadcast_arrays(*self.counts)).max(axis=0)

@@ -1,0 +1,146 @@
+"""Work and memory traffic along kept axes; names and units are those of ``spaces.quantities``.
+
+A read is loaded once for all outputs of a tile that take the same element. What is read again by
+the next tile comes from the nearest cache that keeps what all tiles in between have read.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.kept.rules import registers, terms
+from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED
+from spaces.derivation.kept.view import Bounded, KeptView
+from spaces.derivation.work import work
+from spaces.template import Columns
+
+if TYPE_CHECKING:
+    from spaces.cpu.kept.template import KeptTemplate
+
+USABLE = 0.75
+"""Share of a cache that what stays can keep."""
+
+
+def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.ndarray]:
+    """Every quantity, one float64 array each."""
+    values = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    view, cpu, lanes = template.view, template.cpu, template.lanes
+    element, tiling = template.element.bytes, template.tiling(values)
+    turns, vectors, workers = values["turns"], values["vectors"], values["workers"]
+    kept = float(prod(loop.extent for loop in view.kept))
+    taps = float(prod(loop.extent for loop in view.taps))
+    lane_vectors = ceil_div(view.lane.extent, lanes)
+    outputs = kept / view.lane.extent * lane_vectors
+    tiles = np.prod(np.stack(np.broadcast_arrays(*tiling.counts)).astype(float), axis=0)
+    counted = work(view.program)
+    useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
+    operations = useful / (kept * taps) + 20.0 * counted.special / (kept * taps)
+    loads = sum(_loads(view, view.reads[read], values) for read in view.element_reads)
+    depth = np.array(
+        [
+            prod(x.extent for x in view.taps[len(view.taps) - n :])
+            for n in range(len(view.taps) + 1)
+        ],
+        dtype=float,
+    )[values["unroll"]]
+    trips = taps / depth
+    instructions = outputs * taps * (operations + loads) + 6.0 * tiles * (trips + 2)
+    least, written = float(template.workload.least_bytes), _written(view)
+    again = _again(template, values)
+    near = least + again["near"] + written
+    middle = least + again["middle"] + written
+    resident = least <= USABLE * cpu.l3_bytes
+    split = values["shared"] == REDUCED
+    merged = 2.0 * element * kept * workers * split
+    stored = written * np.where(values["stream"], 0.0, 1.0) * (not resident)
+    busy = np.where(split, workers, tiling.sharers)
+    count = np.where(split, view.taps[0].extent if view.taps else 1, tiling.longest)
+    used = registers(template, values)
+    quantities: dict[str, Any] = {
+        "flops": useful * outputs * lanes / kept,
+        "useful_flops": useful,
+        "instructions": instructions + merged / (element * lanes),
+        "register_bytes": element * lanes * outputs * taps * loads,
+        "near_bytes": near + merged,
+        "middle_bytes": middle + merged,
+        "main_bytes": least + stored,
+        "packing_bytes": 0.0,
+        "epilogue_elements": outputs * lanes,
+        "registers": used,
+        "register_fraction": used / cpu.vector_registers,
+        "near_footprint": again["row"],
+        "near_fraction": again["row"] / cpu.l1_bytes,
+        "middle_footprint": again["plane"],
+        "middle_fraction": again["plane"] / cpu.l2_bytes,
+        "far_fraction": least / cpu.l3_bytes,
+        "parallelism": busy,
+        "worker_fraction": busy / cpu.threads,
+        "imbalance": busy * ceil_div(count, busy) / count,
+        "independent_chains": turns * vectors,
+        "vector_fraction": kept / (outputs * lanes),
+        "intensity": operations / np.maximum(loads, 1e-3),
+        "main_loop_trips": trips,
+        "tile_visits": tiles + terms(template, values),
+        "synchronisations": 1.0 * (workers > 1) + split,
+    }
+    shape = values["turns"].shape
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }
+
+
+def _written(view: KeptView) -> float:
+    return float(sum(output.array.bytes for output in view.outputs))
+
+
+def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
+    """Loads of a read for each vector of outputs and each tap: fewer where outputs share them."""
+    shared = np.ones(c["turns"].shape)
+    for loop in view.kept[:-1]:
+        step = abs(access.step(loop.name) or 0)
+        here = (c["across"] == loop.name) & (c["unroll"] > 0)
+        shared = np.where(here & (step == 0), 1.0 / c["turns"], shared)
+        if tap := _overlapping(view, access, step):
+            different = np.minimum((c["turns"] - 1) * tap[1] + tap[0], c["turns"] * tap[0])
+            shared = np.where(here, different / (c["turns"] * tap[0]), shared)
+    if access.step(view.lane.name) == 0:
+        shared = shared / c["vectors"]
+    far = abs(access.step(view.lane.name) or 0)
+    return shared * (1.0 if far < 2 else 3.0 if far == 2 else 10.0)
+
+
+def _overlapping(view: KeptView, access: Bounded, step: int) -> tuple[int, int] | None:
+    """Of the tap that moves along a kept loop: its extent, and by how many of its turns one turn
+    of the loop moves; None if none moves so."""
+    for loop in view.taps:
+        own = abs(access.step(loop.name) or 0)
+        if step and own and step % own == 0 and step // own < loop.extent:
+            return loop.extent, step // own
+    return None
+
+
+def _again(template: KeptTemplate, c: Any) -> dict[str, Any]:
+    """Bytes that are read again from beyond a cache, and what the caches would have to keep: the
+    windows of a row of tiles, and of a plane of them."""
+    view = template.view
+    read = float(sum(view.reads[r].array.bytes for r in view.element_reads))
+    total = prod(loop.extent for loop in view.kept)
+    lane = view.lane.extent
+    block = np.where(c["order"] == INNER, lane, np.minimum(c["vectors"] * template.lanes, lane))
+    rows = [1, *(loop.extent for loop in view.kept[:-1])]
+    windows = max([1, *(loop.extent for loop in view.taps)])
+    inner = np.where(np.isin(c["order"], (INNER, MIDDLE)), rows[-1], prod(rows))
+    row = read / total * block * inner * windows
+    plane = read / total * lane * rows[-1] * windows
+    repeated = read * (windows - 1)
+    return {
+        "row": row,
+        "plane": np.broadcast_to(plane, row.shape),
+        "near": repeated * (row > USABLE * template.cpu.l1_bytes),
+        "middle": repeated * (row > USABLE * template.cpu.l2_bytes),
+    }

@@ -1,0 +1,1 @@
+"""Reductions seen along the axes that they keep; begin reading at ``view.py``."""

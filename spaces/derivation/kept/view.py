@@ -1,0 +1,182 @@
+"""A program of one reduction, and of maps after it, as loops that are kept and loops reduced over.
+
+Where :mod:`spaces.derivation.rows` looks along what is reduced, this looks along what is kept: each
+output element has a reduction of its own, over a window, a column, or all that one channel has, and
+neighbours side by side in memory have theirs at the same time. Pooling, depthwise convolution and
+sums of columns are such programs. Loops and places are those of :mod:`spaces.derivation.maps`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from spaces.derivation.algebra import factors
+from spaces.derivation.inlining import inlined, replaced
+from spaces.derivation.maps.nest import Loop, Nest
+from spaces.derivation.maps.subjects import Subjects
+from spaces.derivation.maps.view import Access, written_stages
+from spaces.derivation.products.forms import Limits
+from spaces.derivation.products.places import Bound
+from spaces.errors import InputError
+from spaces.language.functions import REDUCERS
+from spaces.language.program import Program, Stage
+from spaces.language.tree import AxisValue, Expression, Read
+
+
+@dataclass(frozen=True)
+class Bounded(Access):
+    """What a read takes at each point of the loops: an element of the array where all ``bounds``
+    hold, and ``outside`` elsewhere."""
+
+    bounds: tuple[Bound, ...] = ()
+    outside: float = 0.0
+
+
+@dataclass(frozen=True)
+class KeptView:
+    """``element`` reduced by ``reducer`` over the loops ``taps`` at each point of the loops
+    ``kept``, and ``values`` of the result, which they read by the name of ``state``.
+
+    Kept loops run from the slowest to the fastest in the first output's memory, taps likewise in
+    the memory of what is read first; ``reads`` says where reads find their elements.
+    """
+
+    program: Program
+    kept: tuple[Loop, ...]
+    taps: tuple[Loop, ...]
+    reducer: str
+    state: str
+    element: Expression
+    values: tuple[Expression, ...]
+    outputs: tuple[Access, ...]
+    reads: Mapping[Read, Bounded] = field(hash=False)
+
+    @property
+    def lane(self) -> Loop:
+        """The kept loop along which outputs lie side by side."""
+        return self.kept[-1]
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The extent of every loop."""
+        return {loop.name: loop.extent for loop in (*self.kept, *self.taps)}
+
+    @cached_property
+    def element_reads(self) -> tuple[Read, ...]:
+        """The reads whose values make the element, equal ones once."""
+        return values_read(self.element, self.state)
+
+    @cached_property
+    def silencing(self) -> frozenset[Read]:
+        """Reads that outside of their array make the element one that changes no result."""
+        identity = REDUCERS[self.reducer].identity
+        return frozenset(
+            read for read in self.element_reads if self._outside(read) == (True, identity)
+        )
+
+    def _outside(self, read: Read) -> tuple[bool, float | None]:
+        """Whether the element is a number once a read is outside, and which."""
+        value = self.reads[read].outside
+        if not self.reads[read].bounds:
+            return False, None
+        if self.element == read:
+            return True, value
+        if value == 0 and read in factors(self.element):
+            return True, 0.0
+        return False, None
+
+
+def values_read(expression: Expression, state: str) -> tuple[Read, ...]:
+    """The reads of arrays whose values an expression is computed of, from left to right."""
+    found: dict[Read, None] = {}
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, Read):
+            waiting += reversed(node.children)
+        elif node.name != state:
+            found[node] = None
+    return tuple(found)
+
+
+def kept_of(program: Program) -> KeptView:
+    """The program seen so; :class:`InputError` says why it cannot be."""
+    if program.conditions:
+        raise InputError(f"the reduction is bounded by {program.conditions[0]}; windows are whole")
+    reduced = _reduction(program)
+    outputs = written_stages(program)
+    values = tuple(inlined(program, _body(stage), lambda _: True) for stage in outputs)
+    element = replaced(reduced.body, _axes_of_state(reduced, values, outputs[0]))
+    element = inlined(program, element, lambda _: True)
+    found = Subjects(program, outputs, (element, *values), reduced)
+    if found.wholes:
+        raise InputError(f"{found.wholes[0]} is a number made of axes; values of axes do not count")
+    nest = _nest(found, program.outputs[0].name)
+    writes = program.outputs[0].name
+    kept = tuple(loop for loop in nest.loops if nest.forms[writes].coefficient(loop.name))
+    if not kept:
+        raise InputError("all axes are reduced; no axis is kept")
+    return KeptView(
+        program=program,
+        kept=kept,
+        taps=tuple(loop for loop in nest.loops if loop not in kept),
+        reducer=reduced.reducer or "",
+        state=reduced.name,
+        element=element,
+        values=values,
+        outputs=tuple(Access(o, nest.forms[o.name]) for o in program.outputs),
+        reads={read: _bounded(program, found, nest, read) for read in found.reads},
+    )
+
+
+cached_kept = lru_cache(maxsize=64)(kept_of)
+
+
+def _reduction(program: Program) -> Stage:
+    """The only stage that reduces."""
+    found = [stage for stage in program.stages if stage.reducer]
+    if len(found) != 1:
+        names = ", ".join(stage.name for stage in found) or "none"
+        raise InputError(f"reductions: {names}; along kept axes there is one")
+    if REDUCERS[found[0].reducer or ""].argument:
+        raise InputError(f"{found[0].name} is a place that {found[0].reducer} finds")
+    return found[0]
+
+
+def _body(stage: Stage) -> Expression:
+    """What an output is, of results."""
+    return Read(stage.name, tuple(map(AxisValue, stage.axes))) if stage.reducer else stage.body
+
+
+def _axes_of_state(
+    reduced: Stage, values: tuple[Expression, ...], output: Stage
+) -> Mapping[str, Expression]:
+    """What the reduction's axes are called where outputs read it, and those that it reduces."""
+    reads = {read for value in values for read in value.reads if read.name == reduced.name}
+    own: Mapping[str, Expression] = {axis: AxisValue(axis) for axis in reduced.over}
+    if len(reads) != 1:
+        raise InputError(f"{reduced.name} is read at {len(reads)} places; outputs read it at one")
+    (read,) = reads
+    if {i.name for i in read.indices if isinstance(i, AxisValue)} != set(output.axes) or len(
+        read.indices
+    ) != len(output.axes):
+        raise InputError(f"{read} is not the result for each element of {output.name}")
+    return {**own, **dict(zip(reduced.axes, read.indices, strict=True))}
+
+
+def _nest(found: Subjects, output: str) -> Nest:
+    """The loops in their order, numbered."""
+    first = found.reads[:1]
+    return found.nest.split().ordered(output, *first).merged().numbered()
+
+
+def _bounded(program: Program, found: Subjects, nest: Nest, read: Read) -> Bounded:
+    bounds = tuple(
+        Bound(nest.forms[read, i], bound.extent)
+        for i, bound in enumerate(found.places[read].bounds)
+    )
+    array = program.operand[read.name]
+    outside = found.places[read].outside
+    return Bounded(array, nest.forms[read], bounds, 0.0 if outside is None else outside)

@@ -1,0 +1,216 @@
+"""The CPU template along kept axes: its space, its rules, and what its kernels compute."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spaces.cpu.kept.template import KeptTemplate
+from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.kernel import Kernel
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.workloads.served import workload_of
+from spaces.workloads.workload import Workload
+from tests.kernels import rewritten
+from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.derivation.kept.random_windows import random_window
+
+DEPTHWISE = {"r": 3, "s": 3, "padding": 1}
+NAMED = {
+    "pooling": workload("max_pool2d", n=1, c=5, h=13, w=37, r=3, stride=2, padding=1),
+    "windows apart": workload("avg_pool2d", n=2, c=3, h=7, w=9, r=2, stride=2),
+    "NCHW": workload("conv2d", n=1, c=5, h=13, w=11, o=5, groups=5, **DEPTHWISE),
+    "NHWC": workload(
+        "conv2d", n=2, c=20, h=9, w=14, o=20, groups=20, layout="NHWC",
+        epilogue="relu(x + bias[o])", **DEPTHWISE,
+    ),
+    "dilated": workload("conv2d", n=1, c=3, h=17, w=29, o=3, groups=3, dilation=3, **DEPTHWISE),
+    "two outputs of a channel": workload("conv2d", n=1, c=3, h=9, w=9, o=6, groups=3, **DEPTHWISE),
+    "columns": workload("y[c] = sum[r](x[r, c])", r=137, c=53),
+    "few columns": workload("y[c] = max[r](x[r, c] * z[r]) / 2", r=137, c=3),
+    "one column of many": workload("y[n, c] = sum[r](x[n, r, c])", n=7, r=31, c=1),
+    "bfloat16": workload(
+        "x: bfloat16; y: bfloat16; y[n, c] = sum[h, w](x[n, h, w, c]) / size(h, w)",
+        n=2, h=7, w=7, c=37,
+    ),
+    "float64": workload("x: float64; y[n, c] = sum[h](x[n, h, c])", n=2, h=7, c=37),
+    "two results": workload("s[c] = sum[r](x[r, c]); y[c] = s[c] / 2; -> s, y", r=9, c=20),
+}  # fmt: skip
+
+
+def machine(**changes: Any) -> CpuTarget:
+    caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
+    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+
+
+def lowered(w: Workload, target: CpuTarget, count: int, seed: int = 0) -> list[Kernel]:
+    space = Space(w, target, [KeptTemplate(w, target)])
+    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
+    return [space.lower(space.schedule(row)) for row in rows]
+
+
+def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
+    kernels = lowered(w, target, count, seed)
+    folder.mkdir(exist_ok=True)
+    library = compile_kernels(kernels, target, folder)
+    assert [complaint(kernel, library, w, seed) for kernel in kernels] == [""] * len(kernels)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_kernels_agree_with_the_reference(name, tmp_path):
+    check(NAMED[name], machine(), 2, 1, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["NHWC", "columns", "few columns", "two results"])
+def test_workers_share_what_is_kept_or_what_is_reduced(name, tmp_path):
+    check(NAMED[name], machine(threads=3, cores=3), 3, 2, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_windows_agree_with_the_reference(seed, tmp_path):
+    check_random(seed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5, 60))
+def test_more_random_windows_agree_with_the_reference(seed, tmp_path):
+    check_random(seed, tmp_path)
+
+
+def check_random(seed: int, folder: Path) -> None:
+    made = random_window(seed, dtypes=("float32", "float32", "bfloat16", "float64"))
+    threads = 1 + seed % 3
+    check(workload_of(made), machine(threads=threads, cores=threads), 2, seed, folder)
+
+
+@pytest.mark.parametrize(("vector_bytes", "isa"), [(16, "generic"), (16, "sse2"), (64, "generic")])
+def test_other_vectors(vector_bytes, isa, tmp_path):
+    if isa not in ("generic", detect_cpu().isa) and detect_cpu().architecture != "x86_64":
+        pytest.skip(f"no {isa} here")
+    target = machine(vector_bytes=vector_bytes)
+    target = dataclasses.replace(target, isa=isa, bf16_dot=False)
+    check(NAMED["NCHW"], target, 2, 0, tmp_path)
+
+
+# what is broken: pattern, replacement of its first occurrence in the kernel
+BUGS = {
+    "a border is passed over": (r"\(a1 \+ 1\) < 9\)", "(a1 + 1) < 8)"),
+    "a border is read": (r"\(a1 \+ -1\) >= 0\)", "(a1 + -1) >= -1)"),
+    "the last tiles are left out": (r"a2_0 < 3;", "a2_0 < 2;"),
+    "a tile is in the place of another": (r"a2 = 3 \* a2_0 \+ 3;", "a2 = 3 * a2_0 + 2;"),
+    "a term counts twice": (r"(s0_0 = s0_0 \+ \w*;)", r"\1 \1"),
+    "a term of a neighbour": (r"s0_0 = s0_0 \+", "s0_0 = s1_0 +"),
+    "no clean start": (r"vf s2_0 = tw_set\(0.0f\)", "vf s2_0 = tw_set(1.0f)"),
+    "another image's window": (r"2268 \* a0", "2267 * a0"),
+    "the last lanes are stored whole": (
+        r"tw_store_most_float32\(([^;]*), 2\);",
+        r"tw_store_most_float32(\1, 4);",
+    ),
+    "a lane too few is stored": (
+        r"tw_store_most_float32\(([^;]*), 2\);",
+        r"tw_store_most_float32(\1, 1);",
+    ),
+    "the filter of another tap": (r"held0 \+ \(4\) \* 8 \+ 0", "held0 + (5) * 8 + 0"),
+    "the filters of other lanes": (r"held0 \+ \(4\) \* 8 \+ 4", "held0 + (4) * 8 + 0"),
+    "the last taps are not turned": (r"tw_turn_float32\(.*held0 \+ 40, 8\);", ""),
+    "a filter is turned too soon": (r"const long a3 = 8 \* a3_0;", "const long a3 = 4 * a3_0;"),
+    "another channel's bias": (r"x2 \+ \(a3 \+ 4\)", "x2 + (a3)"),
+}
+
+
+def test_every_planted_bug_is_found(tmp_path):
+    w = workload(
+        "conv2d", n=2, c=18, h=9, w=14, o=18, groups=18, layout="NHWC",
+        epilogue="relu(x + bias[o])", **DEPTHWISE,
+    )  # fmt: skip
+    values = {"vectors": 2, "across": "a2", "turns": 3, "unroll": 2, "order": "outer"}
+    values |= {"stream": False, "shared": "kept", "workers": 1}
+    target = dataclasses.replace(machine(vector_bytes=16), isa="generic", bf16_dot=False)
+    target = dataclasses.replace(target, flags=("-O0",))
+    space = Space(w, target, [KeptTemplate(w, target)])
+    right = space.lower(Schedule("kept", tuple(values.items())))
+    kernels = [right]
+    for number, (pattern, replacement) in enumerate(BUGS.values()):
+        source, count = re.subn(pattern, replacement, right.source.body, count=1)
+        assert count == 1, pattern
+        assert source != right.source.body, pattern
+        entry = f"bug{number}"
+        source = source.replace(right.call.entry, entry)
+        kernels.append(rewritten(right, source, entry))
+    library = compile_kernels(kernels, target, tmp_path)
+    found = [complaint(kernel, library, w, 0) for kernel in kernels]
+    assert found[0] == ""
+    assert dict(zip(BUGS, map(bool, found[1:]), strict=True)) == dict.fromkeys(BUGS, True)
+
+
+@pytest.mark.parametrize(
+    ("w", "words"),
+    [
+        (workload("matmul", m=4, n=4, k=4), "a product of matrices"),
+        (workload("softmax", r=4, c=8), "reductions"),
+        (workload("y[i, j] = 2 * x[i, j]", i=4, j=8), "reductions: none"),
+        (workload("y: float16; x: float16; y[j] = sum[i](x[i, j])", i=4, j=8), "float16"),
+        (workload("t: int32[5](index < 9); y[j] = sum[i](x[t[i], j])", i=5, j=8), "a table"),
+        (
+            workload("conv2d", n=1, c=4, h=5, w=5, o=8, r=3, s=3, groups=4, layout="NHWC"),
+            "not equally far apart",
+        ),
+    ],
+)
+def test_refusals_say_why(w, words):
+    assert words in KeptTemplate.refuses(w, detect_cpu())
+
+
+def test_a_kernel_says_what_it_writes():
+    (kernel, *_) = lowered(NAMED["two results"], machine(), 1)
+    assert [array.name for array in kernel.call.written] == ["s", "y"]
+
+
+def test_names_and_writing_make_no_difference_to_the_space():
+    first = workload("y[c] = sum[r](x[r, c])", r=300, c=200)
+    other = workload("v[q] = sum[p](u[p, q])", p=300, q=200)
+    spaces = [Space(w, machine(), [KeptTemplate(w, machine())]) for w in (first, other)]
+    rows = [space.sample(np.random.default_rng(0), 50) for space in spaces]
+    assert spaces[0].count() == spaces[1].count() > 5
+    assert (rows[0] == rows[1]).all()
+
+
+def test_every_rule_refuses_something_and_says_why():
+    choose, seen = random.Random(0), set()
+    many = workload("avg_pool2d", n=1, c=3, h=40, w=200, r=7, padding=3)
+    large = workload("y[c] = sum[r](x[r, c])", r=9000, c=200)
+    for w in (NAMED["NHWC"], NAMED["columns"], many, large):
+        template = KeptTemplate(w, machine(threads=8, cores=8))
+        space = Space(w, template.target, [template])
+        for _ in range(250):
+            values = {d.name: choose.choice(d.values) for d in template.decisions}
+            sentence = space.why_not(Schedule("kept", tuple(values.items()))) or ""
+            for rule in template.rules:
+                if not np.all(rule.holds({r: np.asarray(values[r]) for r in rule.reads})):
+                    assert f"{rule.name}: {rule.explain(values)}" in sentence
+                    seen.add(rule.name)
+    assert seen == {rule.name for rule in template.rules}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_quantities_are_finite_and_complete(name):
+    w, target = NAMED[name], machine(threads=2, cores=2)
+    space = Space(w, target, [KeptTemplate(w, target)])
+    quantities = space.quantities(space.sample(np.random.default_rng(0), 200))
+    assert set(quantities) == set(QUANTITIES)
+    assert all(np.isfinite(found).all() for found in quantities.values())
+
+
+def test_filters_that_lie_apart_are_turned_once_for_a_block_of_channels():
+    kernels = lowered(NAMED["NHWC"], machine(), 8)
+    assert all("tw_turn_float32" in kernel.source.body for kernel in kernels)
+    assert not any(re.search(r"tw_gather_\w+\(x1", kernel.source.body) for kernel in kernels)
