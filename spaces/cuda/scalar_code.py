@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from spaces.language.text import NEGATION, Infix, Written
 from spaces.language.tree import Operations
@@ -16,7 +16,7 @@ WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
 class Value(Written):
     """C text: of a 64-bit integer if ``whole``, else of the type computed in."""
 
-    whole: bool = False
+    whole: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -83,4 +83,4 @@ class ScalarCode(Operations[Value]):
         return values if whole else [self.as_real(value) for value in values]
 
     def _value(self, written: Written, whole: bool = False) -> Value:
-        return Value(written.text, written.binds, whole)
+        return Value(written.text, written.binds, whole=whole)

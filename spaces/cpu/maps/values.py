@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from spaces.cpu.tiles.vector_code import VectorCode
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
 from spaces.derivation.maps.view import Access
 from spaces.derivation.products.forms import Atom, Entry, Form, Quotient
-from spaces.language.tree import (
-    Binary,
-    Call,
-    Comparison,
-    Expression,
-    Negation,
-    Number,
-    Read,
-    Select,
-)
+from spaces.language.text import Written
+from spaces.language.tree import Comparison, Expression, Read, Select
 
 
 @dataclass(frozen=True)
@@ -38,30 +31,25 @@ class VectorValues:
 
     def of(self, node: Expression) -> str:
         """The expression, as a vector of floats."""
-        if node in self.plane.view.wholes:
-            return self._number(self.plane.view.wholes[node])
+        return node.fold(VectorCode(explicit=True), self._known).text
+
+    def _known(self, node: Expression) -> Written | None:
+        view = self.plane.view
+        if node in view.wholes:
+            return Written(self._number(view.wholes[node]))
         match node:
-            case Number(value):
-                return f"tw_set({value!r}f)"
-            case Negation(inner):
-                return f"(-{self.of(inner)})"
-            case Binary(operator, left, right):
-                return f"({self.of(left)} {operator} {self.of(right)})"
-            case Select(condition, then, otherwise):
-                return self._select(condition, self.of(then), self.of(otherwise))
-            case Call(function, arguments):
-                return f"tw_{function}({', '.join(map(self.of, arguments))})"
+            case Select(Comparison() as condition, then, otherwise):
+                return Written(self._select(condition, self.of(then), self.of(otherwise)))
             case Read():
-                return self.loaded[self.plane.view.reads[node]]
-        raise TypeError(f"{node} is no value of a map")
+                return Written(self.loaded[view.reads[node]])
+        return None
 
     def _number(self, form: Form) -> str:
         if self.varies(form):
             return f"tw_numbers({self.lanes(form)})"
         return f"tw_set((float)({self.scalar(form)}))"
 
-    def _select(self, condition: Expression, then: str, otherwise: str) -> str:
-        assert isinstance(condition, Comparison)
+    def _select(self, condition: Comparison, then: str, otherwise: str) -> str:
         operator = condition.operator
         if condition not in self.plane.view.wholes:
             mask = f"{self.of(condition.left)} {operator} {self.of(condition.right)}"

@@ -9,18 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from spaces.cpu.tiles.vector_code import VectorCode
 from spaces.derivation.algebra import ONE
 from spaces.derivation.work import PLAIN
-from spaces.language.tree import (
-    Binary,
-    Call,
-    Comparison,
-    Expression,
-    Negation,
-    Number,
-    Read,
-    Select,
-)
+from spaces.language.text import Written
+from spaces.language.tree import Binary, Call, Comparison, Expression, Number, Read
 
 Leaf = Callable[[Expression], str | None]
 """The C text of a read or an axis' value, as far as a scope knows it by itself."""
@@ -64,24 +57,21 @@ class Scope:
         return self.own[node]
 
     def _value(self, node: Expression) -> str:
+        """The operation of a node on the texts of its parts."""
         match node:
-            case Negation(inner):
-                return f"-{self.text(inner)}"
-            case Binary("/", left, right) if self._multiplies(left, right):
-                return f"{self.text(left)} * {self.text(Binary('/', ONE, right))}"
             case Binary("//", left, right):
                 return f"tw_floor({self.text(left)} / {self.text(right)})"
             case Binary("%", left, right):
                 whole = self.text(Binary("//", left, right))
                 return f"{self.text(left)} - {self.text(right)} * {whole}"
-            case Binary(operator, left, right):
-                return f"{self.text(left)} {operator} {self.text(right)}"
-            case Select(Comparison(operator, left, right), then, otherwise):
-                condition = f"{self.text(left)} {operator} {self.text(right)}"
-                return f"tw_select({condition}, {self.text(then)}, {self.text(otherwise)})"
-            case Call(function, arguments):
-                return f"tw_{function}({', '.join(map(self.text, arguments))})"
-        raise TypeError(f"{node} is known in no scope")
+            case Binary("/", left, right) if self._multiplies(left, right):
+                node = Binary("*", left, Binary("/", ONE, right))
+
+        def known(part: Expression) -> Written | None:
+            is_written_here = part is node or isinstance(part, Comparison)
+            return None if is_written_here else Written(self.text(part))
+
+        return node.fold(VectorCode(), known).text
 
     def _multiplies(self, left: Expression, right: Expression) -> bool:
         """Whether a quotient is a product with a reciprocal known further out: where what is

@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from spaces.cuda.scalar_code import ScalarCode, Value
 from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
 from spaces.derivation.maps.view import Access, MapView
 from spaces.derivation.products.forms import Atom, Entry, Form, Quotient
-from spaces.language.tree import (
-    Binary,
-    Call,
-    Comparison,
-    Expression,
-    Negation,
-    Number,
-    Read,
-    Select,
-)
+from spaces.language.tree import Comparison, Expression, Read
 
 
 @dataclass(frozen=True)
@@ -35,25 +27,16 @@ class ScalarValues:
 
     def of(self, node: Expression) -> str:
         """The expression, a float."""
-        if node in self.view.wholes:
-            return f"(float)({self.whole(self.view.wholes[node])})"
-        match node:
-            case Number(value):
-                return f"{value!r}f"
-            case Negation(inner):
-                return f"(-{self.of(inner)})"
-            case Binary(operator, left, right):
-                return f"({self.of(left)} {operator} {self.of(right)})"
-            case Select(condition, then, otherwise):
-                return f"({self._holds(condition)} ? {self.of(then)} : {self.of(otherwise)})"
-            case Call(function, arguments):
-                return f"tw_{function}({', '.join(map(self.of, arguments))})"
-            case Read():
-                return self.loaded[self.view.reads[node]]
-        raise TypeError(f"{node} is no value of a map")
+        return node.fold(ScalarCode(explicit=True), self._known).text
 
-    def _holds(self, condition: Expression) -> str:
-        assert isinstance(condition, Comparison)
+    def _known(self, node: Expression) -> Value | None:
+        if isinstance(node, Comparison):
+            return Value(self._holds(node))
+        if node in self.view.wholes:
+            return Value(f"(float)({self.whole(self.view.wholes[node])})")
+        return Value(self.loaded[self.view.reads[node]]) if isinstance(node, Read) else None
+
+    def _holds(self, condition: Comparison) -> str:
         operator = condition.operator
         if condition not in self.view.wholes:
             return f"{self.of(condition.left)} {operator} {self.of(condition.right)}"
@@ -67,8 +50,7 @@ class ScalarValues:
     def _atom(self, atom: Atom) -> str:
         match atom:
             case Quotient(dividend, divisor):
-                function = "quotient" if may_be_negative(self.view, atom) else ""
-                if function:
+                if may_be_negative(self.view, atom):
                     return f"tw_quotient({self.whole(dividend)}, {divisor})"
                 return f"({self.whole(dividend)} / {divisor})"
             case Entry(table):

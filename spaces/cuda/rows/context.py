@@ -10,7 +10,8 @@ from spaces.algebra.index import Index
 from spaces.cuda.rows.source import Access, digits
 from spaces.cuda.rows.tile import RowTile
 from spaces.cuda.rows.use import Use
-from spaces.cuda.rows.values import Scope, Value, computed_in
+from spaces.cuda.rows.values import Scope, computed_in
+from spaces.cuda.scalar_code import Value
 from spaces.derivation.rows.view import Rows
 from spaces.language.functions import REDUCERS
 from spaces.language.program import Operand
@@ -142,10 +143,10 @@ class Context:
         if read in self.accesses or read in self.rows.places:
             name = f"v{self.name(read)}[i]" if read in self.accesses else f"r{self.name(read)}[k]"
             whole = self._operand(read).element.is_integer
-            return Value(f"(i64){name}" if whole else name, whole)
+            return Value(f"(i64){name}" if whole else name, whole=whole)
         result = f"{self.results[read.name]}[k]"
         reducer = self.rows.program.stage[read.name].reducer if self._is_stage(read) else None
-        return Value(f"(i64){result}", True) if _is_place(reducer) else Value(result)
+        return Value(f"(i64){result}", whole=True) if _is_place(reducer) else Value(result)
 
     def _is_stage(self, read: Read) -> bool:
         return read.name in self.rows.program.stage

@@ -11,7 +11,7 @@ from spaces.cuda.rows.context import Context
 from spaces.cuda.rows.merging import per_row
 from spaces.cuda.rows.source import Access
 from spaces.cuda.rows.sweep import Level, Sweep
-from spaces.cuda.rows.values import Value
+from spaces.cuda.scalar_code import Value
 from spaces.derivation.rows.view import RowOutput
 from spaces.language.program import Output
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from spaces.cuda.rows.values import Scope, Value
+from spaces.cuda.rows.values import Scope
+from spaces.cuda.scalar_code import Value
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.language.functions import REDUCERS
 from spaces.language.tree import Read

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spaces.cuda.abi import C_TYPES
-from spaces.cuda.rows.values import WHOLE, computed_in
+from spaces.cuda.rows.values import computed_in
+from spaces.cuda.scalar_code import WHOLE
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.rows.passes import expressions
 from spaces.derivation.rows.view import Rows
