@@ -93,10 +93,16 @@ class Computation(Workload):
         """float64 if any array is, else float32."""
         return self.program.computed_in
 
-    @property
+    @cached_property
     def arithmetic(self) -> tuple[str, ...]:
-        """The accumulator's: values are widened as they are loaded."""
-        return (self.accumulator,)
+        """Those of the factors of a sum of products; else the accumulator's: values are widened as
+        they are loaded."""
+        from spaces.derivation.products.view import placed_product_of
+
+        view = placed_product_of(self)
+        if isinstance(view, str):
+            return (self.accumulator,)
+        return view.left.operand.dtype, view.right.operand.dtype
 
     @cached_property
     def functions(self) -> Collection[str]:

@@ -7,15 +7,46 @@ batch of products, which all other axes of the output number, this is what each 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import ClassVar, TypeVar
 
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Strided, strided
+from spaces.epilogue.expression import SUM
+from spaces.language.tree import Meaning
+from spaces.workloads.array import Array
 from spaces.workloads.computation import Computation
 from spaces.workloads.contraction import Contraction, Operand
 from spaces.workloads.workload import Workload
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """An operand of the epilogue, as it lies beside the output of ``product``."""
+
+    product: Product
+    array: Operand
+    whole: ClassVar[bool] = False
+    """Whether :meth:`at` counts from the array's start, not from that of one product's part."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        return self.array.name
+
+    def step(self, width: int) -> int | None:
+        """Elements from one to the next of ``width`` columns that begin at a multiple of it; those
+        of step 1 also begin at such a multiple in memory. None if there is no such step."""
+        return self.array.stride(self.product.column)
+
+    def at(self, row: Index, column: Index) -> Index:
+        """Elements from the start to what is beside a sum."""
+        return self.product.layout(self.array).index([row, column])
 
 
 @dataclass(frozen=True)
@@ -70,6 +101,50 @@ class Product:
         """Whether the right operand is contiguous along the depth (else along columns)."""
         return self.right.stride(self.column) != 1
 
+    def run(self, operand: Array) -> int:
+        """Elements that lie side by side along the axis of stride 1, from any multiple of a power
+        of two that divides this on."""
+        if operand is self.left:
+            return self.terms if self.left_runs_deep else self.rows
+        if operand is self.right:
+            return self.terms if self.right_runs_deep else self.columns
+        return self.columns
+
+    def reuse(self, operand: Array) -> float:
+        """How often the matrix of an input has each element of its array: once."""
+        return 1.0
+
+    def reach(self, beyond: int) -> int:
+        """Above the offset of any element of any array, ``beyond`` rows, columns or terms past the
+        end included."""
+        layouts = [self.layout(o) for o in (*self.workload.inputs, *self.workload.outputs)]
+        return max(layout.size + beyond * max(layout.strides) for layout in layouts)
+
+    @property
+    def numbered(self) -> tuple[Array, ...]:
+        """The arrays that each product of a batch has parts of."""
+        return (*self.workload.inputs, *self.workload.outputs)
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether sums are not yet the output's elements."""
+        return self.workload.epilogue is not None
+
+    @property
+    def beside(self) -> tuple[Beside, ...]:
+        """What the epilogue reads."""
+        return tuple(Beside(self, operand) for operand in self.workload.epilogue_inputs)
+
+    def written(self, row: Index, column: Index) -> Index:
+        """Elements from the start of one product's output to its entry (row, column)."""
+        return self.layout(self.output).index([row, column])
+
+    def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
+        """What an element of the output is, made of the sum ``total`` and of what is
+        :attr:`beside` it, by name."""
+        epilogue = self.workload.epilogue
+        return total if epilogue is None else epilogue.fold(meaning, {SUM: total, **beside})
+
     def layout(self, operand: Operand) -> Strided:
         """Where ``operand`` keeps the element of (row, column), or of (row, depth) or (depth,
         column) for the left and right operand. Axes that do not index it have stride 0."""
@@ -79,9 +154,10 @@ class Product:
         strides = (operand.stride(first), operand.stride(second))
         return strided((extents[first], extents[second]), strides)
 
-    def start(self, operand: Operand, number: Index) -> Index:
+    def start(self, operand: Array, number: Index) -> Index:
         """Elements from the start of ``operand`` to what product ``number`` of the batch has of
         it; those that share it have the same."""
+        assert isinstance(operand, Operand)
         offset = Index()
         for axis in reversed(self.batch):
             extent = self.workload.extents[axis]

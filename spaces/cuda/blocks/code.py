@@ -15,12 +15,12 @@ from functools import cached_property
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dtype
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.partial_sums import PartialSums
-from spaces.cuda.blocks.tile_copy import TileCopy, position_type
+from spaces.cuda.blocks.tile_copy import BlockCopy, position_type
 from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.schedule import Value
-from spaces.workloads.product import Product
 
 WARP = 32
 ALIGNMENT = 128
@@ -30,7 +30,7 @@ ALIGNMENT = 128
 class BlockCode(ABC):
     """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
 
-    product: Product
+    product: Tiled
     values: Mapping[str, Value]
     entry: str
 
@@ -52,12 +52,12 @@ class BlockCode(ABC):
 
     @property
     @abstractmethod
-    def left(self) -> TileCopy:
+    def left(self) -> BlockCopy:
         """Moves tiles of the left operand."""
 
     @property
     @abstractmethod
-    def right(self) -> TileCopy:
+    def right(self) -> BlockCopy:
         """Moves tiles of the right operand."""
 
     @property

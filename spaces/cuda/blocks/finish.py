@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from spaces.algebra.index import Index, index
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
+from spaces.cuda.blocks.implicit import PlacedBeside, Tiled
 from spaces.cuda.scalar_code import ScalarCode, Value
-from spaces.epilogue.expression import SUM
 from spaces.kernel import arguments
-from spaces.workloads.contraction import Contraction, Operand
-from spaces.workloads.product import Product
+from spaces.workloads.array import Array
+from spaces.workloads.product import Beside
+from spaces.workloads.workload import Workload
 
 SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 """C type of sums by their dtype."""
@@ -20,47 +21,50 @@ SUM_TYPES = {"float64": "double", "float32": "float", "int32": "i32"}
 _WHOLE = "whole_"
 
 
-def sum_dtype(workload: Contraction) -> str:
+def sum_dtype(workload: Workload) -> str:
     """Dtype that sums have when they are finished: float16 ones are widened first."""
     return "float32" if workload.accumulator == "float16" else workload.accumulator
 
 
-def why_no_finish(workload: Contraction) -> str | None:
+def why_no_finish(workload: Workload) -> str | None:
     """Why kernels cannot finish this workload's output, in words; None if they can."""
-    expression = workload.epilogue
-    if expression is None or workload.accumulator != "float64" or not expression.functions:
+    if workload.accumulator != "float64" or not workload.functions:
         return None
     return (
-        f"the epilogue calls {', '.join(sorted(expression.functions))}; "
+        f"the epilogue calls {', '.join(sorted(workload.functions))}; "
         "functions are float32, allowed beside float64 sums: arithmetic only"
     )
 
 
-def prelude(workload: Contraction) -> str:
+def prelude(workload: Workload) -> str:
     """What the epilogue's expression calls."""
-    return scalar_math.prelude(workload.epilogue.functions if workload.epilogue else ())
+    return scalar_math.prelude(workload.functions)
 
 
-def signature(product: Product, workspace: bool = False, maps: Sequence[str] = ()) -> str:
+def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ()) -> str:
     """C parameters of an entry. The contraction's operands are called ``left``, ``right`` and
     ``output``, tensor maps as ``maps`` says; epilogue operands get a prefix that keeps clear of
     C's words and of our names. Of a batch these are names of what one product has of them, which
     :func:`parts` declares; the parameters' own have another prefix."""
-    workload, whole = product.workload, _WHOLE if product.batch else ""
     inputs, outputs = (
-        [replace(o, name=whole + operand_name(product, o)) for o in operands]
-        for operands in (workload.inputs, workload.outputs)
+        [replace(o, name=parameter_name(product, o)) for o in operands]
+        for operands in (product.workload.inputs, product.workload.outputs)
     )
     return parameters(arguments(inputs, outputs), workspace, maps)
 
 
-def operand_name(product: Product, operand: Operand) -> str:
+def parameter_name(product: Tiled, operand: Array) -> str:
+    """The C name of an operand as a whole."""
+    return (_WHOLE if product.batch else "") + operand_name(product, operand)
+
+
+def operand_name(product: Tiled, operand: Array) -> str:
     """The C name of an operand, see :func:`signature`."""
     own = {"left": product.left, "right": product.right, "output": product.output}
     return next((name for name, o in own.items() if o is operand), f"e_{operand.name}")
 
 
-def parts(product: Product, operands: Sequence[Operand], number: Index) -> list[str]:
+def parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]:
     """C lines that declare what product ``number`` of a batch has of ``operands``; none where
     there is one product only."""
     if not product.batch:
@@ -76,10 +80,9 @@ def parts(product: Product, operands: Sequence[Operand], number: Index) -> list[
     return lines
 
 
-def batch_parts(product: Product) -> list[str]:
-    """:func:`parts` of all operands, where the launch has a product for each number along z."""
-    operands = (*product.workload.inputs, *product.workload.outputs)
-    return parts(product, operands, index("(i64)blockIdx.z", product.batches))
+def batch_parts(product: Tiled) -> list[str]:
+    """:func:`parts` of all that have them, the product being that of the block along z."""
+    return parts(product, product.numbered, index("(i64)blockIdx.z", product.batches))
 
 
 @dataclass(frozen=True)
@@ -91,13 +94,13 @@ class Finish:
     other tile has, if these names are given.
     """
 
-    product: Product
+    product: Tiled
     block_rows: int
     block_columns: int
     first: tuple[str | None, str | None] = (None, None)
 
     @property
-    def output(self) -> Operand:
+    def output(self) -> Array:
         """The array that is written."""
         return self.product.output
 
@@ -105,7 +108,7 @@ class Finish:
         """The largest power of two up to ``width`` elements that one store may write, in whole
         and aligned, wherever the output's rows start."""
         while width > 1 and (
-            self.product.columns % width or width * self.output.element.bytes > 16
+            self.product.run(self.output) % width or width * self.output.element.bytes > 16
         ):
             width //= 2
         return width
@@ -128,7 +131,8 @@ class Finish:
         for start in range(0, len(sums), width):
             pairs = zip(results[start : start + width], sums[start : start + width], strict=True)
             numbers = [
-                f"{result} = {self._number(total, i)};" for i, (result, total) in enumerate(pairs)
+                f"{result} = {self._number(total, i, width)};"
+                for i, (result, total) in enumerate(pairs)
             ]
             loads = self._all_loads(row, column + start, width)
             inside = _guarded(self._tests(row, column + start), [*loads, *numbers])
@@ -136,8 +140,8 @@ class Finish:
         return lines
 
     def _store(self, row: Index, column: Index, sums: Sequence[str]) -> list[str]:
-        place = f"output + {self.product.layout(self.output).index([row, column]).text}"
-        values = [self._value(total, i) for i, total in enumerate(sums)]
+        place = f"output + {self.product.written(row, column).text}"
+        values = [self._value(total, i, len(sums)) for i, total in enumerate(sums)]
         kind = C_TYPES[self.output.dtype]
         body = [
             *self._all_loads(row, column, len(sums)),
@@ -161,57 +165,63 @@ class Finish:
     def _all_loads(self, row: Index, column: Index, width: int) -> list[str]:
         return [
             line
-            for operand in self.product.workload.epilogue_inputs
-            for line in self._loads(operand, row, column, width)
+            for beside in self.product.beside
+            for line in self._loads(beside, row, column, width)
         ]
 
-    def _loads(self, operand: Operand, row: Index, column: Index, width: int) -> list[str]:
-        """Declare ``v_<name>``: the operand's elements beside ``width`` neighbours in a row."""
-        kind, name = C_TYPES[operand.dtype], operand.name
-        source = self.product.layout(operand).index([row, column]).text
-        stride = operand.stride(self.product.column)
-        if stride == 0:
-            return [f"const {kind} v_{name}[1] = {{tw::load_global(e_{name} + {source})}};"]
-        declaration = f"{kind} v_{name}[{width}];"
-        if stride == 1 and self._is_aligned(operand, width):
-            return [declaration, f"tw::load_global<{width}>(v_{name}, e_{name} + {source});"]
-        loads = [f"tw::load_global(e_{name} + {source} + {i * stride})" for i in range(width)]
-        return [f"const {kind} v_{name}[{width}] = {{{', '.join(loads)}}};"]
-
-    def _is_aligned(self, operand: Operand, width: int) -> bool:
-        fits = width * operand.element.bytes in (1, 2, 4, 8, 16, 32)
-        return fits and self.product.columns % width == 0
+    def _loads(
+        self, beside: Beside | PlacedBeside, row: Index, column: Index, width: int
+    ) -> list[str]:
+        """Declare ``v_<name>``: the elements beside ``width`` neighbours in a row."""
+        kind, name, step = C_TYPES[beside.array.dtype], f"v_{beside.name}", beside.step(width)
+        named = parameter_name if beside.whole else operand_name
+        array = f"{named(self.product, beside.array)} + "
+        start = array + beside.at(row, column).text
+        if step == 0:
+            return [f"const {kind} {name}[1] = {{tw::load_global({start})}};"]
+        if step == 1 and width * beside.array.element.bytes in (1, 2, 4, 8, 16, 32):
+            return [
+                f"{kind} {name}[{width}];",
+                f"tw::load_global<{width}>({name}, {start});",
+            ]
+        if step is None:
+            places = [array + beside.at(row, column + i).text for i in range(width)]
+        else:
+            places = [f"{start} + {i * step}" for i in range(width)]
+        loads = ", ".join(f"tw::load_global({place})" for place in places)
+        return [f"const {kind} {name}[{width}] = {{{loads}}};"]
 
     @property
     def _double(self) -> bool:
         return self.product.workload.accumulator == "float64"
 
-    def _value(self, total: str, i: int) -> str:
-        """Element ``i`` of the output, in its own type."""
+    def _value(self, total: str, i: int, width: int) -> str:
+        """Element ``i`` of ``width`` of the output, in its own type."""
         workload, output = self.product.workload, self.output.dtype
-        number = self._number(total, i)
+        number = self._number(total, i, width)
         if output == ("float64" if self._double else "float32"):
             return number
-        if workload.epilogue is None and output == sum_dtype(workload):
+        if not self.product.is_fused and output == sum_dtype(workload):
             return total
         return f"tw::from_float<{C_TYPES[output]}>({number})"
 
-    def _number(self, total: str, i: int) -> str:
+    def _number(self, total: str, i: int, width: int) -> str:
         """The same before it is rounded: a float, or a double of double sums."""
-        workload = self.product.workload
-        x = total if self._double else _as_float(total, sum_dtype(workload))
-        if workload.epilogue is None:
+        x = total if self._double else _as_float(total, sum_dtype(self.product.workload))
+        if not self.product.is_fused:
             return x
-        elements = {o.name: Value(self._element(o, i)) for o in workload.epilogue_inputs}
+        elements = {b.name: Value(self._element(b, i, width)) for b in self.product.beside}
         code = ScalarCode(real="double" if self._double else "float")
-        return workload.epilogue.fold(code, {SUM: Value(x), **elements}).text
+        return self.product.finished(code, Value(x), elements).text
 
-    def _element(self, operand: Operand, i: int) -> str:
+    def _element(self, beside: Beside | PlacedBeside, i: int, width: int) -> str:
         """What :meth:`_loads` has read beside element ``i``, as a number."""
-        element = f"v_{operand.name}[{i if operand.stride(self.product.column) else 0}]"
+        element = f"v_{beside.name}[{0 if beside.step(width) == 0 else i}]"
         if self._double:
-            return element if operand.dtype == "float64" else f"double(tw::to_float({element}))"
-        return element if operand.dtype == "float32" else f"tw::to_float({element})"
+            return (
+                element if beside.array.dtype == "float64" else f"double(tw::to_float({element}))"
+            )
+        return element if beside.array.dtype == "float32" else f"tw::to_float({element})"
 
 
 def _as_float(total: str, accumulator: str) -> str:

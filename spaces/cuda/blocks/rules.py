@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.tile_copy import source_of
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from spaces.cuda.blocks.tile_copy import runs_deep, source_of
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
 from spaces.schedule import Value
 from spaces.template import Decision, Rule
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from spaces.workloads.array import Array
 
 WARP = 32
 
@@ -44,7 +44,7 @@ class Worker:
 class BlockSizes(ABC):
     """Extents and resources of schedules of ``product``, from columns of their decisions."""
 
-    product: Product
+    product: Tiled
 
     @abstractmethod
     def block(self, c: Any) -> tuple[Any, Any]:
@@ -67,26 +67,36 @@ class BlockSizes(ABC):
         share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
         return np.minimum(share // 8 * 8, target.registers_per_thread)
 
-    def vector(self, operand: Operand) -> int:
+    def vector(self, operand: Array) -> int:
         """Elements of an input's widest global accesses, tiles aside."""
-        fast = source_of(self.product, operand).shape[1]
-        return int(np.gcd(16 // operand.element.bytes, fast))
+        return int(np.gcd(16 // operand.element.bytes, self.product.run(operand)))
 
-    def held(self, operand: Operand, width: Any, c: Any) -> Any:
+    def held(self, operand: Array, width: Any, c: Any) -> Any:
         """Elements of a tile of ``width`` rows or columns that pass through a thread."""
-        deep = (
-            self.product.left_runs_deep
-            if operand is self.product.left
-            else self.product.right_runs_deep
-        )
+        slow, fast, vector = self._turns(operand, width, c)
+        return slow * fast * vector
+
+    def tables(self, operand: Array, width: Any, c: Any) -> Any:
+        """Registers that say where a thread's rows or columns of such a tile are; none of a
+        matrix, which pointers walk along."""
+        if source_of(self.product, operand) is not None:
+            return 0
+        assert isinstance(self.product, ImplicitProduct)
+        slow, fast, _ = self._turns(operand, width, c)
+        forms = len(self.product.gathered[operand is self.product.right].forms)
+        return forms * (slow if runs_deep(self.product, operand) else fast) + 2 * forms
+
+    def _turns(self, operand: Array, width: Any, c: Any) -> tuple[Any, Any, Any]:
+        """Vectors of a tile along slow and fast that a thread moves, and a vector's elements."""
+        deep = runs_deep(self.product, operand)
         tile_fast, tile_slow = (c["depth"], width) if deep else (width, c["depth"])
         vector = np.gcd(self.vector(operand), tile_fast)
         fast = np.gcd(tile_fast // vector, self.threads(c))
-        turns = ceil_div(tile_slow, self.threads(c) // fast) * (tile_fast // vector // fast)
-        return turns * vector
+        slow_turns = ceil_div(tile_slow, self.threads(c) // fast)
+        return slow_turns, tile_fast // vector // fast, vector
 
 
-def step_rule(product: Product, decisions: Sequence[Decision]) -> Rule:
+def step_rule(product: Tiled, decisions: Sequence[Decision]) -> Rule:
     """Steps no deeper than the product needs."""
     (depths,) = (d.values for d in decisions if d.name == "depth")
     return Rule(
@@ -198,9 +208,7 @@ def _memory_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
     ]
 
 
-def reuse_rule(
-    product: Product, target: CudaTarget, reads: tuple[str, str], worker: Worker
-) -> Rule:
+def reuse_rule(product: Tiled, target: CudaTarget, reads: tuple[str, str], worker: Worker) -> Rule:
     """Tiles of ``reads[0]`` x ``reads[1]`` sums, one for each ``worker``, are not so small that
     operands are loaded over and over, where the output is large enough for more."""
     workers = target.multiprocessors * LEAST_THREADS // worker.threads

@@ -8,6 +8,8 @@ Whatever lies outside the operand becomes zero.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
@@ -17,10 +19,10 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Layout, Strided, strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.implicit import MOST, ImplicitProduct, Tiled
 from spaces.cuda.blocks.unrolled import THREAD, Body, unrolled
 from spaces.dtypes import dtype
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from spaces.workloads.array import Array
 
 MOST_EXTENT = 4096
 """Rows or columns of a tile at most."""
@@ -30,27 +32,56 @@ Ends = tuple[int | str | None, int | str | None]
 
 
 @dataclass(frozen=True)
-class TileCopy:
+class BlockCopy(ABC):
     """Copies tiles of ``tile`` = (slow, fast) elements of the array ``name``.
 
-    ``source`` is the whole operand's layout, its fast axis of stride 1; ``shared`` the place of
-    each element of a tile within a stage of shared memory, which holds ``shared_type`` elements.
-    Offsets into the operand are of C type ``integer``.
-    ``vector`` elements move at a time; they divide the fast extents of the tile and the operand.
-    Tiles follow each other ``step`` elements apart; ``{name}_from`` points to a thread's first
-    vector of the next one.
+    ``shared`` is the place of each element of a tile within a stage of shared memory, which holds
+    ``shared_dtype`` elements. Offsets into the operand are of C type ``integer``.
+    ``vector`` elements move at a time; they divide the fast extent of the tile.
     """
 
     name: str
     dtype: str
-    source: Strided
     tile: tuple[int, int]
     threads: int
     vector: int
-    step: int
     shared: Layout
     shared_dtype: str
     integer: str
+
+    # -- where tiles come from -----------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def extents(self) -> tuple[int, int]:
+        """Extents of the operand along (slow, fast)."""
+
+    @property
+    @abstractmethod
+    def step(self) -> int:
+        """What :meth:`advance` goes on by from a tile to the next."""
+
+    @abstractmethod
+    def start(self, slow: str, fast: str) -> list[str]:
+        """Go to the first tile, whose corner is at (slow, fast)."""
+
+    @abstractmethod
+    def advance(self, step: str | None = None) -> list[str]:
+        """Go on to the next tile; or by ``step`` elements, in C."""
+
+    @abstractmethod
+    def _address(self, indices: tuple[Index, ...]) -> str:
+        """Where a vector of the tile is, in C."""
+
+    def _located(self, indices: tuple[Index, ...]) -> list[str]:
+        """Lines that what follows needs of a vector."""
+        return []
+
+    def _within(self, indices: tuple[Index, ...]) -> list[str]:
+        """Tests whether a vector exists that lies before the ends of the operand."""
+        return []
+
+    # -- how they are moved --------------------------------------------------------------------
 
     @property
     def can_be_asynchronous(self) -> bool:
@@ -68,22 +99,6 @@ class TileCopy:
         """Elements that one thread holds between :meth:`load` and :meth:`store`."""
         return self._turns[0] * self._turns[1] * self.vector
 
-    def start(self, slow: str, fast: str) -> list[str]:
-        """Declare the pointer to the first tile, whose corner is at (slow, fast)."""
-
-        def body(indices: tuple[Index, ...]) -> list[str]:
-            i, j = indices[0], indices[1] * self.vector
-            place = self.source.index([index(slow) + i, index(fast) + j]).text
-            return [f"const {C_TYPES[self.dtype]} *{self.name}_from = {self.name} + {place};"]
-
-        return unrolled(
-            spatial(*self._thread_grid), THREAD, body, f"{self.name}_", None, self.integer
-        )
-
-    def advance(self, step: str | None = None) -> list[str]:
-        """Go on to the next tile; or by ``step`` elements, in C."""
-        return [f"{self.name}_from += {step or self.step};"]
-
     def declare(self) -> list[str]:
         """The registers that a tile passes through."""
         return [f"{C_TYPES[self.dtype]} {self.name}_held[{self.registers}];"]
@@ -95,10 +110,13 @@ class TileCopy:
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices[0], indices[1] * self.vector
-            inside = self._inside(slow, fast, i, j)
+            inside = self._inside(slow, fast, i, j, self._within(indices))
             count = f", {inside} ? {size} : 0" if inside else ""
             to = f"{stage} + {self._place(i, j)}"
-            return [f"tw::cp_async<{size}>({to}, {self._address(indices)}{count});"]
+            return [
+                *self._located(indices),
+                f"tw::cp_async<{size}>({to}, {self._address(indices)}{count});",
+            ]
 
         return self._each(body)
 
@@ -117,15 +135,16 @@ class TileCopy:
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices[0], indices[1] * self.vector
             held = self._held(indices)
-            inside = self._inside(slow, fast, i, j, ends)
+            inside = self._inside(slow, fast, i, j, self._within(indices), ends)
+            located = self._located(indices)
             load = (
                 f"tw::load_global<{self.vector}>({self.name}_held + {held}, "
                 f"{self._address(indices)});"
             )
             if not inside:
-                return [load]
+                return [*located, load]
             clear = [f"{self.name}_held[{(held + e).text}] = {zero};" for e in range(self.vector)]
-            return [f"if ({inside}) {{", f"  {load}", "} else {", *clear, "}"]
+            return [*located, f"if ({inside}) {{", f"  {load}", "} else {", *clear, "}"]
 
         return self._each(body, turn)
 
@@ -203,23 +222,23 @@ class TileCopy:
         offset = self.shared.index([i, j]) * dtype(self.shared_dtype).bytes
         return str(offset)
 
-    def _address(self, indices: tuple[Index, ...]) -> str:
-        """Where a vector is, from the thread's first: its turns are multiples of the grid."""
-        slow, fast = self._thread_grid
-        turns = [indices[0] // slow * slow, indices[1] // fast * fast * self.vector]
-        offset = self.source.index(turns)
-        return f"{self.name}_from" if offset.value == 0 else f"{self.name}_from + {offset.text}"
-
-    def _inside(self, slow: str, fast: str, i: Index, j: Index, ends: Ends | None = None) -> str:
-        """The test whether a vector lies before the ends; empty if all do."""
-        shape = self.source.shape
-        usual = [e if e % tile else None for e, tile in zip(shape, self.tile, strict=True)]
+    def _inside(
+        self,
+        slow: str,
+        fast: str,
+        i: Index,
+        j: Index,
+        within: Sequence[str],
+        ends: Ends | None = None,
+    ) -> str:
+        """The test whether a vector lies before the ends and is ``within``; empty if all are."""
+        usual = [e if e % t else None for e, t in zip(self.extents, self.tile, strict=True)]
         tests = [
             f"{(index(origin) + within).text} < {end}"
             for origin, within, end in zip((slow, fast), (i, j), ends or usual, strict=True)
             if end is not None
         ]
-        return " && ".join(tests)
+        return " && ".join([*tests, *within])
 
     def _converted(self, element: str) -> str:
         if self.dtype == self.shared_dtype:
@@ -229,30 +248,75 @@ class TileCopy:
         return f"({C_TYPES[self.shared_dtype]}){element}"
 
 
-def widest_vector(tile_fast: int, operand_fast: int, element_bytes: int) -> int:
+@dataclass(frozen=True)
+class TileCopy(BlockCopy):
+    """Of an operand that lies as the layout ``source`` says, its fast axis of stride 1.
+
+    Tiles follow each other ``distance`` elements apart; ``{name}_from`` points to a thread's first
+    vector of the next one.
+    """
+
+    source: Strided
+    distance: int
+
+    @property
+    def step(self) -> int:
+        """The distance."""
+        return self.distance
+
+    @property
+    def extents(self) -> tuple[int, int]:
+        """Of the layout."""
+        slow, fast = self.source.shape
+        return slow, fast
+
+    def start(self, slow: str, fast: str) -> list[str]:
+        """Declare the pointer to the first tile, whose corner is at (slow, fast)."""
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices[0], indices[1] * self.vector
+            place = self.source.index([index(slow) + i, index(fast) + j]).text
+            return [f"const {C_TYPES[self.dtype]} *{self.name}_from = {self.name} + {place};"]
+
+        return unrolled(
+            spatial(*self._thread_grid), THREAD, body, f"{self.name}_", None, self.integer
+        )
+
+    def advance(self, step: str | None = None) -> list[str]:
+        """Go on to the next tile; or by ``step`` elements, in C."""
+        return [f"{self.name}_from += {step or self.step};"]
+
+    def _address(self, indices: tuple[Index, ...]) -> str:
+        """Where a vector is, from the thread's first: its turns are multiples of the grid."""
+        slow, fast = self._thread_grid
+        turns = [indices[0] // slow * slow, indices[1] // fast * fast * self.vector]
+        offset = self.source.index(turns)
+        return f"{self.name}_from" if offset.value == 0 else f"{self.name}_from + {offset.text}"
+
+
+def widest_vector(tile_fast: int, run: int, element_bytes: int) -> int:
     """Elements that one access of at most 16 bytes can move: a power of two that divides the
-    fast extents of the tile and of the operand, whose rows then all start aligned to it."""
-    return gcd(16 // element_bytes, gcd(tile_fast, operand_fast))
+    fast extent of the tile and the operand's ``run``, so that all start aligned to it."""
+    return gcd(16 // element_bytes, gcd(tile_fast, run))
 
 
-def step_of(product: Product, operand: Operand, depth: int) -> int:
-    """Elements between tiles that are ``depth`` terms apart."""
-    return operand.stride(product.depth) * depth
+def runs_deep(product: Tiled, operand: Array) -> bool:
+    """Whether tiles of an input run along the depth."""
+    return product.left_runs_deep if operand is product.left else product.right_runs_deep
 
 
-def source_of(product: Product, operand: Operand) -> Strided:
-    """The layout of an input with its axis of stride 1 last."""
-    layout = product.layout(operand)
-    if operand is product.left:
-        as_it_stands = product.left_runs_deep
-    else:
-        as_it_stands = not product.right_runs_deep
-    return layout if as_it_stands else strided(layout.shape[::-1], layout.strides[::-1])
+def source_of(product: Tiled, operand: Array) -> Strided | None:
+    """The layout of an input with its axis of stride 1 last; None if it is no matrix."""
+    if isinstance(product, ImplicitProduct):
+        return product.gathered[operand is product.right].strided
+    left = operand is product.left
+    layout = product.layout(product.left if left else product.right)
+    if runs_deep(product, operand) == left:
+        return layout
+    return strided(layout.shape[::-1], layout.strides[::-1])
 
 
-def position_type(product: Product) -> str:
+def position_type(product: Tiled) -> str:
     """C type that holds any offset into what a product has of an operand, those of tiles that
     stick out included."""
-    layouts = [product.layout(o) for o in (*product.workload.inputs, *product.workload.outputs)]
-    farthest = max(layout.size + MOST_EXTENT * max(layout.strides) for layout in layouts)
-    return "int" if farthest < 2**31 else "i64"
+    return "int" if product.reach(MOST_EXTENT) < MOST else "i64"

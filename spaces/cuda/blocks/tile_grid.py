@@ -14,8 +14,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, spatial
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.template import Decision, Rule
-from spaces.workloads.product import Product
 
 RASTERS = ("along_columns", "along_rows")
 MOST_PRODUCTS = 65_535
@@ -24,7 +24,7 @@ GROUPS = (1, 2, 4, 8, 16)
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
 
 
-def why_no_launch(product: Product) -> str | None:
+def why_no_launch(product: Tiled) -> str | None:
     """Why a grid cannot hold a batch of so many products; None if it can."""
     if product.batches <= MOST_PRODUCTS:
         return None
@@ -109,7 +109,7 @@ class TileGrid:
 
 
 def tile_grid(
-    product: Product, block_rows: int, block_columns: int, depth: int, values: Mapping[str, Any]
+    product: Tiled, block_rows: int, block_columns: int, depth: int, values: Mapping[str, Any]
 ) -> TileGrid:
     """The grid of tiles of this size, with the decisions of :func:`grid_decisions`."""
     return TileGrid(
@@ -133,7 +133,7 @@ def grid_decisions() -> tuple[Decision, ...]:
 
 
 def grid_rules(
-    product: Product,
+    product: Tiled,
     reads: Sequence[str],
     block: Callable[[Any], tuple[Any, Any]],
     multiprocessors: int,

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.target import CudaTarget
 from spaces.template import Columns
-from spaces.workloads.product import Product
 
 USABLE = 0.75
 """Share of L2 that holds on to data while other data streams through."""
@@ -61,7 +61,7 @@ def resident_blocks(target: CudaTarget, threads: Any, registers: Any, shared_byt
 
 
 def grid_quantities(
-    product: Product, target: CudaTarget, blocks: Blocks, columns: Columns
+    product: Tiled, target: CudaTarget, blocks: Blocks, columns: Columns
 ) -> dict[str, np.ndarray]:
     """Every quantity of ``spaces.quantities``, one float64 array each; ``columns`` holds the
     decisions of :func:`spaces.cuda.blocks.tile_grid.grid_decisions` and ``exchange``."""
@@ -124,7 +124,7 @@ def _occupation(target: CudaTarget, launched: Any, slots: Any) -> dict[str, Any]
 
 
 def _from_memory(
-    product: Product, target: CudaTarget, blocks: Blocks, columns: Columns, slots: Any
+    product: Tiled, target: CudaTarget, blocks: Blocks, columns: Columns, slots: Any
 ) -> dict[str, Any]:
     """Bytes between memory and L2: the blocks of one wave form a band of ``group`` tiles, and
     what they load is shared among them, or stays in L2 for good if everything fits; of a batch,
@@ -139,7 +139,9 @@ def _from_memory(
     high = np.where(along_columns, crossed, walked)
     long = np.where(along_columns, walked, crossed)
     waves = rows * wide / np.maximum(high * long, 1)
-    loaded = waves * (high * blocks.rows + long * blocks.columns) * product.terms * float(element)
+    tall = high * blocks.rows / product.reuse(product.left)
+    broad = long * blocks.columns / product.reuse(product.right)
+    loaded = waves * (tall + broad) * product.terms * float(element)
     everything = float(product.workload.least_bytes)
     streamed = loaded * product.batches + product.output.bytes
     at_work = np.clip(slots / (columns["splits"] * rows * wide), 1, product.batches)

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.tile_copy import Ends, position_type
-from spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)
 class WholeTiles:
     """Places of tiles of ``block`` = (rows, columns) sums, in steps of ``depth`` terms."""
 
-    product: Product
+    product: Tiled
     block: tuple[int, int]
     depth: int
 

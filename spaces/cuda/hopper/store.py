@@ -20,6 +20,7 @@ from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, batch_of, matrix_map
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.workloads.product import Product
 
 CHUNK = 64
 """Most columns of a block that are finished at a time."""
@@ -48,6 +49,12 @@ class TileStore:
         return self.buffers > 0
 
     @property
+    def _product(self) -> Product:
+        """What is stored, which lies as matrices."""
+        assert isinstance(self.finish.product, Product)
+        return self.finish.product
+
+    @property
     def chunk(self) -> int:
         """Columns of a block that are finished at a time."""
         most = CHUNK if self.swapped else min(CHUNK, WIDEST_SWIZZLE // self._bytes)
@@ -61,7 +68,7 @@ class TileStore:
     @cached_property
     def tensor_map(self) -> TensorMapSpec:
         """A panel of a buffer, on its way to the output."""
-        product = self.finish.product
+        product = self._product
         rows, _ = self._staged
         axes, box = (product.column, product.row), (self._panel, rows)
         return matrix_map(product, product.output, axes, box, self._panel * self._bytes)
@@ -156,8 +163,8 @@ class TileStore:
         row, column = (n, m) if self.swapped else (m, n)
         rows, columns = self._staged
         rank, matrix = "2d", ""
-        if self.finish.product.batch:
-            rank, matrix = "3d", f", {batch_of(self.finish.product, self.finish.output)[0].text}"
+        if self._product.batch:
+            rank, matrix = "3d", f", {batch_of(self._product, self._product.output)[0].text}"
         lines = []
         for panel in range(columns // self._panel):
             offset = panel * self._panel * rows * self._bytes

@@ -15,10 +15,10 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout, strided
 from spaces.algebra.mapping import repeat, spatial
 from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.workloads.product import Product
 
 STORES = ("direct", "shared")
 """How sums reach the output: as accumulators hold them, or by way of shared memory."""
@@ -37,7 +37,7 @@ class Accumulators:
     """``sums[i][4]`` of C type ``kind`` in each thread of ``warps`` (rows, columns), each of which
     has ``fragments`` of 16 rows and of 16 columns; two accumulators lie side by side in one."""
 
-    product: Product
+    product: Tiled
     warps: tuple[int, int]
     fragments: tuple[int, int]
     kind: str

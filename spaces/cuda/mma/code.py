@@ -17,11 +17,12 @@ from spaces.algebra.index import Index
 from spaces.algebra.layout import permuted
 from spaces.algebra.mapping import repeat
 from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
+from spaces.cuda.blocks.gather_copy import copy_of
+from spaces.cuda.blocks.tile_copy import BlockCopy
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.mma.accumulators import Accumulators
 from spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile
-from spaces.workloads.contraction import Operand
+from spaces.workloads.array import Array
 
 INSTRUCTIONS = {
     "float16": "mma_m16n8k16_f32_f16_f16",
@@ -72,36 +73,24 @@ class MmaCode(BlockCode):
     # -- memory --------------------------------------------------------------------------------
 
     @cached_property
-    def left(self) -> TileCopy:
+    def left(self) -> BlockCopy:
         """Moves tiles of the left operand."""
         return self._copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
 
     @cached_property
-    def right(self) -> TileCopy:
+    def right(self) -> BlockCopy:
         """Moves tiles of the right operand."""
         return self._copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
 
-    def _copy(self, name: str, operand: Operand, width: int, deep: bool) -> TileCopy:
+    def _copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
         """Tiles keep their order in shared memory where ``ldmatrix`` can transpose them;
         elements of other sizes than 2 bytes are put crosswise on the way if they must."""
-        source = source_of(self.product, operand)
         tile = (width, self.depth) if deep else (self.depth, width)
         if deep or self.element_bytes == 2:
             shared = swizzled_tile(*tile, self.element_bytes)
         else:
             shared = permuted(swizzled_tile(width, self.depth, self.element_bytes), 1, 0)
-        return TileCopy(
-            name=name,
-            dtype=operand.dtype,
-            source=source,
-            tile=tile,
-            threads=self.threads,
-            vector=widest_vector(tile[1], source.shape[1], operand.element.bytes),
-            step=step_of(self.product, operand, self.depth),
-            shared=shared,
-            shared_dtype=operand.dtype,
-            integer=position_type(self.product),
-        )
+        return copy_of(self.product, operand, name, tile, self.threads, shared)
 
     @cached_property
     def operands(self) -> tuple[Fragments, Fragments]:
@@ -196,7 +185,7 @@ class MmaCode(BlockCode):
         lines = self._settle()
         return ["if (more) {", *(f"  {line}" for line in lines), "}"] if lines else []
 
-    def _moves(self) -> tuple[tuple[TileCopy, tuple[str, str], str], ...]:
+    def _moves(self) -> tuple[tuple[BlockCopy, tuple[str, str], str], ...]:
         """Each operand's copy, corner of the tile, and address in the stage at ``next``."""
         return (
             (self.left, self.left_corner, "next"),

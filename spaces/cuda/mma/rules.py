@@ -10,6 +10,7 @@ import numpy as np
 
 from spaces.algebra.integers import round_up
 from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.rules import (
     BlockSizes,
     Worker,
@@ -24,8 +25,7 @@ from spaces.cuda.mma.accumulators import VECTOR, slab_bytes
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.template import Decision, Rule
-from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from spaces.workloads.array import Array
 
 TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
 
@@ -51,7 +51,7 @@ class MmaSizes(BlockSizes):
         slabs = c["warp_rows"] * c["warp_columns"] * slab_bytes(c["tile_columns"])
         return np.maximum(ring, (c["store"] == "shared") * slabs)
 
-    def passes_registers(self, operand: Operand) -> bool:
+    def passes_registers(self, operand: Array) -> bool:
         """Whether ``cp.async`` cannot move an input's tiles: rows aligned to less than 4 bytes,
         or elements to be put crosswise of a size that ``ldmatrix`` does not transpose."""
         product = self.product
@@ -68,18 +68,19 @@ class MmaSizes(BlockSizes):
         tiles in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
         fragments = (c["tile_rows"] + c["tile_columns"]) // FRAGMENT * 4
         pieces = c["depth"] * self.bytes // FRAGMENT
-        functions = 8 * (self.product.workload.epilogue is not None)
+        functions = 8 * self.product.is_fused
         total = self.sums(c) + fragments + pieces + functions + 32
         for operand, width in zip(
             (self.product.left, self.product.right), self.block(c), strict=True
         ):
             if self.passes_registers(operand):
                 total = total + self.held(operand, width, c) + 16
+            total = total + self.tables(operand, width, c)
         return total
 
 
 def mma_rules(
-    product: Product, target: CudaTarget, decisions: Sequence[Decision]
+    product: Tiled, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
     """All rules of the template, cheapest first."""
     sizes = MmaSizes(product)
@@ -121,7 +122,7 @@ def _tile_rules(sizes: MmaSizes) -> list[Rule]:
     ]
 
 
-def _store_rule(product: Product) -> Rule:
+def _store_rule(product: Tiled) -> Rule:
     """Sums go by way of shared memory only to be stored in wider pieces."""
     width = Finish(product, FRAGMENT, FRAGMENT).vector(VECTOR)
     return Rule(

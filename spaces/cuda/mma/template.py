@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.cuda.blocks.finish import prelude
+from spaces.cuda.blocks.implicit import tiled_product_of
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.tile_grid import grid_decisions, why_no_launch
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
@@ -22,8 +23,6 @@ from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.product import orient, product_of
 from spaces.workloads.workload import Workload
 
 DEPTH_BYTES = (32, 64, 128, 256)
@@ -40,11 +39,13 @@ class Mma(Template):
     name: ClassVar[str] = "mma"
     version: ClassVar[int] = 1
 
-    def __init__(self, workload: Contraction, target: Target) -> None:
+    def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
         self.cuda = target
-        self.product = orient(workload)
+        product = tiled_product_of(workload)
+        assert not isinstance(product, str)
+        self.product = product
         self.sizes = MmaSizes(self.product)
         self.decisions = _decisions(self.sizes.bytes)
         self.rules = mma_rules(self.product, target, self.decisions)
@@ -54,7 +55,7 @@ class Mma(Template):
         """Why not: no product of matrices, or no instruction for its types on this GPU."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
-        product = product_of(workload)
+        product = tiled_product_of(workload)
         if isinstance(product, str):
             return product
         if reason := why_no_launch(product):
@@ -62,6 +63,8 @@ class Mma(Template):
         kinds = {product.left.dtype, product.right.dtype}
         if len(kinds) > 1 or not kinds <= set(INSTRUCTIONS):
             return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(INSTRUCTIONS)}"
+        if "int8" in kinds and product.workload.accumulator != "int32":
+            return f"int8 is summed in {product.workload.accumulator}; allowed: int32"
         feature = "mma_fp8" if kinds.pop().startswith("float8") else "mma"
         return None if target.has(feature) else f"{target.name} lacks the instruction ({feature})"
 

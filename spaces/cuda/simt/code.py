@@ -25,11 +25,12 @@ from spaces.algebra.layout import Layout, row_major, strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.cuda.blocks.code import WARP, BlockCode
 from spaces.cuda.blocks.finish import Finish, sum_dtype
-from spaces.cuda.blocks.tile_copy import TileCopy, position_type, source_of, step_of, widest_vector
+from spaces.cuda.blocks.gather_copy import copy_of
+from spaces.cuda.blocks.tile_copy import BlockCopy, position_type
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.blocks.whole_tiles import WholeTiles
 from spaces.dtypes import dtype
-from spaces.workloads.contraction import Operand
+from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)
@@ -96,33 +97,22 @@ class SimtCode(BlockCode):
     # -- memory --------------------------------------------------------------------------------
 
     @cached_property
-    def left(self) -> TileCopy:
+    def left(self) -> BlockCopy:
         """Moves tiles of the left operand."""
         return self._copy("left", self.product.left, self.block[0], self.product.left_runs_deep)
 
     @cached_property
-    def right(self) -> TileCopy:
+    def right(self) -> BlockCopy:
         """Moves tiles of the right operand."""
         return self._copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
 
-    def _copy(self, name: str, operand: Operand, width: int, deep: bool) -> TileCopy:
+    def _copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
         """Shared tiles are (depth, width); elements that arrive deep are put crosswise, into rows
         moved apart by a vector, so that they fall into different banks."""
         row = width + deep * (16 // self.bytes)
-        source = source_of(self.product, operand)
         tile = (width, self.depth) if deep else (self.depth, width)
-        return TileCopy(
-            name=name,
-            dtype=operand.dtype,
-            source=source,
-            tile=tile,
-            threads=self.threads,
-            vector=widest_vector(tile[1], source.shape[1], operand.element.bytes),
-            step=step_of(self.product, operand, self.depth),
-            shared=strided(tile, (1, row) if deep else (row, 1)),
-            shared_dtype=self.element,
-            integer=position_type(self.product),
-        )
+        shared = strided(tile, (1, row) if deep else (row, 1))
+        return copy_of(self.product, operand, name, tile, self.threads, shared, self.element)
 
     # -- text ----------------------------------------------------------------------------------
 
@@ -241,7 +231,7 @@ class SimtCode(BlockCode):
             *self._vectors(1, "b", f"stage + {self.left_bytes}", self.right, k),
         ]
 
-    def _vectors(self, rank: int, name: str, stage: str, copy: TileCopy, k: int) -> list[str]:
+    def _vectors(self, rank: int, name: str, stage: str, copy: BlockCopy, k: int) -> list[str]:
         """Load a thread's vectors along one rank of the tile, at depth ``k``."""
         width, depth = self.vectors[rank], index(k)
         deep = (self.product.left_runs_deep, self.product.right_runs_deep)[rank]

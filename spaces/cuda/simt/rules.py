@@ -15,6 +15,7 @@ import numpy as np
 
 from spaces.algebra.integers import round_up
 from spaces.cuda.blocks.finish import sum_dtype
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.rules import (
     BlockSizes,
     Worker,
@@ -28,7 +29,6 @@ from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
 from spaces.cuda.target import CudaTarget
 from spaces.dtypes import dtype
 from spaces.template import Decision, Rule
-from spaces.workloads.product import Product
 
 WARP = 32
 
@@ -92,14 +92,16 @@ class SimtSizes(BlockSizes):
         left, right = self.product.left, self.product.right
         # each of the smaller elements takes a register, for they are converted
         held = self.held(left, rows, c) + self.held(right, columns, c)
-        return self.sums(c) + fragments + held * max(left.element.bytes // 4, 1) + addresses
+        held = held * max(left.element.bytes // 4, 1)
+        tables = self.tables(left, rows, c) + self.tables(right, columns, c)
+        return self.sums(c) + fragments + held + addresses + tables
 
 
 TILE = ("lane_rows", "thread_rows", "thread_columns", "warp_rows", "warp_columns")
 
 
 def simt_rules(
-    product: Product, target: CudaTarget, decisions: Sequence[Decision]
+    product: Tiled, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
     """All rules of the SIMT template, cheapest first."""
     sizes = SimtSizes(product)

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.cuda.blocks.finish import prelude, why_no_finish
+from spaces.cuda.blocks.implicit import tiled_product_of
 from spaces.cuda.blocks.partial_sums import WAYS
 from spaces.cuda.blocks.tile_grid import grid_decisions, why_no_launch
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
@@ -20,8 +21,6 @@ from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.product import orient, product_of
 from spaces.workloads.workload import Workload
 
 
@@ -35,11 +34,13 @@ class Simt(Template):
     name: ClassVar[str] = "simt"
     version: ClassVar[int] = 2
 
-    def __init__(self, workload: Contraction, target: Target) -> None:
+    def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
         self.cuda = target
-        self.product = orient(workload)
+        product = tiled_product_of(workload)
+        assert not isinstance(product, str)
+        self.product = product
         self.decisions = _decisions()
         self.rules = simt_rules(self.product, target, self.decisions)
 
@@ -51,10 +52,10 @@ class Simt(Template):
         for operand in workload.operands:
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
-        product = product_of(workload)
+        product = tiled_product_of(workload)
         if isinstance(product, str):
             return product
-        return why_no_launch(product) or why_no_finish(product.workload)
+        return why_no_launch(product) or why_no_finish(workload)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``."""

@@ -16,11 +16,14 @@ from spaces.cuda.thin.product import ThinProduct
 from spaces.cuda.thin.small import small_pitch
 from spaces.cuda.thin.tile import slab_pitch
 from spaces.dtypes import dtype
+from spaces.workloads.product import Product
 
 
 @dataclass(frozen=True)
 class ThinSizes(BlockSizes):
     """Sizes of thin schedules."""
+
+    product: Product
 
     @cached_property
     def thin(self) -> ThinProduct:

@@ -1,0 +1,328 @@
+"""A sum of products whose factors are reached through places: a convolution, seen as matrices.
+
+The matrices are never made. Rows, columns and depth number the points of the parts of their roles,
+the last part the fastest, and where a factor has an element is an offset of its row (or column)
+plus one of the depth; so are the indices that may leave the array. This has the attributes that
+kernels read of a :class:`~spaces.workloads.product.Product`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+from typing import ClassVar, TypeVar
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.layout import Strided, strided
+from spaces.derivation.products.forms import Form
+from spaces.derivation.products.places import Place
+from spaces.derivation.products.splitting import Part
+from spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
+from spaces.language.program import Operand, Output
+from spaces.language.tree import Expression, Meaning
+from spaces.workloads.array import Array
+from spaces.workloads.computation import Computation
+from spaces.workloads.product import Product, product_of
+from spaces.workloads.workload import Workload
+
+T = TypeVar("T")
+
+MOST = 2**31
+"""Elements of an array are fewer, and so are rows, columns and terms: 32 bits count them."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """How a factor is reached: ``width`` are the parts of its rows or columns. The offset leaves
+    out what depends on the ``batch``, which the factor's pointer has in it."""
+
+    place: Place
+    batch: tuple[Part, ...]
+    width: tuple[Part, ...]
+    depth: tuple[Part, ...]
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The offset, then the indices that are bounded."""
+        names = {part.name for part in self.batch}
+        return (_without(self.place.offset, names), *(b.index for b in self.place.bounds))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows or columns, and terms."""
+        return extent(self.width), extent(self.depth)
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """What the bounded indices are below."""
+        return tuple(bound.extent for bound in self.place.bounds)
+
+    def of_width(self, number: Index, batch: Index) -> list[Index]:
+        """What :attr:`forms` have of a row or column and of the product, constants included."""
+        values = {**digits(self.batch, batch), **digits(self.width, number)}
+        return [at(form, values) + form.constant for form in self.forms]
+
+    def of_depth(self, term: Index) -> list[Index]:
+        """What they have of a term."""
+        values = digits(self.depth, term)
+        return [at(form, values) for form in self.forms]
+
+    @cached_property
+    def deep(self) -> bool:
+        """Whether tiles run along the depth: where more elements lie side by side, or else where
+        neighbours are closer."""
+        along = [(self._run(p), -self._last_step(p)) for p in (self.width, self.depth)]
+        return along[1] > along[0]
+
+    @property
+    def run(self) -> int:
+        """Elements side by side, all within or all beyond the borders, from any multiple of a power
+        of two that divides this on."""
+        return self._run(self.depth if self.deep else self.width)
+
+    @property
+    def strided(self) -> Strided | None:
+        """The layout of one product's matrix, its axis of stride 1 last; None if that is no
+        matrix."""
+        sides = (self.width, self.depth) if self.deep else (self.depth, self.width)
+        steps = [self.place.step(parts) for parts in sides]
+        if self.place.bounds or self.place.offset.constant or steps[0] is None or steps[1] != 1:
+            return None
+        return strided((extent(sides[0]), extent(sides[1])), (steps[0], 1))
+
+    def _run(self, parts: Sequence[Part]) -> int:
+        return run_of(self.place, parts)
+
+    def _last_step(self, parts: Sequence[Part]) -> int:
+        """Elements between neighbours along the fastest part that has more than one."""
+        longer = [part for part in parts if part.extent > 1]
+        return self.place.offset.coefficient(longer[-1].name) if longer else MOST
+
+
+@dataclass(frozen=True)
+class PlacedBeside:
+    """What the finished value of an element reads beside its sum, at ``place``."""
+
+    product: ImplicitProduct
+    name: str
+    array: Array
+    place: Place
+    whole: ClassVar[bool] = True
+
+    def step(self, width: int) -> int | None:
+        """Elements from one to the next of ``width`` columns that begin at a multiple of it; those
+        of step 1 also begin at such a multiple in memory. None if there is no such step."""
+        columns = [p for p in self.product.view.columns if p.extent > 1]
+        if width == 1 or self.place.step(columns) == 0:
+            return 0
+        return 1 if run_of(self.place, columns) % width == 0 else None
+
+    def at(self, row: Index, column: Index) -> Index:
+        """Elements from the array's start."""
+        values = self.product.values(row, column)
+        return at(self.place.offset, values) + self.place.offset.constant
+
+
+@dataclass(frozen=True)
+class ImplicitProduct:
+    """See the module; ``view`` has the roles and places, of a program that is equal to that of
+    ``workload``, whose arrays are meant."""
+
+    workload: Computation
+    view: PlacedProduct
+
+    @property
+    def rows(self) -> int:
+        """Rows of each product."""
+        return extent(self.view.rows)
+
+    @property
+    def columns(self) -> int:
+        """Columns of each product."""
+        return extent(self.view.columns)
+
+    @property
+    def terms(self) -> int:
+        """Terms of each sum."""
+        return extent(self.view.depth)
+
+    @property
+    def batches(self) -> int:
+        """How many products there are."""
+        return extent(self.view.batch)
+
+    @property
+    def batch(self) -> tuple[str, ...]:
+        """Names of the parts that number the products."""
+        return tuple(part.name for part in self.view.batch if part.extent > 1)
+
+    @property
+    def left(self) -> Operand:
+        """The factor along rows."""
+        return self.workload.program.operand[self.view.left.operand.name]
+
+    @property
+    def right(self) -> Operand:
+        """The factor along columns."""
+        return self.workload.program.operand[self.view.right.operand.name]
+
+    @property
+    def output(self) -> Output:
+        """The array that is written."""
+        return self.workload.program.outputs[0]
+
+    @cached_property
+    def gathered(self) -> tuple[Gathered, Gathered]:
+        """How the left and the right factor are reached."""
+        view = self.view
+        return (
+            Gathered(view.left.place, view.batch, view.rows, view.depth),
+            Gathered(view.right.place, view.batch, view.columns, view.depth),
+        )
+
+    @property
+    def left_runs_deep(self) -> bool:
+        """Whether tiles of the left factor run along the depth (else along rows)."""
+        return self.gathered[0].deep
+
+    @property
+    def right_runs_deep(self) -> bool:
+        """Whether tiles of the right factor run along the depth (else along columns)."""
+        return self.gathered[1].deep
+
+    def run(self, operand: Array) -> int:
+        """Elements that lie side by side along the axis of stride 1, from any multiple of a power
+        of two that divides this on."""
+        if operand is self.output:
+            return run_of(Place(self.output.name, self.view.offset, (), None), self.view.columns)
+        return self.gathered[operand is self.right].run
+
+    def reuse(self, operand: Array) -> float:
+        """How often the matrices of an input have each element of its array: windows overlap."""
+        width, depth = self.gathered[operand is self.right].shape
+        return max(1.0, width * depth * self.batches / operand.size)
+
+    def reach(self, beyond: int) -> int:
+        """0: 32 bits hold all offsets, see :func:`why_not_implicit`."""
+        return 0
+
+    @property
+    def numbered(self) -> tuple[Array, ...]:
+        """The arrays that each product of a batch has parts of."""
+        return self.left, self.right, self.output
+
+    def start(self, operand: Array, number: Index) -> Index:
+        """Elements from the start of ``operand`` to what product ``number`` of the batch has."""
+        view = self.view
+        places = (view.left.place.offset, view.right.place.offset, view.offset)
+        form = next(p for o, p in zip(self.numbered, places, strict=True) if o is operand)
+        return at(form.part(self.batch), digits(self.view.batch, number))
+
+    @property
+    def is_fused(self) -> bool:
+        """Whether sums are not yet the output's elements."""
+        return self.view.fused
+
+    @cached_property
+    def beside(self) -> tuple[PlacedBeside, ...]:
+        """What the finished value of an element reads beside its sum."""
+        operands = self.workload.program.operand
+        return tuple(
+            PlacedBeside(self, f"{i}", operands[read.name], place)
+            for i, (read, place) in enumerate(self.view.places.items())
+        )
+
+    def written(self, row: Index, column: Index) -> Index:
+        """Elements from the start of one product's output to its entry (row, column)."""
+        form = _without(self.view.offset, self.batch)
+        return at(form, self.values(row, column)) + form.constant
+
+    def values(self, row: Index, column: Index) -> dict[str, Index]:
+        """Of all parts of the batch, rows and columns."""
+        number = Index() if self.batches == 1 else index("(int)blockIdx.z", self.batches)
+        return {
+            **digits(self.view.batch, number),
+            **digits(self.view.rows, row),
+            **digits(self.view.columns, column),
+        }
+
+    def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
+        """What an element of the output is, made of the sum ``total`` and of what is
+        :attr:`beside` it, by name."""
+        known: dict[Expression, T] = {self.view.sum: total}
+        known |= {read: beside[f"{i}"] for i, read in enumerate(self.view.places)}
+        return self.view.value.fold(meaning, known.get)
+
+
+Tiled = Product | ImplicitProduct
+"""What kernels compute in tiles."""
+
+
+def tiled_product_of(workload: Workload) -> Tiled | str:
+    """The product of matrices that ``workload`` is, made of its places if need be, or why it is
+    none, in words."""
+    if not isinstance(workload, Computation):
+        return product_of(workload)
+    view = placed_product_of(workload)
+    if isinstance(view, str):
+        return view
+    product = ImplicitProduct(workload, view)
+    return why_not_implicit(product) or product
+
+
+def why_not_implicit(product: ImplicitProduct) -> str | None:
+    """Why tiles of a product cannot be brought from its places, in words; None if they can."""
+    view = product.view
+    if product.workload.accumulator != "float32":
+        return f"sums in places are kept in float32, not in {product.workload.accumulator}"
+    if product.left is product.right:
+        return f"both factors are {product.left.name}; needs two arrays"
+    for gathered in product.gathered:
+        if gathered.place.bounds and gathered.place.outside != 0:
+            return (
+                f"{gathered.place.name} is {gathered.place.outside} beyond its borders; allowed: 0"
+            )
+    for read, place in view.places.items():
+        if place.bounds:
+            return f"{read} leaves its array beside the sum; needs reads within borders"
+    counts = [extent(parts) for parts in (view.rows, view.columns, view.depth)]
+    most = max(*counts, *(array.span_bytes for array in product.workload.operands))
+    return f"{most} elements are too many for 32 bits" if most >= MOST else None
+
+
+def digits(parts: Sequence[Part], number: Index) -> dict[str, Index]:
+    """The values of parts that together have ``number``; that of the first may be beyond its
+    extent."""
+    values = {}
+    for part in reversed(parts[1:]):
+        values[part.name] = number % part.extent
+        number = number // part.extent
+    return {**values, **{part.name: number for part in parts[:1]}}
+
+
+def at(form: Form, values: Mapping[str, Index]) -> Index:
+    """What a form has of the parts that have values, without its constant."""
+    terms = (values[atom] * c for atom, c in form.terms if isinstance(atom, str) and atom in values)
+    return sum(terms, Index())
+
+
+def run_of(place: Place, parts: Sequence[Part]) -> int:
+    """Elements side by side along ``parts``, from any multiple of a power of two that divides this
+    on; 1 where neighbours are apart, or one may lie beyond a border and the other not."""
+    bounded = {name for bound in place.bounds for name in bound.index.axes}
+    run, names = 1, frozenset[str]()
+    for part in reversed([part for part in parts if part.extent > 1]):
+        if place.offset.coefficient(part.name) != run or part.name in bounded:
+            break
+        run, names = run * part.extent, names | {part.name}
+    for atom, coefficient in (*place.offset.terms, ("", place.offset.constant)):
+        if atom not in names:
+            run = gcd(run, coefficient)
+    return run
+
+
+def _without(form: Form, names: Collection[str]) -> Form:
+    """A form without the terms of some parts."""
+    return Form(tuple(term for term in form.terms if term[0] not in names), form.constant)

@@ -1,0 +1,195 @@
+"""Convolutions by the templates of products, their operands gathered from places.
+
+Every kernel runs on the emulator in eager, lazy and two random orders.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from measure.cuda.cubin import read_cubin
+from measure.cuda.emulator import Emulator
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.cuda.sass import count
+from measure.records.measurement import Candidate, Job
+from scheduler.verification import draw, emulate
+from spaces.cuda.mma.template import Mma
+from spaces.cuda.simt.template import Simt
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
+from spaces.space import Space
+from tests.measure.cuda.convolution_cases import random_convolution
+from tests.measure.cuda.planting import Case, check_found, check_right, planted
+
+ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
+MMA = {"tile_rows": 32, "tile_columns": 16, "warp_rows": 1, "warp_columns": 1, "store": "direct"}
+MMA |= {"depth": 32, "stages": 3, "residency": 1, **ALONE}
+LARGE = {"tile_rows": 64, "tile_columns": 32, "warp_rows": 2, "warp_columns": 2, "store": "shared"}
+
+
+def problems(count: int, seed: int) -> list[Space]:
+    generator = np.random.default_rng(seed)
+    return [random_convolution(generator, number) for number in range(count)]
+
+
+def failures(spaces: list[Space], each: int, seed: int) -> list[str]:
+    return [
+        f"{space.workload} {space.target.name} {verdict}"
+        for number, space in enumerate(spaces)
+        for verdict in emulate(space, draw(space, each, seed + number), seed=seed)
+        if not verdict.right
+    ]
+
+
+@pytest.mark.parametrize("group", range(3))
+def test_random_schedules_of_convolutions_agree_with_the_reference(group):
+    found = failures(problems(6, seed=7)[group::3], 1, group)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", range(5))
+def test_many_more_schedules_agree_with_the_reference(seed):
+    found = failures(problems(25, seed), 4, seed)
+    assert not found, "\n".join(found)
+
+
+PROGRAMS = {
+    "a dilated window along time": (
+        "x: float16[2,20,16]; y[b,t,o] = sum[k,c](x[b,t+2*k,c] * w[o,k,c])",
+        {"b": 2, "t": 16, "o": 24, "k": 3, "c": 16},
+    ),
+    "overlapping rows": (
+        "x: float16[4,9]; y[a,b,i,j] = sum[k](x[a,i+k] * w[b,j,k])",
+        {"a": 4, "b": 5, "i": 7, "j": 8, "k": 3},
+    ),
+    "every second column, and something turned beside the sum": (
+        "x: float16[9,66]; y[i,j] = relu(sum[k](x[i,2*k] * w[k,j]) + z[j,i])",
+        {"i": 9, "j": 24, "k": 33},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_any_sum_of_products_in_places_is_served(name):
+    text, extents = PROGRAMS[name]
+    made = workload(text, **extents, dtype="float16")
+    target = cuda_target("sm_80")
+    for template in (Mma, Simt):
+        found = failures([Space(made, target, [template(made, target)])], 1, 0)
+        assert not found, "\n".join(found)
+
+
+def convolution(**changes: int | str) -> Case:
+    """A small convolution of mma, some of its decisions or parameters changed."""
+    parameters = {"n": 2, "c": 16, "h": 9, "w": 7, "o": 24, "r": 3, "s": 3, "stride": 2}
+    parameters |= {"padding": 2, "dilation": 2, "dtype": "float16", "layout": "NHWC"}
+    values = MMA | {name: value for name, value in changes.items() if name in MMA}
+    parameters |= {name: value for name, value in changes.items() if name not in MMA}
+    made = workload("conv2d", **parameters)
+    target = cuda_target("sm_80")
+    space = Space(made, target, [Mma(made, target)])
+    return made, space.lower(Schedule("mma", tuple(values.items())))
+
+
+CASES = {
+    "one": convolution(),
+    "groups": convolution(c=32, o=32, groups=2, epilogue="relu(x + bias[o])"),
+    "registers": convolution(layout="NCHW", stride=1, epilogue="x + residual[n, o, p, q]"),
+}
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "a border tested with the other axis": (
+        "one",
+        r"left_at1\[left_0\] \+ left_to1\)",
+        "left_at2[left_0] + left_to2)",
+    ),
+    "a border too far": ("one", r"< 9u", "< 11u"),
+    "a border too near": ("one", r"< 7u", "< 6u"),
+    "a stride for a dilation": ("one", r"(left_to1 = )2 \* ", r"\1"),
+    "padding forgotten": ("one", r"(left_at1\[left_0\] = .*) \+ -2;", r"\1;"),
+    "no zeros beyond a border": ("one", r" && \(u32\)\(left_at1[^?]*\? 16 : 0", " ? 16 : 0"),
+    "places of the first tile at all steps": ("one", r"left_depth \+= 32;", ""),
+    "a table of one row for all": ("one", r"left_at\[left_0\] \+ left_to", "left_at[0] + left_to"),
+    "a table that is stale": ("one", r"int left_depth = depth0", "int left_depth = 32"),
+    "taps and channels exchanged": ("one", r"left_term % 16", "left_term / 9"),
+    "the first group for all": ("groups", r"(const f16 \*const left = whole_left) \+ [^;]*", r"\1"),
+    "a filter of another group": (
+        "groups",
+        r"(const f16 \*const right = whole_right) \+ [^;]*",
+        r"\1",
+    ),
+    "what is beside, of the first group": ("groups", r" \+ 16 \* \(int\)blockIdx.z\);", ");"),
+    "zeros are not stored": (
+        "registers",
+        r"\} else \{\n[^}]*right_held",
+        "} else if (0) {\n right_held",
+    ),
+    "a residual of another column": ("registers", r"(e_residual \+ )", r"\g<1>1 + "),
+}
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as running:
+        running.build([planted(CASES[kind], *rest)[1] for kind, *rest in BUGS.values()])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_are_right_before_bugs_are_planted(emulator, name):
+    check_right(emulator, CASES[name])
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found(emulator, name):
+    kind, pattern, replacement = BUGS[name]
+    check_found(emulator, planted(CASES[kind], pattern, replacement))
+
+
+LAYER = {"n": 32, "c": 64, "h": 56, "w": 56, "o": 64, "r": 3, "s": 3, "padding": 1}
+
+
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
+def test_kernels_copy_16_bytes_at_a_time_and_spill_nothing(name):
+    target = cuda_target(name)
+    made = workload("conv2d", **LAYER, dtype="float16", layout="NHWC", epilogue="relu(x + bias[o])")
+    space = Space(made, target, [Mma(made, target)])
+    schedule = Schedule("mma", tuple((MMA | LARGE | {"depth": 64}).items()))
+    assert space.why_not(schedule) is None
+    builder = NvrtcBuilder(target)
+    [built] = builder.build([Candidate(Job("test", made, target), schedule, space.lower(schedule))])
+    builder.close()
+    assert built.info["spill_bytes"] == 0
+    found = count(read_cubin(built.binary.read_bytes(), space.lower(schedule).entry).code)
+    assert found["LDGSTS"] == found["LDGSTS.128"] > 0
+    assert found["STG"] == found["STG.128"] > 0
+
+
+def test_quantities_are_finite_and_complete():
+    for space in problems(6, seed=1):
+        quantities = space.quantities(space.sample(np.random.default_rng(0), 100))
+        assert set(quantities) == set(QUANTITIES)
+        for name, values in quantities.items():
+            assert np.isfinite(values).all(), name
+            assert (values >= 0).all(), name
+        assert (quantities["main_bytes"] >= space.workload.least_bytes).all()
+        assert (quantities["flops"] >= quantities["useful_flops"]).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x: float16[8,9]; y[i,j] = sum[k](x[i,k] * x[j,k+1])", "both factors are x"),
+        ("x: float16[8,8]; y[i,j] = sum[k](inside(x[i-1,k], 1) * w[k,j])", "beyond its borders"),
+        ("x: int8[8,9]; y[i,j] = sum[k](x[i,2*k] * w[k,j]); w: int8", "int8 is summed in float32"),
+    ],
+)
+def test_what_cannot_be_gathered_is_refused_in_words(text, words):
+    extents = {"i": 8, "j": 8, "k": 4 if "int8" in text else 8}
+    made = workload(text, **extents, dtype="float16")
+    assert words in (Mma.refuses(made, cuda_target("sm_90a")) or "")
