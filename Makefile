@@ -13,6 +13,7 @@ demo: .venv/demo.stamp
 	$(BIN)/tilewright train --db tuning.db --out model.json
 
 test: check
+	$(BIN)/python -m compileall -q spaces measure costmodel scheduler tests  # once, for all processes
 	$(BIN)/python -m pytest -n 2
 
 slow: .venv/dev.stamp

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
 from hypothesis import settings
+
+# Before NumPy is loaded: its BLAS's threads wait by spinning, on the cores that other tests need.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")  # the same examples each time, on machines of any speed

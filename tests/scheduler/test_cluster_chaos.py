@@ -37,9 +37,9 @@ class Chaos:
 
     def __init__(self, nodes, executor, seed: int, whole: bool) -> None:
         self.nodes, self.executor, self.random = nodes, executor, random.Random(seed)
-        harms = [self.kill_workers, self.kill_a_worker, self.kill_workers]
+        harms = [self.kill_workers, self.kill_a_worker]
         if whole:
-            harms.append(self.kill_raylet)
+            harms += [self.kill_workers, self.kill_raylet]
         self.random.shuffle(harms)
         self.harms = [*harms, self.add_node, self.remove_node] if whole else harms
         self.done: list[str] = []
@@ -108,7 +108,7 @@ def test_kills_change_nothing_of_what_is_found(nodes, seed, tmp_path):
 
 def test_killed_workers_change_nothing_of_what_is_found(tmp_path):
     with cluster(cpus=4) as node:
-        compare(node, 0, 4 * STEP, False, tmp_path)
+        compare(node, 0, 3 * STEP, False, tmp_path)
 
 
 def compare(nodes, seed, trials, whole, tmp_path):

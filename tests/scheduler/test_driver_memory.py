@@ -14,7 +14,7 @@ from scheduler.tuning.tuner import Tuner
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
 from tests.scheduler.landscape import hills
 
-FIRST, LAST = 200, 700
+FIRST, LAST = 100, 350
 
 
 def test_a_candidate_leaves_little_behind(tmp_path, monkeypatch):

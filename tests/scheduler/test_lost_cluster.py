@@ -110,6 +110,11 @@ def test_a_cluster_that_asks_nobody_for_a_token_is_refused_unless_that_is_allowe
         assert f"the versions of the cluster at {made.address} differ: " in said
         assert said.index("Ray: 2.0.1") < said.index(f"Ray: {metadata.version('ray')}")
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_cluster_that_asks_nobody_for_a_token_measures_where_that_is_allowed():
+    with cluster(token=False) as made:
         executor = RayExecutor(made.address, insecure=True, outfit=OUTFIT, code=CODE)
         with closing(executor):
             submit(executor, candidate("a"))

@@ -13,7 +13,7 @@ Machine machine;
 
 namespace {
 
-constexpr size_t stack_bytes = 128 << 10, page = 4096;
+constexpr size_t stack_bytes = 128 << 10, page = 4096, stacks_at_once = 256;
 constexpr u32 most_threads = 12 << 10;  // in flight: each takes two of the system's 64 K mappings
 
 #if defined(__x86_64__)
@@ -53,17 +53,23 @@ void *first_frame(char *stack) {
   return top;
 }
 
-char *take_stack() {
-  if (!machine.stacks.empty()) {
-    char *stack = machine.stacks.back();
-    machine.stacks.pop_back();
-    return stack;
+// Their lowest pages trap, so that none grows into the next.
+void make_stacks() {
+  void *made = mmap(nullptr, stacks_at_once * stack_bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (made == MAP_FAILED) fault("out_of_memory", "no memory for the stacks of more threads");
+  for (size_t i = stacks_at_once; i-- > 0;) {
+    char *stack = (char *)made + i * stack_bytes;
+    mprotect(stack, page, PROT_NONE);
+    machine.stacks.push_back(stack);
   }
-  void *stack = mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (stack == MAP_FAILED) fault("out_of_memory", "no memory for the stack of another thread");
-  mprotect(stack, page, PROT_NONE);
-  return (char *)stack;
+}
+
+char *take_stack() {
+  if (machine.stacks.empty()) make_stacks();
+  char *stack = machine.stacks.back();
+  machine.stacks.pop_back();
+  return stack;
 }
 
 void leave() { tw_switch(&machine.current->stack_pointer, machine.main_stack_pointer); }
@@ -223,9 +229,9 @@ bool land_one() {
   if (pending.empty()) return false;
   const bool random = machine.mode == Mode::random;
   auto &flights = pending[random ? random_below(pending.size()) : 0]->flights;
-  const auto chosen = flights.begin() + (random ? random_below(flights.size()) : 0);
-  Effect effect = std::move(chosen->first);
-  flights.erase(chosen);
+  if (random) std::swap(flights.front(), flights[random_below(flights.size())]);
+  Effect effect = std::move(flights.front().first);
+  flights.pop_front();
   effect();
   return true;
 }

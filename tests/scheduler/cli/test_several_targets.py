@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 import psutil
@@ -25,6 +25,7 @@ from tests.scheduler.cli.commands.test_sessions import age, line_of
 
 GPU = gpu("a GPU")
 NAMES = {"cpu made up": TARGET, GPU.summary.split(",")[0]: GPU}
+MODELS = [json.dumps({"model": target.model})[1:-1] for target in (TARGET, GPU)]
 WORK = ("matmul", "m=512", "n=512", "k=512")
 ENDLESS = ("--trials", "1000000", "--seconds", "3000")
 SUITE = """
@@ -59,10 +60,12 @@ def tune(address: str, *words: str) -> subprocess.Popen[str]:
     return start("tune", *words, *where)
 
 
-def read_until_all_are_measured(process: subprocess.Popen[str], sign: str) -> list[str]:
-    """The lines of output up to one with that ``sign`` of each target."""
+def read_until_all_are_measured(
+    process: subprocess.Popen[str], sign: str, names: Iterable[str] = NAMES
+) -> list[str]:
+    """The lines of output up to one with that ``sign`` of each target, by its name in lines."""
     lines: list[str] = []
-    missing = set(NAMES)
+    missing = set(names)
     while missing:
         lines.append(process.stdout.readline())
         assert lines[-1], process.stderr.read()
@@ -70,45 +73,67 @@ def read_until_all_are_measured(process: subprocess.Popen[str], sign: str) -> li
     return lines
 
 
-def test_each_result_is_told_and_kept_under_the_target_it_ran_on(address, here):
+def check_kept(told, target, reason) -> None:
+    """That the database has what was told of one target, under that target."""
+    device = target.model if target is GPU else "made up cpu"
+    assert (told[0]["event"], told[-1]["event"]) == ("start", "result")
+    trials = sum(event["event"] == "trial" for event in told)
+    with Database("tuning.db", create=False) as database:
+        kept = [r for r in database.records() if r.target == target]
+        best = database.best(kept[0].workload, target)
+        assert [run.reason for run in database.runs() if run.target == target] == [reason]
+    assert sum(r.measurement.round == "search" for r in kept) == trials == told[-1]["trials"] >= 2
+    assert all(record.measurement.place.device.startswith(device) for record in kept)
+    assert best.measurement.score == told[-1]["best"]["latency_s"]
+
+
+def told_of(lines: list[str], target) -> list[dict]:
+    """The events of one target."""
+    events = map(json.loads, lines)
+    return [event for event in events if target_from_json(event["target"]) == target]
+
+
+def test_a_signal_ends_all_targets_and_each_result_is_told_and_kept_under_its_own(address, here):
+    with tune(address, *WORK, *ENDLESS, "--format", "json") as process:
+        lines = read_until_all_are_measured(process, '"trials": 2,', MODELS)
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGTERM)
+        lines += process.stdout.read().splitlines()
+        err = process.stderr.read()
+    assert process.returncode == 128 + signal.SIGTERM, err
+    assert len(err.splitlines()) == 2
+    for name in NAMES:
+        assert f"tilewright: {name}: interrupted; this is the best so far; to go on: " in err
+    assert not psutil.wait_procs(below, timeout=60)[1]
+    for target in (TARGET, GPU):
+        check_kept(told_of(lines, target), target, "interrupted")
+
+
+@pytest.mark.slow
+def test_each_target_has_its_trials(address, here):
     with tune(address, *WORK, "--trials", "8", "--format", "json") as process:
         out, err = process.communicate(timeout=500)
     assert (process.returncode, err) == (0, "")
-    events = [json.loads(line) for line in out.splitlines()]
-    for target, device in ((TARGET, "made up cpu"), (GPU, GPU.model)):
-        told = [e for e in events if target_from_json(e["target"]) == target]
-        assert (told[0]["event"], told[-1]["event"]) == ("start", "result")
-        assert sum(event["event"] == "trial" for event in told) == 8
-        with Database("tuning.db", create=False) as database:
-            kept = [r for r in database.records() if r.target == target]
-            best = database.best(kept[0].workload, target)
-        assert sum(record.measurement.round == "search" for record in kept) == 8
-        assert all(record.measurement.place.device.startswith(device) for record in kept)
-        assert best.measurement.score == told[-1]["best"]["latency_s"]
+    for target in (TARGET, GPU):
+        told = told_of(out.splitlines(), target)
+        assert told[-1]["trials"] == 8
+        check_kept(told, target, "trials")
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
-)
-def test_a_signal_ends_all_targets_with_the_best_of_each(address, here, number):
+@pytest.mark.slow
+def test_each_line_for_people_names_its_target(address, here):
     with tune(address, *WORK, *ENDLESS, "-v") as process:
         lines = read_until_all_are_measured(process, "search 2")
-        below = psutil.Process(process.pid).children(recursive=True)
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=500)
-    assert process.returncode == 128 + number, err
-    assert len(err.splitlines()) == 2
-    for name, target in NAMES.items():
-        assert f"tilewright: {name}: interrupted; this is the best so far; to go on: " in err
+    assert process.returncode == 128 + signal.SIGINT, err
+    for target in NAMES.values():
         assert f"target             {target.summary}" in out
     clocked = [line for line in [*lines, *out.splitlines()] if line[:1].isdigit()]
     assert all(any(f"  {name}: " in line for name in NAMES) for line in clocked)
-    assert not psutil.wait_procs(below, timeout=60)[1]
-    with Database("tuning.db", create=False) as database:
-        reasons = {run.target: run.reason for run in database.runs()}
-    assert reasons == {TARGET: "interrupted", GPU: "interrupted"}
 
 
+@pytest.mark.slow  # as test_ray_executor.py does without a process, and test_place.py by name
 def test_a_target_that_no_worker_has_is_refused_with_what_they_have(address, here):
     where = ("--executor", "ray", "--address", address, "--target", "cuda:sm_80")
     with start("tune", *WORK, *where) as process:
