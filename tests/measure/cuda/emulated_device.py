@@ -88,7 +88,7 @@ class EmulatedDevice:
     multiprocessors = 2
 
     def __init__(self) -> None:
-        self._emulator = Emulator()
+        self._emulator = Emulator(resident=4)  # what races is shown elsewhere
         if folder := os.environ.get(LIBRARIES):
             self._emulator._folder.close()
             self._emulator._folder = _Folder(folder)
