@@ -129,6 +129,8 @@ implementations = pytest.mark.parametrize(
     "compiled", [False, pytest.param(True, marks=needs_header)]
 )
 
+WITH_GUARDS, WITHOUT = [8, 12, 16], [12, 24, 32]  # arrays that are examined
+
 
 @pytest.fixture(scope="module")
 def stub(tmp_path_factory):
@@ -144,8 +146,15 @@ def calls(stub, script, compiled):
 
 
 @needs_stub
-@implementations
-@pytest.mark.parametrize(("guards", "seen"), [(True, [8, 12, 16]), (False, [12, 24, 32])])
+@pytest.mark.parametrize(
+    ("guards", "seen", "compiled"),
+    [
+        pytest.param(True, WITH_GUARDS, True, marks=needs_header),
+        (False, WITHOUT, False),
+        pytest.param(False, WITHOUT, True, marks=[needs_header, pytest.mark.slow]),
+        pytest.param(True, WITH_GUARDS, False, marks=pytest.mark.slow),
+    ],
+)
 def test_every_call_is_checked_with_and_without_the_guards_of_torch(stub, guards, seen, compiled):
     found, launches = calls(stub, CHECKS.replace("GUARDS", str(guards)), compiled)
     assert found["seen"] == seen

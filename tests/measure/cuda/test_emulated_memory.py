@@ -118,6 +118,11 @@ FAULTS = {
         ErrorKind.TIMEOUT,
         "longer than",
     ),
+    "outgrows_its_stack": (
+        "volatile char big[131000]; for (int i = 131000; i-- > 0;) big[i] = 1; C[0] = big[7];",
+        ErrorKind.CRASH,
+        "a plain access to address",
+    ),
     "divides_by_zero": (
         "volatile int zero = 0; C[0] = 7 / zero;",
         ErrorKind.CRASH,

@@ -54,7 +54,13 @@ def age(folder, seconds: float) -> None:
         connection.commit()
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),  # as test_tune_suite.py does
+    ],
+)
 def test_a_job_that_was_cut_short_is_listed_and_resumed(here, capsys, number):
     session = cut_short(here, number)
     killed = number is signal.SIGKILL
