@@ -1,6 +1,7 @@
 """The templates of CPU kernels."""
 
 from spaces.cpu.blocked.template import BlockedTemplate
+from spaces.cpu.chained.template import ChainedTemplate
 from spaces.cpu.kept.template import KeptTemplate
 from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.rows.template import RowsTemplate
@@ -14,4 +15,5 @@ TEMPLATES: tuple[type[Template], ...] = (
     RowsTemplate,
     KeptTemplate,
     MapTemplate,
+    ChainedTemplate,
 )

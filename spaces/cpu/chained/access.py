@@ -1,0 +1,126 @@
+"""Where the arrays of a chained kernel have what a row, or a vector of keys or columns, reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from spaces.cpu.chained.forms import FormText
+from spaces.cpu.rows.access import C_TYPES
+from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.derivation.chained.view import Chained, ChainedOutput
+from spaces.derivation.products.forms import Form, axes_of, variable
+from spaces.derivation.products.splitting import Part
+from spaces.language.tree import AxisValue, Expression, Read
+from spaces.workloads.array import Array
+
+
+@dataclass(frozen=True)
+class Access:
+    """``buffers`` is the C variable of each array, ``names`` of each part of batch and rows."""
+
+    chained: Chained
+    buffers: Mapping[str, str]
+    names: Mapping[str, str]
+
+    @property
+    def forms(self) -> FormText:
+        """Forms of the parts as C."""
+        chained = self.chained
+        return FormText(chained.program, chained.indexing, self.names, self.buffers)
+
+    def of_row(self, node: Expression) -> str | None:
+        """What is the same along a row, in all lanes."""
+        chained = self.chained
+        if isinstance(node, AxisValue):
+            form = chained.indexing.form(node)
+            known = form.axes <= set(self.names)
+            return f"tw_set((float){self.forms.text(form)})" if known else None
+        if not isinstance(node, Read) or node not in chained.places:
+            return None
+        if not chained.places[node].offset.axes <= set(self.names):
+            return None
+        place = self.start(node)
+        if self._dtype(node) in TABLE_TYPES:
+            return f"tw_set((float)*({place}))"
+        return f"tw_splat_{self._dtype(node)}({place})"
+
+    def along(self, node: Expression, part: Part, first: str, bounded: bool) -> str | None:
+        """A vector along ``part`` from ``first`` on, a C variable. If ``bounded``, some of its
+        lanes may be past the end of the part: they hold anything."""
+        chained = self.chained
+        if isinstance(node, AxisValue):
+            own = chained.indexing.form(node) == variable(part.name)
+            return f"tw_numbers(tw_ramp({first}))" if own else None
+        if not isinstance(node, Read) or node not in chained.places:
+            return None
+        if part.name not in chained.places[node].offset.axes:
+            return None
+        if any(part.name in axes_of(a) for a, _ in self._form(node).terms if a != part.name):
+            return self._gathered(node, part, first, bounded)
+        dtype, step = self._dtype(node), chained.step(node, part)
+        start, left = self.start(node, part), ""
+        if bounded:
+            first = f"tw_least({first}, {part.extent - 1}L)"
+            left = f"{part.extent}L - {first}"
+        place = f"{start} + {first} * {step}L"
+        if dtype in TABLE_TYPES:
+            offsets = f"tw_ramp(0) * {step}"
+            return f"tw_numbers(tw_table_{dtype}({place}, {offsets}, {left or 'TW_LANES'}))"
+        if step != 1:
+            return f"tw_gather_{dtype}({place}, {step}L, {left or 'TW_LANES'})"
+        return f"tw_load_most_{dtype}({place}, {left})" if left else f"tw_load_{dtype}({place})"
+
+    def _gathered(self, read: Read, part: Part, first: str, bounded: bool) -> str:
+        """A vector whose lanes each find their own element."""
+        at = self.forms.knowing({part.name: "own"})
+        last = f"tw_least({first} + l, {part.extent - 1}L)" if bounded else f"{first} + l"
+        dtype, place = self._dtype(read), at.text(self._form(read))
+        element = f"{self.buffers[read.name]} + {place}"
+        value = f"*({element})" if dtype in TABLE_TYPES else f"tw_splat_{dtype}({element})[0]"
+        loop = f"for (long l = 0; l < TW_LANES; l++) {{ const long own = {last}; x[l] = {value}; }}"
+        return f"({{ vf x; {loop} x; }})"
+
+    def start(self, read: Read, *without: Part) -> str:
+        """The address of what a row reads, at the first point of the parts ``without``."""
+        return f"{self.buffers[read.name]} + {self._offset(self._form(read), without)}"
+
+    def of_batch(self, read: Read) -> str:
+        """The address of the matrix that a product reads: no row and no key makes a difference."""
+        form = self._form(read)
+        kept = {part.name for part in self.chained.batch}
+        terms = tuple(t for t in form.terms if not isinstance(t[0], str) or t[0] in kept)
+        return f"{self.buffers[read.name]} + {self.forms.text(Form(terms, form.constant))}"
+
+    def at_key(self, variable: str) -> Access:
+        """What the key of a C variable has, no row known."""
+        batch = {part.name: self.names[part.name] for part in self.chained.batch}
+        return replace(self, names={**batch, self.chained.key.name: variable})
+
+    def store(self, output: ChainedOutput, value: str, column: str) -> str:
+        """The line that stores a vector of an output from the C variable ``column`` on, or the one
+        value of a row."""
+        width = self.chained.width
+        dtype = output.array.dtype
+        where = f"{self.buffers[output.array.name]} + {self._offset(output.offset, (width,))}"
+        if not output.wide:
+            return f"tw_store_first_{dtype}({where}, {value}, 1);"
+        step, left = output.offset.coefficient(width.name), f"{width.extent}L - {column}"
+        if step != 1:
+            return f"tw_spread_{dtype}({where} + {column} * {step}L, {step}L, {value}, {left});"
+        return f"tw_store_most_{dtype}({where} + {column}, {value}, {left});"
+
+    def pointer_type(self, array: Array) -> str:
+        """C type of an array's elements."""
+        return C_TYPES[array.dtype]
+
+    def _form(self, read: Read) -> Form:
+        return self.chained.places[read].offset
+
+    def _offset(self, form: Form, without: tuple[Part, ...]) -> str:
+        gone = {part.name for part in without}
+        terms = tuple(term for term in form.terms if term[0] not in gone)
+        return self.forms.text(Form(terms, form.constant))
+
+    def _dtype(self, read: Read) -> str:
+        return self.chained.program.operand[read.name].dtype

@@ -1,0 +1,239 @@
+"""The C of the chain of one row over one tile of keys: scores become weights, states become new.
+
+Reductions that read states of others come after them, in a loop over the tile of their own. What
+rows of :mod:`spaces.cpu.rows` do for lanes is done here for tiles: old states are corrected to the
+new results, and what the tile adds is computed of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from spaces.cpu.rows.reducing import IDENTITIES
+from spaces.cpu.rows.scopes import Leaf, Scope, combined, special
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from spaces.language.tree import Expression, Read
+
+_FINITE = {
+    "max": "tw_greater(tw_set(-TW_LARGEST), {})",
+    "min": "tw_lesser(tw_set(TW_LARGEST), {})",
+}
+SCORE = "score"
+
+
+def weights_of(chained: Chained) -> tuple[Expression, ...]:
+    """The distinct weights of keys; the last that can be is kept in the place of the scores."""
+    return tuple(dict.fromkeys(weighing.weight for weighing in chained.weighings))
+
+
+def weight_tiles(chained: Chained) -> Mapping[Expression, str]:
+    """The C variable of the tile that each weight is kept in: the scores' own, or a further one
+    where scores are read once more."""
+    levels = _Levels(chained)
+    own = [w for w in weights_of(chained) if levels.of(w) == levels.last][-1:]
+    others = [w for w in weights_of(chained) if w not in own]
+    return dict.fromkeys(own, SCORE) | {w: f"weight{i}" for i, w in enumerate(others)}
+
+
+class _Levels:
+    """The loop over a tile in which an expression can be computed: the first if it reads no states,
+    else that after the states it reads."""
+
+    def __init__(self, chained: Chained) -> None:
+        self.states: dict[str, int] = {}
+        for r in chained.scalars:
+            self.states[r.name] = self.of(r.element)
+        self.last = max(map(self.of, (*weights_of(chained), *(r.element for r in chained.scalars))))
+
+    def of(self, expression: Expression) -> int:
+        """The number of the loop."""
+        reads = (self.states.get(read.name, -1) for read in expression.reads)
+        return 1 + max(reads, default=-1)
+
+
+@dataclass
+class RowChain:
+    """Writes the chain of a row. ``row_leaf`` gives the C text of what differs from row to row, and
+    ``key_leaf`` that of what differs from key to key, for one of the ``unroll`` vectors in flight;
+    it is told whether some of the vector's keys may not exist."""
+
+    chained: Chained
+    unroll: int
+    lanes: int
+    row_leaf: Leaf
+    key_leaf: Callable[[int, bool], Leaf]
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def width(self) -> int:
+        """Keys in flight."""
+        return self.unroll * self.lanes
+
+    @cached_property
+    def _levels(self) -> _Levels:
+        return _Levels(self.chained)
+
+    @cached_property
+    def _held(self) -> Expression | None:
+        """The largest value with a special function that the first loop computes of each key and a
+        later one again: it is kept in the place of the score."""
+        if not self._levels.last:
+            return None
+        first, later = self._computed(0), self._computed(1)
+        found = [n for n in first if n in later and special(n) and self.chained.reads_key(n)]
+        return max(found, key=lambda n: sum(1 for _ in n.walk()), default=None)
+
+    def _computed(self, level: int) -> dict[Expression, None]:
+        """What the first loop computes, or those after it."""
+        bodies = [*(r.element for r in self.chained.scalars), *weights_of(self.chained)]
+        chosen = [b for b in bodies if (self._levels.of(b) > 0) == (level > 0)]
+        return dict.fromkeys(node for body in chosen for node in body.walk())
+
+    # -- a tile ------------------------------------------------------------------------------
+
+    def write(self, masked: bool) -> list[str]:
+        """The lines for a tile: of a row that sees all its keys, or only some if ``masked``."""
+        self.lines = []
+        row = Scope("g", self.row_leaf, self.lines)
+        old = Scope("o", self._leaf("s"), self.lines, row)
+        new = Scope("n", self._leaf("t"), self.lines, row)
+        for k, _ in enumerate(self.chained.scalars):
+            self.lines.append(f"const vf s{k} = tw_set(state{k}[r]);")
+        for level in range(self._levels.last + 1):
+            self._loop(level, new, masked)
+            self._states(level, old, new)
+        self._scale(old, new)
+        return ["{", *(f"  {line}" for line in self.lines), "}"]
+
+    def _leaf(self, letter: str) -> Leaf:
+        """States, finite until the row has ended, so that an infinite extreme of a part makes no
+        NaN of other parts."""
+        known = {r.name: (f"{letter}{k}", r.reducer) for k, r in enumerate(self.chained.scalars)}
+
+        def leaf(node: Expression) -> str | None:
+            if not isinstance(node, Read) or node.name not in known:
+                return None
+            name, reducer = known[node.name]
+            return _FINITE.get(reducer, "{}").format(name)
+
+        return leaf
+
+    def _loop(self, level: int, new: Scope, masked: bool) -> None:
+        body: list[str] = []
+        scalars = self._at(level)
+        found: dict[str, list[str]] = {r.name: [] for _, r in scalars}
+        for u in range(self.unroll):
+            scope = Scope(f"x{u}_", self._vector_leaf(u, level, masked), body, new)
+            body += [f"const long v{u} = v + {u * self.lanes};", f"const long j{u} = tile + v{u};"]
+            inside = self._inside(u, scope) if masked else None
+            for _, r in scalars:
+                identity = IDENTITIES[r.reducer]
+                found[r.name].append(_selected(inside, scope.text(r.element), identity))
+            body += self._stores(u, level, scope, inside)
+        for k, r in scalars:
+            for u, value in enumerate(found[r.name]):
+                name = f"a{k}_{u}"
+                self.lines.append(f"vf {name} = {IDENTITIES[r.reducer]};")
+                body.append(f"{name} = {_joined(r, name, value)};")
+        end = f"count + {self.width - 1}L) / {self.width} * {self.width}"
+        self.lines += [
+            f"for (long v = 0, end = ({end}; v < end; v += {self.width}) {{",
+            *(f"  {line}" for line in body),
+            "}",
+        ]
+
+    def _at(self, level: int) -> list[tuple[int, ChainReduction]]:
+        scalars = enumerate(self.chained.scalars)
+        return [(k, r) for k, r in scalars if self._levels.of(r.element) == level]
+
+    def _vector_leaf(self, u: int, level: int, masked: bool) -> Leaf:
+        held = self._held if level else None
+        key = self.key_leaf(u, masked)
+
+        def leaf(node: Expression) -> str | None:
+            if node == held or (node == self.chained.score and held is None):
+                return f"tw_load_float32({SCORE} + r * score_stride + v{u})"
+            return key(node)
+
+        return leaf
+
+    def _inside(self, u: int, scope: Scope) -> str:
+        """The mask of the keys of a vector that count."""
+        body = scope.lines
+        body.append(f"const vi k{u} = tw_ramp(j{u});")
+        tests = [f"(k{u} >= (int)low[r])", f"(k{u} < (int)high[r])"]
+        for condition in self.chained.conditions:
+            left, right = scope.text(condition.left), scope.text(condition.right)
+            tests.append(f"({left} {condition.operator} {right})")
+        body.append(f"const vi inside{u} = {' & '.join(tests)};")
+        if self.chained.conditions:
+            body.append(f"any |= inside{u};")
+        return f"inside{u}"
+
+    def _stores(self, u: int, level: int, scope: Scope, inside: str | None) -> list[str]:
+        """Weights, and what is kept for later loops."""
+        lines = []
+        tiles = weight_tiles(self.chained)
+        for weight in weights_of(self.chained):
+            if self._levels.of(weight) == level:
+                value = _selected(inside, scope.text(weight), IDENTITIES["sum"])
+                place = f"{tiles[weight]} + r * score_stride + v{u}"
+                lines.append(f"tw_store_float32({place}, {value});")
+        if level == 0 and self._held is not None:
+            value, place = scope.text(self._held), f"{SCORE} + r * score_stride + v{u}"
+            lines.append(f"tw_store_float32({place}, {value});")
+        return lines
+
+    # -- states ------------------------------------------------------------------------------
+
+    def _states(self, level: int, old: Scope, new: Scope) -> None:
+        for k, r in self._at(level):
+            parts = [f"a{k}_{u}" for u in range(self.unroll)]
+            total = combined(parts, lambda a, b, r=r: _joined(r, a, b))  # type: ignore[misc]
+            part = f"tw_set(tw_across_{r.reducer}({total}))"
+            before = self._corrected(r, f"s{k}", old, new)
+            before = f"(seen[r] ? {before} : s{k})" if r.correction else before
+            self.lines.append(f"const vf t{k} = {_joined(r, before, part)};")
+            self.lines.append(f"state{k}[r] = t{k}[0];")
+
+    def _scale(self, old: Scope, new: Scope) -> None:
+        """The sums, corrected where results moved."""
+        factors: dict[Scaling, list[int]] = {}
+        for number, weighing in enumerate(self.chained.weighings):
+            if isinstance(weighing.reduction.correction, Scaling):
+                factors.setdefault(weighing.reduction.correction, []).append(number)
+        for i, (correction, numbers) in enumerate(factors.items()):
+            factor = f"seen[r] ? {_factor(correction, old, new)} : tw_set(1.0f)"
+            self.lines.append(f"const vf f{i} = {factor};")
+            rows = [f"sums{number} + r * sum_stride" for number in numbers]
+            stores = (f"tw_store_float32({p} + e, tw_load_float32({p} + e) * f{i});" for p in rows)
+            body = " ".join(stores)
+            end = f"e < {self.chained.width.extent}; e += {self.lanes}"
+            self.lines.append(f"if (f{i}[0] != 1.0f) for (long e = 0; {end}) {{ {body} }}")
+
+    def _corrected(self, r: ChainReduction, state: str, old: Scope, new: Scope) -> str:
+        match r.correction:
+            case Scaling():
+                return f"({state} * {_factor(r.correction, old, new)})"
+            case Series(about, terms):
+                distance = f"({new.text(about)} - {old.text(about)})"
+                added = (" * ".join([*[distance] * p, old.text(total)]) for p, total in terms)
+                return "(" + " + ".join([state, *added]) + ")"
+        return state
+
+
+def _factor(correction: Scaling, old: Scope, new: Scope) -> str:
+    before, after = old.text(correction.exponent), new.text(correction.exponent)
+    return f"tw_{correction.function}({after} - {before})"
+
+
+def _selected(inside: str | None, value: str, identity: str) -> str:
+    return f"tw_select({inside}, {value}, {identity})" if inside else value
+
+
+def _joined(r: ChainReduction, a: str, b: str) -> str:
+    operator = {"sum": "+", "prod": "*"}.get(r.reducer)
+    return f"({a} {operator} {b})" if operator else f"tw_{r.reducer}({a}, {b})"

@@ -1,0 +1,225 @@
+"""The C of a chained kernel: blocks of rows, each past its tiles of keys, and then the outputs.
+
+Workers share the blocks of all products. One that begins another product packs its keys, a panel
+for each tile of scores. As task mappings:
+
+    spatial(workers) * repeat(blocks of a worker)      and for each tile of keys
+    repeat(panels, score tiles)                        scores
+    repeat(rows)                                       the chain: scores to weights, sums corrected
+    repeat(value tiles)                                weights times matrices, into the sums
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.abi import entry_function
+from spaces.cpu.chained.access import Access
+from spaces.cpu.chained.blocks import LINE, Blocks
+from spaces.cpu.chained.chain import RowChain, weight_tiles
+from spaces.cpu.chained.copying import copied_row
+from spaces.cpu.chained.finish import outputs_of_row
+from spaces.cpu.chained.forms import greatest, spans, split
+from spaces.cpu.chained.keys import Keys
+from spaces.cpu.chained.values import Values
+from spaces.cpu.rows.scopes import Leaf
+from spaces.derivation.chained.view import Chained
+from spaces.workloads.array import Array
+
+BEGIN = {"sum": "0.0f", "prod": "1.0f", "max": "-__builtin_inff()", "min": "__builtin_inff()"}
+
+
+@dataclass(frozen=True)
+class ChainedCode:
+    """The kernel called ``entry``. ``operands`` are its arguments in order, ``unroll`` vectors of
+    keys are in flight along a row."""
+
+    chained: Chained
+    operands: Sequence[Array]
+    blocks: Blocks
+    unroll: int
+    workers: int
+    entry: str
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        functions = [*self._keys.functions, *(f for v in self._values for f in v.functions)]
+        entry = entry_function(self.entry, {self._worker: self.workers})
+        return "\n".join([*functions, *self._work(), *entry]) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Scratch memory of all workers."""
+        return 4 * self.workers * self._scratch
+
+    @property
+    def _worker(self) -> str:
+        return f"{self.entry}_work"
+
+    @property
+    def _scratch(self) -> int:
+        """Floats of a worker's scratch memory: a whole number of cache lines."""
+        sizes = (size for _, size in self._parts)
+        return sum(round_up(size, LINE) for size in sizes) + LINE
+
+    @property
+    def _parts(self) -> list[tuple[str, int]]:
+        return [(name, int(size)) for name, size in self.blocks.parts() if size]
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return Keys(self._access, self.blocks, self.entry)
+
+    @cached_property
+    def _values(self) -> list[Values]:
+        return [
+            Values(self._access, self.blocks, weighing, number, self.entry)
+            for number, weighing in enumerate(self.chained.weighings)
+        ]
+
+    # -- the loops -----------------------------------------------------------------------------
+
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        """C variables of the parts that say which row it is."""
+        chained = self.chained
+        return {part.name: f"p{i}" for i, part in enumerate((*chained.batch, *chained.rows))}
+
+    @cached_property
+    def _access(self) -> Access:
+        buffers = {operand.name: f"b{i}" for i, operand in enumerate(self.operands)}
+        return Access(self.chained, buffers, self._names)
+
+    def _work(self) -> list[str]:
+        b, chained = self.blocks, self.chained
+        per_batch = ceil_div(chained.row_count, b.rows)
+        share = ceil_div(chained.batches * per_batch, self.workers)
+        end = f"tw_least({chained.batches * per_batch}, (worker + 1L) * {share})"
+        body = [
+            f"const long batch = t / {per_batch}, first_row = t % {per_batch} * {b.rows};",
+            f"const long rows = tw_least({b.rows}, {chained.row_count} - first_row);",
+            *split("batch", chained.batch, self._names),
+            "if (packed_batch != batch) {",
+            *(f"  {line}" for line in self._keys.of_product()),
+            "  packed_batch = batch;",
+            "}",
+            *self._begin_rows(),
+            *self._block_span(),
+            *self._key_tiles(),
+            *self._finish(),
+        ]
+        return [
+            f"static void {self._worker}(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            *(f"  {line}" for line in self._memory()),
+            "  long packed_batch = -1;",
+            f"  for (long t = worker * {share}L; t < {end}; t++) {{",
+            *(f"    {line}" for line in body),
+            "  }",
+            "}",
+        ]
+
+    def _memory(self) -> list[str]:
+        written = {output.array.name for output in self.chained.outputs}
+        lines = []
+        for i, operand in enumerate(self.operands):
+            constant = "" if operand.name in written else "const "
+            c_type = self._access.pointer_type(operand)
+            lines.append(f"{constant}{c_type} *b{i} = call->buffers[{i}];")
+        place = f"(float *)call->workspace + worker * {self._scratch}L"
+        for name, size in self._parts:
+            lines.append(f"float *{name} = {place};")
+            place = f"{name} + {round_up(size, LINE)}"
+        lines += [f"float state{k}[{self.blocks.rows}];" for k in range(len(self.chained.scalars))]
+        lines.append(f"long low[{self.blocks.rows}], high[{self.blocks.rows}];")
+        lines.append(f"int seen[{self.blocks.rows}];")
+        b = self.blocks
+        return [
+            *lines,
+            f"const long score_stride = {b.score_stride}, sum_stride = {b.sum_stride};",
+        ]
+
+    def _rows(self, body: Sequence[str], end: str = "rows") -> list[str]:
+        """A loop over rows of a block, with the parts of each."""
+        parts = split("(first_row + r)", self.chained.rows, self._names)
+        inner = [f"  {line}" for line in (*parts, *body)]
+        return [f"for (long r = 0; r < {end}; r++) {{", *inner, "}"]
+
+    def _begin_rows(self) -> list[str]:
+        """States and sums of nothing, the left operand's rows, and the keys that rows see."""
+        b, chained = self.blocks, self.chained
+        to = f"left + r * {b.left_stride}"
+        inner = copied_row(self._access, chained.left, chained.depth, to, b.lanes)
+        inner += [f"state{k}[r] = {BEGIN[s.reducer]};" for k, s in enumerate(chained.scalars)]
+        inner += ["seen[r] = 0;", *self._row_bounds()]
+        lines = self._rows(inner)
+        whole = f"for (long r = rows; r < {b.rows}; r++)"
+        clear = f"left[r * {b.left_stride} + d] = 0.0f;"
+        lines += [whole, f"  for (long d = 0; d < {b.whole_depth}; d++) {clear}"]
+        for number in range(len(chained.weighings)):
+            end = f"{b.rows} * sum_stride"
+            lines.append(f"for (long e = 0; e < {end}; e++) sums{number}[e] = 0.0f;")
+        return lines
+
+    def _row_bounds(self) -> list[str]:
+        """The keys that row ``r`` sees, from ``low[r]`` to before ``high[r]``."""
+        forms = self._access.forms
+        return forms.bounds(self.chained.bounds, self.chained.key, "low[r]", "high[r]")
+
+    def _block_span(self) -> list[str]:
+        """The keys that any row of the block sees, as far as intervals tell."""
+        chained = self.chained
+        rows = {part.name: self._names[part.name] for part in chained.rows}
+        found = (greatest(form, rows) for form in chained.bounds)
+        lines = spans("first_row", "(first_row + rows - 1)", chained.rows, self._names)
+        ends = [f"{end}_{name}" for name in rows.values() for end in ("low", "high")]
+        forms = self._access.forms.knowing({end: end for end in ends})
+        known = [form for form in found if form is not None]
+        lines.append("long first_key, last_key;")
+        return [*lines, *forms.bounds(known, chained.key, "first_key", "last_key")]
+
+    def _key_tiles(self) -> list[str]:
+        b = self.blocks
+        body = [
+            f"const long count = tw_least({b.keys}, last_key - tile);",
+            *self._keys.scores(),
+            *self._chain(),
+            *(line for values in self._values for line in (*values.copies(), *values.sums())),
+        ]
+        start = f"first_key / {b.keys} * {b.keys}"
+        return [
+            f"for (long tile = {start}; tile < last_key; tile += {b.keys}) {{",
+            *(f"  {line}" for line in body),
+            "}",
+        ]
+
+    def _chain(self) -> list[str]:
+        chained, b = self.chained, self.blocks
+        chain = RowChain(chained, self.unroll, b.lanes, self._access.of_row, self._key_leaf)
+        whole = f"low[r] <= tile && high[r] >= tile + count && count % {chain.width} == 0"
+        masked = ["vi any = {0};"] * bool(chained.conditions) + chain.write(masked=True)
+        masked += ["seen[r] |= tw_any(any);" if chained.conditions else "seen[r] = 1;"]
+        clear = [
+            f"for (long v = 0; v < count; v++) {tile}[r * score_stride + v] = 0.0f;"
+            for tile in weight_tiles(chained).values()
+        ]
+        none = ["} else {", *(f"  {line}" for line in clear), "}"]
+        some = "if (low[r] < tile + count && high[r] > tile) {"
+        if chained.conditions:
+            body = [some, *(f"  {line}" for line in masked), *none]
+        else:
+            unmasked = [*chain.write(masked=False), "seen[r] = 1;"]
+            body = [f"if ({whole}) {{", *(f"  {line}" for line in unmasked), f"}} else {some}"]
+            body += [*(f"  {line}" for line in masked), *none]
+        return self._rows(body)
+
+    def _key_leaf(self, u: int, masked: bool) -> Leaf:
+        key = self.chained.key
+        return lambda node: self._access.along(node, key, f"j{u}", masked)
+
+    def _finish(self) -> list[str]:
+        return self._rows(outputs_of_row(self.chained, self._access, self.blocks.lanes))

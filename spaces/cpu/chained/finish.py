@@ -1,0 +1,66 @@
+"""The C of what is done with the sums and states of a row once all its keys have passed."""
+
+from __future__ import annotations
+
+from spaces.cpu.chained.access import Access
+from spaces.cpu.rows.reducing import IDENTITIES
+from spaces.cpu.rows.scopes import Leaf, Scope
+from spaces.derivation.chained.view import Chained
+from spaces.language.tree import Expression, Read
+
+
+def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
+    """The lines that compute and store all outputs of row ``r``. A reduction over no key is what
+    its reducer begins with, whatever the program makes of that."""
+    lines: list[str] = []
+    states = Scope("s", _scalar_states(chained), lines, Scope("g", access.of_row, lines))
+    results: dict[str, str] = {}
+    for r in chained.scalars:
+        name = f"result{len(results)}"
+        lines.append(
+            f"const vf {name} = seen[r] ? {states.text(r.result)} : {states.text(r.state)};"
+        )
+        results[r.name] = name
+    row = Scope("h", _results(results), lines, states)
+    wide = [output for output in chained.outputs if output.wide]
+    for output in chained.outputs:
+        if not output.wide:
+            lines.append(access.store(output, row.text(output.value), "0"))
+    if wide:
+        body: list[str] = []
+        raw = Scope("w", _sums(chained), body, states)
+        sums: dict[str, str] = {}
+        for i, weighing in enumerate(chained.weighings):
+            value = raw.text(weighing.reduction.result)
+            body.append(f"const vf y{i} = seen[r] ? {value} : {IDENTITIES['sum']};")
+            sums[weighing.reduction.name] = f"y{i}"
+        bounded = chained.width.extent % lanes > 0
+        own = _results(sums)
+        scope = Scope(
+            "x", lambda n: own(n) or access.along(n, chained.width, "e", bounded), body, row
+        )
+        body += [access.store(output, scope.text(output.value), "e") for output in wide]
+        lines.append(f"for (long e = 0; e < {chained.width.extent}; e += {lanes}) {{")
+        lines += [*(f"  {line}" for line in body), "}"]
+    return lines
+
+
+def _scalar_states(chained: Chained) -> Leaf:
+    known = {r.name: f"tw_set(state{k}[r])" for k, r in enumerate(chained.scalars)}
+    return _results(known)
+
+
+def _sums(chained: Chained) -> Leaf:
+    return _results(
+        {
+            w.reduction.name: f"tw_load_float32(sums{i} + r * sum_stride + e)"
+            for i, w in enumerate(chained.weighings)
+        }
+    )
+
+
+def _results(known: dict[str, str]) -> Leaf:
+    def leaf(node: Expression) -> str | None:
+        return known.get(node.name) if isinstance(node, Read) else None
+
+    return leaf

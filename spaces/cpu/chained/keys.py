@@ -1,0 +1,141 @@
+"""The C of scores: keys packed once for each product, or read in place, and tiles of dot products.
+
+Packed keys are panels as wide as a tile of scores, lanes along the keys. What is no array with
+steps, such as entries of pages, elements that are scaled, or an expression of several, is computed
+a panel at a time before it is packed. Where a block has few rows, packing costs as much as the
+scores: lanes then run along the depth of keys in place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.layout import row_major, strided
+from spaces.cpu.blocked.packing import RightBlock
+from spaces.cpu.chained.access import Access
+from spaces.cpu.chained.blocks import Blocks
+from spaces.cpu.chained.copying import copied_row
+from spaces.cpu.tiles.dot_tile import DotTile
+from spaces.cpu.tiles.register_tile import RegisterTile
+from spaces.cpu.tiles.steps import Stream
+from spaces.language.tree import Read
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The right operand of scores. ``entry`` begins the names of all functions."""
+
+    access: Access
+    blocks: Blocks
+    entry: str
+
+    @property
+    def functions(self) -> list[str]:
+        """What the lines below call."""
+        tiles = self._dot_tiles if self.blocks.dots else [self._tile]
+        lines = [line for tile in tiles for line in tile.source()]
+        return lines if self.blocks.dots else [*lines, *self._block.function(f"{self.entry}_pack")]
+
+    def of_product(self) -> list[str]:
+        """The lines that pack all keys of a product."""
+        if self.blocks.dots:
+            return []
+        b, read = self.blocks, self._read
+        keys = self.access.chained.key.extent
+        if read:
+            source = self.access.of_batch(read)
+            return [f"{self.entry}_pack({source}, packed, {b.depth}, {keys});"]
+        row = copied_row(
+            self.access.at_key("key"), self.access.chained.right, self.access.chained.depth,
+            f"computed + (key - first) * {b.left_stride}", b.lanes,
+        )  # fmt: skip
+        return [
+            f"for (long first = 0; first < {keys}; first += {b.panel}) {{",
+            f"  const long last = tw_least(first + {b.panel}, {keys});",
+            "  for (long key = first; key < last; key++) {",
+            *(f"    {line}" for line in row),
+            "  }",
+            f"  {self.entry}_pack(computed, packed + first * {b.whole_depth}, {b.depth}, "
+            "last - first);",
+            "}",
+        ]
+
+    def scores(self) -> list[str]:
+        """The lines that compute the scores of a block and a tile of keys."""
+        b = self.blocks
+        if not b.dots:
+            return self._loop("0", "count", b.panel, self._tile)
+        whole, *rest = self._dot_tiles
+        lines = self._loop("0", f"count / {b.panel} * {b.panel}", b.panel, whole)
+        return lines + self._loop(f"count / {b.panel} * {b.panel}", "count", 1, (*rest, whole)[0])
+
+    def _loop(self, start: str, end: str, step: int, tile: RegisterTile | DotTile) -> list[str]:
+        b = self.blocks
+        keys = f"packed + (tile + v) * {b.whole_depth}L"
+        if isinstance(tile, DotTile):
+            assert self._read
+            stride = self.access.chained.step(self._read, self.access.chained.key)
+            keys = f"{self.access.of_batch(self._read)} + (tile + v) * {stride}L"
+        return [
+            f"for (long v = {start}; v < {end}; v += {step})",
+            f"  for (long r = 0; r < rows; r += {b.score_rows})",
+            f"    {tile.name}(left + r * {b.left_stride}, {keys}, "
+            f"score + r * score_stride + v, {b.depth}, 0);",
+        ]
+
+    @property
+    def _read(self) -> Read | None:
+        """The array that the keys are; None if they are computed."""
+        return self.access.chained.in_place(self.access.chained.right)
+
+    @cached_property
+    def _block(self) -> RightBlock:
+        """All keys of a product, or a panel of those that are computed."""
+        chained, b, read = self.access.chained, self.blocks, self._read
+        if read is None:
+            steps, dtype, panels = (1, b.left_stride), "float32", 1
+        else:
+            steps = (chained.step(read, chained.depth), chained.step(read, chained.key))
+            dtype, panels = chained.program.operand[read.name].dtype, b.panels
+        layout = strided((b.depth, chained.key.extent), steps)
+        source = Stream(layout, dtype, deep=steps[0] == 1, apart=0)
+        return RightBlock(panels, b.panel, b.whole_depth, b.lanes, "float32", source)
+
+    @cached_property
+    def _tile(self) -> RegisterTile:
+        b = self.blocks
+        return RegisterTile(
+            name=f"{self.entry}_score",
+            rows=b.score_rows,
+            columns=b.panel,
+            lanes=b.lanes,
+            unroll=2,
+            prefetch=0,
+            left=strided((b.score_rows, b.depth), (b.left_stride, 1)),
+            right=row_major(b.depth, b.panel),
+            sums=strided((b.score_rows, b.panel), (b.score_stride, 1)),
+            fetches_sums=False,
+        )
+
+    @cached_property
+    def _dot_tiles(self) -> list[DotTile]:
+        """The tile of as many keys, and that of one."""
+        chained, b, read = self.access.chained, self.blocks, self._read
+        assert read
+        steps = (1, chained.step(read, chained.key))
+        return [
+            DotTile(
+                name=f"{self.entry}_score{keys}",
+                rows=b.score_rows,
+                columns=keys,
+                lanes=b.lanes,
+                unroll=1,
+                prefetch_columns=0,
+                left=strided((b.score_rows, b.depth), (b.left_stride, 1)),
+                right=strided((b.depth, keys), steps),
+                sums=strided((b.score_rows, keys), (b.score_stride, 1)),
+                right_dtype=chained.program.operand[read.name].dtype,
+            )
+            for keys in dict.fromkeys((b.panel, 1))
+        ]

@@ -1,0 +1,124 @@
+"""What rules out a schedule of a chained kernel, and the sentence that says so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.chained.blocks import DOTS
+from spaces.template import Rule
+
+if TYPE_CHECKING:
+    from spaces.cpu.chained.template import ChainedTemplate
+
+SHARE = 0.8
+"""Of L2, what a worker's block may take, so that keys and matrices pass by it."""
+
+
+def chained_rules(template: ChainedTemplate) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    return (*_tile_rules(template), *_size_rules(template), *_worker_rules(template))
+
+
+def _register_rules(template: ChainedTemplate, tile: str) -> list[Rule]:
+    """Of the tile of scores, or that of sums: ``score`` or ``value``."""
+    registers = template.cpu.vector_registers
+    rows, vectors = f"{tile}_rows", f"{tile}_vectors"
+    return [
+        Rule(
+            f"{tile}_registers",
+            (rows, vectors),
+            lambda c: c[rows] * c[vectors] + c[vectors] + 1 <= registers,
+            lambda c: (
+                f"a tile of {c[rows]} rows and {c[vectors]} vectors takes "
+                f"{c[rows] * c[vectors] + c[vectors] + 1} vector registers; there are {registers}"
+            ),
+        ),
+        Rule(
+            f"{tile}_share",
+            ("rows", rows),
+            lambda c: c["rows"] % c[rows] == 0,
+            lambda c: f"{c['rows']} rows of a block are no multiple of {c[rows]} of a tile",
+        ),
+    ]
+
+
+def _tile_rules(template: ChainedTemplate) -> list[Rule]:
+    lanes = template.lanes
+    width = ceil_div(template.chained.width.extent, lanes)
+    return [
+        *_register_rules(template, "score"),
+        *_register_rules(template, "value"),
+        Rule(
+            "value_width",
+            ("value_vectors",),
+            lambda c: c["value_vectors"] <= width,
+            lambda c: f"a tile of {c['value_vectors']} vectors is wider than the {width} of a row",
+        ),
+        Rule(
+            "key_panels",
+            ("keys", "scores", "score_vectors"),
+            lambda c: (c["scores"] == DOTS) | (c["keys"] % (c["score_vectors"] * lanes) == 0),
+            lambda c: (
+                f"{c['keys']} keys are no multiple of a panel of {c['score_vectors'] * lanes}"
+            ),
+        ),
+        Rule(
+            "key_vectors",
+            ("keys", "unroll"),
+            lambda c: c["keys"] % (c["unroll"] * lanes) == 0,
+            lambda c: f"{c['keys']} keys are no multiple of {c['unroll']} vectors of {lanes}",
+        ),
+    ]
+
+
+def block_bytes(template: ChainedTemplate, columns: Any) -> Any:
+    """Bytes of what a block keeps: its rows, scores and sums."""
+    blocks = template.blocks(columns)
+    parts = dict(blocks.parts())
+    return 4 * (sum(parts.values()) - parts["packed"])
+
+
+def _size_rules(template: ChainedTemplate) -> list[Rule]:
+    room = SHARE * template.cpu.l2_bytes
+    return [
+        Rule(
+            "block_size",
+            ("rows", "keys", "values"),
+            lambda c: block_bytes(template, _sizes(c)) <= room,
+            lambda c: (
+                f"a block of {c['rows']} rows and {c['keys']} keys takes "
+                f"{int(block_bytes(template, _sizes(c)))} bytes; allowed: {int(room)}, "
+                "so that it stays in L2"
+            ),
+        ),
+    ]
+
+
+def _sizes(columns: Any) -> dict[str, Any]:
+    """The columns with tiles of one, which take no memory of a block."""
+    ones = dict.fromkeys(("score_rows", "score_vectors", "value_rows", "value_vectors"), 1)
+    return {**ones, "scores": DOTS, **{name: columns[name] for name in ("rows", "keys", "values")}}
+
+
+def _worker_rules(template: ChainedTemplate) -> list[Rule]:
+    chained, threads = template.chained, template.cpu.threads
+    items = chained.batches * chained.row_count
+    least = threads if items >= threads else 1
+    return [
+        Rule(
+            "idle_threads",
+            ("workers",),
+            lambda c: c["workers"] >= least,
+            lambda c: f"{c['workers']} of {threads} threads would work; there is work for {least}",
+        ),
+        Rule(
+            "row_share",
+            ("rows", "workers"),
+            lambda c: c["workers"] <= chained.batches * ceil_div(chained.row_count, c["rows"]),
+            lambda c: (
+                f"{c['workers']} workers share fewer blocks of {c['rows']} rows; "
+                "some would have none"
+            ),
+        ),
+    ]

@@ -1,0 +1,41 @@
+"""Which programs have chained kernels on a CPU, and why others have none."""
+
+from __future__ import annotations
+
+from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.derivation.chained.view import Chained, chained_of
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+FLOATS = ("float32", "bfloat16")
+MOST_KEYS = 2**24
+"""Keys up to which float32 tells their numbers apart."""
+
+
+def why_not_chained(workload: Workload) -> str | None:
+    """The reason in words; None if there are kernels."""
+    if not isinstance(workload, Computation):
+        return "it is a product of matrices; needs a chain of reductions over its columns"
+    found = chained_of(workload.program)
+    if isinstance(found, str):
+        return found
+    return _why_no_array(found) or _why_no_matrix(found)
+
+
+def _why_no_array(chained: Chained) -> str | None:
+    program = chained.program
+    outputs = {output.array.name for output in chained.outputs}
+    for array in (*program.operands, *program.outputs):
+        allowed = FLOATS if array.name in outputs else (*FLOATS, *TABLE_TYPES)
+        if array.dtype not in allowed:
+            return f"{array.name} is {array.dtype}; allowed: {', '.join(allowed)}"
+    if chained.key.extent > MOST_KEYS:
+        return f"there are {chained.key.extent} keys; allowed: up to {MOST_KEYS}"
+    return None
+
+
+def _why_no_matrix(chained: Chained) -> str | None:
+    read = chained.in_place(chained.right)
+    if read and 1 not in (chained.step(read, p) for p in (chained.depth, chained.key)):
+        return f"{read} is contiguous neither along {chained.depth.name} nor along keys"
+    return None

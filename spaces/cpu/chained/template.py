@@ -1,0 +1,137 @@
+"""The CPU template for chains over the columns of a product: attention, and what is like it.
+
+Decisions: ``rows`` and ``keys``, a block of rows and a tile of the keys that it meets; ``scores``,
+whether keys are packed in panels or read in place; ``values``, whether rows of matrices are; the
+register tiles of the scores, ``score_rows`` times ``score_vectors``, and of the sums,
+``value_rows`` times ``value_vectors``; ``unroll``, vectors of keys in flight along a row;
+``workers``, threads that share the blocks of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.cpu.chained.blocks import COPIED, DOTS, IN_PLACE, PANELS, Blocks
+from spaces.cpu.chained.code import ChainedCode
+from spaces.cpu.chained.prelude import prelude
+from spaces.cpu.chained.rules import chained_rules
+from spaces.cpu.chained.served import why_not_chained
+from spaces.cpu.chained.traffic import chained_quantities
+from spaces.cpu.target import CpuTarget
+from spaces.derivation.chained.view import Chained, chained_of
+from spaces.derivation.chains.chain_reduction import Scaling
+from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
+TILE_VECTORS = (1, 2, 3, 4)
+VALUE_VECTORS = (1, 2, 3, 4, 6, 8, 12, 16)
+
+
+class ChainedTemplate(Template):
+    """One pass over the keys, tile by tile, for every block of rows, in float32."""
+
+    name: ClassVar[str] = "chained"
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.computation = workload
+        self.cpu = target
+        found = chained_of(workload.program)
+        assert isinstance(found, Chained)
+        self.chained = found
+        self.lanes = target.lanes(4)
+        self.decisions = self._decisions()
+        self.rules = chained_rules(self)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no product with such a chain, or arrays that are read otherwise."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_not_chained(workload)
+
+    def blocks(self, values: Columns) -> Blocks:
+        """The sizes of a schedule, or of columns of many."""
+        return Blocks.of(self.chained, self.lanes, values)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.chained.traffic``."""
+        return chained_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        values = schedule.values
+        code = ChainedCode(
+            chained=self.chained,
+            operands=self.workload.operands,
+            blocks=self.blocks(values),  # type: ignore[arg-type]
+            unroll=int(values["unroll"]),
+            workers=int(values["workers"]),
+            entry=self.entry(schedule),
+        )
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        return Kernel(
+            Source("c", prelude(self._functions, self.cpu), code.source),
+            Call(code.entry, given, code.workspace_bytes),
+        )
+
+    @property
+    def _functions(self) -> frozenset[str]:
+        """What the program calls, and what corrections add."""
+        corrections = (r.correction for r in self.chained.reductions)
+        scalings = {c.function for c in corrections if isinstance(c, Scaling)}
+        return frozenset(self.workload.functions) | scalings
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        threads = self.cpu.threads
+        workers = tuple(n for n in range(1, threads + 1) if threads % n == 0)
+        return (
+            Decision("rows", _multiples(self.chained.row_count, (1, 2, 3), 128)),
+            Decision("keys", _multiples(self.chained.key.extent, (4, 6), 1024, self.lanes)),
+            Decision("scores", tuple(self._forms_of_keys())),
+            Decision("values", tuple(self._forms_of_matrices())),
+            Decision("score_rows", TILE_ROWS),
+            Decision("score_vectors", TILE_VECTORS),
+            Decision("value_rows", TILE_ROWS),
+            Decision("value_vectors", VALUE_VECTORS),
+            Decision("unroll", (1, 2, 4)),
+            Decision("workers", workers),
+        )
+
+    def _forms_of_keys(self) -> Iterator[str]:
+        chained = self.chained
+        read = chained.in_place(chained.right)
+        yield PANELS
+        if read and chained.step(read, chained.depth) == 1:
+            yield DOTS
+
+    def _forms_of_matrices(self) -> Iterator[str]:
+        chained = self.chained
+        reads = [chained.in_place(weighing.matrix) for weighing in chained.weighings]
+        if all(read and chained.step(read, chained.width) == 1 for read in reads):
+            yield IN_PLACE
+        if reads:
+            yield COPIED
+
+
+def _multiples(extent: int, first: tuple[int, ...], most: int, unit: int = 1) -> tuple[int, ...]:
+    """The numbers ``first`` times powers of two, in units, up to the first that holds ``extent``,
+    or ``most``."""
+    found: set[int] = set()
+    for number in first:
+        while number * unit <= most:
+            found.add(number * unit)
+            if number * unit >= extent:
+                break
+            number *= 2
+    return tuple(sorted(found)) or (unit,)

@@ -1,0 +1,108 @@
+"""Work and memory traffic of chained kernels; names and units are those of ``spaces.quantities``.
+
+Operations of a product are those of its register tiles, whole tiles at borders included; of the
+chain, what is computed of each score, special functions counting for what a polynomial takes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.chained.rules import block_bytes
+from spaces.cpu.rows.scopes import special
+from spaces.cpu.rows.work import CALL
+from spaces.language.tree import Expression
+from spaces.template import Columns
+
+if TYPE_CHECKING:
+    from spaces.cpu.chained.template import ChainedTemplate
+
+
+def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str, np.ndarray]:
+    """Every quantity, one float64 array each."""
+    chained, cpu, lanes = template.chained, template.cpu, template.lanes
+    b = template.blocks(columns)
+    key, batches = chained.key.extent, float(chained.batches)
+    seen = _share(template)
+    per_batch = ceil_div(chained.row_count, b.rows)
+    items = batches * per_batch
+    tiles = items * np.maximum(seen * key / b.keys, 1) + 0.5 * items * (seen < 1)
+    scores = tiles * b.rows * b.keys
+    width = b.width * len(chained.weighings)
+    chain = _operations(template)
+    score_steps = scores * b.depth / (b.score_rows * b.panel)
+    value_steps = scores * width / (b.value_rows * b.columns)
+    multiplied = 2 * scores * (b.depth + width)
+    packing = 8 * batches * key * b.depth * np.minimum(columns["workers"], per_batch)
+    loads = score_steps * (b.score_rows + b.score_vectors)
+    loads = loads + value_steps * (b.value_rows + b.value_vectors)
+    multiplies = score_steps * b.score_rows * b.score_vectors
+    multiplies = multiplies + value_steps * b.value_rows * b.value_vectors
+    block = block_bytes(template, columns)
+    passing = 4.0 * tiles * b.keys * (b.depth + width)
+    least = float(template.workload.least_bytes)
+    workers = columns["workers"]
+    visits = scores / (b.score_rows * b.panel) + tiles * b.rows / b.value_rows * ceil_div(
+        max(width, 1), b.columns
+    )
+    quantities: dict[str, Any] = {
+        "flops": multiplied + scores * chain,
+        "useful_flops": float(template.workload.work),
+        "instructions": loads + multiplies + scores * chain / lanes + 12 * tiles * b.rows,
+        "register_bytes": 4 * lanes * (loads + 4 * scores / lanes),
+        "near_bytes": passing + 4 * tiles * block,
+        "middle_bytes": passing,
+        "main_bytes": least + packing * (packing > cpu.l3_bytes),
+        "packing_bytes": packing,
+        "epilogue_elements": batches * chained.row_count * float(max(width, 1)),
+        "registers": np.maximum(
+            b.score_rows * b.score_vectors + b.score_vectors,
+            b.value_rows * b.value_vectors + b.value_vectors,
+        )
+        + 1,
+        "near_footprint": 4.0 * b.rows * (b.keys + b.depth),
+        "near_fraction": 4.0 * b.rows * (b.keys + b.depth) / cpu.l1_bytes,
+        "middle_footprint": block + 4.0 * b.keys * (b.depth + width),
+        "middle_fraction": (block + 4.0 * b.keys * (b.depth + width)) / cpu.l2_bytes,
+        "far_fraction": (least + packing / 2) / cpu.l3_bytes,
+        "parallelism": workers,
+        "worker_fraction": workers / cpu.threads,
+        "imbalance": workers * ceil_div(items, workers) / items,
+        "independent_chains": b.score_rows * b.score_vectors,
+        "vector_fraction": key / (b.panels * b.panel),
+        "intensity": multiplies / np.maximum(loads, 1),
+        "main_loop_trips": b.depth,
+        "tile_visits": visits,
+        "synchronisations": workers > 1,
+    }
+    quantities["register_fraction"] = quantities["registers"] / cpu.vector_registers
+    shape = columns["rows"].shape
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }
+
+
+def _share(template: ChainedTemplate) -> float:
+    """Of all pairs of a row and a key, those that conditions let count."""
+    chained = template.chained
+    width = chained.width.extent * len(chained.weighings)
+    full = 2.0 * chained.batches * chained.row_count * chained.key.extent
+    return min(1.0, template.computation.flops / (full * (chained.depth.extent + width)))
+
+
+def _operations(template: ChainedTemplate) -> float:
+    """Operations for each score of the chain."""
+    seen: set[Expression] = set()
+    bodies = [*(r.element for r in template.chained.scalars)]
+    bodies += [weighing.weight for weighing in template.chained.weighings]
+    total = len(bodies)
+    for body in bodies:
+        for node in body.walk():
+            if node not in seen and template.chained.reads_key(node) and node.children:
+                seen.add(node)
+                total += CALL if special(node) and not any(map(special, node.children)) else 1
+    return float(total)

@@ -1,0 +1,106 @@
+"""The C of sums: weights times the rows that a matrix has for keys, in place or copied."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.integers import round_up
+from spaces.algebra.layout import strided
+from spaces.cpu.chained.access import Access
+from spaces.cpu.chained.blocks import Blocks
+from spaces.cpu.chained.chain import weight_tiles
+from spaces.cpu.chained.copying import copied_row
+from spaces.cpu.tiles.register_tile import RegisterTile
+from spaces.derivation.chained.view import Weighing
+
+
+@dataclass(frozen=True)
+class Values:
+    """The matrix of a weighing, the ``number``-th. ``entry`` begins the names of all functions."""
+
+    access: Access
+    blocks: Blocks
+    weighing: Weighing
+    number: int
+    entry: str
+
+    @property
+    def functions(self) -> list[str]:
+        """What the lines below call."""
+        return [line for _, tile in self._tiles for line in tile.source()]
+
+    def copies(self) -> list[str]:
+        """The lines that copy the rows of a tile of keys, if that is asked for."""
+        if not self.blocks.copied:
+            return []
+        to = f"values{self.number} + k * sum_stride"
+        matrix, width = self.weighing.matrix, self.access.chained.width
+        row = copied_row(self.access.at_key("key"), matrix, width, to, self.blocks.lanes)
+        body = [f"  {line}" for line in ("const long key = tile + k;", *row)]
+        return ["for (long k = 0; k < count; k++) {", *body, "}"]
+
+    def sums(self) -> list[str]:
+        """The lines that add what a tile of keys gives to the sums of a block."""
+        b = self.blocks
+        weights = weight_tiles(self.access.chained)[self.weighing.weight]
+        lines = [f"for (long r = 0; r < rows; r += {b.value_rows}) {{"]
+        for first, tile in self._tiles:
+            narrow = first + tile.columns == b.width
+            end = b.width if narrow else b.width // tile.columns * tile.columns
+            call = (
+                f"{tile.name}({weights} + r * score_stride, {self._rows} + e, "
+                f"sums{self.number} + r * sum_stride + e, count, 1);"
+            )
+            lines.append(f"  for (long e = {first}; e < {end}; e += {tile.columns}) {call}")
+        return [*lines, "}"]
+
+    @property
+    def _rows(self) -> str:
+        """Where the row of the first key of a tile is."""
+        read = self.access.chained.in_place(self.weighing.matrix)
+        if self.blocks.copied or read is None:
+            return f"values{self.number}"
+        return f"{self.access.of_batch(read)} + tile * {self._step}L"
+
+    @property
+    def _step(self) -> int:
+        chained = self.access.chained
+        read = chained.in_place(self.weighing.matrix)
+        if self.blocks.copied or read is None:
+            return self.blocks.sum_stride
+        return chained.step(read, chained.key)
+
+    @property
+    def _dtype(self) -> str:
+        chained = self.access.chained
+        read = chained.in_place(self.weighing.matrix)
+        if self.blocks.copied or read is None:
+            return "float32"
+        return chained.program.operand[read.name].dtype
+
+    @cached_property
+    def _tiles(self) -> list[tuple[int, RegisterTile]]:
+        """The tiles along the width, each from its first column on: equal ones once, the last one
+        perhaps narrower."""
+        b = self.blocks
+        whole, rest = divmod(b.width, b.columns)
+        sizes = [(0, b.columns)] * (whole > 0) + [(whole * b.columns, rest)] * (rest > 0)
+        return [(first, self._tile(columns)) for first, columns in sizes]
+
+    def _tile(self, columns: int) -> RegisterTile:
+        b = self.blocks
+        return RegisterTile(
+            name=f"{self.entry}_value{self.number}_{columns}",
+            rows=b.value_rows,
+            columns=columns,
+            lanes=b.lanes,
+            unroll=2,
+            prefetch=0,
+            left=strided((b.value_rows, b.keys), (b.score_stride, 1)),
+            right=strided((b.keys, columns), (self._step, 1)),
+            sums=strided((b.value_rows, round_up(columns, b.lanes)), (b.sum_stride, 1)),
+            right_dtype=self._dtype,
+            right_is_padded=False,
+            fetches_sums=False,
+        )

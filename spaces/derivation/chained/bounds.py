@@ -1,0 +1,57 @@
+"""Which keys count for a row, from the conditions of a program, by arithmetic on intervals.
+
+A condition that is a sum of whole multiples of parts, such as ``j <= i + 3``, bounds the keys of a
+row from one side: ``c * key + rest >= 0``, where ``rest`` depends on the row alone. The least and
+the greatest value that ``rest`` has over some rows say which keys count for any of them, and which
+for all: tiles outside of the first are never visited, and those within the second test nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spaces.derivation.products.forms import Form, axes_of
+from spaces.derivation.products.splitting import Indexing
+from spaces.errors import InputError
+from spaces.language.tree import Comparison
+
+_ONE = Form((), 1)
+
+
+def bounding_forms(
+    conditions: Iterable[Comparison], indexing: Indexing, key: str
+) -> tuple[tuple[Form, ...], tuple[Comparison, ...]]:
+    """The forms that are not negative where conditions hold, and the conditions that are none."""
+    forms: list[Form] = []
+    others: list[Comparison] = []
+    for condition in conditions:
+        found = _forms(condition, indexing)
+        if found and all(_steps_along(form, key) for form in found):
+            forms += found
+        else:
+            others.append(condition)
+    return tuple(forms), tuple(others)
+
+
+def _forms(condition: Comparison, indexing: Indexing) -> list[Form]:
+    try:
+        left, right = indexing.form(condition.left), indexing.form(condition.right)
+    except InputError:
+        return []
+    match condition.operator:
+        case "<=":
+            return [right - left]
+        case ">=":
+            return [left - right]
+        case "<":
+            return [right - left - _ONE]
+        case ">":
+            return [left - right - _ONE]
+        case "==":
+            return [right - left, left - right]
+    return []
+
+
+def _steps_along(form: Form, key: str) -> bool:
+    """Whether the key occurs by itself alone, not within a quotient or an entry."""
+    return all(isinstance(atom, str) or key not in axes_of(atom) for atom, _ in form.terms)

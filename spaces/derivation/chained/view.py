@@ -1,0 +1,266 @@
+"""A program as a product, a chain of reductions over its columns, and products of what that gives.
+
+    score[batch, row, key] = sum[depth](left[batch, row, depth] * right[batch, key, depth])
+    s[batch, row]          = reduce[key](f(score, s of before))           scalars of a row
+    t[batch, row, width]   = sum[key](w(score, s) * matrix[batch, key, width])   weighings
+
+Attention is such a program, and so is any other whose chain has corrections
+(:mod:`spaces.derivation.chains`): then one pass over the keys gives all, tile by tile, and no score
+is ever an array. Roles and places are those of the score
+(:mod:`spaces.derivation.products.roles`); heads that share keys are rows of one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import prod
+
+from spaces.derivation.algebra import ONE, factors, product
+from spaces.derivation.chained.bounds import bounding_forms
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
+from spaces.derivation.products.forms import Form, axes_of, variable
+from spaces.derivation.products.places import Place, place
+from spaces.derivation.products.roles import Roles, roles_of
+from spaces.derivation.products.splitting import Indexing, Part, Split
+from spaces.derivation.rows.passes import Expander, counting, online_passes
+from spaces.errors import InputError
+from spaces.language.program import Output, Program, Stage
+from spaces.language.tree import AxisValue, Comparison, Expression, Read
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """The sum over keys of ``weight`` times the row that a matrix has for each key; an entry of the
+    matrix may be any expression that reads no row."""
+
+    reduction: ChainReduction
+    weight: Expression
+    matrix: Expression
+
+
+@dataclass(frozen=True)
+class ChainedOutput:
+    """An output: its value, of operands and of final results, and its element at a point. It has
+    one for each place along the width if ``wide``, else one a row."""
+
+    array: Output
+    value: Expression
+    offset: Form
+    wide: bool
+
+
+@dataclass(frozen=True)
+class Chained:
+    """A program so.
+
+    Expressions read ``score``, operands at ``places``, and reductions by name: their states in
+    ``scalars`` and weights, their results in outputs. A key counts where no form of ``bounds`` is
+    negative and all ``conditions`` hold.
+    """
+
+    program: Program
+    indexing: Indexing
+    batch: tuple[Part, ...]
+    rows: tuple[Part, ...]
+    key: Part
+    depth: Part
+    width: Part
+    score: Read
+    left: Expression
+    right: Expression
+    scalars: tuple[ChainReduction, ...]
+    weighings: tuple[Weighing, ...]
+    bounds: tuple[Form, ...]
+    conditions: tuple[Comparison, ...]
+    outputs: tuple[ChainedOutput, ...]
+    places: Mapping[Read, Place]
+
+    @property
+    def batches(self) -> int:
+        """How many products there are."""
+        return prod(part.extent for part in self.batch)
+
+    @property
+    def row_count(self) -> int:
+        """Rows of each product, those of all heads that share its keys."""
+        return prod(part.extent for part in self.rows)
+
+    @cached_property
+    def reductions(self) -> tuple[ChainReduction, ...]:
+        """All reductions over the keys."""
+        return (*self.scalars, *(weighing.reduction for weighing in self.weighings))
+
+    def reads_key(self, expression: Expression) -> bool:
+        """Whether an expression differs from key to key."""
+        if expression == self.score:
+            return True
+        if isinstance(expression, Read) and expression not in self.places:
+            return False
+        return self.key.name in self.indexing.reads(expression) or any(
+            map(self.reads_key, () if isinstance(expression, Read) else expression.children)
+        )
+
+    def step(self, read: Read, part: Part) -> int:
+        """Elements from one point of ``part`` to the next, where ``read`` has its element."""
+        return self.places[read].offset.coefficient(part.name)
+
+    def in_place(self, matrix: Expression) -> Read | None:
+        """The read that a matrix is, if it is an array of floats with steps along both axes."""
+        if not isinstance(matrix, Read):
+            return None
+        own = {self.key.name, self.depth.name, self.width.name}
+        atoms = (atom for atom, _ in self.places[matrix].offset.terms)
+        gathered = any(not own.isdisjoint(axes_of(a)) for a in atoms if not isinstance(a, str))
+        is_float = not self.program.operand[matrix.name].element.is_integer
+        return matrix if is_float and not gathered else None
+
+
+@lru_cache(maxsize=64)
+def chained_of(program: Program) -> Chained | str:
+    """The program so, or why it is none, in words."""
+    try:
+        return _Reader(program).chained()
+    except InputError as reason:
+        return str(reason)
+
+
+class _Reader:
+    """Finds the parts of a program and refuses what no pass over the keys can give."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.product, self.over = self._product()
+        self.roles = self._roles()
+        self.indexing = self._whole_keys()
+        self.score = Read(self.product.name, tuple(map(AxisValue, self.product.axes)))
+        self.expander = Expander(program, self.over, counting(self._chain))
+
+    @cached_property
+    def _chain(self) -> tuple[Stage, ...]:
+        return tuple(s for s in self.program.stages if s.reducer and s is not self.product)
+
+    def _product(self) -> tuple[Stage, tuple[str, ...]]:
+        """The first reduction, and the one axis that all others go over."""
+        found = [stage for stage in self.program.stages if stage.reducer]
+        if len(found) < 2:
+            raise InputError("needs a product and a chain of reductions over its columns")
+        first, *others = found
+        over = {frozenset(stage.over) for stage in others}
+        if len(over) > 1 or len(others[0].over) != 1 or not over <= {frozenset(first.axes[-1:])}:
+            axes = "; ".join(", ".join(stage.over) for stage in others)
+            raise InputError(
+                f"reductions after {first.name} go over {axes}; needs one axis, its last, for all"
+            )
+        return first, others[0].over
+
+    def _roles(self) -> Roles:
+        found = roles_of(self.program, self.product)
+        if isinstance(found, str):
+            raise InputError(found)
+        if {part.axis for part in found.columns} != set(self.over):
+            raise InputError(f"{self.product.name} has other columns than {', '.join(self.over)}")
+        if len(found.depth) != 1 or found.conditions:
+            raise InputError(f"{self.product.name} needs one axis that is summed over, whole")
+        splits = found.indexing.splits.items()
+        if uneven := [a for a, split in splits if split.uneven and a not in self.over]:
+            raise InputError(f"groups of {uneven[0]} are not all of one size")
+        return found
+
+    def _whole_keys(self) -> Indexing:
+        """Indices by parts, the keys in one: pages of a table of keys are entries of it."""
+        found, key = self.roles.indexing, self.over[0]
+        extent = self.program.extent[key]
+        whole = Split((Part(key, key, extent),), variable(key))
+        return Indexing({**found.splits, key: whole}, {**found.limits, key: extent})
+
+    def chained(self) -> Chained:
+        """The whole view."""
+        (key,), (depth,) = self.indexing.parts(self.over[0]), self.roles.depth
+        left = product((self.roles.left, self.roles.leaving))
+        scalars, weighings, width = self._reductions()
+        bounds, conditions = bounding_forms(
+            self.program.bounding(self._chain[0]), self.indexing, key.name
+        )
+        outputs = tuple(self._output(output, width) for output in self.program.outputs)
+        bodies = [left, self.roles.right, *conditions, *(o.value for o in outputs)]
+        bodies += [weighing.matrix for weighing in weighings]
+        for r in (*scalars, *(w.reduction for w in weighings)):
+            bodies += [r.element, r.result]
+            bodies += [r.correction.exponent] if isinstance(r.correction, Scaling) else []
+        made = Chained(
+            self.program, self.indexing, self.roles.batch, self.roles.rows, key, depth, width,
+            self.score, left, self.roles.right, scalars, weighings, bounds, conditions, outputs,
+            self._places(bodies),
+        )  # fmt: skip
+        _check_matrices(made)
+        return made
+
+    def _reductions(self) -> tuple[tuple[ChainReduction, ...], tuple[Weighing, ...], Part]:
+        passes = online_passes(self.program, self.expander)
+        if len(passes) > 1:
+            raise InputError(f"the chain over {self.over[0]} has no corrections for one pass")
+        own = set(self.product.axes) - set(self.over)
+        scalars, weighings, width = [], [], None
+        for r in passes[0]:
+            further = [a for a in r.axes if a not in own and self.program.extent[a] > 1]
+            if r.reducer in ("argmax", "argmin"):
+                raise InputError(f"{r.name} is a place; a chain over products gives values")
+            if not further:
+                scalars.append(r)
+                continue
+            if len(further) > 1 or (width and width.name != further[0]):
+                raise InputError(f"{r.name} has axes {', '.join(further)} of its own; needs one")
+            (width,) = self.indexing.parts(further[0])
+            weighings.append(self._weighing(r, width))
+        return tuple(scalars), tuple(weighings), width or Part("1", "1", 1)
+
+    def _weighing(self, r: ChainReduction, width: Part) -> Weighing:
+        def wide(factor: Expression) -> bool:
+            return width.name in self.indexing.reads(factor)
+
+        found = factors(r.element)
+        matrix = product(f for f in found if wide(f))
+        if r.reducer != "sum" or matrix == ONE:
+            raise InputError(f"{r.element} is no weight of a key times an entry of a matrix")
+        if not (r.correction is None or isinstance(r.correction, Scaling)):
+            raise InputError(f"{r.name} is not corrected by a factor: {r.correction}")
+        return Weighing(r, product(f for f in found if not wide(f)), matrix)
+
+    def _output(self, output: Output, width: Part) -> ChainedOutput:
+        stage = self.program.stage[output.name]
+        own = Read(output.name, tuple(map(AxisValue, stage.axes)))
+        value = self.expander.expanded(own if stage.reducer else stage.body)
+        offset = Form()
+        for axis, stride in zip(stage.axes, output.strides, strict=True):
+            offset = offset + self.indexing.form(AxisValue(axis)) * stride
+        needed = {p.name for p in (*self.roles.batch, *self.roles.rows) if p.extent > 1}
+        if needed - offset.axes or offset.axes & {p.name for p in self.roles.columns}:
+            raise InputError(f"{output.name} has not an element for each row")
+        return ChainedOutput(output, value, offset, width.name in offset.axes)
+
+    def _places(self, bodies: Sequence[Expression]) -> Mapping[Read, Place]:
+        found = dict.fromkeys(read for body in bodies for read in _values(body))
+        operands = [read for read in found if read.name in self.program.operand]
+        places = {read: place(self.program, self.indexing, read) for read in operands}
+        if outside := [read for read, at in places.items() if at.bounds]:
+            raise InputError(f"{outside[0]} may leave its array; rows and keys are read within")
+        return places
+
+
+def _check_matrices(made: Chained) -> None:
+    """Refuse matrices that differ from row to row."""
+    rows = {part.name for part in made.rows if part.extent > 1}
+    for matrix in (made.right, *(weighing.matrix for weighing in made.weighings)):
+        if read := rows & made.indexing.reads(matrix):
+            raise InputError(f"{matrix} differs along {sorted(read)[0]}, which numbers rows")
+
+
+def _values(expression: Expression) -> Iterator[Read]:
+    """The reads whose values count, not those within an index."""
+    if isinstance(expression, Read):
+        yield expression
+        return
+    for child in expression.children:
+        yield from _values(child)

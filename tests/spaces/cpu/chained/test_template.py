@@ -1,0 +1,247 @@
+"""The chained template of a CPU: its space, its rules, and what its kernels compute."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaces.cpu.chained.template import ChainedTemplate
+from spaces.cpu.target import detect_cpu
+from spaces.kernel import Kernel
+from spaces.language import program
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.workloads.computation import Computation
+from tests.kernels import rewritten
+from tests.spaces.chained_programs import FORMS, form, made, random_form
+from tests.spaces.cpu.native import compile_kernels, complaint
+
+TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
+
+
+def computation(text: str, **extents: int) -> Computation:
+    return Computation("program", (), made(text, **extents), "")
+
+
+def space_of(w: Computation) -> Space:
+    return Space(w, TARGET, [ChainedTemplate(w, TARGET)])
+
+
+def kernels(w: Computation, count: int, seed: int = 0) -> list[Kernel]:
+    """Kernels of some schedules of the space."""
+    space = space_of(w)
+    drawn = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
+    return [space.lower(space.schedule(row)) for row in drawn]
+
+
+def complaints(w: Computation, made: list[Kernel], folder: Path, inputs=None) -> list[str]:
+    """What is wrong with any of the kernels."""
+    folder.mkdir(exist_ok=True)
+    library = compile_kernels(made, TARGET, folder)
+    return [found for k in made if (found := complaint(k, library, w, 1, inputs))]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_agree_with_their_unfused_programs(name, tmp_path):
+    w = Computation("program", (), form(name), "")
+    assert complaints(w, kernels(w, 3), tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 129), (17, 64), (64, 17), (129, 131)])
+def test_forms_agree_at_all_lengths(name, sizes, tmp_path):
+    i, j = sizes
+    if re.search(r"\[b,4\]|< 5[34]", FORMS[name]):
+        j = min(j, 53)
+    w = Computation("program", (), form(name, i=i, j=j), "")
+    assert complaints(w, kernels(w, 8, seed=i), tmp_path) == []
+
+
+def agrees_at_random(seed: int, folder: Path) -> bool:
+    """Whether a random form is served; what is served agrees."""
+    w = Computation("program", (), random_form(seed), "")
+    if ChainedTemplate.refuses(w, TARGET):
+        return False
+    assert complaints(w, kernels(w, 2, seed), folder / str(seed)) == [], w
+    return True
+
+
+def test_random_forms_agree(tmp_path):
+    assert sum(agrees_at_random(seed, tmp_path) for seed in range(6)) > 3
+
+
+@pytest.mark.slow
+def test_many_random_forms_agree(tmp_path):
+    assert sum(agrees_at_random(seed, tmp_path) for seed in range(100, 650)) > 400
+
+
+@pytest.mark.parametrize("scale", [1e4, -1e4, 0.0])
+def test_scores_that_overflow_an_exponential_and_equal_ones_agree(scale, tmp_path):
+    w = Computation("program", (), form("log of the sum"), "")
+    inputs = w.make_inputs(0)
+    inputs["q"] = (inputs["q"] * 0 + scale).astype(np.float32)
+    inputs["k"] = np.round(inputs["k"] * 2).astype(np.float32)
+    assert complaints(w, kernels(w, 4), tmp_path, inputs) == []
+
+
+def test_keys_that_a_bias_of_minus_infinity_hides_do_not_count(tmp_path):
+    w = Computation("program", (), form("bias"), "")
+    inputs = w.make_inputs(0)
+    inputs["bias"][:, :, ::3] = -np.inf
+    inputs["bias"][:, 3, :50] = -np.inf
+    assert complaints(w, kernels(w, 4), tmp_path, inputs) == []
+
+
+def test_a_page_or_a_length_beyond_its_table_is_no_wild_read(tmp_path):
+    """Lengths from a call may be anything; of the table's entries the nearest counts."""
+    w = Computation("program", (), form("pages"), "")
+    inputs = w.make_inputs(0)
+    far = inputs | {"t": np.array([[2**31 - 1, 0, -(2**31), 3], [8, 8, 99, 1]], np.int32)}
+    near = inputs | {"t": np.array([[8, 0, 0, 3], [8, 8, 8, 1]], np.int32)}
+    found = kernels(w, 3)
+    assert complaints(w, found, tmp_path / "near", near) == []
+    assert complaints(w, found, tmp_path / "far", far) == []
+
+
+def test_no_tile_that_nobody_sees_is_visited(tmp_path):
+    """Keys that no query sees are never read: NaN in them does not show."""
+    w = computation("where j <= i\n" + FORMS["grouped heads"], i=20, j=100)
+    inputs = w.make_inputs(0)
+    inputs["k"][:, :, 20:] = np.nan
+    inputs["v"][:, :, 20:] = np.nan
+    assert complaints(w, kernels(w, 6), tmp_path, inputs) == []
+
+
+BUGS = [  # name: (form, what is replaced in the source, by what)
+    ("mask_one_further", "causal", r"high\[r\]\)", "high[r] + 1)"),
+    ("mask_one_short", "causal", r"< \(int\)high\[r\]", "< (int)high[r] - 1"),
+    ("left_of_the_window", "window at both ends", r">= \(int\)low\[r\]", "> (int)low[r]"),
+    ("tile_half_inside_skipped", "causal", r"last_key = tw_least\(.*\);", r"\g<0> last_key -= 9;"),
+    ("whole_where_masked", "causal", r"if \(low\[r\] <= tile &&.*\{", "if (low[r] <= tile) {"),
+    ("no_correction", "causal", r"if \(f0\[0\] != 1\.0f\)", "if (0)"),
+    ("sum_not_corrected", "causal", r"\(s1 \* tw_exp\([^)]*\)\)", "s1"),
+    ("correction_inverted", "causal", r"tw_exp\(n(\d+) - o(\d+)\)", r"tw_exp(o\2 - n\1)"),
+    ("stale_maximum", "causal", r"state0\[r\] = t0\[0\];", ""),
+    ("not_divided", "causal", r"TW_NUMBER\(1\.0\) / s1", "TW_NUMBER(1.0)"),
+    (
+        "keys_of_the_first_product",
+        "causal",
+        r"if \(packed_batch != batch\)",
+        "if (packed_batch < 0)",
+    ),
+    ("wrong_head_of_a_group", "causal", r"\(first_row \+ r\) / 45 % 2", "0"),
+    (
+        "last_column_of_panels",
+        "grouped heads",
+        r"(v < count; v \+= \d+)\)",
+        r"v < count - 8; v += 8)",
+    ),
+    ("sums_not_cleared", "causal", r"sums0\[e\] = 0\.0f", "(void)0"),
+    (
+        "weights_of_hidden_keys",
+        "window at both ends",
+        r"score\[r \* score_stride \+ v\] = 0.0f;",
+        ";",
+    ),
+    ("no_key_is_not_zero", "rows without a key", r"seen\[r\] \? (x\w+|w\w+)", r"1 ? \1"),
+    (
+        "page_of_another",
+        "pages",
+        r"tw_quotient\((\(1L \* \w+ \+ 0L\)), 16L\)",
+        r"tw_quotient(\1, 8L)",
+    ),
+    ("documents_mixed", "documents", r"(g\d+|x\w+) == (x\w+|g\d+)", r"\1 >= \2"),
+]
+
+
+@pytest.mark.parametrize(("name", "which", "text", "other"), BUGS)
+def test_planted_bugs_are_found(name, which, text, other, tmp_path):
+    w = Computation("program", (), form(which), "")
+    inputs = w.make_inputs(0)
+    for operand in ("q", "k"):  # weights that differ: a key left out shows
+        inputs[operand] = inputs[operand] * 2
+    space = space_of(w)
+    wanted = {"rows": 8, "keys": 32 if TARGET.lanes(4) < 16 else 64, "workers": 2, "unroll": 1}
+    wanted |= {"scores": "panels", "score_vectors": 1}
+    schedule = next(
+        s for s in space.enumerate() if all(s.values[d] == v for d, v in wanted.items())
+    )
+    kernel = space.lower(schedule)
+    source = re.sub(text, other, kernel.source.body)
+    assert source != kernel.source.body
+    entry = f"{kernel.call.entry}_wrong"
+    wrong = rewritten(kernel, source.replace(kernel.call.entry, entry), entry)
+    library = compile_kernels([kernel, wrong], TARGET, tmp_path)
+    assert complaint(kernel, library, w, 0, inputs) == ""
+    assert complaint(wrong, library, w, 0, inputs) != ""
+
+
+@pytest.mark.parametrize(
+    ("w", "words"),
+    [
+        (workload("matmul", m=4, n=4, k=4), "product of matrices"),
+        (workload("softmax", r=4, c=8), "needs one axis, its last"),
+        (workload("attention", b=1, h=2, i=4, j=4, d=8, dtype="float16"), "is float16"),
+        (
+            computation("p[i,j] = sum[d](x[i,d] * u[d,j])\ny[i] = argmax[j](p[i,j])"),
+            "is a place",
+        ),
+        (
+            computation("p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\n"
+                        "y[i,e] = sum[j](exp(p[i,j] * m[i]) * v[j,e])"),
+            "no corrections for one pass",
+        ),
+        (
+            computation("p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\n"
+                        "y[i,e] = sum[j](exp(p[i,j] - m[i // 2]) * v[j,e])"),
+            "the result of another row",
+        ),
+    ],
+)  # fmt: skip
+def test_refusals_say_what_is_needed(w, words):
+    assert words in ChainedTemplate.refuses(w, TARGET)
+
+
+def test_every_rule_refuses_something_and_says_why():
+    seen: set[str] = set()
+    target = dataclasses.replace(TARGET, threads=4, cores=4)
+    for i, j in ((1, 40), (300, 1000)):
+        template = ChainedTemplate(workload("attention", b=1, h=2, i=i, j=j, d=40), target)
+        space = Space(template.computation, target, [template])
+        choose = random.Random(0)
+        for _ in range(400):
+            values = {d.name: choose.choice(d.values) for d in template.decisions}
+            sentence = space.why_not(Schedule(template.name, tuple(values.items()))) or ""
+            for rule in template.rules:
+                if not rule.holds({read: np.asarray(values[read]) for read in rule.reads}):
+                    assert f"{rule.name}: {rule.explain(values)}" in sentence
+                    seen.add(rule.name)
+    assert seen == {rule.name for rule in template.rules}
+
+
+@pytest.mark.parametrize("name", ["causal", "pages", "two weights", "loss over a vocabulary"])
+def test_quantities_are_finite_and_complete(name):
+    space = space_of(Computation("program", (), form(name), ""))
+    quantities = space.quantities(space.sample(np.random.default_rng(0), 60))
+    assert set(quantities) == set(QUANTITIES)
+    for quantity, values in quantities.items():
+        assert np.isfinite(values).all(), quantity
+        assert (values >= 0).all(), quantity
+    assert (quantities["register_fraction"] <= 1).all()
+
+
+def test_attention_has_this_template_alone():
+    w = workload("attention", b=1, h=4, i=64, j=64, d=32, kv=2, mask="causal")
+    assert list(space_for(w, detect_cpu()).templates) == ["chained"]
+    text = "y[i,e] = sum[j](softmax[j](sum[d](x[i,d] * u[d,j])) * v[j,e])"
+    w = Computation("program", (), program(text, i=8, j=8, d=8, e=8), "")
+    assert list(space_for(w, detect_cpu()).templates) == ["chained"]
