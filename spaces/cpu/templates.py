@@ -6,12 +6,14 @@ from spaces.cpu.kept.template import KeptTemplate
 from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.rows.template import RowsTemplate
 from spaces.cpu.thin.template import ThinDots, ThinStream
+from spaces.cpu.windows.template import WindowsTemplate
 from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
     BlockedTemplate,
     ThinStream,
     ThinDots,
+    WindowsTemplate,
     RowsTemplate,
     KeptTemplate,
     MapTemplate,

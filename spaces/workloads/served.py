@@ -146,13 +146,13 @@ class _Matmul:
             raise InputError(f"reads {read}; needs a whole dense array, an axis for each dimension")
         return found.offset
 
-    def _axes(self) -> dict[str, Loop]:
+    def _axes(self) -> dict[str, Loop[Read]]:
         """The loops by the names that ``matmul`` has for their extents."""
         batch, rows, columns, depth = (self.loops[name] for name in ("batch", "m", "n", "k"))
         if len(batch) > 1 or len(rows) > 2 or len(columns) > 1 or len(depth) > 1:
             axes = ", ".join((*self.last.axes, *self.product.over))
             raise InputError(f"how {axes} lie; needs those of each role together in all arrays")
-        one = Loop(1, {})
+        one: Loop[Read] = Loop(1, {})
         return {
             **({"batch": batch[0]} if batch else {}),
             **({"heads": rows[0]} if len(rows) > 1 else {}),

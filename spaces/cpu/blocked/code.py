@@ -185,7 +185,7 @@ class ContractionCode:
         return tile_choice(
             f"{self.entry}_tile",
             [(tile, ", next" if tile.ahead else "") for tile in self._tiles],
-            self.product,
+            (self.product.rows, self.product.columns),
             (b.tile_rows, b.tile_columns),
             f", const {ahead.c_type} *next" if ahead else "",
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product as pairs
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,11 +17,26 @@ from spaces.workloads.product import Product
 FLOAT = 4
 
 
-@dataclass(frozen=True)
-class Context:
-    """What rules judge by: the product, the machine, and each decision's values."""
+class Extents(Protocol):
+    """How many rows and columns tiles are cut from."""
 
-    product: Product
+    @property
+    def rows(self) -> int:
+        """The most rows of a tile."""
+        ...
+
+    @property
+    def columns(self) -> int:
+        """The most columns of a tile."""
+        ...
+
+
+@dataclass(frozen=True)
+class TileContext:
+    """What rules of register tiles judge by: what they are cut from, the machine, and each
+    decision's values."""
+
+    product: Extents
     target: CpuTarget
     values: Mapping[str, np.ndarray]
 
@@ -50,6 +65,13 @@ class Context:
         """The next smaller value of a decision; 0 below the smallest."""
         known = np.concatenate([[0], self.values[name]])
         return known[np.searchsorted(self.values[name], value)]
+
+
+@dataclass(frozen=True)
+class Context(TileContext):
+    """What all rules of plain products judge by."""
+
+    product: Product
 
 
 def registers(rows: Any, vectors: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.memory_rules import ahead_rules, cache_rules, layout_rules, packing_rules
-from spaces.cpu.blocked.rule_context import Context, registers
+from spaces.cpu.blocked.rule_context import Context, TileContext, registers
 from spaces.cpu.target import CpuTarget
 from spaces.template import Decision, Rule
 from spaces.workloads.product import Product
@@ -41,14 +41,15 @@ def contraction_rules(
     """All rules of the contraction template, cheapest first."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
     makers = (
-        *(_tile_rules, _worker_rules, layout_rules, packing_rules, cache_rules, ahead_rules),
+        *(tile_rules, _worker_rules, layout_rules, packing_rules, cache_rules, ahead_rules),
         _identity_rules,
     )
     context = Context(product, target, values)
     return tuple(rule for make in makers for rule in make(context))
 
 
-def _tile_rules(context: Context) -> list[Rule]:
+def tile_rules(context: TileContext) -> list[Rule]:
+    """What fits the registers and the product, and keeps the multipliers busy."""
     product, target = context.product, context.target
     reads = ("tile_rows", "tile_vectors")
     wanted = max(LEAST_CHAINS, target.vector_registers // 3)
@@ -110,13 +111,21 @@ def _tile_rules(context: Context) -> list[Rule]:
 
 
 def _worker_rules(context: Context) -> list[Rule]:
-    product, threads = context.product, context.target.threads
+    product = context.product
     work = float(product.rows) * product.columns * product.terms * product.batches
-    wanted = int(min(threads, max(1.0, work // LEAST_WORK)))
     row_tiles = ceil_div(product.rows, context.values["tile_rows"][0])
     column_tiles = ceil_div(product.columns, context.lanes)
-    reads = tuple(name for name in WORKERS if name in context.values)
     most = dict(zip(WORKERS, (row_tiles, column_tiles, product.batches), strict=True))
+    rules = worker_rules(context, work, most)
+    return [*rules, *([idle_batch_rule(product.batches)] if product.batch else [])]
+
+
+def worker_rules(context: TileContext, work: float, most: Mapping[str, int]) -> list[Rule]:
+    """No more workers than threads, and no fewer than ``work``, in multiply-adds, is worth;
+    ``most`` says of each kind how many there is something to do for."""
+    threads = context.target.threads
+    wanted = int(min(threads, max(1.0, work // LEAST_WORK)))
+    reads = tuple(name for name in WORKERS if name in context.values)
     choices = pairs(*([n for n in context.values[w].tolist() if n <= most[w]] for w in reads))
     least = max(prod(each) for each in choices if prod(each) <= wanted)
 
@@ -144,17 +153,16 @@ def _worker_rules(context: Context) -> list[Rule]:
                 f"{workers(c)} of {threads} threads would work; there is work enough for {least}"
             ),
         ),
-        *([idle_batch_rule(product)] if product.batch else []),
     ]
 
 
-def idle_batch_rule(product: Product) -> Rule:
+def idle_batch_rule(batches: int) -> Rule:
     """No more workers share a batch than it has products."""
     return Rule(
         "idle_batch_workers",
         ("batch_workers",),
-        lambda c: c["batch_workers"] <= product.batches,
-        lambda c: f"{c['batch_workers']} workers share {product.batches} products",
+        lambda c: c["batch_workers"] <= batches,
+        lambda c: f"{c['batch_workers']} workers share {batches} products",
     )
 
 
@@ -173,19 +181,22 @@ def _identity_rules(context: Context) -> list[Rule]:
         tiles = ceil_div(ceil_div(product.columns, width), c["column_workers"])
         return blocks_of(tiles, bound, width)
 
-    def distinct(name: str, reads: tuple[str, ...], count: Any) -> Rule:
-        def holds(c: Any) -> Any:
-            before = context.before(name, c[name])
-            return (before == 0) | (count(c, c[name]) != count(c, before))
-
-        def explain(c: Mapping[str, Any]) -> str:
-            before = int(context.before(name, c[name]))
-            return f"{name}={c[name]} makes the same blocks as {name}={before}"
-
-        return Rule(f"distinct_{name}", (*reads, name), holds, explain)
-
     return [
-        distinct("block_depth", (), lambda c, bound: depth_blocks(bound)),
-        distinct("block_rows", ("tile_rows", "row_workers"), row_blocks),
-        distinct("block_columns", ("tile_vectors", "column_workers"), column_blocks),
+        distinct(context, "block_depth", (), lambda c, bound: depth_blocks(bound)),
+        distinct(context, "block_rows", ("tile_rows", "row_workers"), row_blocks),
+        distinct(context, "block_columns", ("tile_vectors", "column_workers"), column_blocks),
     ]
+
+
+def distinct(context: TileContext, name: str, reads: tuple[str, ...], count: Any) -> Rule:
+    """Of bounds ``name`` that make the same ``count(c, bound)`` of blocks, the smallest only."""
+
+    def holds(c: Any) -> Any:
+        before = context.before(name, c[name])
+        return (before == 0) | (count(c, c[name]) != count(c, before))
+
+    def explain(c: Mapping[str, Any]) -> str:
+        before = int(context.before(name, c[name]))
+        return f"{name}={c[name]} makes the same blocks as {name}={before}"
+
+    return Rule(f"distinct_{name}", (*reads, name), holds, explain)

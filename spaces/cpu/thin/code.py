@@ -194,7 +194,8 @@ class ThinCode:
     def _tile_choice(self) -> list[str]:
         b, tiles = self.blocks, [(tile, "") for tile in self._tiles]
         full = (b.tile_rows, b.tile_columns)
-        return tile_choice(f"{self.entry}_tile", tiles, self.product, full)
+        whole = (self.product.rows, self.product.columns)
+        return tile_choice(f"{self.entry}_tile", tiles, whole, full)
 
     @property
     def _needs_finish(self) -> bool:

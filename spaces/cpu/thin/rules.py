@@ -202,7 +202,7 @@ def _worker_rules(template: Thin) -> list[Rule]:
                 f"there is work enough for {least}"
             ),
         ),
-        *([idle_batch_rule(thin)] if thin.batch else [_depth_rule(thin)]),
+        *([idle_batch_rule(thin.batches)] if thin.batch else [_depth_rule(thin)]),
     ]
 
 

@@ -26,17 +26,17 @@ def tile_extents(total: int, tile: int) -> list[int]:
 def tile_choice(
     name: str,
     tiles: Sequence[tuple[Tile, str]],
-    product: Product,
+    whole: tuple[int, int],
     full: tuple[int, int],
     further: str = "",
 ) -> list[str]:
     """C function ``name(a, b, s, rows, columns, depth, accumulate, further...)``: calls the
-    micro-kernel for what is left of a ``full`` tile (rows, columns). With each micro-kernel comes
-    the text of its arguments after those that all have."""
+    micro-kernel for what is left of a ``full`` tile (rows, columns) of the ``whole``. With each
+    micro-kernel comes the text of its arguments after those that all have."""
     chosen = []
     for tile, arguments in tiles:
-        tests = [f"rows < {full[0]}"] * (tile.rows < full[0] < product.rows)
-        tests += [f"columns < {full[1]}"] * (tile.columns < full[1] < product.columns)
+        tests = [f"rows < {full[0]}"] * (tile.rows < full[0] < whole[0])
+        tests += [f"columns < {full[1]}"] * (tile.columns < full[1] < whole[1])
         call = f"{tile.name}(a, b, s, depth, accumulate{arguments});"
         chosen.append((len(tests), f"if ({' && '.join(tests)}) {call}" if tests else call))
     chosen.sort(key=lambda choice: -choice[0])

@@ -24,6 +24,16 @@ REMEMBERED = 512  # texts of tiles
 
 
 @dataclass(frozen=True)
+class Turn:
+    """A loop around all steps, of at most ``extent`` turns; a and b are ``left`` and ``right``
+    elements further on in the next one."""
+
+    extent: int
+    left: int
+    right: int
+
+
+@dataclass(frozen=True)
 class RegisterTile:
     """A tile and what it reads and writes.
 
@@ -34,7 +44,9 @@ class RegisterTile:
     ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
     ``prefetches_far`` says that this is another tile, and ``fetches_sums`` that the sums are worth
     prefetching too. ``ahead`` lays out, in runs of elements of ``ahead_dtype``, a further argument
-    ``next``: a share of what later tiles read first, to be brought from far away into L2.
+    ``next``: a share of what later tiles read first, to be brought from far away into L2. With
+    ``turns``, outermost first, ``depth`` counts those of the first, and each of the innermost has
+    all steps of ``left``.
     """
 
     name: str = field(compare=False)
@@ -55,6 +67,7 @@ class RegisterTile:
     fetches_sums: bool = True
     ahead: Strided | None = None
     ahead_dtype: str = "float32"
+    turns: tuple[Turn, ...] = ()
 
     @property
     def vectors(self) -> int:
@@ -65,10 +78,11 @@ class RegisterTile:
         """The C function ``name(a, b, s, depth, accumulate)``; ``next`` comes last, if needed."""
         a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
         ahead = f", const {C_TYPES[self.ahead_dtype]} *next" if self.ahead else ""
+        left, right, depth = ("left", "right", "turns") if self.turns else ("a", "b", "depth")
         return [
             f"static __attribute__((noinline)) void {self.name}(",
-            f"    const {a} *restrict a, const {b} *restrict b, float *restrict s,",
-            f"    long depth, int accumulate{ahead}) {{",
+            f"    const {a} *restrict {left}, const {b} *restrict {right}, float *restrict s,",
+            f"    long {depth}, int accumulate{ahead}) {{",
             *_body(self),
             "}",
         ]
@@ -77,7 +91,7 @@ class RegisterTile:
         """The lines within the function."""
         return [
             *(f"  vf {c} = {{0}};" for c, _, _ in self._tasks),
-            *(f"  {line}" for line in self._loops()),
+            *(f"  {line}" for line in (self._nest() if self.turns else self._loops())),
             "  if (accumulate) {",
             *(f"    {c} += {self._access('load', i, j)};" for c, i, j in self._tasks),
             "  }",
@@ -89,6 +103,23 @@ class RegisterTile:
         """Accumulator, row and first column of each vector of the tile."""
         tasks = repeat(self.rows, self.vectors).tasks(0)
         return [(f"c{i}_{j}", i, j * self.lanes) for i, j in tasks]
+
+    def _nest(self) -> list[str]:
+        """All turns, and all steps in each of them."""
+
+        def turn(at: Sequence[Index]) -> list[str]:
+            pairs = list(zip(at, self.turns, strict=True))
+            left = sum((i * turn.left for i, turn in pairs), Index())
+            right = sum((i * turn.right for i, turn in pairs), Index())
+            return [
+                f"const {C_TYPES[self.left_dtype]} *a = left + {left};",
+                f"const {C_TYPES[self.right_dtype]} *b = right + {right};",
+                f"const long depth = {self.left.shape[1]};",
+                *self._loops(),
+            ]
+
+        counts = [turn.extent for turn in self.turns]
+        return repeat(*counts).emit(0, turn, extents=("turns", *counts[1:]), prefix="t")
 
     def _loops(self) -> list[str]:
         """All steps: first single ones, each of which also asks for one line of the sums and of

@@ -7,27 +7,29 @@ other matrix.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.splitting import Part
-from spaces.language.tree import Read
+
+Array = TypeVar("Array", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Loop:
+class Loop(Generic[Array]):
     """``extent`` turns, each of which moves what is read or written by ``strides`` elements; by 0
     if it makes no difference."""
 
     extent: int
-    strides: Mapping[Read, int]
+    strides: Mapping[Array, int] = field(hash=False)
 
 
-def loops(parts: Sequence[Part], places: Mapping[Read, Form]) -> list[Loop]:
+def loops(parts: Sequence[Part], places: Mapping[Array, Form]) -> list[Loop[Array]]:
     """As few as can count all points of ``parts``, in their order; elements of what is read and
     written are at ``places``. Parts of one point only count nothing."""
-    found: list[Loop] = []
+    found: list[Loop[Array]] = []
     longer = [part for part in parts if part.extent > 1]
     for part in longer or parts[-1:]:
         strides = {read: form.coefficient(part.name) for read, form in places.items()}

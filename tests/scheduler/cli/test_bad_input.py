@@ -19,7 +19,10 @@ LONG = "9" * 5000
     ("words", "says"),
     [
         (("conv", "m=1"), "unknown operator 'conv'; known: argmax, attention"),
-        (("conv1d", "n=1", "c=2", "w=8", "o=3", "r=3"), "no template serves conv1d n=1 c=2"),
+        (
+            ("conv1d", "n=1", "c=2", "w=8", "o=3", "r=3", "dtype=float64"),
+            "no template serves conv1d n=1",
+        ),
         (("y[i,j] = sum[k](a[i,k] * b[k,j])", "i=4", "j=4"), "'k' is no axis"),
         (("matmul", "m=1", "n=2"), "missing: k"),
         (("matmul", "m=0", "n=2", "k=3"), "m=0 is out of range"),

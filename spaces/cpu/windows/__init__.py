@@ -1,0 +1,1 @@
+"""Products whose operands are read at places: convolutions, reached in place or packed."""

@@ -1,0 +1,101 @@
+"""How a product of placed operands is cut: workers, blocks, register tiles.
+
+As in ``spaces.cpu.blocked.blocking``, decisions give the most that a block may hold, and the blocks
+are then as equal as whole tiles allow. Tiles never cross from one line to the next, and blocks of
+the depth hold whole turns of its outermost loop. All of it works on integers and, element by
+element, on NumPy arrays of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.blocked.blocking import blocks_of
+from spaces.cpu.windows.nest import Windows
+
+
+@dataclass(frozen=True)
+class Blocking:
+    """Extents, outermost first.
+
+    ``rows`` are those of a line and ``columns`` those of a number; ``row_tiles`` are all of a
+    number's, and a worker has ``chunk_tiles`` neighbours of them. ``block_turns`` are of the
+    depth's outermost loop, which has ``turns``, of ``terms_a_turn`` terms each.
+    """
+
+    numbers: Any
+    rows: Any
+    columns: Any
+    turns: Any
+    terms_a_turn: Any
+    batch_workers: Any
+    row_workers: Any
+    column_workers: Any
+    chunk_numbers: Any
+    line_tiles: Any
+    row_tiles: Any
+    chunk_tiles: Any
+    chunk_columns: Any
+    column_blocks: Any
+    block_columns: Any
+    block_turns: Any
+    depth_blocks: Any
+    tile_rows: Any
+    tile_columns: Any
+
+    @property
+    def workers(self) -> Any:
+        """All that work at once."""
+        return self.batch_workers * self.row_workers * self.column_workers
+
+    @property
+    def block_terms(self) -> Any:
+        """Terms of a whole block."""
+        return self.block_turns * self.terms_a_turn
+
+
+def blocking(view: Windows, lanes: int, values: Mapping[str, Any]) -> Blocking:
+    """The extents that the decisions ``values`` (integers or arrays) lead to."""
+    packed, placed = view.nest(True), view.nest(False)
+
+    def of(of_packed: int, of_placed: int) -> Any:
+        if isinstance(values["pack_right"], np.ndarray):
+            return np.where(values["pack_right"], of_packed, of_placed)
+        return of_packed if values["pack_right"] else of_placed
+
+    numbers = of(packed.number_count, placed.number_count)
+    columns = of(packed.column.extent, placed.column.extent)
+    turns = of(packed.depth[0].extent, placed.depth[0].extent)
+    terms_a_turn = of(packed.terms_a_turn, placed.terms_a_turn)
+    tile_rows, tile_columns = values["tile_rows"], values["tile_vectors"] * lanes
+    line_tiles = ceil_div(packed.row.extent, tile_rows)
+    row_tiles = packed.line_count * line_tiles
+    column_tiles = ceil_div(ceil_div(columns, tile_columns), values["column_workers"])
+    column_blocks = blocks_of(column_tiles, values["block_columns"], tile_columns)
+    block_turns = ceil_div(turns, blocks_of(turns, values["block_depth"], terms_a_turn))
+    return Blocking(
+        numbers=numbers,
+        rows=packed.row.extent,
+        columns=columns,
+        turns=turns,
+        terms_a_turn=terms_a_turn,
+        batch_workers=values["batch_workers"],
+        row_workers=values["row_workers"],
+        column_workers=values["column_workers"],
+        chunk_numbers=ceil_div(numbers, values["batch_workers"]),
+        line_tiles=line_tiles,
+        row_tiles=row_tiles,
+        chunk_tiles=ceil_div(row_tiles, values["row_workers"]),
+        chunk_columns=column_tiles * tile_columns,
+        column_blocks=column_blocks,
+        block_columns=ceil_div(column_tiles, column_blocks) * tile_columns,
+        block_turns=block_turns,
+        depth_blocks=ceil_div(turns, block_turns),
+        tile_rows=tile_rows,
+        tile_columns=tile_columns,
+    )

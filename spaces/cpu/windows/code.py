@@ -1,0 +1,324 @@
+"""The C of one product of placed operands: padded copies, then workers, blocks, register tiles.
+
+    spatial(batch workers) * repeat(numbers)
+                     * spatial(workers) * repeat(column blocks, depth blocks)
+                     * repeat(row tiles, column tiles) * repeat(tile rows, vectors) * lanes
+
+The left operand is read in place, or in its padded copy: its rows are equally far apart within a
+line, and loops of the depth around the steps of a tile find the rest. The right one is packed into
+panels or read in place, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import round_up
+from spaces.algebra.layout import Strided, row_major, strided
+from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cpu.abi import entry_function
+from spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
+from spaces.cpu.tiles.register_tile import RegisterTile, Turn
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.windows.blocking import Blocking, blocking
+from spaces.cpu.windows.finish import finish_function, read_name
+from spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key, Nest, Source, Windows, offset
+from spaces.cpu.windows.packing import PackedBlock
+from spaces.schedule import Value
+from spaces.workloads.array import Array
+
+PAGE = 4096
+NUMBER, BLOCK_COLUMN, TURN = index("number"), index("j"), index("t")
+COLUMN = index("column0") + BLOCK_COLUMN
+
+
+@dataclass(frozen=True)
+class WindowsCode:
+    """The kernel called ``entry`` of ``view`` under the decisions ``values``; ``arrays`` are its
+    buffers, in order."""
+
+    view: Windows
+    arrays: Sequence[Array]
+    values: Mapping[str, Value]
+    lanes: int
+    entry: str
+
+    @cached_property
+    def blocks(self) -> Blocking:
+        """All extents."""
+        return blocking(self.view, self.lanes, self.values)
+
+    @cached_property
+    def nest(self) -> Nest:
+        """All loops."""
+        return self.view.nest(bool(self.values["pack_right"]))
+
+    @property
+    def source(self) -> str:
+        """All functions of the kernel, the entry last."""
+        lines = [
+            *self._copies(),
+            *(self._packed.function(f"{self.entry}_right") if self._packed else ()),
+            *(line for tile in self._tiles for line in tile.source()),
+            *self._tile_choice(),
+            *self._finish(),
+            *self._worker(),
+            *entry_function(self.entry, self._passes),
+        ]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Padded copies, and scratch memory of all workers."""
+        return self._worker_start + self.blocks.workers * self._worker_bytes
+
+    # -- what lies where ---------------------------------------------------------------------------
+
+    @cached_property
+    def _copy_starts(self) -> list[int]:
+        """Bytes from the start of the workspace to each copy, and to what follows them. A vector
+        more may be read of each than there is."""
+        sizes = [round_up(copy.bytes + 4 * self.lanes, PAGE) for copy in self.view.copies]
+        return [0, *accumulate(sizes)]
+
+    @property
+    def _worker_start(self) -> int:
+        return self._copy_starts[-1]
+
+    @cached_property
+    def _packed(self) -> PackedBlock | None:
+        if not self.values["pack_right"]:
+            return None
+        b = self.blocks
+        return PackedBlock(
+            nest=self.nest,
+            turns=b.block_turns,
+            panels=b.block_columns // b.tile_columns,
+            width=b.tile_columns,
+            lanes=self.lanes,
+            dtype=self.view.right.dtype,
+        )
+
+    @cached_property
+    def _sums(self) -> Strided:
+        """Layout of a tile's sums: the output's, or of their own if it cannot hold them."""
+        b = self.blocks
+        if not self._own_sums:
+            strides = (self.nest.row.strides[OUTPUT], self.nest.column.strides[OUTPUT])
+            return strided((b.tile_rows, b.tile_columns), strides)
+        return row_major(b.tile_rows, b.tile_columns)
+
+    @property
+    def _own_sums(self) -> bool:
+        return self.view.product.output.dtype != "float32"
+
+    @cached_property
+    def _packed_floats(self) -> int:
+        return round_up(self._packed.floats, 16) if self._packed else 0
+
+    @property
+    def _worker_bytes(self) -> int:
+        sums = self._sums.size if self._own_sums else 0
+        return round_up(4 * (self._packed_floats + sums), PAGE)
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    def _copies(self) -> list[str]:
+        names, lines = [array.name for array in self.arrays], list[str]()
+        for number, copy in enumerate(self.view.copies):
+            buffer, start = names.index(copy.operand.name), self._copy_starts[number]
+            name = f"{self.entry}_copy{number}"
+            lines += copy.function(name, buffer, start, self.blocks.workers)
+        return lines
+
+    @property
+    def _passes(self) -> dict[str, int]:
+        workers = self.blocks.workers
+        copies = {f"{self.entry}_copy{n}": workers for n in range(len(self.view.copies))}
+        return {**copies, f"{self.entry}_work": workers}
+
+    @cached_property
+    def _tiles(self) -> list[RegisterTile]:
+        """Micro-kernels by shape: the full tile, and those of the last row and column."""
+        b = self.blocks
+        return [
+            self._tile(rows, columns)
+            for rows in tile_extents(b.rows, b.tile_rows)
+            for columns in tile_extents(b.columns, b.tile_columns)
+        ]
+
+    def _tile(self, rows: int, columns: int) -> RegisterTile:
+        b, nest = self.blocks, self.nest
+        *turns, last = nest.multiplied
+        steps = b.block_turns * self._first_turns if not turns else last.extent
+        left = strided((b.tile_rows, steps), (nest.row.strides[LEFT], last.strides[LEFT]))
+        apart = b.tile_columns if self._packed else last.strides[RIGHT]
+        right = strided((steps, b.tile_columns), (apart, 1))
+        is_edge = (rows, columns) != (b.tile_rows, b.tile_columns)
+        return RegisterTile(
+            name=f"{self.entry}_{rows}x{columns}",
+            rows=rows,
+            columns=columns,
+            lanes=self.lanes,
+            unroll=1 if is_edge else int(self.values["unroll"]),
+            prefetch=0,
+            left=left,
+            right=right,
+            sums=self._sums,
+            left_dtype=self.view.left.dtype,
+            right_dtype="float32" if self._packed else self.view.right.dtype,
+            right_is_padded=self._packed is not None,
+            fetches_sums=not is_edge and not turns,
+            turns=tuple(self._turns()) if turns else (),
+        )
+
+    def _turns(self) -> list[Turn]:
+        """The loops around the steps of a tile."""
+        *turns, last = self.nest.multiplied
+        found, inner = list[Turn](), last.extent
+        for loop in reversed(turns):
+            right = inner * self.blocks.tile_columns if self._packed else loop.strides[RIGHT]
+            found.insert(0, Turn(loop.extent, loop.strides[LEFT], right))
+            inner *= loop.extent
+        return found
+
+    @property
+    def _first_turns(self) -> int:
+        """Turns of a tile's outermost loop, in one of the depth's."""
+        return self.nest.multiplied[0].extent // self.nest.depth[0].extent
+
+    def _tile_choice(self) -> list[str]:
+        b = self.blocks
+        tiles = [(tile, "") for tile in self._tiles]
+        whole, full = (b.rows, b.columns), (b.tile_rows, b.tile_columns)
+        return tile_choice(f"{self.entry}_tile", tiles, whole, full)
+
+    @property
+    def _needs_finish(self) -> bool:
+        return self.view.product.fused or self._own_sums
+
+    def _finish(self) -> list[str]:
+        if not self._needs_finish:
+            return []
+        b = self.blocks
+        tile = (b.tile_rows, b.tile_columns // self.lanes)
+        name = f"{self.entry}_finish"
+        return finish_function(name, self.view.product, self.nest, tile, self.lanes, self._sums)
+
+    # -- the worker --------------------------------------------------------------------------------
+
+    def _worker(self) -> list[str]:
+        """The function that does one worker's part of the output."""
+        b = self.blocks
+        worker = index("worker", b.workers)
+        apart = spatial(b.batch_workers, 1, 1) * repeat(b.chunk_numbers, 1, 1)
+        mapping = apart * spatial(1, b.row_workers, b.column_workers)
+        column_chunks = -(-b.columns // b.chunk_columns)
+        row_chunks = -(-b.row_tiles // b.chunk_tiles)
+        extents = (b.numbers, row_chunks, column_chunks)
+        return [
+            f"static void {self.entry}_work(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            f"  char *own = (char *)call->workspace + {self._worker_start};",
+            f"  float *pr = (float *)(own + {worker * self._worker_bytes});",
+            f"  float *sums = pr + {self._packed_floats};",
+            *indented(mapping.emit(worker, self._chunk, extents=extents, prefix="n")),
+            "}",
+        ]
+
+    def _chunk(self, part: Sequence[Index]) -> list[str]:
+        """A worker's part of one number: its blocks of columns and of the depth."""
+        b = self.blocks
+        number, row, column = part
+        blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(b.block_columns, b.block_turns)
+        return [
+            *self._pointers(number),
+            f"const long tile0 = {row * b.chunk_tiles}, column0 = {column * b.chunk_columns};",
+            f"const long chunk_tiles = tw_least({b.row_tiles} - tile0, {b.chunk_tiles});",
+            f"const long chunk_columns = tw_least({b.columns} - column0, {b.chunk_columns});",
+            *blocks.emit(0, self._block, extents=("chunk_columns", b.turns), prefix="b"),
+        ]
+
+    def _pointers(self, number: Index) -> list[str]:
+        """C variables for what all arrays have of one number."""
+        view = self.view
+        lines = [
+            self._source_pointer("l", LEFT, view.left, number),
+            self._source_pointer("r", RIGHT, view.right, number),
+            self._pointer("c", view.product.output, OUTPUT, number, ""),
+        ]
+        for i, read in enumerate(view.product.places):
+            operand = view.product.program.operand[read.name]
+            lines.append(self._pointer(read_name(i), operand, read, number, "const "))
+        return lines
+
+    def _source_pointer(self, name: str, key: Key, source: Source, number: Index) -> str:
+        if source.padded is None:
+            return self._pointer(name, source.factor.operand, key, number, "const ")
+        c_type = C_TYPES[source.dtype]
+        start = self._copy_starts[self.view.copies.index(source.padded)]
+        base = f"(const {c_type} *)((char *)call->workspace + {start})"
+        return f"const {c_type} *{name} = {base} + {self._start(key, number)};"
+
+    def _pointer(self, name: str, array: Array, key: Key, number: Index, constant: str) -> str:
+        place = [other.name for other in self.arrays].index(array.name)
+        base = f"({constant}{C_TYPES[array.dtype]} *)call->buffers[{place}]"
+        return f"{constant}{C_TYPES[array.dtype]} *{name} = {base} + {self._start(key, number)};"
+
+    def _start(self, key: Key, number: Index) -> str:
+        constant = self.view.places[key].constant
+        return (offset(self.nest.numbers, number, key) + constant).text
+
+    def _block(self, start: Sequence[Index]) -> list[str]:
+        """A block of the right operand, packed if that is decided, and all tiles that meet it."""
+        b, nest = self.blocks, self.nest
+        lines = [
+            f"const long j = {start[0]}, t = {start[1]};",
+            f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
+            f"const long turns = tw_least({b.turns} - t, {b.block_turns});",
+        ]
+        if self._packed:
+            source = f"r + {(TURN * nest.depth[0].strides[RIGHT]).text}"
+            lines.append(f"{self.entry}_right({source}, pr, {COLUMN.text}, columns, turns);")
+        order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
+        counts = (b.chunk_tiles, b.block_columns // b.tile_columns)
+        tiles = repeat(*counts, order=order) * spatial(1, b.tile_columns)
+        extents = ("chunk_tiles", "columns")
+        return lines + tiles.emit(0, self._call, extents=extents, prefix="m")
+
+    def _call(self, start: Sequence[Index]) -> list[str]:
+        """One call of a micro-kernel, and what is fused to it after the last block of depth."""
+        b, nest = self.blocks, self.nest
+        tile, tj = index("tile", b.row_tiles), start[1]
+        line, i = tile // b.line_tiles, tile % b.line_tiles * b.tile_rows
+        column = COLUMN + tj
+
+        def at(key: Key) -> Index:
+            moved = offset(nest.lines, line, key) + i * nest.row.strides[key]
+            return moved + column * nest.column.strides[key]
+
+        left = f"l + {(at(LEFT) + TURN * nest.depth[0].strides[LEFT]).text}"
+        right = f"r + {(at(RIGHT) + TURN * nest.depth[0].strides[RIGHT]).text}"
+        if self._packed:
+            right = f"pr + {self._packed.layout.emit(0, tj)}"
+        output = f"c + {at(OUTPUT).text}"
+        sums = "sums" if self._own_sums else output
+        depth = f"turns * {self._first_turns}" if self._first_turns > 1 else "turns"
+        sizes = f"tw_least({b.rows} - {i}, {b.tile_rows}), columns - {tj}"
+        lines = [
+            f"const long tile = tile0 + {start[0]};",
+            f"{self.entry}_tile({left}, {right}, {sums}, {sizes}, {depth}, t > 0);",
+        ]
+        if self._needs_finish:
+            reads = [
+                f"{read_name(n)} + {at(read).text}"
+                for n, read in enumerate(self.view.product.places)
+            ]
+            arguments = ", ".join([sums, output, *reads, sizes])
+            lines.append(f"if (t + turns == {b.turns}) {self.entry}_finish({arguments});")
+        return lines

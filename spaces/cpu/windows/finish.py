@@ -1,0 +1,71 @@
+"""The end of a tile: sums in, what is fused to them applied vector by vector, output out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.algebra.index import Index
+from spaces.algebra.layout import Layout
+from spaces.algebra.mapping import repeat, spatial
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.tiles.vector_code import VectorCode
+from spaces.cpu.windows.nest import OUTPUT, Nest
+from spaces.derivation.products.view import PlacedProduct
+from spaces.language.text import Written
+from spaces.language.tree import Expression, Read
+
+
+def finish_function(
+    name: str,
+    product: PlacedProduct,
+    nest: Nest,
+    tile: tuple[int, int],
+    lanes: int,
+    sums: Layout,
+) -> list[str]:
+    """C function ``name(s, c, reads..., rows, columns)`` for tiles of up to ``tile`` rows and
+    vectors; ``s`` is laid out as ``sums`` and may be ``c``."""
+    output = product.output
+    operands = {read: product.program.operand[read.name] for read in product.places}
+    arguments = [
+        f"const {C_TYPES[operand.dtype]} *{read_name(number)}"
+        for number, operand in enumerate(operands.values())
+    ]
+
+    def place(key: Read | str, i: Index, j: Index) -> str:
+        return (i * nest.row.strides[key] + j * nest.column.strides[key]).text
+
+    def load(number: int, read: Read, i: Index, j: Index) -> str:
+        dtype, at = operands[read].dtype, f"{read_name(number)} + {place(read, i, j)}"
+        match nest.column.strides[read]:
+            case 0:
+                return f"tw_splat_{dtype}({at})"
+            case 1:
+                return f"tw_load_most_{dtype}({at}, left)"
+            case stride:
+                return f"tw_gather_{dtype}({at}, {stride}, left)"
+
+    def body(indices: Sequence[Index]) -> list[str]:
+        i, j = indices
+        known: dict[Expression, Written] = {product.sum: Written("x")}
+        known |= {read: Written(load(n, read, i, j)) for n, read in enumerate(operands)}
+        value = product.value.fold(VectorCode(), known.get)
+        return [
+            f"const long left = columns - {j};",
+            f"const vf x = tw_load_most_float32(s + {sums.emit(i, j)}, left);",
+            f"tw_store_most_{output.dtype}(c + {place(OUTPUT, i, j)}, {value}, left);",
+        ]
+
+    grid = repeat(*tile) * spatial(1, lanes)
+    parameters = ["const float *s", f"{C_TYPES[output.dtype]} *c", *arguments]
+    return [
+        f"static __attribute__((noinline)) void {name}(",
+        f"    {', '.join([*parameters, 'long rows', 'long columns'])}) {{",
+        *(f"  {line}" for line in grid.emit(0, body, extents=("rows", "columns"))),
+        "}",
+    ]
+
+
+def read_name(number: int) -> str:
+    """The C name of what is read beside the product, by its place among all such reads."""
+    return f"e{number}"

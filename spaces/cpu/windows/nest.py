@@ -1,0 +1,180 @@
+"""The loops of a product of placed operands: as few as can count all its points.
+
+Neighbouring axes that all arrays run through in one go are one loop. What an operand is packed
+from does not count: a packed image has all pixels in a row, whatever lies between its lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from spaces.algebra.index import Index
+from spaces.cpu.windows.padded import PaddedCopy, padded_copy
+from spaces.derivation.products.forms import Form
+from spaces.derivation.products.loops import Loop, loops
+from spaces.derivation.products.splitting import Part
+from spaces.derivation.products.view import Factor, PlacedProduct
+from spaces.language.tree import Read
+
+LEFT, RIGHT, OUTPUT = "left", "right", "output"
+Key = Read | str
+"""What a loop moves: one of the words above, or what is read beside the product."""
+Turns = Loop[Key]
+
+
+@dataclass(frozen=True)
+class Source:
+    """An operand as it is reached: ``offset`` is the element, in it or in its padded copy."""
+
+    factor: Factor
+    padded: PaddedCopy | None
+    offset: Form
+
+    @property
+    def dtype(self) -> str:
+        """Of its elements."""
+        return self.factor.operand.dtype
+
+
+@dataclass(frozen=True)
+class Nest:
+    """All loops, outermost first in each tuple.
+
+    ``numbers`` count what shares nothing but workers: the batch, and columns apart in memory.
+    ``lines`` are the slower rows; tiles are cut from the ``row`` and the ``column`` loop. In the
+    right operand, the latter consists of ``runs``. ``depth`` is in the order in which terms are
+    packed.
+    """
+
+    numbers: tuple[Turns, ...]
+    lines: tuple[Turns, ...]
+    row: Turns
+    column: Turns
+    runs: tuple[Turns, ...]
+    depth: tuple[Turns, ...]
+    right_is_packed: bool
+
+    @property
+    def line_count(self) -> int:
+        """How many lines there are."""
+        return prod(loop.extent for loop in self.lines)
+
+    @property
+    def number_count(self) -> int:
+        """How many numbers there are."""
+        return prod(loop.extent for loop in self.numbers)
+
+    @property
+    def terms(self) -> int:
+        """Terms of a sum."""
+        return prod(loop.extent for loop in self.depth)
+
+    @property
+    def terms_a_turn(self) -> int:
+        """Terms of one turn of the outermost loop of the depth: blocks hold whole ones."""
+        return self.terms // self.depth[0].extent
+
+    @cached_property
+    def multiplied(self) -> tuple[Turns, ...]:
+        """The depth as a tile runs through it."""
+        return merged(self.depth, [LEFT] if self.right_is_packed else [LEFT, RIGHT])
+
+    @cached_property
+    def packed(self) -> tuple[Turns, ...]:
+        """The depth as the right operand is packed."""
+        return merged(self.depth, [RIGHT])
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The product as templates of this folder see it."""
+
+    product: PlacedProduct
+    left: Source
+    right: Source
+    _nests: dict[bool, Nest] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def places(self) -> dict[Key, Form]:
+        """Where each array has what it has at a point of all parts."""
+        view = self.product
+        found: dict[Key, Form] = {LEFT: self.left.offset, RIGHT: self.right.offset}
+        found[OUTPUT] = view.offset
+        return found | {read: place.offset for read, place in view.places.items()}
+
+    @property
+    def copies(self) -> tuple[PaddedCopy, ...]:
+        """Those that must be made, of the left operand first."""
+        return tuple(s.padded for s in (self.left, self.right) if s.padded)
+
+    @cached_property
+    def has_vectors(self) -> bool:
+        """Whether the right operand has columns side by side, so that it needs no packing."""
+        return self.nest(False).column.strides[RIGHT] == 1
+
+    def nest(self, right_is_packed: bool) -> Nest:
+        """The loops if the right operand is packed or not."""
+        if right_is_packed not in self._nests:
+            self._nests[right_is_packed] = self._nest(right_is_packed)
+        return self._nests[right_is_packed]
+
+    def _nest(self, right_is_packed: bool) -> Nest:
+        view = self.product
+        *lines, row = self._loops(view.rows, tuple(self.places))
+        seen = tuple(key for key in self.places if key != RIGHT or not right_is_packed)
+        columns = self._loops(view.columns, tuple(self.places))
+        column = merged(columns, seen)[-1]
+        runs = list(columns)
+        while prod(loop.extent for loop in runs) > column.extent:
+            runs.pop(0)
+        apart = columns[: len(columns) - len(runs)]
+        depth = self._loops(view.depth, (LEFT, RIGHT))
+        if not right_is_packed:
+            depth = tuple(sorted(depth, key=lambda loop: loop.extent))
+        return Nest(
+            numbers=(*self._loops(view.batch, tuple(self.places)), *apart),
+            lines=tuple(lines),
+            row=row,
+            column=column,
+            runs=tuple(runs),
+            depth=depth,
+            right_is_packed=right_is_packed,
+        )
+
+    def _loops(self, parts: Sequence[Part], keys: Sequence[Key]) -> tuple[Turns, ...]:
+        none: Turns = Loop(1, dict.fromkeys(self.places, 0))
+        return tuple(loops(parts, {key: self.places[key] for key in keys})) or (none,)
+
+
+def windows(product: PlacedProduct) -> Windows:
+    """The product with its sources."""
+    left, right = (_source(factor, product) for factor in (product.left, product.right))
+    return Windows(product, left, right)
+
+
+def _source(factor: Factor, product: PlacedProduct) -> Source:
+    padded = padded_copy(factor, product.limits)
+    return Source(factor, padded, padded.offset if padded else factor.place.offset)
+
+
+def merged(nest: Sequence[Turns], keys: Sequence[Key]) -> tuple[Turns, ...]:
+    """Neighbouring loops as one where the arrays of ``keys`` run through both in one go."""
+    found: list[Turns] = []
+    for loop in nest:
+        extent = loop.extent
+        if found and all(found[-1].strides[k] == loop.strides[k] * extent for k in keys):
+            extent *= found.pop().extent
+        found.append(Loop(extent, loop.strides))
+    return tuple(found)
+
+
+def offset(nest: Sequence[Turns], number: Index, key: Key) -> Index:
+    """How far an array has moved in turn ``number`` of all loops together."""
+    result = Index()
+    for loop in reversed(nest):
+        result += number % loop.extent * loop.strides[key]
+        number = number // loop.extent
+    return result

@@ -1,0 +1,158 @@
+"""A copy of an operand with borders, in which every place that is read exists.
+
+It is made once a call, before all else, in the workspace: then no loop that multiplies or packs
+asks for a border. Its dimensions are in the order of the operand's memory. All from the innermost
+dimension with a border on is one line, copied in one go; a line is a border itself if it lies
+outside along a slower dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.layout import row_major
+from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.derivation.products.forms import Form, Limits, span
+from spaces.derivation.products.view import Factor
+from spaces.workloads.array import Array
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """``before`` elements of border, ``extent`` of the operand, ``after`` of border."""
+
+    before: int
+    extent: int
+    after: int
+
+    @property
+    def whole(self) -> int:
+        """With both borders."""
+        return self.before + self.extent + self.after
+
+    @property
+    def bordered(self) -> bool:
+        """Whether there is any border."""
+        return self.whole > self.extent
+
+
+@dataclass(frozen=True)
+class PaddedCopy:
+    """The copy; ``offset`` is where it has what the factor reads."""
+
+    operand: Array
+    dimensions: tuple[Dimension, ...]
+    offset: Form
+    outside: float
+
+    @property
+    def elements(self) -> int:
+        """Of the whole copy."""
+        return prod(dimension.whole for dimension in self.dimensions)
+
+    @property
+    def bytes(self) -> int:
+        """Of the whole copy."""
+        return self.elements * self.operand.element.bytes
+
+    @cached_property
+    def _line(self) -> int:
+        """The dimension that lines run along, with all faster ones."""
+        return max(rank for rank, dimension in enumerate(self.dimensions) if dimension.bordered)
+
+    @property
+    def _lines(self) -> int:
+        return prod(dimension.whole for dimension in self.dimensions[: self._line])
+
+    def function(self, name: str, buffer: int, start: int, workers: int) -> list[str]:
+        """C function ``name(context, worker)``: copies from a buffer of the call to ``start``
+        bytes into the workspace, its lines shared by ``workers``."""
+        c_type = C_TYPES[self.operand.dtype]
+        shares = spatial(workers) * repeat(ceil_div(self._lines, workers))
+        worker = index("worker", workers)
+        return [
+            f"static void {name}(void *context, int worker) {{",
+            "  const tw_call *call = context;",
+            f"  const {c_type} *from = call->buffers[{buffer}];",
+            f"  {c_type} *to = ({c_type} *)((char *)call->workspace + {start});",
+            *indented(shares.emit(worker, self._copy, extents=(self._lines,), prefix="n")),
+            "}",
+        ]
+
+    def _copy(self, at: Sequence[Index]) -> list[str]:
+        """One line, with its borders."""
+        (line,) = at
+        along = self.dimensions[self._line]
+        inner = prod(d.whole for d in self.dimensions[self._line + 1 :])
+        length = along.whole * inner
+        first, last = along.before * inner, (along.before + along.extent) * inner
+        source, tests, rest = Index(), [], line
+        strides = row_major(*(d.extent for d in self.dimensions)).strides
+        for rank in reversed(range(self._line)):
+            dimension = self.dimensions[rank]
+            place, rest = rest % dimension.whole, rest // dimension.whole
+            source += place * strides[rank]
+            if dimension.before:
+                tests.append(f"{place} >= {dimension.before}")
+            if dimension.after:
+                tests.append(f"{place} < {dimension.before + dimension.extent}")
+        skipped = sum(
+            d.before * stride
+            for d, stride in zip(self.dimensions[: self._line], strides, strict=False)
+        )
+        copy = [
+            *self._border(0, first),
+            f"__builtin_memcpy(line + {first}, from + {source.text} - {skipped}, "
+            f"{(last - first) * self.operand.element.bytes});",
+            *self._border(last, length),
+        ]
+        lines = [f"{C_TYPES[self.operand.dtype]} *line = to + {(line * length).text};"]
+        if not tests:
+            return lines + copy
+        empty = self._border(0, length)
+        return [
+            *lines,
+            f"if ({' && '.join(tests)}) {{",
+            *indented(copy),
+            "} else {",
+            *indented(empty),
+            "}",
+        ]
+
+    def _border(self, first: int, last: int) -> list[str]:
+        if first == last:
+            return []
+        return [f"for (long i = {first}; i < {last}; i++) line[i] = {self._value};"]
+
+    @property
+    def _value(self) -> str:
+        """What lies outside, as an element in C."""
+        value = np.asarray(self.outside, self.operand.element.numpy)
+        if self.operand.dtype == "bfloat16":
+            return str(int(value.view(np.uint16)))
+        return f"{float(value)!r}f"
+
+
+def padded_copy(factor: Factor, limits: Limits) -> PaddedCopy | None:
+    """The copy that a factor is read from; None if all of it that is read exists."""
+    if not factor.place.bounds:
+        return None
+    operand, dimensions, offset = factor.operand, [], Form()
+    for rank in operand.order:
+        extent, known = operand.shape[rank], span(factor.indices[rank], limits)
+        assert known is not None
+        dimensions.append(Dimension(max(0, -known[0]), extent, max(0, known[1] - extent + 1)))
+    strides = row_major(*(dimension.whole for dimension in dimensions)).strides
+    for rank, dimension, stride in zip(operand.order, dimensions, strides, strict=True):
+        offset = offset + (factor.indices[rank] + Form((), dimension.before)) * stride
+    assert factor.place.outside is not None
+    return PaddedCopy(operand, tuple(dimensions), offset, factor.place.outside)

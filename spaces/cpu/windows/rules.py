@@ -1,0 +1,180 @@
+"""What rules out a schedule of a product of placed operands, and the sentence that says so.
+
+Tiles, workers and equal blocks are ruled as in plain products (``spaces.cpu.blocked.rules``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.blocked.blocking import blocks_of
+from spaces.cpu.blocked.rule_context import TileContext
+from spaces.cpu.blocked.rules import distinct, idle_batch_rule, tile_rules, worker_rules
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.windows.nest import Windows
+from spaces.template import Decision, Rule
+
+FLOAT = 4
+
+
+@dataclass(frozen=True)
+class _Line:
+    """What tiles are cut from."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class _Context(TileContext):
+    view: Windows
+
+    def columns(self, pack_right: Any) -> Any:
+        """The columns that tiles are cut from, if the right operand is packed or not."""
+        packed, placed = (self.view.nest(p).column.extent for p in (True, False))
+        return np.where(pack_right, packed, placed)
+
+    def blocks(self, c: Any, bound: Any) -> Any:
+        """Blocks of columns."""
+        width = c["tile_vectors"] * self.lanes
+        tiles = ceil_div(ceil_div(self.columns(c["pack_right"]), width), c["column_workers"])
+        return blocks_of(tiles, bound, width)
+
+    def turns(self, c: Any, bound: Any) -> Any:
+        """Turns of the depth's outermost loop in a block."""
+        return np.where(c["pack_right"], self._turns(True, bound), self._turns(False, bound))
+
+    def _turns(self, packed: bool, bound: Any) -> Any:
+        nest = self.view.nest(packed)
+        extent = nest.depth[0].extent
+        return ceil_div(extent, blocks_of(extent, bound, nest.terms_a_turn))
+
+    def terms(self, c: Any) -> Any:
+        """Terms of a block."""
+        a_turn = [self.view.nest(packed).terms_a_turn for packed in (True, False)]
+        return self.turns(c, c["block_depth"]) * np.where(c["pack_right"], *a_turn)
+
+
+def window_rules(
+    view: Windows, target: CpuTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    values = {decision.name: np.array(decision.values) for decision in decisions}
+    nest = view.nest(True)
+    line = _Line(nest.row.extent, nest.column.extent)
+    context = _Context(line, target, values, view)
+    return (
+        *tile_rules(context),
+        *_worker_rules(context),
+        *_reach_rules(context),
+        *_memory_rules(context),
+        *_identity_rules(context),
+    )
+
+
+def _worker_rules(context: _Context) -> list[Rule]:
+    view = context.view
+    nest = view.nest(True)
+    work = float(nest.number_count) * nest.line_count * nest.row.extent * nest.column.extent
+    tiles = ceil_div(nest.row.extent, context.values["tile_rows"][0])
+    most = {
+        "row_workers": nest.line_count * tiles,
+        "column_workers": ceil_div(nest.column.extent, context.lanes),
+        "batch_workers": nest.number_count,
+    }
+    rules = worker_rules(context, work * nest.terms, most)
+    numbers = view.nest(not view.has_vectors).number_count
+    return [*rules, *([idle_batch_rule(numbers)] if numbers > 1 else [])]
+
+
+def _reach_rules(context: _Context) -> list[Rule]:
+    view = context.view
+    right = view.product.right.operand.name
+
+    return [
+        Rule(
+            "right_vectors",
+            ("pack_right",),
+            lambda c: c["pack_right"] | view.has_vectors,
+            lambda c: f"{right} has no columns side by side, so it must be packed",
+        ),
+        Rule(
+            "placed_width",
+            ("pack_right", "tile_vectors"),
+            lambda c: (c["tile_vectors"] - 1) * context.lanes < context.columns(c["pack_right"]),
+            lambda c: (
+                f"a tile of {c['tile_vectors']} vectors is wider than the "
+                f"{int(context.columns(c['pack_right']))} columns of {right} in a row"
+            ),
+        ),
+    ]
+
+
+def _memory_rules(context: _Context) -> list[Rule]:
+    view, target, values = context.view, context.target, context.values
+    output = view.product.output
+
+    def panel(c: Any) -> Any:
+        return FLOAT * context.terms(c) * c["tile_vectors"] * context.lanes
+
+    def block(c: Any) -> Any:
+        return FLOAT * context.terms(c) * c["block_columns"]
+
+    partial = Rule(
+        "partial_sums",
+        ("pack_right", "block_depth"),
+        lambda c: context.terms(c) >= view.nest(True).terms,
+        lambda c: f"{output.dtype} holds no partial sums, so all of the depth is one block",
+    )
+    panels = Rule(
+        "l2_panel",
+        ("pack_right", "tile_vectors", "block_depth"),
+        lambda c: (
+            np.logical_not(c["pack_right"])
+            | (panel(c) <= target.l2_bytes)
+            | (c["block_depth"] == values["block_depth"][0])
+        ),
+        lambda c: (
+            f"a panel of the packed block takes {panel(c)} bytes; it must fit in L2 "
+            f"({target.l2_bytes})"
+        ),
+    )
+    return [
+        partial if output.dtype != "float32" else panels,
+        Rule(
+            "l3_block",
+            ("pack_right", "block_depth", "block_columns"),
+            lambda c: (
+                np.logical_not(c["pack_right"])
+                | (block(c) <= target.l3_bytes)
+                | (c["block_columns"] == values["block_columns"][0])
+            ),
+            lambda c: (
+                f"the packed block takes {block(c)} bytes; it must fit in L3 ({target.l3_bytes})"
+            ),
+        ),
+    ]
+
+
+def _identity_rules(context: _Context) -> list[Rule]:
+    columns = ("pack_right", "tile_vectors", "column_workers")
+    return [
+        distinct(context, "block_depth", ("pack_right",), context.turns),
+        distinct(context, "block_columns", columns, context.blocks),
+        Rule(
+            "one_order",
+            (*columns, "block_columns", "order"),
+            lambda c: (
+                (np.asarray(c["order"]) == "columns_outer")
+                | (c["block_columns"] > c["tile_vectors"] * context.lanes)
+            ),
+            lambda c: (
+                f"a block of {c['block_columns']} columns is one tile wide: rows have no order"
+            ),
+        ),
+    ]

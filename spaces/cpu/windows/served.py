@@ -1,0 +1,76 @@
+"""Which programs have kernels of placed products on a CPU, and why others have none."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from spaces.cpu.rows.prelude import prelude as rows_prelude
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.windows.nest import OUTPUT, Windows, windows
+from spaces.derivation.products.view import PlacedProduct, placed_product_of
+from spaces.errors import InputError
+from spaces.language.tree import Binary, Comparison, Expression, Read, Select
+from spaces.workloads.workload import Workload
+
+DTYPES = ("float32", "bfloat16")
+
+
+def prelude(workload: Workload, target: CpuTarget) -> str:
+    """The C text in front of the kernels: that of all reductions of the workload."""
+    return rows_prelude(frozenset(workload.functions), target, "float32")
+
+
+@lru_cache(maxsize=64)
+def cached_windows(product: PlacedProduct) -> Windows:
+    """The loops of a product, derived once."""
+    return windows(product)
+
+
+def why_no_windows(workload: Workload, target: CpuTarget) -> str | None:
+    """The reason in words; None if there are kernels."""
+    product = placed_product_of(workload)
+    if isinstance(product, str):
+        return product
+    try:
+        prelude(workload, target)
+    except InputError as reason:
+        return str(reason)
+    return _why_no_array(product) or _why_no_value(product.value) or _why_no_nest(product)
+
+
+def _why_no_array(product: PlacedProduct) -> str | None:
+    program = product.program
+    for array in (*program.operands, *program.outputs):
+        if array.dtype not in DTYPES:
+            return f"{array.name} is {array.dtype}; allowed: {', '.join(DTYPES)}"
+    for factor in (product.left, product.right):
+        if factor.place.bounds and factor.operand.leading is not None:
+            return f"{factor.operand.name} is a slice of a larger array; borders need whole ones"
+    for read, place in product.places.items():
+        if place.bounds:
+            return f"{read} leaves {read.name}; what is fused is read within its array"
+    return None
+
+
+def _why_no_value(node: Expression) -> str | None:
+    """Why an expression has no code on vectors."""
+    if isinstance(node, Read):
+        return None
+    if isinstance(node, Binary) and node.operator in ("//", "%"):
+        return f"{node} has {node.operator} of what is no index"
+    if isinstance(node, Select) and not isinstance(node.condition, Comparison):
+        return f"{node.condition} is no comparison"
+    return next(filter(None, map(_why_no_value, node.children)), None)
+
+
+def _why_no_nest(product: PlacedProduct) -> str | None:
+    found = cached_windows(product)
+    for key, form in found.places.items():
+        for part, coefficient in form.terms:
+            if coefficient < 0:
+                name = key if isinstance(key, str) else key.name
+                return f"the {name} array runs backwards along {part}; needs forward steps"
+    column = found.nest(True).column
+    if column.extent > 1 and column.strides[OUTPUT] != 1:
+        return f"{product.output.name} has no columns side by side"
+    return None

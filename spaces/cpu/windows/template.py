@@ -1,0 +1,97 @@
+"""The CPU template for products of placed operands: convolutions, correlations, their like.
+
+Decisions: the tile, the workers of each kind, the order of tiles within a block, ``pack_right``
+whether the operand along columns is packed through its places or read in place, bounds of blocks,
+and ``unroll``. An operand with borders is copied once with them. See ``spaces.cpu.windows.code``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.windows.code import WindowsCode
+from spaces.cpu.windows.rules import window_rules
+from spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
+from spaces.cpu.windows.traffic import window_quantities
+from spaces.derivation.products.view import placed_product_of
+from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workloads.workload import Workload
+
+LEAST_DEPTH = 128
+"""Terms below which blocks of the depth load and store sums too often."""
+
+
+class WindowsTemplate(Template):
+    """``output[m, n] = value(sum_k left[m, k] * right[k, n])`` of operands read at places."""
+
+    name: ClassVar[str] = "windows"
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        super().__init__(workload, target)
+        product = placed_product_of(workload)
+        assert not isinstance(product, str)
+        self.cpu = target
+        self.view = cached_windows(product)
+        self.lanes = target.lanes(4)
+        self.decisions = self._decisions()
+        self.rules = window_rules(self.view, target, self.decisions)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no sum of products of two operands, places that are no sums of multiples of
+        axes, a type or a function without code."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_no_windows(workload, target)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.windows.traffic``."""
+        return window_quantities(self.view, self.cpu, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        code = WindowsCode(
+            view=self.view,
+            arrays=self.workload.operands,
+            values=schedule.values,
+            lanes=self.lanes,
+            entry=self.entry(schedule),
+        )
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        return Kernel(
+            Source("c", prelude(self.workload, self.cpu), code.source),
+            Call(code.entry, given, code.workspace_bytes),
+        )
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        cpu, nest = self.cpu, self.view.nest(True)
+        numbers = self.view.nest(not self.view.has_vectors).number_count
+        workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)
+        return (
+            Decision("pack_right", (False, True)),
+            Decision("tile_rows", TILE_ROWS),
+            Decision("tile_vectors", TILE_VECTORS),
+            Decision("row_workers", workers),
+            Decision("column_workers", workers),
+            Decision("batch_workers", workers if numbers > 1 else (1,)),
+            Decision("order", ("columns_outer", "rows_outer")),
+            Decision("block_depth", _doubled(LEAST_DEPTH, nest.terms)),
+            Decision("block_columns", _doubled(self.lanes, nest.column.extent)),
+            Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
+        )
+
+
+def _doubled(least: int, most: int) -> tuple[int, ...]:
+    """Powers of two times ``least``, up to one that is no less than ``most``."""
+    values = [least]
+    while values[-1] < most:
+        values.append(2 * values[-1])
+    return tuple(values)

@@ -1,0 +1,123 @@
+"""Work and memory traffic of a product of placed operands, for whole populations at once.
+
+As for plain products (``spaces.cpu.blocked.traffic``): a panel of the right operand stays in L1
+while rows stream past it, or the rows of a tile while panels do. Padded copies and packed blocks
+are written once and read again. Names and units are those of ``spaces.quantities``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.blocked.traffic import FLOAT, USABLE
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.windows.blocking import Blocking, blocking
+from spaces.cpu.windows.nest import Windows
+from spaces.template import Columns
+
+
+def window_quantities(view: Windows, target: CpuTarget, columns: Columns) -> dict[str, np.ndarray]:
+    """Every quantity of ``spaces.quantities``, one float64 array each."""
+    lanes = target.lanes(FLOAT)
+    values = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    b = blocking(view, lanes, values)
+    quantities = {
+        **_work(view, b, lanes, values),
+        **_traffic(view, b, target, values),
+        **_workers(b, target),
+    }
+    shape = values["tile_rows"].shape
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }
+
+
+def _work(view: Windows, b: Blocking, lanes: int, values: Columns) -> dict[str, np.ndarray]:
+    nest = view.nest(True)
+    terms, lines = float(nest.terms), float(nest.line_count)
+    rows, numbers = lines * b.rows, np.asarray(b.numbers, np.float64)
+    vectors = ceil_div(b.columns, lanes)
+    column_tiles = ceil_div(b.columns, b.tile_columns)
+    row_tiles = b.row_tiles
+    multiplies = rows * vectors * terms
+    broadcasts, loads = rows * column_tiles * terms, row_tiles * vectors * terms
+    updates = 2 * rows * vectors * b.depth_blocks
+    bookkeeping = 3 * row_tiles * column_tiles * terms / values["unroll"]
+    chains = b.tile_rows * (b.tile_columns // lanes)
+    instructions = multiplies + broadcasts + loads + bookkeeping + updates
+    steps = np.minimum(b.block_terms, nest.multiplied[-1].extent)
+    return {
+        "flops": 2 * numbers * rows * vectors * lanes * terms,
+        "useful_flops": 2 * numbers * rows * b.columns * terms,
+        "instructions": numbers * instructions,
+        "register_bytes": numbers * FLOAT * (broadcasts + lanes * (loads + updates)),
+        "epilogue_elements": numbers * rows * vectors * lanes * view.product.fused,
+        "independent_chains": chains,
+        "registers": chains + b.tile_columns // lanes + 1,
+        "vector_fraction": b.columns / (vectors * lanes),
+        "intensity": chains / (b.tile_rows + b.tile_columns // lanes),
+        "main_loop_trips": steps / values["unroll"],
+        "tile_visits": numbers * row_tiles * column_tiles * b.depth_blocks,
+    }
+
+
+def _traffic(
+    view: Windows, b: Blocking, target: CpuTarget, values: Columns
+) -> dict[str, np.ndarray]:
+    nest = view.nest(True)
+    rows, terms = float(nest.line_count) * b.rows, float(nest.terms)
+    numbers = np.asarray(b.numbers, np.float64)
+    rows_outer = values["order"] == "rows_outer"
+    row_tiles, column_tiles = b.row_tiles, ceil_div(b.columns, b.tile_columns)
+    left, right = FLOAT * terms * rows, FLOAT * terms * b.columns
+    tile = FLOAT * b.block_terms
+    left_tile, panel = tile * b.tile_rows, tile * b.tile_columns
+    staying = np.where(rows_outer, left_tile, panel)
+    streaming = np.where(rows_outer, right * row_tiles, left * column_tiles)
+    once = np.where(rows_outer, left * b.column_blocks, right)
+    again = np.where(rows_outer, left * column_tiles, right * row_tiles)
+    sums = 2.0 * FLOAT * rows * b.columns * b.depth_blocks
+    near = streaming + np.where(staying <= USABLE * target.l1_bytes, once, again) + sums
+    # A window's elements are read many times, but come only once from where they lie.
+    source = float(_bytes(view, left=True))
+    block = np.where(rows_outer, tile * b.block_columns, source * b.block_terms / terms)
+    streamed = np.where(rows_outer, right * row_tiles, source * column_tiles)
+    block_once = np.where(rows_outer, right, source * b.column_blocks)
+    fits = block <= USABLE * target.l2_bytes
+    middle = np.where(fits, block_once, streamed) + np.where(rows_outer, source, right) + sums
+    copies = float(sum(2 * copy.bytes for copy in view.copies))
+    packing = copies + 2 * right * numbers * b.row_workers * values["pack_right"]
+    footprint = b.workers * tile * b.block_columns + copies / 2
+    everything = float(sum(array.bytes for array in view.product.program.operands))
+    everything += view.product.output.bytes
+    return {
+        "near_bytes": numbers * near,
+        "middle_bytes": numbers * middle,
+        "main_bytes": everything + np.where(copies > target.l3_bytes, copies, 0.0),
+        "packing_bytes": packing,
+        "near_footprint": left_tile + panel,
+        "near_fraction": (left_tile + panel) / target.l1_bytes,
+        "middle_footprint": block + staying,
+        "middle_fraction": (block + staying) / target.l2_bytes,
+        "far_fraction": footprint / target.l3_bytes,
+        "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
+        / target.vector_registers,
+    }
+
+
+def _bytes(view: Windows, left: bool) -> int:
+    """Bytes of an operand as it is reached."""
+    source = view.left if left else view.right
+    return source.padded.bytes if source.padded else source.factor.operand.bytes
+
+
+def _workers(b: Blocking, target: CpuTarget) -> dict[str, np.ndarray]:
+    share = np.minimum(b.chunk_tiles, b.row_tiles) * np.minimum(b.chunk_columns, b.columns)
+    return {
+        "parallelism": b.workers,
+        "worker_fraction": b.workers / target.threads,
+        "imbalance": share * b.chunk_numbers * b.workers / (b.row_tiles * b.columns * b.numbers),
+        "synchronisations": b.workers > 1,
+    }

@@ -1,0 +1,264 @@
+"""The CPU template for products of placed operands: its space, rules, and what kernels compute."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.cpu.windows.template import WindowsTemplate
+from spaces.kernel import Kernel
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.workloads.workload import Workload
+from tests.kernels import rewritten
+from tests.spaces.cpu.native import compile_kernels, complaint
+
+EXTENTS = {"i": 13, "j": 37, "k": 5, "l": 19}
+IMAGES = {
+    "image": "conv2d n=2 c=5 h=13 w=11 o=19 r=3 s=3 padding=1",
+    "channels last": "conv2d n=2 c=5 h=13 w=11 o=19 r=3 s=3 padding=1 layout=NHWC",
+    "strides": "conv2d n=1 c=3 h=23 w=29 o=17 r=7 s=7 padding=3 stride=2",
+    "strides, channels last": (
+        "conv2d n=1 c=3 h=23 w=29 o=17 r=7 s=7 padding=3 stride=2 layout=NHWC"
+    ),
+    "dilation": "conv2d n=1 c=7 h=17 w=19 o=8 r=3 s=2 padding=2 dilation=3",
+    "dilation, channels last": (
+        "conv2d n=1 c=7 h=17 w=19 o=8 r=3 s=2 padding=2 dilation=3 stride=2 layout=NHWC"
+    ),
+    "groups": "conv2d n=2 c=6 h=9 w=10 o=15 r=3 s=3 padding=1 groups=3",
+    "groups, channels last": (
+        "conv2d n=2 c=6 h=9 w=10 o=33 r=3 s=3 padding=1 groups=3 layout=NHWC"
+    ),
+    "depthwise": "conv2d n=1 c=4 h=9 w=10 o=4 r=3 s=3 padding=1 groups=4",
+    "one element": "conv2d n=1 c=1 h=1 w=1 o=1 r=3 s=3 padding=1",
+    "one pixel": "conv2d n=1 c=4 h=3 w=3 o=9 r=5 s=5 padding=1 layout=NHWC",
+    "one by one": "conv2d n=3 c=8 h=9 w=9 o=24 r=1 s=1 stride=2 layout=NHWC",
+    "small images": "conv2d n=1 c=20 h=7 w=7 o=40 r=3 s=3 padding=1",
+    "sequence": "conv1d n=2 c=6 w=61 o=20 r=5 padding=2",
+    "sequence, channels last": "conv1d n=2 c=6 w=61 o=20 r=5 stride=2 padding=4 layout=NWC",
+    "bfloat16": "conv2d n=1 c=6 h=9 w=10 o=16 r=3 s=3 padding=1 dtype=bfloat16",
+    "bfloat16, channels last": (
+        "conv2d n=1 c=6 h=9 w=10 o=16 r=3 s=3 padding=1 dtype=bfloat16 layout=NHWC out=float32"
+    ),
+    "fused": (
+        'conv2d n=2 c=4 h=9 w=10 o=17 r=3 s=3 padding=1 epilogue="relu(x + bias[o]) + z[n,o,p,q]"'
+    ),
+    "fused, channels last": (
+        "conv2d n=2 c=4 h=9 w=10 o=17 r=3 s=3 padding=1 layout=NHWC "
+        'epilogue="max(x * scale[o] - z[n,o,p,q], gelu(x)) / size"'
+    ),
+}
+PROGRAMS = {
+    "a correlation": "x: float32[13]; y[i,j] = sum[k](inside(x[i + 2*k - 3], 2) * f[k,j]) * g[i]",
+    "both sides have windows": "y[i,j] = sum[k](x[i + k] * f[j + 2*k])",
+    "both have borders": (
+        "a: float32[13]; b: float32[30]; "
+        "y[i,j] = sum[k](inside(a[i + k - 2], 1) * inside(b[j - 3*k + 4*k], 0))"
+    ),
+    "columns gathered": "y[l,i,j] = sum[k](x[i,k] * f[2*j + 3*l + k])",
+    "filters in front": "y[i,j] = sum[k,l](x[i + k, l] * f[k,l,j])",
+    "selected": "y[i,j] = select(sum[k](x[i+k] * f[k,j]) > b[j], b[j], -1)",
+}
+
+
+def machine(**changes: int) -> CpuTarget:
+    caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
+    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+
+
+def program(text: str) -> Workload:
+    """The workload of a text, with the extents that it uses."""
+    used = {axis: n for axis, n in EXTENTS.items() if re.search(rf"\b{axis}\b", text)}
+    return workload(text, **used)
+
+
+def space_of(w: Workload, target: CpuTarget) -> Space:
+    assert WindowsTemplate.refuses(w, target) is None
+    return Space(w, target, [WindowsTemplate(w, target)])
+
+
+def lowered(w: Workload, target: CpuTarget, count: int, seed: int = 0) -> list[Kernel]:
+    space = space_of(w, target)
+    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
+    return [space.lower(space.schedule(row)) for row in rows]
+
+
+def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
+    kernels = lowered(w, target, count, seed)
+    library = compile_kernels(kernels, target, folder)
+    found = {kernel.call.entry: complaint(kernel, library, w, seed) for kernel in kernels}
+    assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_convolutions_agree_with_the_reference(name, tmp_path):
+    check(workload(IMAGES[name]), machine(), 5, 0, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("name", IMAGES)
+def test_more_schedules_agree_with_the_reference(name, seed, tmp_path):
+    check(workload(IMAGES[name]), machine(threads=seed, cores=seed), 12, seed, tmp_path)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_any_program_of_placed_operands_agrees_with_the_reference(name, tmp_path):
+    check(program(PROGRAMS[name]), machine(), 6, 0, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["groups", "channels last", "fused", "bfloat16"])
+def test_workers_share_all_of_the_output(name, tmp_path):
+    check(workload(IMAGES[name]), machine(threads=6, cores=6), 8, 2, tmp_path)
+
+
+@pytest.mark.parametrize(("vector_bytes", "isa"), [(16, "generic"), (64, "generic")])
+@pytest.mark.parametrize("name", ["small images", "strides, channels last"])
+def test_other_vectors(name, vector_bytes, isa, tmp_path):
+    target = dataclasses.replace(
+        machine(), vector_bytes=vector_bytes, isa=isa, bf16_dot=False, vector_registers=32
+    )
+    check(workload(IMAGES[name]), target, 3, 0, tmp_path)
+
+
+FIXED = {"tile_rows": 3, "tile_vectors": 2, "order": "rows_outer", "unroll": 1}
+FIXED |= {"row_workers": 1, "column_workers": 1, "batch_workers": 1}
+# what is broken: pattern, replacement of its first occurrence in every kernel
+BUGS = {
+    "channels last": {
+        "no border in front": (r"line\[i\] = 0.0f", "line[i] = line[i]"),
+        "a line of border is not cleared": (r"i < 39; i\+\+\) line", "i < 36; i++) line"),
+        "a border is one element short": (r"i = 36;", "i = 37;"),
+        "a line too many": (r"% 11\) < 10", "% 11) < 11"),
+        "a line too few": (r"% 11\) >= 1", "% 11) >= 3"),
+        "a copy is one line off": (r"\) - 33, 132", ") - 66, 132"),
+        "a copy leaves a pixel out": (r"- 33, 132", "- 33, 108"),
+        "a stride for a dilation": (r"78 \* t0 \+ 6 \* t1", "39 * t0 + 6 * t1"),
+        "a window's column is passed over": (r"78 \* t0 \+ 6 \* t1", "78 * t0 + 3 * t1"),
+        "panels are one turn off": (r"48 \* t0 \+ 24 \* t1", "24 * t0 + 24 * t1"),
+        "a turn is left out": (r"t1 < 2", "t1 < 1"),
+        "a packed vector too few": (r"\(left \+ 3\) / 4", "left / 4"),
+        "the tail of the depth is not packed": (r"k0_most < 5 \? k0_most : 5", "4"),
+        "an image for a line": (r"429 \* \(tile / 8\)", "312 * (tile / 8)"),
+        "rows go on in the next line": (r"18 \* \(tile % 2\)", "15 * (tile % 2)"),
+        "pixels side by side for strides": (r"ak \+ 6\)", "ak + 3)"),
+    },
+    "channels first": {
+        "a run goes on": (r"tw_least\(6 - \(column % 6\), left - done\)", "left - done"),
+        "a run begins too early": (r"24 \* \(column / 6\)", "12 * (column / 6)"),
+        "a run is gathered side by side": (r"k2 \+ 8 \* k3, 2,", "k2 + 8 * k3, 1,"),
+        "a run is one short": (r"done \+= run", "done += run + 1"),
+        "the depth is one channel short": (r"k0_most < 3 \? k0_most : 3", "2"),
+        "a window's line is passed over": (r"12 \* k1 \+ k2", "24 * k1 + k2"),
+        "all panels are the first": (r"pr \+ 144 \* m1", "pr"),
+        "one image for all": (r"396 \* n0", "0 * n0"),
+        "one output for all": (r"300 \* n0", "0 * n0"),
+        "a filter too far": (r"54 \* tile", "51 * tile"),
+    },
+}
+IMAGE = "conv2d n=2 c=3 h=9 w=11 o=10 r=3 s=2 padding=1 stride=2"
+
+
+@pytest.mark.parametrize("layout", BUGS)
+def test_every_planted_bug_is_found(layout, tmp_path):
+    w = workload(f"{IMAGE} dilation=2 layout=NHWC" if layout == "channels last" else IMAGE)
+    target = dataclasses.replace(
+        machine(vector_bytes=16), isa="generic", bf16_dot=False, flags=("-O0",)
+    )
+    values = {**FIXED, "pack_right": True, "block_depth": 128, "block_columns": 64}
+    template = WindowsTemplate(w, target)
+    chosen = tuple((d.name, values[d.name]) for d in template.decisions)
+    right = template.lower(Schedule("windows", chosen))
+    kernels = [right]
+    for number, (pattern, replacement) in enumerate(BUGS[layout].values()):
+        source, count = re.subn(pattern, replacement, right.source.body, count=1)
+        assert count == 1, pattern
+        entry = f"bug{number}"
+        source = source.replace(right.call.entry, entry)
+        kernels.append(rewritten(right, source, entry))
+    library = compile_kernels(kernels, target, tmp_path)
+    found = [complaint(kernel, library, w, 0) for kernel in kernels]
+    assert found[0] == ""
+    names = BUGS[layout]
+    assert dict(zip(names, map(bool, found[1:]), strict=True)) == dict.fromkeys(names, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("matmul m=4 n=4 k=4", "product of matrices as they lie"),
+        ("conv2d n=1 c=64 h=9 w=9 o=8 r=1 s=1", "product of matrices as they lie"),
+        ("softmax r=4 c=8", "needs one sum of products"),
+        ("conv2d n=1 c=4 h=9 w=9 o=8 r=3 s=3 dtype=float64", "image is float64; allowed: float32"),
+        ("conv2d n=1 c=4 h=9 w=9 o=4 r=3 s=3 groups=4 layout=NHWC", "the fastest axis of y"),
+        ('"y[i,j] = sum[k](x[4 - i + k] * f[k,j])" i=4 j=5 k=3', "runs backwards along i"),
+        (
+            '"x: float32[4, 6](leading=8); y[i,j,l] = sum[k](inside(x[i, j+k-1], 0) * f[k,l])" '
+            "i=4 j=6 k=3 l=5",
+            "a slice of a larger array",
+        ),
+        (
+            '"z: float32[3]; y[i,j] = sum[k](x[i+k] * f[k,j]) + inside(z[i], 0)" i=4 j=5 k=3',
+            "leaves z",
+        ),
+    ],
+)
+def test_refusals_say_why(text, words):
+    reason = WindowsTemplate.refuses(workload(text), detect_cpu())
+    assert reason is not None
+    assert words in reason
+    assert "\n" not in reason
+
+
+def test_names_and_writing_make_no_difference_to_the_space():
+    first = workload("y[i,j] = relu(sum[k](x[i + k] * f[k,j]))", i=300, j=200, k=9)
+    other = workload("v[q,p] = max(sum[a](g[a,p] * u[a + q]), 0)", q=300, p=200, a=9)
+    spaces = [space_of(w, machine()) for w in (first, other)]
+    rows = [space.sample(np.random.default_rng(0), 50) for space in spaces]
+    assert spaces[0].count() == spaces[1].count() > 20
+    assert (rows[0] == rows[1]).all()
+
+
+def test_every_rule_refuses_something_and_says_why():
+    choose, seen, names = random.Random(0), set(), set()
+    texts = [
+        "conv2d n=4 c=64 h=30 w=30 o=8 r=3 s=3 padding=1",
+        "conv2d n=1 c=600 h=9 w=9 o=300 r=3 s=3 padding=1 layout=NHWC",
+        "conv2d n=1 c=600 h=9 w=9 o=300 r=3 s=3 layout=NHWC dtype=bfloat16",
+        "conv1d n=3 c=4 w=7 o=3 r=3 padding=1",
+    ]
+    for w in map(workload, texts):
+        template = WindowsTemplate(w, machine(threads=8, cores=8))
+        space = Space(w, template.target, [template])
+        names |= {rule.name for rule in template.rules}
+        for _ in range(400):
+            values = {d.name: choose.choice(d.values) for d in template.decisions}
+            sentence = space.why_not(Schedule("windows", tuple(values.items()))) or ""
+            for rule in template.rules:
+                if not np.all(rule.holds({r: np.asarray(values[r]) for r in rule.reads})):
+                    assert f"{rule.name}: {rule.explain(values)}" in sentence
+                    seen.add(rule.name)
+    assert seen == names
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_quantities_are_finite_and_complete(name):
+    w = workload(IMAGES[name])
+    space = space_of(w, machine())
+    quantities = space.quantities(space.sample(np.random.default_rng(0), 100))
+    assert set(quantities) == set(QUANTITIES)
+    for quantity, values in quantities.items():
+        assert np.isfinite(values).all(), quantity
+        assert (values >= 0).all(), quantity
+    assert (quantities["flops"] >= quantities["useful_flops"]).all()
+    assert (quantities["main_bytes"] >= w.least_bytes).all()
+    assert (quantities["vector_fraction"] <= 1).all()
+    assert (quantities["imbalance"] >= 0.99).all()
