@@ -41,6 +41,7 @@ def matmul(
     accumulator: str = "",
     batch: int = 1,
     heads: int = 1,
+    outer: int = 1,
 ) -> Contraction:
     """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``, once or for each of a batch of matrices.
 
@@ -52,15 +53,18 @@ def matmul(
 
     A ``batch`` of more than one gives all matrices a first dimension. More than one of ``heads``
     gives A and C another one after it; B has none, the heads share it (heads that lie next to their
-    rows everywhere are rows of one product, and asked for as such). The epilogue's operands are
-    read by any of ``batch``, ``heads``, ``m`` and ``n``, of extents other than 1 for the first two.
+    rows everywhere are rows of one product, and asked for as such). ``outer`` is a second axis of
+    the batch, before it in C: where both together are evenly apart in all arrays, they are one. The
+    epilogue's operands are read by any of ``outer``, ``batch``, ``heads``, ``m`` and ``n``, of
+    extents other than 1 for the first three.
     ``a``, ``b`` and ``c`` are then the orders of matrices that lie one after the other, or list all
     axes from the slowest in memory, such as ``m-batch-heads-k``.
     """
     sums = _accumulator(element_type(dtype), accumulator)
     output = _output(dtype, out)
     extents = {name: _extent(name, value) for name, value in (("m", m), ("n", n), ("k", k))}
-    several = {"batch": _extent("batch", batch), "heads": _extent("heads", heads)}
+    counts = {"outer": outer, "batch": batch, "heads": heads}
+    several = {name: _extent(name, extent) for name, extent in counts.items()}
     several = {name: extent for name, extent in several.items() if extent > 1}
     extents |= several
     numbered, shared = tuple(several), tuple(name for name in several if name != "heads")
@@ -96,17 +100,33 @@ def matmul(
         output=operand("C", output, axes["c"], orders["c"]),
         accumulator=sums,
     )
-    arrays = (*made.inputs, *made.outputs)
-    if heads > 1 and (m == 1 or all(o.stride("heads") == m * o.stride("m") for o in arrays)):
-        raise InputError(
-            f"heads={heads} lie next to their rows; ask for m={heads * m} without heads"
-        )
+    if redundant := _redundant(made):
+        raise InputError(redundant)
     return made
+
+
+def _redundant(made: Contraction) -> str | None:
+    """Which axes of a ``matmul`` should be one, or others; None if each workload of it can be asked
+    for in this way only."""
+    extents, arrays = made.extents, (*made.inputs, *made.outputs)
+    outer, batch, heads = (extents.get(name, 1) for name in ("outer", "batch", "heads"))
+
+    def together(slow: str, fast: str) -> bool:
+        return all(o.stride(slow) == extents[fast] * o.stride(fast) for o in arrays)
+
+    if heads > 1 and (extents["m"] == 1 or together("heads", "m")):
+        rows = heads * extents["m"]
+        return f"heads={heads} lie next to their rows; ask for m={rows} without heads"
+    if outer > 1 and (batch == 1 or together("outer", "batch")):
+        return f"outer={outer} is one axis with batch; ask for batch={outer * batch} without outer"
+    if outer > 1 and made.output.stride("outer") < made.output.stride("batch"):
+        return f"outer={outer} lies within batch={batch} in C; ask for them the other way round"
+    return None
 
 
 OPERATORS: dict[str, Callable[..., Workload]] = {"matmul": matmul}
 _EXTENTS = {"matmul": ("m", "n", "k")}
-_COUNTS = {"matmul": ("batch", "heads")}
+_COUNTS = {"matmul": ("batch", "heads", "outer")}
 _TEXTS = {"matmul": ("dtype", "out", "a", "b", "c", "epilogue", "accumulator")}
 
 

@@ -111,13 +111,14 @@ def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
         raise InputError(f"{workload} cannot be verified on a GPU: {product}")
     left, right = (_fetch(product, operand) for operand in (product.left, product.right))
     across, down = (int(ceil_div(extent, TILE)) for extent in (product.columns, product.rows))
-    blocks = (across, down, product.batches)
+    blocks = (across * product.batches, down, 1)
     entry = f"tw_expect_{workload.digest}"
     operands = (*workload.inputs, allowed_operand(workload.output))
     finish = "\n".join(f"        {line}" for line in _finish(product, operands, scale))
     source = f"""\
 extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
-  const i64 row0 = (i64)blockIdx.y * {TILE}, column0 = (i64)blockIdx.x * {TILE};
+  const i64 number = (i64)(blockIdx.x / {across});
+  const i64 row0 = (i64)blockIdx.y * {TILE}, column0 = (i64)(blockIdx.x % {across}) * {TILE};
   const int t = threadIdx.x, down = t / 16, across = t % 16;
   const u32 left = tw::shared_base(), right = left + {TILE * DEPTH * 8};
   double sum[4][4] = {{}};
@@ -294,8 +295,8 @@ def _place(product: Product, operand: Operand) -> str:
 
 
 def _start(product: Product, operand: Operand) -> str:
-    """What product ``blockIdx.z`` of a batch adds to places in ``operand``."""
-    start = product.start(operand, index("(i64)blockIdx.z", product.batches))
+    """What product ``number`` of a batch adds to places in ``operand``."""
+    start = product.start(operand, index("number", product.batches))
     return "" if start.value == 0 else f" + {start.text}"
 
 

@@ -50,6 +50,15 @@ class Beside:
 
 
 @dataclass(frozen=True)
+class Numbering:
+    """One of ``count`` matrices, that at ``place``; each is ``step`` elements after the last."""
+
+    place: Index
+    count: int
+    step: int
+
+
+@dataclass(frozen=True)
 class Product:
     """Axis names and operands of the oriented product; extents are those of the axes."""
 
@@ -165,20 +174,22 @@ class Product:
             number = number // extent
         return offset
 
-    def numbering(self, operand: Operand, number: Index) -> tuple[Index, int, int] | None:
-        """Which of its matrices product ``number`` has of ``operand``, how many there are, and the
-        elements from each to the next; None if these are not the same."""
-        matrix, count, step, unit = Index(), 1, 0, 1
+    def numbering(self, operand: Operand, number: Index) -> list[Numbering]:
+        """Which of its matrices product ``number`` has of ``operand``, along each dimension that
+        numbers them; axes whose matrices are evenly apart are one dimension."""
+        found: list[Numbering] = []
+        unit = 1
         for axis in reversed(self.batch):
             extent, stride = self.workload.extents[axis], operand.stride(axis)
-            if stride:
-                step = step or stride
-                if stride != step * count:
-                    return None
-                matrix += number // unit % extent * count
-                count *= extent
+            place = number // unit % extent
+            if stride and found and stride == found[-1].step * found[-1].count:
+                last = found.pop()
+                place, stride = last.place + place * last.count, last.step
+                found.append(Numbering(place, last.count * extent, stride))
+            elif stride:
+                found.append(Numbering(place, extent, stride))
             unit *= extent
-        return matrix, count, step
+        return found
 
     def matrix_bytes(self, operand: Operand) -> int:
         """Bytes of what one product of the batch has of ``operand``."""

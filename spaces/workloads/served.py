@@ -59,6 +59,8 @@ def matmul_workload(program: Program) -> Workload | str:
 
 
 Parts = tuple[Part, ...]
+NUMBERS = ("outer", "batch", "heads")
+"""The axes of ``matmul`` that number products."""
 
 
 class _Matmul:
@@ -66,7 +68,7 @@ class _Matmul:
     each axis of this may be several of the program's.
 
     The matrix that has the first axis of the output is A. What lies apart in memory cannot be one
-    axis: further ones of the rows are ``heads``, which share a B.
+    axis: further ones of the rows are ``heads``, which share a B, and of the batch ``outer``.
     """
 
     def __init__(self, program: Program, product: Stage) -> None:
@@ -79,7 +81,8 @@ class _Matmul:
         self.left, self.right, rows, columns = self._sides(found)
         places = self._places()
         summed = sorted(found.depth, key=lambda part: -places[self.left].coefficient(part.name))
-        roles = {"batch": found.batch, "m": rows, "n": columns, "k": summed}
+        batch = sorted(found.batch, key=lambda part: -places[self.written].coefficient(part.name))
+        roles = {"batch": batch, "m": rows, "n": columns, "k": summed}
         self.loops = {name: loops(parts, places) for name, parts in roles.items()}
         if len(self.loops["n"]) > 1 >= len(self.loops["m"]):
             self.left, self.right = self.right, self.left
@@ -114,9 +117,9 @@ class _Matmul:
             **{name: loop.extent for name, loop in self.axes.items()},
             dtype=self._dtype(),
             out=self.output.dtype,
-            a=self._order(self.left, ("batch", "heads"), ("m", "k")),
-            b=self._order(self.right, ("batch",), ("k", "n")),
-            c=self._order(self.written, ("batch", "heads"), ("m", "n")),
+            a=self._order(self.left, NUMBERS, ("m", "k")),
+            b=self._order(self.right, ("outer", "batch"), ("k", "n")),
+            c=self._order(self.written, NUMBERS, ("m", "n")),
             epilogue=self._epilogue(),
         )
 
@@ -149,12 +152,13 @@ class _Matmul:
     def _axes(self) -> dict[str, Loop[Read]]:
         """The loops by the names that ``matmul`` has for their extents."""
         batch, rows, columns, depth = (self.loops[name] for name in ("batch", "m", "n", "k"))
-        if len(batch) > 1 or len(rows) > 2 or len(columns) > 1 or len(depth) > 1:
+        if len(batch) > 2 or len(rows) > 2 or len(columns) > 1 or len(depth) > 1:
             axes = ", ".join((*self.last.axes, *self.product.over))
             raise InputError(f"how {axes} lie; needs those of each role together in all arrays")
         one: Loop[Read] = Loop(1, {})
         return {
-            **({"batch": batch[0]} if batch else {}),
+            **({"outer": batch[0]} if len(batch) > 1 else {}),
+            **({"batch": batch[-1]} if batch else {}),
             **({"heads": rows[0]} if len(rows) > 1 else {}),
             "m": rows[-1] if rows else one,
             "n": columns[-1] if columns else one,
@@ -215,7 +219,7 @@ class _Matmul:
                 f"the fused operand {read.name} is {operand.dtype}; needs {self.output.dtype}, "
                 "and another name than x, A, B, C"
             )
-        names = ("batch", "heads", "m", "n")
+        names = (*NUMBERS, "m", "n")
         axes = tuple(n for n in names if n in self.axes and self.axes[n].strides.get(read))
         if not self._is_dense(read, axes):
             raise InputError(f"the fused operand {read}; needs all axes of a factor, rows in a row")

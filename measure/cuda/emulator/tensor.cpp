@@ -1,4 +1,6 @@
 // TMA: boxes of tensors to and from shared memory, clipped and swizzled.
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "machine.h"
@@ -98,6 +100,13 @@ void store_box(const TensorMap &map, Block &block, u32 source, bool adding, cons
   });
 }
 
+// Where a box begins, in as many dimensions as there may be.
+std::array<i32, 5> place(const i32 *at, u32 rank) {
+  std::array<i32, 5> first{};
+  std::copy_n(at, rank, first.begin());
+  return first;
+}
+
 }  // namespace
 
 void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 rank, const i32 *at) {
@@ -108,12 +117,10 @@ void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 r
   Cluster &cluster = *mine.cluster;
   for (u32 target = 0; target < blocks; target++) {
     if (!(mask >> target & 1)) continue;
-    Effect effect = [tensor = *map, &cluster, to, barrier, target, x = at[0], y = rank > 1 ? at[1] : 0,
-                     z = rank > 2 ? at[2] : 0] {
+    Effect effect = [tensor = *map, &cluster, to, barrier, target, first = place(at, rank)] {
       Block &block = *cluster.blocks[target];
       if (!block.alive) fault("wrong_result", "a TMA load arrives in a block that has ended");
-      const i32 from[] = {x, y, z};
-      load_box(tensor, block, to, from);
+      load_box(tensor, block, to, first.data());
       complete_bytes("a TMA load", block, barrier, box_bytes(tensor), false);
     };
     if (now(Async::load)) effect();
@@ -125,10 +132,8 @@ void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 r
 void tma_store(const TensorMap *map, u32 from, bool add, u32 rank, const i32 *at) {
   Block &block = owner("a TMA store", from, false);
   check_box("a TMA store", *map, from, rank, block);
-  Effect effect = [tensor = *map, &block, from, add, x = at[0], y = rank > 1 ? at[1] : 0,
-                   z = rank > 2 ? at[2] : 0] {
-    const i32 to[] = {x, y, z};
-    store_box(tensor, block, from, add, to);
+  Effect effect = [tensor = *map, &block, from, add, first = place(at, rank)] {
+    store_box(tensor, block, from, add, first.data());
   };
   if (now(Async::copy)) {
     effect();

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from spaces.algebra.index import Index, index
+from spaces.algebra.index import Index
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
 from spaces.cuda.blocks.implicit import PlacedBeside, Tiled
@@ -80,9 +80,9 @@ def parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]
     return lines
 
 
-def batch_parts(product: Tiled) -> list[str]:
-    """:func:`parts` of all that have them, the product being that of the block along z."""
-    return parts(product, product.numbered, index("(i64)blockIdx.z", product.batches))
+def batch_parts(product: Tiled, number: Index) -> list[str]:
+    """:func:`parts` of all that have them."""
+    return parts(product, product.numbered, number)
 
 
 @dataclass(frozen=True)

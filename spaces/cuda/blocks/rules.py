@@ -210,10 +210,13 @@ def _memory_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
 
 def reuse_rule(product: Tiled, target: CudaTarget, reads: tuple[str, str], worker: Worker) -> Rule:
     """Tiles of ``reads[0]`` x ``reads[1]`` sums, one for each ``worker``, are not so small that
-    operands are loaded over and over, where the output is large enough for more."""
+    operands are loaded over and over, where each product and all together are large enough for
+    more."""
     workers = target.multiprocessors * LEAST_THREADS // worker.threads
     share = max(product.rows * product.columns * product.batches // workers, 1)
-    least = min(worker.sums, 2 ** (share.bit_length() - 1))
+    whole = 2 ** ((product.rows - 1).bit_length() + (product.columns - 1).bit_length())
+    own = max(whole * worker.threads // WARP, 1)  # where one warp has all of a product
+    least = min(worker.sums, own, 2 ** (share.bit_length() - 1))
     return Rule(
         "reuse",
         reads,

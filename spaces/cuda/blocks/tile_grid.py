@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, spatial
 from spaces.cuda.blocks.implicit import Tiled
@@ -19,16 +20,11 @@ from spaces.template import Decision, Rule
 
 RASTERS = ("along_columns", "along_rows")
 MOST_PRODUCTS = 65_535
-"""Extent of a launch along z at most."""
+"""Extent of a launch along z at most; where there are more products, x numbers them, too."""
+MOST_BLOCKS = 2**31 - 1
+"""Extent of a launch along x at most."""
 GROUPS = (1, 2, 4, 8, 16)
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 32)
-
-
-def why_no_launch(product: Tiled) -> str | None:
-    """Why a grid cannot hold a batch of so many products; None if it can."""
-    if product.batches <= MOST_PRODUCTS:
-        return None
-    return f"{product.batches} products are no batch of one launch; allowed: {MOST_PRODUCTS}"
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,7 @@ class TileGrid:
 
     Blocks walk ``raster`` (one of :data:`RASTERS`) in bands of ``group`` tiles, crossing the band
     first. ``splits`` blocks share the depth of a tile. Of a batch, ``batches`` products have as
-    many tiles each.
+    many tiles each: z numbers the products, or x does, after the tiles of each, where z cannot.
     """
 
     rows: int
@@ -59,8 +55,23 @@ class TileGrid:
 
     @property
     def blocks(self) -> tuple[int, int, int]:
-        """Extents of the launch: tiles along x, parts of the depth along y, products along z."""
-        return (self.mapping.num_workers, self.splits, self.batches)
+        """Extents of the launch."""
+        tiles = self.mapping.num_workers
+        if self._x_has_products:
+            return (tiles * self.batches, self.splits, 1)
+        return (tiles, self.splits, self.batches)
+
+    @property
+    def _x_has_products(self) -> bool:
+        return self.batches > MOST_PRODUCTS
+
+    @property
+    def number(self) -> Index:
+        """Number of the block's product."""
+        text = "(i64)blockIdx.z"
+        if self._x_has_products:
+            text = f"(i64)(blockIdx.x / {self.mapping.num_workers})"
+        return index(text, self.batches)
 
     @property
     def tiles(self) -> int:
@@ -72,7 +83,7 @@ class TileGrid:
         """C text of a tile's number among all."""
         row = "(i64)tile_row"
         if self.batches > 1:
-            row = f"((i64)blockIdx.z * {self.rows} + tile_row)"
+            row = f"({self.number.text} * {self.rows} + tile_row)"
         return f"{row} * {self.columns} + tile_column"
 
     @property
@@ -93,8 +104,10 @@ class TileGrid:
                 *body(),
             ]
 
+        tiles = self.mapping.num_workers
+        block = f"(blockIdx.x % {tiles})" if self._x_has_products else "blockIdx.x"
         return self.mapping.emit(
-            "blockIdx.x", lines, extents=(self.rows, self.columns), integer="int", language="cuda"
+            block, lines, extents=(self.rows, self.columns), integer="int", language="cuda"
         )
 
     def _depth(self) -> list[str]:
@@ -162,6 +175,7 @@ def grid_rules(
 
     most = 4 * multiprocessors
     return (
+        *launch_rules(product, reads, count),
         Rule(
             "idle_parts",
             ("depth", "splits"),
@@ -194,6 +208,24 @@ def grid_rules(
             (*reads, "raster", "group"),
             lambda c: (c["group"] == 1) | (c["group"] < 2 * crossed(c)),
             lambda c: f"bands of {c['group']} tiles are no narrower than all {crossed(c)} tiles",
+        ),
+    )
+
+
+def launch_rules(
+    product: Tiled, reads: Sequence[str], tiles: Callable[[Any], Any]
+) -> tuple[Rule, ...]:
+    """How many ``tiles`` all products may have, which follow from the decisions ``reads``, where x
+    numbers them."""
+    if product.batches <= MOST_PRODUCTS:
+        return ()
+    most = MOST_BLOCKS // 2  # bands of tiles stick out by less than as many again
+    return (
+        Rule(
+            "launchable",
+            tuple(reads),
+            lambda c: tiles(c) <= most,
+            lambda c: f"{tiles(c)} tiles of all products; a launch may have {most}",
         ),
     )
 

@@ -18,7 +18,7 @@ from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, batch_of, matrix_map
+from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.workloads.product import Product
 
@@ -162,9 +162,7 @@ class TileStore:
     def _send(self, m: Index, n: Index) -> list[str]:
         row, column = (n, m) if self.swapped else (m, n)
         rows, columns = self._staged
-        rank, matrix = "2d", ""
-        if self._product.batch:
-            rank, matrix = "3d", f", {batch_of(self._product, self._product.output)[0].text}"
+        rank, matrix = matrix_of(self._product, self._product.output)
         lines = []
         for panel in range(columns // self._panel):
             offset = panel * self._panel * rows * self._bytes

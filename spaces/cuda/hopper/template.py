@@ -20,7 +20,7 @@ from spaces.cuda.hopper.plan import CLUSTERS, HopperPlan
 from spaces.cuda.hopper.rules import hopper_rules
 from spaces.cuda.hopper.sizes import HopperSizes, promotes
 from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.tile import BLOCK, STEP_BYTES, why_no_tensor_map
+from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
@@ -68,8 +68,10 @@ class Hopper(Template):
                 )
             if reason := why_no_tensor_map(operand):
                 return reason
-        if any(product.numbering(o, Index()) is None for o in (product.left, product.right)):
-            return "products of the batch are not evenly apart in memory, as TMA needs them"
+        operands = (product.left, product.right, product.output)
+        most = max(len(product.numbering(operand, Index())) for operand in operands)
+        if most > MOST_NUMBERS:
+            return f"{most} strides lead from matrix to matrix; allowed: {MOST_NUMBERS}"
         if product.output.element.is_integer:
             return f"the output is {product.output.dtype}; allowed: floating point"
         return None

@@ -15,7 +15,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import repeat
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.workloads.contraction import Operand
-from spaces.workloads.product import Product
+from spaces.workloads.product import Numbering, Product
 
 ATOM = 8
 """Rows after which a swizzle repeats."""
@@ -24,6 +24,8 @@ STEP_BYTES = 32
 WIDEST_SWIZZLE = 128
 BLOCK = 64
 """Rows of the output that one wgmma computes."""
+MOST_NUMBERS = 2
+"""Dimensions that number the matrices of a batch."""
 MOST_WRITTEN_OUT = 4
 """Panels loaded without a loop; more would not leave registers enough to a loading thread."""
 
@@ -45,7 +47,7 @@ def matrix_map(
     product: Product, operand: Operand, axes: tuple[str, str], box: tuple[int, int], swizzle: int
 ) -> TensorMapSpec:
     """The map of an operand with ``box`` along ``axes``, both (fast, slow), and the matrices of a
-    batch along a third dimension."""
+    batch along further dimensions."""
     extents, size = product.workload.extents, operand.element.bytes
     spec = TensorMapSpec(
         operand.name,
@@ -57,16 +59,24 @@ def matrix_map(
     )
     if not product.batch:
         return spec
-    _, count, step = batch_of(product, operand)
-    strides = (*spec.strides, (step or extents[axes[1]] * operand.stride(axes[1])) * size)
-    return replace(spec, dims=(*spec.dims, count), strides=strides, box=(*box, 1))
+    one = Numbering(Index(), 1, extents[axes[1]] * operand.stride(axes[1]))
+    numbers = product.numbering(operand, Index()) or [one]
+    return replace(
+        spec,
+        dims=(*spec.dims, *(n.count for n in numbers)),
+        strides=(*spec.strides, *(n.step * size for n in numbers)),
+        box=(*box, *[1] * len(numbers)),
+    )
 
 
-def batch_of(product: Product, operand: Operand) -> tuple[Index, int, int]:
-    """:meth:`Product.numbering` of the product ``number``, a C variable."""
-    found = product.numbering(operand, index("number", product.batches))
-    assert found is not None
-    return found
+def matrix_of(product: Product, operand: Operand) -> tuple[str, str]:
+    """The dimensions of the map of an operand, as calls of TMA name them, and their arguments that
+    choose the matrix of product ``number``, a C variable."""
+    if not product.batch:
+        return "2d", ""
+    numbers = product.numbering(operand, index("number", product.batches))
+    places = [n.place.text for n in numbers] or [Index().text]
+    return f"{2 + len(places)}d", "".join(f", {place}" for place in places)
 
 
 @dataclass(frozen=True)
@@ -138,9 +148,7 @@ class OperandTile:
         offset, ahead = "", ""
         if self.sharers > 1:
             offset, ahead = f" + rank * {share * self.swizzle}", f" + (int)rank * {share}"
-        rank, matrix = "2d", ""
-        if self.product.batch:
-            rank, matrix = "3d", f", {batch_of(self.product, self.operand)[0].text}"
+        rank, matrix = matrix_of(self.product, self.operand)
         everybody = (1 << self.sharers) - 1
         call = f"tma_multicast_{rank}({{}}, &{tensor_map}, {barrier}, {everybody}, {{}}{matrix})"
         if self.sharers == 1:

@@ -271,17 +271,26 @@ TW_INLINE void tma_load_2d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32
 TW_INLINE void tma_load_3d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z) {
   asm volatile(TW_LOAD("3d") " [%0], [%1, {%3, %4, %5}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z) : "memory");
 }
+TW_INLINE void tma_load_4d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, i32 w) {
+  asm volatile(TW_LOAD("4d") " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
 TW_INLINE void tma_multicast_2d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y) {
   asm volatile(TW_LOAD("2d") ".multicast::cluster [%0], [%1, {%4, %5}], [%2], %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y) : "memory");
 }
 TW_INLINE void tma_multicast_3d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z) {
   asm volatile(TW_LOAD("3d") ".multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y), "r"(z) : "memory");
 }
+TW_INLINE void tma_multicast_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, i32 w) {
+  asm volatile(TW_LOAD("4d") ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
 TW_INLINE void tma_store_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   asm volatile(TW_STORE("2d") " [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y) : "memory");
 }
 TW_INLINE void tma_store_3d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z) {
   asm volatile(TW_STORE("3d") " [%0, {%2, %3, %4}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y), "r"(z) : "memory");
+}
+TW_INLINE void tma_store_4d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z, i32 w) {
+  asm volatile(TW_STORE("4d") " [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
 TW_INLINE void tma_add_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   asm volatile(TW_REDUCE("2d") " [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y) : "memory");

@@ -129,17 +129,26 @@ TW_INLINE void tma_load_2d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32
 TW_INLINE void tma_load_3d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z) {
   const i32 at[] = {x, y, z}; emulator::tma_load(to, map, barrier, nullptr, 3, at);
 }
+TW_INLINE void tma_load_4d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, i32 w) {
+  const i32 at[] = {x, y, z, w}; emulator::tma_load(to, map, barrier, nullptr, 4, at);
+}
 TW_INLINE void tma_multicast_2d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y) {
   const i32 at[] = {x, y}; emulator::tma_load(to, map, barrier, &ranks, 2, at);
 }
 TW_INLINE void tma_multicast_3d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z) {
   const i32 at[] = {x, y, z}; emulator::tma_load(to, map, barrier, &ranks, 3, at);
 }
+TW_INLINE void tma_multicast_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, i32 w) {
+  const i32 at[] = {x, y, z, w}; emulator::tma_load(to, map, barrier, &ranks, 4, at);
+}
 TW_INLINE void tma_store_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   const i32 at[] = {x, y}; emulator::tma_store(map, from, false, 2, at);
 }
 TW_INLINE void tma_store_3d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z) {
   const i32 at[] = {x, y, z}; emulator::tma_store(map, from, false, 3, at);
+}
+TW_INLINE void tma_store_4d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z, i32 w) {
+  const i32 at[] = {x, y, z, w}; emulator::tma_store(map, from, false, 4, at);
 }
 TW_INLINE void tma_add_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   const i32 at[] = {x, y}; emulator::tma_store(map, from, true, 2, at);

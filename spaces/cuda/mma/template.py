@@ -12,7 +12,7 @@ import numpy as np
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.implicit import tiled_product_of
 from spaces.cuda.blocks.partial_sums import WAYS
-from spaces.cuda.blocks.tile_grid import grid_decisions, why_no_launch
+from spaces.cuda.blocks.tile_grid import grid_decisions
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.mma.accumulators import STORES
 from spaces.cuda.mma.code import INSTRUCTIONS, MmaCode
@@ -58,8 +58,6 @@ class Mma(Template):
         product = tiled_product_of(workload)
         if isinstance(product, str):
             return product
-        if reason := why_no_launch(product):
-            return reason
         kinds = {product.left.dtype, product.right.dtype}
         if len(kinds) > 1 or not kinds <= set(INSTRUCTIONS):
             return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(INSTRUCTIONS)}"

@@ -12,7 +12,7 @@ import numpy as np
 from spaces.cuda.blocks.finish import prelude, why_no_finish
 from spaces.cuda.blocks.implicit import tiled_product_of
 from spaces.cuda.blocks.partial_sums import WAYS
-from spaces.cuda.blocks.tile_grid import grid_decisions, why_no_launch
+from spaces.cuda.blocks.tile_grid import grid_decisions
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.simt.code import SimtCode
 from spaces.cuda.simt.rules import SPREADS, SimtSizes, simt_rules
@@ -55,7 +55,7 @@ class Simt(Template):
         product = tiled_product_of(workload)
         if isinstance(product, str):
             return product
-        return why_no_launch(product) or why_no_finish(workload)
+        return why_no_finish(workload)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.rules import WARP, judged_early, memory_rules
-from spaces.cuda.blocks.tile_grid import exchange_rule
+from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.thin.multiply import FRAGMENT
 from spaces.cuda.thin.sizes import ThinSizes
@@ -34,6 +34,9 @@ def thin_rules(sizes: ThinSizes, target: CudaTarget, decisions: Sequence[Decisio
         *_vector_rules(sizes),
         *_matrix_rules(sizes),
         *_extent_rules(sizes),
+        *launch_rules(
+            sizes.product, ("warp_columns", "lane_columns", "thread_columns"), sizes.tiles
+        ),
         *_thread_rules(sizes, target),
         *memory_rules(
             sizes,

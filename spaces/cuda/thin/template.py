@@ -11,7 +11,6 @@ import numpy as np
 
 from spaces.cuda.blocks.finish import prelude, why_no_finish
 from spaces.cuda.blocks.partial_sums import WAYS
-from spaces.cuda.blocks.tile_grid import why_no_launch
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.thin.code import ThinCode
@@ -59,7 +58,7 @@ class CudaThin(Template):
         product = product_of(workload)
         if isinstance(product, str):
             return product
-        if reason := why_no_launch(product) or why_no_finish(product.workload):
+        if reason := why_no_finish(product.workload):
             return reason
         few = min(product.rows, product.columns)
         if few > MOST_FEW:

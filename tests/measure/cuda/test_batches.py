@@ -8,7 +8,7 @@ import pytest
 from measure.cuda import oracle
 from measure.cuda.emulator import Emulator, verify
 from measure.cuda.emulator.emulator import INTERLEAVINGS
-from spaces.cuda.blocks.tile_grid import MOST_PRODUCTS
+from spaces.cuda.blocks import tile_grid
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import allowed
@@ -30,6 +30,11 @@ TOGETHER = {
     "batch": 2, "heads": 3, "m": 40, "n": 48, "k": 72, "dtype": "bfloat16",
     "a": "m-batch-heads-k", "b": "n-batch-k", "c": "m-batch-heads-n", "epilogue": "relu(x)",
 }  # fmt: skip
+APART = {
+    "outer": 2, "batch": 3, "m": 40, "n": 48, "k": 72, "dtype": "bfloat16",
+    "a": "outer-m-batch-k", "b": "outer-n-batch-k", "c": "outer-m-batch-n",
+    "epilogue": "x + mask[outer,m,n]",
+}  # fmt: skip
 ALL_SHARE = {"heads": 3, "m": 24, "n": 40, "k": 72, "dtype": "bfloat16", "c": "col"}
 FEW = {
     "batch": 5, "m": 3, "n": 72, "k": 136, "dtype": "bfloat16", "b": "col",
@@ -43,6 +48,10 @@ CASES = {
     "hopper, all share": ("hopper", ALL_SHARE),
     "mma, heads of a token together": ("mma", TOGETHER),
     "hopper, heads of a token together": ("hopper", TOGETHER),
+    "simt, two axes of the batch": ("simt", APART),
+    "mma, two axes of the batch": ("mma", APART),
+    "hopper, two axes of the batch": ("hopper", APART),
+    "thin, two axes of the batch": ("thin", APART | {"m": 3}),
     "thin, primes": ("thin", FEW),
 }
 
@@ -78,6 +87,10 @@ WRONG = {
     "the first matrix for all": ("mma", "whole_right + 2479 * (i64)blockIdx.z", "whole_right"),
     "the neighbour's shared matrix": ("hopper", ", number / 3)", ", (number + 1) / 3 % 2)"),
     "heads for products": ("hopper", ", number / 3)", ", number % 2)"),
+    "the neighbour's head": (
+        "hopper, apart", ", number % 3, number / 3)", ", (number + 1) % 3, number / 3)",
+    ),
+    "a head for a batch": ("hopper, apart", "% 3, number / 3)", "% 3, number % 2)"),
     "a product too few": ("hopper", "int work = (int)blockIdx.x", "int work = 1 + (int)blockIdx.x"),
 }  # fmt: skip
 
@@ -85,10 +98,11 @@ WRONG = {
 @pytest.mark.parametrize("mistake", WRONG)
 def test_mistakes_are_found(mistake):
     name, right, wrong = WRONG[mistake]
-    work = workload("matmul", **(PRIMES if name == "mma" else HEADS))
-    kernel = kernels(name, work, 2)[0]
+    parameters = {"mma": PRIMES, "hopper": HEADS, "hopper, apart": APART}[name]
+    work = workload("matmul", **parameters)
+    kernel = kernels(name.split(",")[0], work, 2)[0]
     assert right in kernel.source.body
-    broken = rewritten(kernel, kernel.source.body.replace(right, wrong))
+    broken = rewritten(kernel, kernel.source.body.replace(right, wrong, 1))
     assert verify(Emulator([broken]), work, broken, INTERLEAVINGS[:1]).error_text
 
 
@@ -101,11 +115,39 @@ def test_what_a_device_allows_is_what_the_host_allows(parameters):
         np.testing.assert_allclose(end, bounds, 1e-6)
 
 
+@pytest.mark.parametrize("name", ["simt", "mma", "thin"])
+def test_x_numbers_products_that_z_cannot(name, monkeypatch):
+    monkeypatch.setattr(tile_grid, "MOST_PRODUCTS", 2)
+    parameters = FEW if name == "thin" else PRIMES
+    work = workload("matmul", **parameters)
+    made = kernels(name, work, 2)
+    emulator = Emulator(made)
+    for kernel in made:
+        (launch,) = kernel.call.launches
+        assert launch.grid[0] % parameters["batch"] == 0
+        assert launch.grid[2] == 1
+        assert not verify(emulator, work, kernel, INTERLEAVINGS[:1]).error_text
+
+
+@pytest.mark.slow
+def test_more_products_than_z_can_number():
+    size = {"m": 8, "n": 8, "k": 8, "dtype": "bfloat16"}
+    work = workload("matmul", batch=tile_grid.MOST_PRODUCTS + 2, **size)
+    kernel, _ = kernels("mma", work, 2)
+    assert not verify(Emulator(), work, kernel, INTERLEAVINGS[:1]).error_text
+
+
+def test_small_products_of_a_large_batch_have_schedules():
+    target = cuda_target("sm_90a")
+    for side in (4, 8, 16):
+        many = workload("matmul", m=side, n=side, k=8, batch=100_000, dtype="bfloat16")
+        for template in templates_for(target)[:4]:
+            space = Space(many, target, [template(many, target)])
+            assert len(space.sample(np.random.default_rng(0), 4)), template.name
+
+
 def test_what_cannot_be_is_refused_in_words():
     target = cuda_target("sm_90a")
-    many = workload("matmul", m=8, n=8, k=8, batch=MOST_PRODUCTS + 1, dtype="bfloat16")
-    reasons = {t.name: t.refuses(many, target) for t in templates_for(target)}
-    assert all("65536 products" in reasons[name] for name in ("simt", "mma", "thin"))
     uneven = workload("matmul", m=8, n=8, k=12, batch=2, dtype="bfloat16")
     assert (
         "24 bytes apart"

@@ -33,6 +33,10 @@ CASES = {
     "all share": {
         "heads": 7, "m": 18, "n": 19, "k": 40, "a": "col", "dtype": "bfloat16", "out": "float32",
     },
+    "two axes of the batch": {
+        "outer": 2, "batch": 3, "m": 23, "n": 19, "k": 41, "a": "outer-m-batch-k",
+        "b": "outer-n-batch-k", "c": "outer-m-batch-n", "epilogue": "x + mask[outer,m,n]",
+    },
     "few rows": {"batch": 7, "m": 3, "n": 67, "k": 130},
     "few rows by dots": {
         "batch": 7, "m": 3, "n": 67, "k": 130, "b": "col", "dtype": "bfloat16",

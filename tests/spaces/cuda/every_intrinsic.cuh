@@ -77,8 +77,10 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::mbarrier_report_remote(tw::map_shared(b, next));
   tw::tma_load_2d(s, &map, b, 0, 1);
   tw::tma_load_3d(s, &map, b, 0, 1, 2);
+  tw::tma_load_4d(s, &map, b, 0, 1, 2, 3);
   tw::tma_multicast_2d(s, &map, b, 3, 0, 1);
   tw::tma_multicast_3d(s, &map, b, 3, 0, 1, 2);
+  tw::tma_multicast_4d(s, &map, b, 3, 0, 1, 2, 3);
   tw::mbarrier_wait(b, 0);
   w[0] = tw::load_remote(tw::map_shared(s, next));
   tw::store_remote(tw::map_shared(s, next), 1);
@@ -93,6 +95,7 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::fence_async();
   tw::tma_store_2d(&map, s, 0, 1);
   tw::tma_store_3d(&map, s, 0, 1, 2);
+  tw::tma_store_4d(&map, s, 0, 1, 2, 3);
   tw::tma_add_2d(&map, s, 0, 1);
   tw::tma_add_3d(&map, s, 0, 1, 2);
   tw::tma_commit();

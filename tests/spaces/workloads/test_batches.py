@@ -91,7 +91,14 @@ def extents(made) -> tuple[int, ...]:
         ('matmul m=4 n=4 k=4 heads=3 epilogue="x + r[heads,m]"', "ask for m=12 without heads"),
         ("matmul m=4 n=4 k=4 a=k", "layout a='k' is unknown; allowed: row, col"),
         ("matmul m=4 n=4 k=4 batch=2 b=k-n-batch", "batch, k, n joined by '-', k or n last"),
-        ("matmul m=4 n=4 k=4 batches=2", "accumulator, batch, heads"),
+        ("matmul m=4 n=4 k=4 batches=2", "accumulator, batch, heads, outer"),
+        ("matmul m=4 n=4 k=4 outer=2", "ask for batch=2 without outer"),
+        ("matmul m=4 n=4 k=4 outer=2 batch=3", "ask for batch=6 without outer"),
+        (
+            "matmul m=4 n=4 k=4 outer=2 batch=3 c=batch-outer-m-n",
+            "outer=2 lies within batch=3 in C; ask for them the other way round",
+        ),
+        ("matmul m=4 n=4 k=4 outer=0 batch=3", "outer=0 is out of range"),
     ],
 )
 def test_what_is_refused(text, reason) -> None:

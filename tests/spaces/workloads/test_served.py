@@ -87,6 +87,16 @@ BATCHES = {
     "axes g=2, r=3, i=5, j=4, k=6; y[g,r,i,j] = sum[k](A[i,g,r,k] * B[j,g,k])": (
         "batch=2 heads=3 m=5 n=4 k=6 a=m-batch-heads-k b=n-batch-k"
     ),
+    # two axes of a batch that are apart in some array
+    "axes b=2, h=3, i=5, j=4, k=6; y[b,h,i,j] = sum[k](A[b,i,h,k] * B[b,j,h,k])": (
+        "outer=2 batch=3 m=5 n=4 k=6 a=outer-m-batch-k b=outer-n-batch-k"
+    ),
+    "axes b=2, h=3, i=5, j=4, k=6; y[h,b,i,j] = sum[k](A[b,i,h,k] * B[h,k,b,j])": (
+        "outer=3 batch=2 m=5 n=4 k=6 a=batch-m-outer-k b=outer-k-batch-n"
+    ),
+    "axes b=2, h=3, i=5, j=4, k=6; y[b,h,i,j] = sum[k](A[b,h,i,k] * B[b,h,k,j]) + mask[b,i,j]": (
+        'outer=2 batch=3 m=5 n=4 k=6 epilogue="x + mask[outer,m,n]"'
+    ),
     "axes h=3, j=4, k=6; y[h,j] = sum[k](A[h,k,j] * B[h,k])": "batch=3 m=4 n=1 k=6 a=col",
 }
 
