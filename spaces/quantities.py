@@ -7,6 +7,13 @@ memory on a GPU), ``middle`` is private or shared L2, ``far`` is the last level 
 a CPU, L2 on a GPU), ``main`` is DRAM or HBM.
 """
 
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
 QUANTITIES = {
     "flops": "operations executed, padding included",
     "useful_flops": "operations the workload asks for",
@@ -34,3 +41,17 @@ QUANTITIES = {
     "tile_visits": "times an output tile is loaded, updated and stored",
     "synchronisations": "barriers or joins of one call",
 }
+
+
+def widened(columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Columns of decisions, whole numbers in 64 bits: products of them are large."""
+    return {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+
+
+def filled(quantities: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
+    """Every quantity as float64 of one shape, whether it was worked out for each schedule or for
+    all alike."""
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }

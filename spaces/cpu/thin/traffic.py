@@ -7,15 +7,20 @@ depth, from whichever cache holds them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.memory_rules import PAGE
 from spaces.cpu.blocked.traffic import TOTALS
+from spaces.cpu.thin.blocking import ThinBlocking
+from spaces.quantities import filled, widened
 from spaces.template import Columns
+from spaces.workloads.product import Product
 
 if TYPE_CHECKING:
     from spaces.cpu.thin.template import Thin
@@ -27,101 +32,224 @@ USABLE = 0.75
 
 def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
-    values = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
-    product, target = template.product, template.cpu
-    b = template.blocks(values)
-    lanes = template.lanes
-    rows, terms, width = float(product.rows), float(product.terms), float(product.columns)
-    row_tiles = ceil_div(product.rows, b.tile_rows)
-    column_tiles = ceil_div(product.columns, b.tile_columns)
-    depth_blocks = b.depth_blocks * b.depth_chunks
-
-    deep = terms / template.terms  # steps along the depth
-    block_steps = np.minimum(b.block_depth, b.chunk_depth) / template.terms
-    if template.dots:
-        steps = np.ceil(deep / lanes)
-        multiplies = rows * width * steps
-        right_loads, left_loads = row_tiles * width * steps, rows * column_tiles * steps
-        left_bytes = left_loads * lanes * FLOAT
-        updates = rows * width * depth_blocks * (2 + np.log2(lanes))
-        trips = block_steps / (lanes * values["unroll"])
-        vector_fraction = deep / (steps * lanes)
-    else:
-        vectors = ceil_div(product.columns, lanes)
-        multiplies = rows * vectors * deep
-        right_loads, left_loads = row_tiles * vectors * deep, rows * column_tiles * deep
-        left_bytes = left_loads * FLOAT
-        updates = 2 * rows * vectors * depth_blocks
-        trips = block_steps / values["unroll"]
-        vector_fraction = product.columns / (vectors * lanes)
-
-    right_bytes = float(product.matrix_bytes(product.right))
-    sums_bytes = 2 * FLOAT * rows * width * depth_blocks
-    left_block = FLOAT * rows * block_steps
-    sums_block = FLOAT * rows * np.minimum(b.block_columns, b.chunk_columns)
-    tile = float(product.right.element.bytes) * b.block_depth * b.tile_columns
-    footprint = left_block + sums_block + tile
-    staying = tile <= USABLE * target.l1_bytes
-    if not template.dots:
-        # Rows of the right operand a page apart compete for the lines of one set.
-        stride = product.right.stride(product.depth) * product.right.element.bytes
-        staying &= b.block_depth <= target.l1_bytes // PAGE * (PAGE // gcd(stride, PAGE))
-    left_in_l1 = left_block <= USABLE * target.l1_bytes
-    sums_in_l1 = left_block + sums_block <= USABLE * target.l1_bytes
-    in_l2 = left_block + sums_block <= USABLE * target.l2_bytes
-    near = (
-        right_bytes * np.where(staying, 1, row_tiles)
-        + np.where(left_in_l1, 0.0, left_bytes)
-        + np.where(sums_in_l1, 0.0, sums_bytes)
+    traffic = _Traffic(template, widened(columns))
+    found = filled(
+        {**traffic.executed(), **traffic.moved(), **traffic.kept(), **traffic.divided()},
+        columns["tile_rows"].shape,
     )
-    middle = right_bytes + np.where(in_l2, 0.0, left_bytes + sums_bytes)
-    partial = 2.0 * FLOAT * rows * width * (b.depth_chunks > 1) * b.depth_chunks
-    packing = 2.0 * FLOAT * rows * terms * values["pack_left"] * b.column_workers
-    prefetches = right_loads * (values["prefetch"] > 0)
-    calls = row_tiles * column_tiles * depth_blocks
-    chains = template.chains(values)
-    registers = template.registers(values)
-    everything = float(product.workload.least_bytes)
-    resident = everything <= USABLE * target.l3_bytes
-    quantities = {
-        "flops": 2 * multiplies * lanes * template.terms,
-        "useful_flops": 2 * rows * width * terms,
-        "instructions": multiplies
-        + right_loads
-        + left_loads
-        + prefetches
-        + updates
-        + 3 * calls * trips,
-        "register_bytes": FLOAT * lanes * right_loads + left_bytes + FLOAT * lanes * updates,
-        "near_bytes": near,
-        "middle_bytes": middle,
-        "main_bytes": everything + partial * (not resident),
-        "packing_bytes": packing,
-        "epilogue_elements": rows * width * (product.workload.epilogue is not None),
-        "registers": registers,
-        "register_fraction": registers / target.vector_registers,
-        "near_footprint": footprint,
-        "near_fraction": footprint / target.l1_bytes,
-        "middle_footprint": left_block + sums_block,
-        "middle_fraction": (left_block + sums_block) / target.l2_bytes,
-        "far_fraction": everything / target.l3_bytes,
-        "parallelism": b.workers,
-        "worker_fraction": b.workers / target.threads,
-        "imbalance": b.workers
-        * b.chunk_batches
-        * np.minimum(b.chunk_columns, product.columns)
-        * np.minimum(b.chunk_depth, product.terms)
-        / (width * terms * product.batches),
-        "independent_chains": chains,
-        "vector_fraction": vector_fraction,
-        "intensity": multiplies / (right_loads + left_loads),
-        "main_loop_trips": trips,
-        "tile_visits": calls,
-        "synchronisations": (b.workers > 1) + (b.depth_chunks > 1) * (b.workers > 1),
-    }
-    shape = values["tile_rows"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        * (product.batches if name in TOTALS else 1)
-        for name, value in quantities.items()
-    }
+    batches = template.product.batches
+    return {name: value * (batches if name in TOTALS else 1) for name, value in found.items()}
+
+
+@dataclass(frozen=True)
+class _MainLoop:
+    """What the innermost loops of all workers execute; ``left_bytes`` are what they load of the
+    left operand, and ``updates`` loads and stores of sums."""
+
+    multiplies: Any
+    right_loads: Any
+    left_loads: Any
+    left_bytes: Any
+    updates: Any
+    trips: Any
+    vector_fraction: Any
+
+
+@dataclass(frozen=True)
+class _Traffic:
+    """The quantities of schedules with these ``values`` of decisions, by what they are about."""
+
+    template: Thin
+    values: Columns
+
+    @cached_property
+    def b(self) -> ThinBlocking:
+        """The extents of blocks and tiles."""
+        return self.template.blocks(self.values)
+
+    @property
+    def product(self) -> Product:
+        """What is computed."""
+        return self.template.product
+
+    @cached_property
+    def loop(self) -> _MainLoop:
+        """What is executed."""
+        return self._dots() if self.template.dots else self._sums()
+
+    # -- extents -----------------------------------------------------------------------------
+
+    @cached_property
+    def rows(self) -> float:
+        """Rows of the product."""
+        return float(self.product.rows)
+
+    @cached_property
+    def width(self) -> float:
+        """Columns of the product."""
+        return float(self.product.columns)
+
+    @cached_property
+    def deep(self) -> float:
+        """Steps along the depth."""
+        return float(self.product.terms) / self.template.terms
+
+    @cached_property
+    def block_steps(self) -> Any:
+        """Steps along the depth of a block."""
+        return np.minimum(self.b.block_depth, self.b.chunk_depth) / self.template.terms
+
+    @cached_property
+    def row_tiles(self) -> Any:
+        """Tiles along the rows."""
+        return ceil_div(self.product.rows, self.b.tile_rows)
+
+    @cached_property
+    def column_tiles(self) -> Any:
+        """Tiles along the columns."""
+        return ceil_div(self.product.columns, self.b.tile_columns)
+
+    @cached_property
+    def depth_blocks(self) -> Any:
+        """Blocks along the depth."""
+        return self.b.depth_blocks * self.b.depth_chunks
+
+    # -- execution ---------------------------------------------------------------------------
+
+    def _dots(self) -> _MainLoop:
+        """Lanes along the depth."""
+        lanes = self.template.lanes
+        steps = np.ceil(self.deep / lanes)
+        left_loads = self.rows * self.column_tiles * steps
+        return _MainLoop(
+            multiplies=self.rows * self.width * steps,
+            right_loads=self.row_tiles * self.width * steps,
+            left_loads=left_loads,
+            left_bytes=left_loads * lanes * FLOAT,
+            updates=self.rows * self.width * self.depth_blocks * (2 + np.log2(lanes)),
+            trips=self.block_steps / (lanes * self.values["unroll"]),
+            vector_fraction=self.deep / (steps * lanes),
+        )
+
+    def _sums(self) -> _MainLoop:
+        """Lanes along the columns."""
+        vectors = ceil_div(self.product.columns, self.template.lanes)
+        left_loads = self.rows * self.column_tiles * self.deep
+        return _MainLoop(
+            multiplies=self.rows * vectors * self.deep,
+            right_loads=self.row_tiles * vectors * self.deep,
+            left_loads=left_loads,
+            left_bytes=left_loads * FLOAT,
+            updates=2 * self.rows * vectors * self.depth_blocks,
+            trips=self.block_steps / self.values["unroll"],
+            vector_fraction=self.product.columns / (vectors * self.template.lanes),
+        )
+
+    def executed(self) -> dict[str, Any]:
+        """What cores do."""
+        loop, lanes = self.loop, self.template.lanes
+        prefetches = loop.right_loads * (self.values["prefetch"] > 0)
+        calls = self.row_tiles * self.column_tiles * self.depth_blocks
+        registers = self.template.registers(self.values)
+        issued = loop.multiplies + loop.right_loads + loop.left_loads + prefetches + loop.updates
+        vectors_bytes = FLOAT * lanes * loop.right_loads + loop.left_bytes
+        return {
+            "flops": 2 * loop.multiplies * lanes * self.template.terms,
+            "useful_flops": 2 * self.rows * self.width * float(self.product.terms),
+            "instructions": issued + 3 * calls * loop.trips,
+            "register_bytes": vectors_bytes + FLOAT * lanes * loop.updates,
+            "epilogue_elements": self.rows * self.width * self._is_fused,
+            "registers": registers,
+            "register_fraction": registers / self.template.cpu.vector_registers,
+            "independent_chains": self.template.chains(self.values),
+            "vector_fraction": loop.vector_fraction,
+            "intensity": loop.multiplies / (loop.right_loads + loop.left_loads),
+            "main_loop_trips": loop.trips,
+            "tile_visits": calls,
+        }
+
+    @property
+    def _is_fused(self) -> bool:
+        return self.product.workload.epilogue is not None
+
+    # -- memory ------------------------------------------------------------------------------
+
+    @cached_property
+    def left_block(self) -> Any:
+        """Bytes of a block of the left operand."""
+        return FLOAT * self.rows * self.block_steps
+
+    @cached_property
+    def reread(self) -> Any:
+        """Bytes that are read again for each tile: a block of the left operand and its sums."""
+        columns = np.minimum(self.b.block_columns, self.b.chunk_columns)
+        return self.left_block + FLOAT * self.rows * columns
+
+    @cached_property
+    def tile(self) -> Any:
+        """Bytes of a tile of the right operand."""
+        return float(self.product.right.element.bytes) * self.b.block_depth * self.b.tile_columns
+
+    def moved(self) -> dict[str, Any]:
+        """What goes from cache to cache, and to memory."""
+        loop, cpu = self.loop, self.template.cpu
+        right_bytes = float(self.product.matrix_bytes(self.product.right))
+        sums_bytes = 2 * FLOAT * self.rows * self.width * self.depth_blocks
+        left_in_l1 = self.left_block <= USABLE * cpu.l1_bytes
+        sums_in_l1 = self.reread <= USABLE * cpu.l1_bytes
+        in_l2 = self.reread <= USABLE * cpu.l2_bytes
+        chunks = self.b.depth_chunks
+        partial = 2.0 * FLOAT * self.rows * self.width * (chunks > 1) * chunks
+        everything = float(self.product.workload.least_bytes)
+        packed = 2.0 * FLOAT * self.rows * float(self.product.terms) * self.values["pack_left"]
+        return {
+            "near_bytes": (
+                right_bytes * np.where(self._tile_stays(), 1, self.row_tiles)
+                + np.where(left_in_l1, 0.0, loop.left_bytes)
+                + np.where(sums_in_l1, 0.0, sums_bytes)
+            ),
+            "middle_bytes": right_bytes + np.where(in_l2, 0.0, loop.left_bytes + sums_bytes),
+            "main_bytes": everything + partial * (everything > USABLE * cpu.l3_bytes),
+            "packing_bytes": packed * self.b.column_workers,
+        }
+
+    def _tile_stays(self) -> Any:
+        """Whether L1 keeps a tile of the right operand for all tiles of rows."""
+        l1 = self.template.cpu.l1_bytes
+        fits = self.tile <= USABLE * l1
+        if self.template.dots:
+            return fits
+        # Rows of the right operand a page apart compete for the lines of one set.
+        right = self.product.right
+        stride = right.stride(self.product.depth) * right.element.bytes
+        return fits & (self.b.block_depth <= l1 // PAGE * (PAGE // gcd(stride, PAGE)))
+
+    def kept(self) -> dict[str, Any]:
+        """What has to have room."""
+        cpu, near = self.template.cpu, self.reread + self.tile
+        return {
+            "near_footprint": near,
+            "near_fraction": near / cpu.l1_bytes,
+            "middle_footprint": self.reread,
+            "middle_fraction": self.reread / cpu.l2_bytes,
+            "far_fraction": float(self.product.workload.least_bytes) / cpu.l3_bytes,
+        }
+
+    # -- workers -----------------------------------------------------------------------------
+
+    def divided(self) -> dict[str, Any]:
+        """How the work is divided."""
+        b, product = self.b, self.product
+        largest = (
+            b.workers
+            * b.chunk_batches
+            * np.minimum(b.chunk_columns, product.columns)
+            * np.minimum(b.chunk_depth, product.terms)
+        )
+        several = b.workers > 1
+        return {
+            "parallelism": b.workers,
+            "worker_fraction": b.workers / self.template.cpu.threads,
+            "imbalance": largest / (self.width * float(product.terms) * product.batches),
+            "synchronisations": several + (b.depth_chunks > 1) * several,
+        }
