@@ -13,6 +13,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.target import CpuTarget
+from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.product import Product
 
@@ -33,7 +34,7 @@ def contraction_quantities(
 ) -> dict[str, np.ndarray]:
     """Every quantity of ``spaces.quantities``, one float64 array each."""
     lanes = target.lanes(FLOAT)
-    wide = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    wide = widened(columns)
     b = blocking(product, lanes, wide)
     traffic = {
         **_work(product, b, lanes, wide),
@@ -48,10 +49,7 @@ def contraction_quantities(
         **_workers(product, b, target),
     }
     shape = wide["tile_rows"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, shape)
 
 
 def _terms_a_step(values: Columns) -> np.ndarray:

@@ -16,6 +16,7 @@ from spaces.cpu.kept.rules import registers, terms
 from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.work import work
+from spaces.quantities import filled, widened
 from spaces.template import Columns
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ USABLE = 0.75
 
 def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
-    values = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    values = widened(columns)
     view, cpu, lanes = template.view, template.cpu, template.lanes
     element, tiling = template.element.bytes, template.tiling(values)
     turns, vectors, workers = values["turns"], values["vectors"], values["workers"]
@@ -87,11 +88,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
         "tile_visits": tiles + terms(template, values),
         "synchronisations": 1.0 * (workers > 1) + split,
     }
-    shape = values["turns"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, values["turns"].shape)
 
 
 def _written(view: KeptView) -> float:

@@ -6,13 +6,19 @@ tiles touch lines of what turns more than once; what is transposed passes throug
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.maps.tiling import LINE
-from spaces.derivation.work import work
+from spaces.cpu.maps.tiling import LINE, Tiling
+from spaces.derivation.maps.plane import Plane
+from spaces.derivation.maps.view import Access
+from spaces.derivation.work import Work, work
+from spaces.quantities import filled, widened
 from spaces.template import Columns
 
 if TYPE_CHECKING:
@@ -25,73 +31,150 @@ USABLE = 0.75
 
 def map_quantities(template: MapTemplate, columns: Columns) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
-    values = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
-    plane, cpu, lanes = template.plane, template.cpu, template.lanes
-    t = template.tiling(values)
-    elements = float(np.prod([loop.extent for loop in plane.view.loops]))
-    planes = elements / (plane.height * plane.width)
-    row_vectors = (plane.width // t.tile_columns) * ceil_div(t.tile_columns, lanes) + ceil_div(
-        plane.width % t.tile_columns, lanes
-    )
-    vectors = planes * plane.height * row_vectors
-    fraction = plane.width / (row_vectors * lanes)
-    tiles = planes * t.row_tiles * t.column_tiles
-    blocks = (
-        len(plane.turned)
-        * planes
-        * plane.width
-        * plane.height
-        / (float(lanes) * min(lanes, plane.height))
-        / fraction
-    )
+    traffic = _Traffic(template, widened(columns))
+    found = {**traffic.executed(), **traffic.moved(), **traffic.kept(), **traffic.divided()}
+    return filled(found, columns["tile_rows"].shape)
 
-    counted = work(plane.view.program)
-    useful = float(counted.flops + counted.arithmetic + counted.special)
-    special = 20.0 * counted.special / elements
-    operations = useful / elements + special
-    streams = len(plane.view.loaded) + len(plane.view.outputs)
-    read = sum(float(access.array.bytes) for access in plane.view.loaded)
-    written = sum(float(output.array.bytes) for output in plane.view.outputs)
-    turned = sum(float(access.array.bytes) for access in plane.turned)
-    lines = np.maximum(1.0, LINE / t.tile_rows)  # times that a line of what turns is touched
-    near = read + written + turned * (lines - 1)
-    stored = written * np.where(values["stream"], 1.0, 2.0)
-    resident = float(template.workload.least_bytes) <= USABLE * cpu.l3_bytes
-    scratch = FLOAT * t.scratch_floats
-    footprint = scratch + FLOAT * streams * np.minimum(t.tile_columns, plane.width)
-    passing = 2.0 * elements * FLOAT * len(plane.turned)
-    work_instructions = vectors * (streams + operations + 3 / values["unroll"])
-    turning = blocks * lanes * (2 + np.log2(lanes) + 1.0 * values["ahead"])
-    workers = values["workers"]
-    quantities = {
-        "flops": useful / fraction,
-        "useful_flops": useful,
-        "instructions": work_instructions + turning + 60 * tiles,
-        "register_bytes": FLOAT * lanes * vectors * streams + passing,
-        "near_bytes": near + np.where(scratch > USABLE * cpu.l1_bytes, passing, 0.0),
-        "middle_bytes": near,
-        "main_bytes": template.workload.least_bytes + (stored - written) * (not resident),
-        "packing_bytes": passing,
-        "epilogue_elements": 0.0,
-        "registers": np.minimum(streams * values["unroll"] + lanes * bool(plane.turned), 1e9),
-        "register_fraction": np.minimum(1.0, streams * values["unroll"] / cpu.vector_registers),
-        "near_footprint": footprint,
-        "near_fraction": footprint / cpu.l1_bytes,
-        "middle_footprint": footprint,
-        "middle_fraction": footprint / cpu.l2_bytes,
-        "far_fraction": float(template.workload.least_bytes) / cpu.l3_bytes,
-        "parallelism": workers,
-        "worker_fraction": workers / cpu.threads,
-        "imbalance": workers * t.share / np.stack(np.broadcast_arrays(*t.counts)).max(axis=0),
-        "independent_chains": values["unroll"],
-        "vector_fraction": fraction,
-        "intensity": operations / len(plane.view.loaded) if plane.view.loaded else operations,
-        "main_loop_trips": np.minimum(t.tile_columns, plane.width) / (lanes * values["unroll"]),
-        "tile_visits": tiles,
-        "synchronisations": workers > 1,
-    }
-    shape = values["tile_rows"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+
+@dataclass(frozen=True)
+class _Traffic:
+    """The quantities of schedules with these ``values`` of decisions, by what they are about."""
+
+    template: MapTemplate
+    values: Columns
+
+    @property
+    def plane(self) -> Plane:
+        """What is computed."""
+        return self.template.plane
+
+    @cached_property
+    def tiling(self) -> Tiling:
+        """The tiles."""
+        return self.template.tiling(self.values)
+
+    @cached_property
+    def elements(self) -> float:
+        """Points of all loops."""
+        return float(np.prod([loop.extent for loop in self.plane.view.loops]))
+
+    @cached_property
+    def planes(self) -> float:
+        """Planes that the outer loops go through."""
+        return self.elements / (self.plane.height * self.plane.width)
+
+    @cached_property
+    def row_vectors(self) -> Any:
+        """Vectors of a row, those at the ends of tiles not whole ones."""
+        width, tile, lanes = self.plane.width, self.tiling.tile_columns, self.template.lanes
+        return (width // tile) * ceil_div(tile, lanes) + ceil_div(width % tile, lanes)
+
+    @cached_property
+    def fraction(self) -> Any:
+        """The share of lanes in use."""
+        return self.plane.width / (self.row_vectors * self.template.lanes)
+
+    @cached_property
+    def tiles(self) -> Any:
+        """All tiles."""
+        return self.planes * self.tiling.row_tiles * self.tiling.column_tiles
+
+    @cached_property
+    def streams(self) -> int:
+        """Arrays that are read or written side by side."""
+        return len(self.plane.view.loaded) + len(self.plane.view.outputs)
+
+    # -- execution ---------------------------------------------------------------------------
+
+    def executed(self) -> dict[str, Any]:
+        """What cores do."""
+        counted, lanes, unroll = self._counted, self.template.lanes, self.values["unroll"]
+        useful = float(counted.flops + counted.arithmetic + counted.special)
+        operations = useful / self.elements + 20.0 * counted.special / self.elements
+        vectors = self.planes * self.plane.height * self.row_vectors
+        issued = vectors * (self.streams + operations + 3 / unroll)
+        columns, reads = self.tiling.tile_columns, len(self.plane.view.loaded)
+        in_use, registers = self.streams * unroll, self.template.cpu.vector_registers
+        return {
+            "flops": useful / self.fraction,
+            "useful_flops": useful,
+            "instructions": issued + self._turning() + 60 * self.tiles,
+            "register_bytes": FLOAT * lanes * vectors * self.streams + self.passing,
+            "epilogue_elements": 0.0,
+            "registers": np.minimum(in_use + lanes * bool(self.plane.turned), 1e9),
+            "register_fraction": np.minimum(1.0, in_use / registers),
+            "independent_chains": unroll,
+            "vector_fraction": self.fraction,
+            "intensity": operations / reads if reads else operations,
+            "main_loop_trips": np.minimum(columns, self.plane.width) / (lanes * unroll),
+            "tile_visits": self.tiles,
+        }
+
+    @cached_property
+    def _counted(self) -> Work:
+        return work(self.plane.view.program)
+
+    def _turning(self) -> Any:
+        """Instructions that transpose blocks of as many rows and columns as a vector has lanes."""
+        plane, lanes = self.plane, self.template.lanes
+        area = len(plane.turned) * self.planes * plane.width * plane.height
+        blocks = area / (float(lanes) * min(lanes, plane.height)) / self.fraction
+        return blocks * lanes * (2 + np.log2(lanes) + 1.0 * self.values["ahead"])
+
+    # -- memory ------------------------------------------------------------------------------
+
+    @cached_property
+    def passing(self) -> float:
+        """Bytes written and read again because they are transposed."""
+        return 2.0 * self.elements * FLOAT * len(self.plane.turned)
+
+    @cached_property
+    def scratch(self) -> Any:
+        """Bytes of what one worker transposes for a tile."""
+        return FLOAT * self.tiling.scratch_floats
+
+    def moved(self) -> dict[str, Any]:
+        """What goes from cache to cache, and to memory."""
+        view, cpu = self.plane.view, self.template.cpu
+        read, written = _bytes(view.loaded), _bytes(view.outputs)
+        touches = np.maximum(1.0, LINE / self.tiling.tile_rows)  # of a line of what turns
+        near = read + written + _bytes(self.plane.turned) * (touches - 1)
+        stored = written * np.where(self.values["stream"], 1.0, 2.0)
+        least = self.template.workload.least_bytes
+        beyond = float(least) > USABLE * cpu.l3_bytes
+        in_l1 = self.scratch <= USABLE * cpu.l1_bytes
+        return {
+            "near_bytes": near + np.where(in_l1, 0.0, self.passing),
+            "middle_bytes": near,
+            "main_bytes": least + (stored - written) * beyond,
+            "packing_bytes": self.passing,
+        }
+
+    def kept(self) -> dict[str, Any]:
+        """What has to have room."""
+        cpu, columns = self.template.cpu, np.minimum(self.tiling.tile_columns, self.plane.width)
+        footprint = self.scratch + FLOAT * self.streams * columns
+        return {
+            "near_footprint": footprint,
+            "near_fraction": footprint / cpu.l1_bytes,
+            "middle_footprint": footprint,
+            "middle_fraction": footprint / cpu.l2_bytes,
+            "far_fraction": float(self.template.workload.least_bytes) / cpu.l3_bytes,
+        }
+
+    # -- workers -----------------------------------------------------------------------------
+
+    def divided(self) -> dict[str, Any]:
+        """How the work is divided."""
+        workers, tiling = self.values["workers"], self.tiling
+        longest = np.stack(np.broadcast_arrays(*tiling.counts)).max(axis=0)
+        return {
+            "parallelism": workers,
+            "worker_fraction": workers / self.template.cpu.threads,
+            "imbalance": workers * tiling.share / longest,
+            "synchronisations": workers > 1,
+        }
+
+
+def _bytes(accesses: Iterable[Access]) -> float:
+    return sum(float(access.array.bytes) for access in accesses)

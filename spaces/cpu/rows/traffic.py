@@ -16,6 +16,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.rows.held import outputs_by_element
 from spaces.cpu.rows.work import registers, steps
 from spaces.derivation.rows.place import Place
+from spaces.quantities import filled
 from spaces.template import Columns
 
 if TYPE_CHECKING:
@@ -80,10 +81,7 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
         "tile_visits": items * (walks + len(places) * np.logical_not(columns["ahead"])),
         "synchronisations": workers > 1,
     }
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), unroll.shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, unroll.shape)
 
 
 class _Walks:

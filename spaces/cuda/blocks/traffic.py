@@ -15,6 +15,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.target import CudaTarget
+from spaces.quantities import filled
 from spaces.template import Columns
 
 USABLE = 0.75
@@ -106,10 +107,7 @@ def grid_quantities(
         **_from_memory(product, target, blocks, columns, slots),
     }
     shape = columns["splits"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, shape)
 
 
 def _occupation(target: CudaTarget, launched: Any, slots: Any) -> dict[str, Any]:

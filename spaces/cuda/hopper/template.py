@@ -23,6 +23,7 @@ from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
+from spaces.quantities import widened
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -78,7 +79,7 @@ class Hopper(Template):
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once."""
-        c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+        c = widened(columns)
         sizes = HopperSizes(self.product)
         hilbert = c["raster"] == "hilbert"
         square = int(np.sqrt(self.cuda.multiprocessors))

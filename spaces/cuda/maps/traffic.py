@@ -12,6 +12,7 @@ from spaces.cuda.target import CudaTarget
 from spaces.derivation.maps.plane import ALONG, Plane
 from spaces.derivation.maps.view import Access
 from spaces.derivation.work import work
+from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.workload import Workload
 
@@ -25,7 +26,7 @@ def map_quantities(
     workload: Workload, plane: Plane, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
-    c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    c = widened(columns)
     sizes, view = MapSizes(plane, c), plane.view
     elements = float(np.prod([loop.extent for loop in view.loops]))
     turns = prod(loop.extent for loop in loops_inside(plane))
@@ -71,11 +72,7 @@ def map_quantities(
         "tile_visits": sizes.tiles,
         "synchronisations": 1.0 * bool(plane.turned),
     }
-    shape = c["vector"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, c["vector"].shape)
 
 
 def _width(plane: Plane, access: Access) -> int:

@@ -20,6 +20,7 @@ from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.mma.rules import MmaSizes, mma_rules
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
+from spaces.quantities import widened
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -68,7 +69,7 @@ class Mma(Template):
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``."""
-        wide = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+        wide = widened(columns)
         return grid_quantities(self.product, self.cuda, self._blocks(wide), wide)
 
     def lower(self, schedule: Schedule) -> Kernel:

@@ -14,6 +14,7 @@ from spaces.cuda.rows.sizes import RowSizes
 from spaces.cuda.rows.tile import WARP
 from spaces.cuda.target import CudaTarget
 from spaces.language.tree import Binary, Call, Expression
+from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.workload import Workload
 
@@ -25,7 +26,7 @@ def row_quantities(
     workload: Workload, sizes: RowSizes, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
     """Every quantity of ``spaces.quantities``, one float64 array each."""
-    c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    c = widened(columns)
     elements = sizes.rows.row_count * sizes.rows.column_count
     padded = 1.0 * sizes.tiles(c) * sizes.tile_rows(c) * sizes.turn(c) * sizes.turns(c)
     threads, registers = (
@@ -64,11 +65,7 @@ def row_quantities(
         "synchronisations": (c["row_threads"] > WARP) * 1 + (c["cluster"] > 1) * 2,
         **_occupation(target, blocks, resident),
     }
-    shape = c["vector"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, c["vector"].shape)
 
 
 def _flight(sizes: RowSizes, c: Any) -> Any:

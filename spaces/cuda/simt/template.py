@@ -18,6 +18,7 @@ from spaces.cuda.simt.code import SimtCode
 from spaces.cuda.simt.rules import SPREADS, SimtSizes, simt_rules
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel
+from spaces.quantities import widened
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -59,7 +60,7 @@ class Simt(Template):
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``."""
-        wide = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+        wide = widened(columns)
         return grid_quantities(self.product, self.cuda, self._blocks(wide), wide)
 
     def lower(self, schedule: Schedule) -> Kernel:

@@ -20,6 +20,7 @@ from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.small import SOURCES
 from spaces.cuda.thin.tile import READS
 from spaces.kernel import Kernel
+from spaces.quantities import widened
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -67,7 +68,7 @@ class CudaThin(Template):
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``."""
-        wide = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+        wide = widened(columns)
         shape = wide["splits"].shape
         walk = {**wide, "raster": np.full(shape, "along_columns"), "group": np.ones(shape, int)}
         return grid_quantities(self.product, self.cuda, self._blocks(wide), walk)
