@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from costmodel.interfaces import Predictor
 from experiments.operators.tensors import outputs_like
 from measure.cuda.launching import entry_point, load_functions, prepare
 from measure.cuda.nvrtc import NvrtcBuilder
@@ -37,11 +38,14 @@ WORKERS = os.cpu_count() or 1
 @dataclass
 class Explorer:
     """Looks for fast schedules of ``space`` on ``tensors`` (inputs by name); ``exact`` are the
-    outputs in float64. ``seconds`` by schedule are medians of few calls with a cold L2."""
+    outputs in float64, and ``slack`` is what of their mean is no error. A ``model`` says which of
+    many to try. ``seconds`` by schedule are medians of few calls with a cold L2."""
 
     space: Space
     tensors: Mapping[str, torch.Tensor]
     exact: Sequence[torch.Tensor]
+    model: Predictor | None = None
+    slack: float = 1e-5
     seconds: dict[Schedule, float] = field(default_factory=dict)
     calls: dict[Schedule, Callable[[], None]] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -59,7 +63,7 @@ class Explorer:
         """Judge and time schedules for so many seconds; the best of them first."""
         end = time.monotonic() + seconds
         generator = np.random.default_rng(seed)
-        population = self.space.sample(generator, 2 * GENERATION)
+        population = self._likely(self.space.sample(generator, self._many), 2 * GENERATION)
         builder = NvrtcBuilder(self._target, jobs=WORKERS, time_limit=COMPILE_SECONDS)
         with closing(builder):
             while len(population):
@@ -78,8 +82,20 @@ class Explorer:
         """Neighbours of the best, and a few random ones."""
         parents = self.space.rows(self.best[:PARENTS])
         found = self.space.neighbours(parents, generator) if len(parents) else parents
-        chosen = generator.permutation(len(found))[: GENERATION - 16]
-        return np.concatenate([found[chosen], self.space.sample(generator, 16)])
+        chosen = self._likely(generator.permutation(found), GENERATION - 16)
+        return np.concatenate([chosen, self.space.sample(generator, 16)])
+
+    @property
+    def _many(self) -> int:
+        """Random schedules that are asked for at first."""
+        return 2 * GENERATION if self.model is None else 32 * GENERATION
+
+    def _likely(self, population: np.ndarray, count: int) -> np.ndarray:
+        """So many rows: those that the model finds the best, or else the first."""
+        if self.model is None or len(population) <= count:
+            return population[:count]
+        score, _ = self.model.predict(self.space, population)
+        return population[np.argsort(-score)[:count]]
 
     def _generation(self, builder: NvrtcBuilder, schedules: Sequence[Schedule]) -> None:
         job = Job(new_job_id(), self.space.workload, self.space.target)
@@ -100,12 +116,18 @@ class Explorer:
         for output in self._outputs:
             output.fill_(float("nan") if output.is_floating_point() else -1)
         call()
-        if not all(map(agrees, self._outputs, self.exact)):
+        if not all(map(self._agrees, self._outputs, self.exact)):
             self.outcomes["wrong"] += 1
             print(f"WRONG: {self.space.workload}: {schedule}", flush=True)
             return
         self.outcomes["right"] += 1
         self.seconds[schedule] = self._time(call)
+
+    def _agrees(self, found: torch.Tensor, exact: torch.Tensor) -> bool:
+        """Whether an output is right up to a few roundings of its type and of float32."""
+        unit = torch.finfo(found.dtype).eps if found.is_floating_point() else 0.0
+        scale = exact.abs() * (unit + 1e-4) + exact.abs().mean() * self.slack
+        return bool(((found.double() - exact).abs() <= scale).all())
 
     def _time(self, call: Callable[[], None], repeats: int = 5) -> float:
         events = []
@@ -118,13 +140,6 @@ class Explorer:
             events.append((start, end))
         torch.cuda.synchronize()
         return statistics.median(start.elapsed_time(end) * 1e-3 for start, end in events)
-
-
-def agrees(found: torch.Tensor, exact: torch.Tensor) -> bool:
-    """Whether an output is right up to a few roundings of its type and of float32."""
-    unit = torch.finfo(found.dtype).eps if found.is_floating_point() else 0.0
-    scale = exact.abs() * (unit + 1e-4) + exact.abs().mean() * 1e-5
-    return bool(((found.double() - exact).abs() <= scale).all())
 
 
 def launcher(

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from experiments.operators.cases import FAMILIES, Case, case
+from experiments.operators.convolutions import EPILOGUES, LAYERS, Layer, convolved, fused
 from experiments.operators.references import REFERENCES
 from experiments.operators.summary import line, summarise, table
 from spaces.derivation.rounding.allowance import allowed
+from spaces.language.evaluation import evaluate
 from spaces.numerics.allowance import agrees
 
 
@@ -40,6 +42,33 @@ def test_every_case_has_a_reference_and_a_name_of_its_own():
         cases = [case for family in families.values() for case in family]
         assert {case.operator for case in cases} <= set(REFERENCES)
         assert len({case.name for case in cases}) == len(cases)
+
+
+@pytest.mark.parametrize("kind", EPILOGUES)
+@pytest.mark.parametrize(("window", "stride"), [(3, 2), (1, 1)])
+def test_what_torch_computes_is_what_a_layer_says(kind, window, stride):
+    import torch
+
+    layer = Layer(4, 7, 6, window, stride, kind, batch=2)
+    work = layer.workload
+    inputs = work.make_inputs(seed=1)
+    lying = [
+        torch.from_numpy(inputs[array.name].transpose(array.order).astype(np.float64))
+        for array in work.inputs
+    ]
+    arrays = [t.reshape(shape) for t, shape in zip(lying, layer.shapes.values(), strict=True)]
+    found = fused(layer, *arrays).permute(0, 2, 3, 1).numpy()
+    exact = (
+        work.reference(inputs)
+        if hasattr(work, "reference")
+        else evaluate(work.program, inputs)["y"]
+    )
+    np.testing.assert_allclose(found.reshape(exact.shape), exact, atol=1e-9)
+    assert convolved(layer, *arrays[:2]).shape == fused(layer, *arrays).shape
+
+
+def test_layers_have_names_of_their_own():
+    assert len({Layer(*shape).name for shape in LAYERS}) == len(LAYERS) == 23
 
 
 def test_losses_are_named():

@@ -1,0 +1,232 @@
+"""ResNet-50's convolutions against cuDNN and torch; see README.md beside this file.
+
+    python -m experiments.operators.convolutions [--batch 32 1] [--seconds 4] [--minutes 3]
+        [--verify N] [--only PATTERN] [--out FILE]
+
+float16, NHWC, with bias, relu and, where a block ends, its residual. Each layer is searched for so
+many seconds and then timed in turns with cuDNN's convolution alone, which computes none of what
+follows it, with eager torch and with compiled torch. Writes the results after every layer, and a
+table beside them; a further call with the same file goes on with layers not in it. Needs a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from experiments.operators.summary import OURS, line, table
+from spaces.operators import workload
+from spaces.workloads.workload import Workload
+
+EPILOGUES = {
+    "bias": "x + bias[o]",
+    "relu": "relu(x + bias[o])",
+    "residual": "relu(x + bias[o] + residual[n, p, q, o])",
+}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """``channels`` of images of ``size`` squared to ``outputs`` channels, by windows of ``window``
+    squared at every ``stride``, then one of :data:`EPILOGUES`."""
+
+    channels: int
+    size: int
+    outputs: int
+    window: int
+    stride: int
+    fused: str
+    batch: int = 1
+
+    @property
+    def name(self) -> str:
+        """Such as ``32 x 64 3x3 at 56 to 64, relu``."""
+        step = f"/{self.stride}" if self.stride > 1 else ""
+        window = f"{self.channels} {self.window}x{self.window}{step} at {self.size}"
+        return f"{self.batch} x {window} to {self.outputs}, {self.fused}"
+
+    @cached_property
+    def workload(self) -> Workload:
+        """What is computed; a product of matrices if the window is 1x1 and the stride 1."""
+        return workload(
+            "conv2d",
+            n=self.batch, c=self.channels, h=self.size, w=self.size, o=self.outputs,
+            r=self.window, s=self.window, stride=self.stride, padding=self.window // 2,
+            layout="NHWC", dtype="float16", epilogue=EPILOGUES[self.fused],
+        )  # fmt: skip
+
+    @property
+    def shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Of the arrays as they lie in memory."""
+        size, to = self.size, (self.size - 1) // self.stride + 1
+        window = (self.outputs, self.window, self.window, self.channels)
+        shapes = {"image": (self.batch, size, size, self.channels), "filter": window}
+        shapes |= {"bias": (self.outputs,)}
+        if self.fused == "residual":
+            shapes |= {"residual": (self.batch, to, to, self.outputs)}
+        return shapes
+
+
+LAYERS = (
+    (64, 56, 64, 3, 1, "relu"), (128, 28, 128, 3, 1, "relu"), (256, 14, 256, 3, 1, "relu"),
+    (512, 7, 512, 3, 1, "relu"), (128, 56, 128, 3, 2, "relu"), (256, 28, 256, 3, 2, "relu"),
+    (512, 14, 512, 3, 2, "relu"), (3, 224, 64, 7, 2, "relu"), (256, 56, 512, 1, 2, "bias"),
+    (512, 28, 1024, 1, 2, "bias"), (1024, 14, 2048, 1, 2, "bias"), (64, 56, 256, 1, 1, "residual"),
+    (128, 28, 512, 1, 1, "residual"), (256, 14, 1024, 1, 1, "residual"),
+    (512, 7, 2048, 1, 1, "residual"), (64, 56, 64, 1, 1, "relu"), (256, 56, 64, 1, 1, "relu"),
+    (256, 56, 128, 1, 1, "relu"), (512, 28, 128, 1, 1, "relu"), (512, 28, 256, 1, 1, "relu"),
+    (1024, 14, 256, 1, 1, "relu"), (1024, 14, 512, 1, 1, "relu"), (2048, 7, 512, 1, 1, "relu"),
+)  # fmt: skip
+"""The distinct ones of ResNet-50 (He et al. 2015, table 1, with the stride in the 3x3)."""
+
+SLACK = 1e-3
+"""Of the outputs' mean, that sums of thousands of terms may be wrong by in float32."""
+
+VERIFIED = (
+    {"n": 2, "c": 24, "h": 19, "w": 17, "o": 40, "r": 3, "s": 3, "padding": 1, "stride": 2},
+    {"n": 1, "c": 32, "h": 14, "w": 14, "o": 72, "r": 3, "s": 3, "padding": 2, "dilation": 2},
+    {"n": 3, "c": 64, "h": 9, "w": 9, "o": 64, "r": 5, "s": 3, "padding": 1, "groups": 2},
+    {"n": 2, "c": 16, "h": 13, "w": 11, "o": 40, "r": 3, "s": 3, "padding": 1, "layout": "NCHW"},
+)
+
+
+def main() -> None:
+    options = _options()
+    from spaces.target import detect_target
+
+    end, path = time.monotonic() + 60 * options.minutes, options.out
+    results: dict[str, Any] = {"cases": {}}
+    if path.exists():
+        results = json.loads(path.read_text())
+    target = detect_target("cuda")
+    results |= {"target": target.to_json(), "date": datetime.now(UTC).date().isoformat()}
+    results["command"] = f"python -m experiments.operators.convolutions {' '.join(sys.argv[1:])}"
+    if options.verify and "verification" not in results:
+        results["verification"] = verified(target, options.verify)
+        print(json.dumps(results["verification"]), flush=True)
+    for layer in (Layer(*shape, batch=batch) for shape in LAYERS for batch in options.batch):
+        if layer.name in results["cases"] or not options.only.search(layer.name):
+            continue
+        if time.monotonic() + options.seconds + 8 > end:
+            break
+        row = measure(layer, target, options.seconds)
+        results["cases"][layer.name] = row
+        path.write_text(json.dumps(results, indent=1) + "\n")
+        path.with_suffix(".md").write_text(table(results))
+        print(line(layer.name, row), flush=True)
+
+
+def verified(target: Any, schedules: int) -> dict[str, dict[str, int]]:
+    """How many random schedules of each template are right on the hardware, by workload."""
+    from scheduler.verification import draw, measure
+    from spaces.registry import space_for
+
+    rows = {}
+    for seed, parameters in enumerate(VERIFIED):
+        described = {"layout": "NHWC", "dtype": "float16", "epilogue": "relu(x + bias[o])"}
+        space = space_for(workload("conv2d", **(described | parameters)), target)
+        found: Counter[str] = Counter()
+        for verdict in measure(space, draw(space, schedules, seed)):
+            outcome = "right" if verdict.right else "refused" if verdict.refused else "wrong"
+            found[f"{verdict.schedule.template}: {outcome}"] += 1
+            if outcome == "wrong":
+                print(f"WRONG {space.workload}: {verdict.schedule}: {verdict.error_text}")
+        rows[str(space.workload)] = dict(found)
+    return rows
+
+
+def measure(layer: Layer, target: Any, seconds: float) -> dict[str, Any]:
+    """The layer's row of the results, after ``seconds`` of search."""
+    import torch
+
+    from experiments.gpu_matmul.timing import interleave
+    from experiments.operators.explore import Explorer
+    from experiments.operators.gpu import FINALISTS, KEPT, summary
+    from scheduler.machine import roofline
+    from spaces.registry import space_for
+
+    torch.backends.cudnn.benchmark = True
+    made = layer.workload
+    tensors = _tensors(layer)
+    given = {a.name: t for a, t in zip(made.inputs, tensors.values(), strict=True)}
+    exact = fused(layer, *(t.double() for t in tensors.values())).permute(0, 2, 3, 1)
+    exact = exact.reshape(made.outputs[0].shape)
+    explorer = Explorer(space_for(made, target), given, [exact], roofline(target), SLACK)
+    best = explorer.explore(seconds)[:FINALISTS]
+    del exact
+    values = tuple(tensors.values())
+    calls: dict[str, Any] = {f"{OURS} {n}": explorer.calls[s] for n, s in enumerate(best)}
+    calls["cudnn alone"] = lambda: convolved(layer, *values[:2])
+    calls["eager"] = lambda: fused(layer, *values)
+    row: dict[str, Any] = {"operator": "conv2d", "outcomes": dict(explorer.outcomes)}
+    row["explored"] = [
+        {"us": 1e6 * explorer.seconds[s], "schedule": s.to_json()} for s in explorer.best[:KEPT]
+    ]
+    try:
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda *arrays: fused(layer, *arrays), dynamic=False)
+        compiled(*values)
+        calls["compiled"] = lambda: compiled(*values)
+    except Exception as error:  # a compiler that fails is no reason to stop
+        row["unavailable"] = {"compiled": str(error).splitlines()[0][:200]}
+    times = interleave(calls, rounds=30, seconds=1.0)
+    found = summary(times, [s.to_json() for s in best], made.least_bytes)
+    found["tflops"] = {n: made.flops / t / 1e12 for n, t in found["median_s"].items()}
+    return row | found
+
+
+def _tensors(layer: Layer) -> dict[str, Any]:
+    """Random arrays, uniform in [-1, 1), as they lie in memory."""
+    import torch
+
+    generator = torch.Generator("cuda").manual_seed(0)
+    return {
+        name: torch.rand(shape, device="cuda", generator=generator).mul_(2).sub_(1).half()
+        for name, shape in layer.shapes.items()
+    }
+
+
+def convolved(layer: Layer, image: Any, filters: Any) -> Any:
+    """The convolution alone, of images and to images with channels last."""
+    import torch
+
+    turned = image.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2)
+    return torch.nn.functional.conv2d(*turned, stride=layer.stride, padding=layer.window // 2)
+
+
+def fused(layer: Layer, image: Any, filters: Any, bias: Any, *residual: Any) -> Any:
+    """The convolution and what follows it."""
+    import torch
+
+    turned = image.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2)
+    found = torch.nn.functional.conv2d(
+        *turned, bias, stride=layer.stride, padding=layer.window // 2
+    )
+    for beside in residual:
+        found = found + beside.permute(0, 3, 1, 2)
+    return found if layer.fused == "bias" else torch.relu(found)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.operators.convolutions")
+    parser.add_argument("--batch", type=int, nargs="+", default=[32, 1])
+    parser.add_argument("--seconds", type=float, default=4.0, help="of search a layer")
+    parser.add_argument("--minutes", type=float, default=3.0, help="for all of it")
+    parser.add_argument("--verify", type=int, default=0, help="schedules of each of a few problems")
+    parser.add_argument("--only", type=re.compile, default=re.compile(""), help="layers' names")
+    parser.add_argument("--out", type=Path, default=Path("convolutions.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
