@@ -148,7 +148,8 @@ class BlockCode(ABC):
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
             "  const u32 shared = tw::shared_base();",
-            *indented(batch_parts(self.product, self.grid.number)),
+            *indented(self.grid.number),
+            *indented(batch_parts(self.product)),
             *(f"  {line}" for line in self.grid.emit(self._tile)),
             "}",
         ]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from spaces.algebra.index import Index
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
+from spaces.cuda.blocks.batch import product_number
 from spaces.cuda.blocks.implicit import PlacedBeside, Tiled
 from spaces.cuda.scalar_code import ScalarCode, Value
 from spaces.kernel import arguments
@@ -80,9 +81,9 @@ def parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]
     return lines
 
 
-def batch_parts(product: Tiled, number: Index) -> list[str]:
-    """:func:`parts` of all that have them."""
-    return parts(product, product.numbered, number)
+def batch_parts(product: Tiled) -> list[str]:
+    """:func:`parts` of all that have them, the product being that of the block."""
+    return parts(product, product.numbered, product_number(product.batches, "i64"))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from functools import cached_property
 from math import gcd
 from typing import ClassVar, TypeVar
 
-from spaces.algebra.index import Index, index
+from spaces.algebra.index import Index
 from spaces.algebra.layout import Strided, strided
+from spaces.cuda.blocks.batch import product_number
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.places import Place
 from spaces.derivation.products.splitting import Part
@@ -241,7 +242,7 @@ class ImplicitProduct:
 
     def values(self, row: Index, column: Index) -> dict[str, Index]:
         """Of all parts of the batch, rows and columns."""
-        number = Index() if self.batches == 1 else index("(int)blockIdx.z", self.batches)
+        number = Index() if self.batches == 1 else product_number(self.batches, "int")
         return {
             **digits(self.view.batch, number),
             **digits(self.view.rows, row),

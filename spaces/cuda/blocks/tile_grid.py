@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, spatial
+from spaces.cuda.blocks.batch import number_lines, product_number, x_numbers
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.template import Decision, Rule
 
 RASTERS = ("along_columns", "along_rows")
-MOST_PRODUCTS = 65_535
-"""Extent of a launch along z at most; where there are more products, x numbers them, too."""
 MOST_BLOCKS = 2**31 - 1
 """Extent of a launch along x at most."""
 GROUPS = (1, 2, 4, 8, 16)
@@ -33,7 +31,7 @@ class TileGrid:
 
     Blocks walk ``raster`` (one of :data:`RASTERS`) in bands of ``group`` tiles, crossing the band
     first. ``splits`` blocks share the depth of a tile. Of a batch, ``batches`` products have as
-    many tiles each: z numbers the products, or x does, after the tiles of each, where z cannot.
+    many tiles each, see :mod:`spaces.cuda.blocks.batch`.
     """
 
     rows: int
@@ -57,21 +55,14 @@ class TileGrid:
     def blocks(self) -> tuple[int, int, int]:
         """Extents of the launch."""
         tiles = self.mapping.num_workers
-        if self._x_has_products:
+        if x_numbers(self.batches):
             return (tiles * self.batches, self.splits, 1)
         return (tiles, self.splits, self.batches)
 
     @property
-    def _x_has_products(self) -> bool:
-        return self.batches > MOST_PRODUCTS
-
-    @property
-    def number(self) -> Index:
-        """Number of the block's product."""
-        text = "(i64)blockIdx.z"
-        if self._x_has_products:
-            text = f"(i64)(blockIdx.x / {self.mapping.num_workers})"
-        return index(text, self.batches)
+    def number(self) -> list[str]:
+        """Lines before all others that speak of the block's product."""
+        return number_lines(self.batches, self.mapping.num_workers)
 
     @property
     def tiles(self) -> int:
@@ -83,7 +74,8 @@ class TileGrid:
         """C text of a tile's number among all."""
         row = "(i64)tile_row"
         if self.batches > 1:
-            row = f"({self.number.text} * {self.rows} + tile_row)"
+            number = product_number(self.batches, "i64").text
+            row = f"({number} * {self.rows} + tile_row)"
         return f"{row} * {self.columns} + tile_column"
 
     @property
@@ -105,7 +97,7 @@ class TileGrid:
             ]
 
         tiles = self.mapping.num_workers
-        block = f"(blockIdx.x % {tiles})" if self._x_has_products else "blockIdx.x"
+        block = f"(blockIdx.x % {tiles})" if x_numbers(self.batches) else "blockIdx.x"
         return self.mapping.emit(
             block, lines, extents=(self.rows, self.columns), integer="int", language="cuda"
         )
@@ -217,7 +209,7 @@ def launch_rules(
 ) -> tuple[Rule, ...]:
     """How many ``tiles`` all products may have, which follow from the decisions ``reads``, where x
     numbers them."""
-    if product.batches <= MOST_PRODUCTS:
+    if not x_numbers(product.batches):
         return ()
     most = MOST_BLOCKS // 2  # bands of tiles stick out by less than as many again
     return (

@@ -125,7 +125,8 @@ class ThinCode:
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
             "  const u32 shared = tw::shared_base();",
-            *indented(batch_parts(self.product, self.grid.number)),
+            *indented(self.grid.number),
+            *indented(batch_parts(self.product)),
             *indented(self.grid.emit(self._tile)),
             "}",
         ]

@@ -8,7 +8,7 @@ import pytest
 from measure.cuda import oracle
 from measure.cuda.emulator import Emulator, verify
 from measure.cuda.emulator.emulator import INTERLEAVINGS
-from spaces.cuda.blocks import tile_grid
+from spaces.cuda.blocks import batch
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Kernel
 from spaces.numerics.allowance import allowed
@@ -115,24 +115,33 @@ def test_what_a_device_allows_is_what_the_host_allows(parameters):
         np.testing.assert_allclose(end, bounds, 1e-6)
 
 
-@pytest.mark.parametrize("name", ["simt", "mma", "thin"])
-def test_x_numbers_products_that_z_cannot(name, monkeypatch):
-    monkeypatch.setattr(tile_grid, "MOST_PRODUCTS", 2)
-    parameters = FEW if name == "thin" else PRIMES
-    work = workload("matmul", **parameters)
+GROUPED = workload("conv2d n=2 c=24 h=7 w=8 o=24 r=3 s=3 padding=1 groups=3 dtype=float16")
+LAUNCHED = {
+    "simt": workload("matmul", **PRIMES),
+    "mma": workload("matmul", **PRIMES),
+    "thin": workload("matmul", **FEW),
+    "mma, groups of a convolution": GROUPED,
+}
+
+
+@pytest.mark.parametrize("case", LAUNCHED)
+def test_x_numbers_products_that_z_cannot(case, monkeypatch):
+    work, name = LAUNCHED[case], case.split(",")[0]
+    before = [kernel.call.launches[0] for kernel in kernels(name, work, 2)]
+    monkeypatch.setattr(batch, "MOST_PRODUCTS", 2)
     made = kernels(name, work, 2)
     emulator = Emulator(made)
-    for kernel in made:
+    for kernel, was in zip(made, before, strict=True):
         (launch,) = kernel.call.launches
-        assert launch.grid[0] % parameters["batch"] == 0
-        assert launch.grid[2] == 1
+        assert was.grid[2] > 2
+        assert launch.grid == (was.grid[0] * was.grid[2], was.grid[1], 1)
         assert not verify(emulator, work, kernel, INTERLEAVINGS[:1]).error_text
 
 
 @pytest.mark.slow
 def test_more_products_than_z_can_number():
     size = {"m": 8, "n": 8, "k": 8, "dtype": "bfloat16"}
-    work = workload("matmul", batch=tile_grid.MOST_PRODUCTS + 2, **size)
+    work = workload("matmul", batch=batch.MOST_PRODUCTS + 2, **size)
     kernel, _ = kernels("mma", work, 2)
     assert not verify(Emulator(), work, kernel, INTERLEAVINGS[:1]).error_text
 
