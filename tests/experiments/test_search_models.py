@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from argparse import ArgumentTypeError
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from experiments.search import paired, ranking, subspaces, warm
+from experiments.search import paired, ranking, subspaces, variants, warm
 from experiments.search.results import estimate, write
 from scheduler.replay.formats.foreign import ForeignTarget
 from scheduler.replay.recording import recording
@@ -100,3 +102,26 @@ def test_two_replays_are_compared_seed_by_seed(tmp_path):
         "high": 0,
     }
     assert found["256"]["gain"] == 0.0
+
+
+def test_variants_are_replayed_with_the_same_seeds_and_compared(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(variants, "read_recordings", lambda file, report: [on(file.name)])
+    out = tmp_path / "variants.jsonl"
+    words = ["here", "there", "--trials", "24", "--repeats", "2", "--batch", "8", "--jobs", "1"]
+    words += ["--variant", "today", "--variant", "same:optimism=0.4,members=5"]
+    words += ["--variant", "warm:warm=200", "--out", str(out)]
+    monkeypatch.setattr("sys.argv", ["variants", *words])
+    variants.main()
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["space"] for line in lines] == ["here", "there"] * 3
+    today, same, warmed = lines[0], lines[2], lines[4]
+    assert (same["search"], same["settings"]) == ("same", {"optimism": 0.4, "members": 5.0})
+    assert same["gains"] == today["gains"] != warmed["gains"]
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in printed] == ["today", "same", "warm"]
+    assert "16: 1.0 (" in printed[2]
+
+
+def test_unknown_settings_of_variants_are_refused():
+    with pytest.raises(ArgumentTypeError, match=r"unknown setting 'hope'; allowed: .*optimism"):
+        variants.parsed("x:hope=1")
