@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from spaces.cpu.rows.prelude import prelude as rows_prelude
+from spaces.cpu.kept.prelude import prelude as kept_prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.nest import OUTPUT, Windows, windows
 from spaces.derivation.products.view import PlacedProduct, placed_product_of
@@ -16,8 +16,8 @@ DTYPES = ("float32", "bfloat16")
 
 
 def prelude(workload: Workload, target: CpuTarget) -> str:
-    """The C text in front of the kernels: that of all reductions of the workload."""
-    return rows_prelude(frozenset(workload.functions), target, "float32")
+    """The C text in front of the kernels: that of all templates that may serve them."""
+    return kept_prelude(frozenset(workload.functions), target, "float32")
 
 
 @lru_cache(maxsize=64)

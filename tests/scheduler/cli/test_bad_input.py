@@ -20,7 +20,7 @@ LONG = "9" * 5000
     [
         (("conv", "m=1"), "unknown operator 'conv'; known: argmax, attention"),
         (
-            ("conv1d", "n=1", "c=2", "w=8", "o=3", "r=3", "dtype=float64"),
+            ("conv1d", "n=1", "c=2", "w=8", "o=3", "r=3", "dtype=float16"),
             "no template serves conv1d n=1",
         ),
         (("y[i,j] = sum[k](a[i,k] * b[k,j])", "i=4", "j=4"), "'k' is no axis"),
