@@ -21,10 +21,10 @@ from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, 
 from spaces.cpu.target import CpuTarget
 from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.errors import InputError
+from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.operators import workload
 from spaces.schedule import Schedule, Value
 from spaces.target import Target
-from tests.kernels import written
 
 OUTFIT = "simulated:Simulated"
 QUICK_OUTFIT = "simulated:Quick"
@@ -52,7 +52,8 @@ WORK = workload("matmul", m=512, n=512, k=512)
 def candidate(name: str, job: Job | None = None, **decisions: Value) -> Candidate:
     """A candidate with these decisions."""
     schedule = Schedule("simulated", (("name", name), *decisions.items()))
-    kernel = written("none", "kernel", name, WORK.operands)
+    call = Call("kernel", arguments(WORK.inputs, WORK.outputs))
+    kernel = Kernel(Source("none", "", name), call)
     return Candidate(job or Job("test", WORK, TARGET), schedule, kernel)
 
 
