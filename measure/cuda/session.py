@@ -20,8 +20,8 @@ from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
 from spaces.kernel import Call
 from spaces.numerics.allowance import allowed
-from spaces.operators import matmul
 from spaces.workloads.array import Array
+from spaces.workloads.matmul import matmul
 from spaces.workloads.workload import Workload
 
 SHORT, GRAPH_CALLS = 20e-6, 20  # shorter calls are timed by a graph of so many

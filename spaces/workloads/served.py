@@ -14,10 +14,11 @@ from spaces.derivation.products.splitting import Part
 from spaces.errors import InputError
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
-from spaces.operators import OWN_NAMES, workload
+from spaces.operators import workload
 from spaces.registry import templates_for
 from spaces.target import Target
 from spaces.workloads.computation import PROGRAM, Computation
+from spaces.workloads.matmul import OWN_NAMES
 from spaces.workloads.workload import Parameter, Workload
 
 

@@ -13,10 +13,10 @@ from measure.cuda.nvrtc import NvrtcBuilder
 from measure.records.measurement import Candidate, Job
 from spaces.cuda.abi import parameters
 from spaces.kernel import Argument, Call, Kernel, Launch, Role, Source
-from spaces.operators import matmul
 from spaces.schedule import Schedule
 from spaces.target import detect_target
 from spaces.workloads.array import Array
+from spaces.workloads.matmul import matmul
 
 PARTS = """\
   float sum = 0;

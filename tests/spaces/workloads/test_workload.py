@@ -10,8 +10,9 @@ import pytest
 
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError
-from spaces.operators import MAX_EXTENT, workload, workload_from_json
+from spaces.operators import workload, workload_from_json
 from spaces.workloads.contraction import Axis, Contraction, Operand
+from spaces.workloads.matmul import MAX_EXTENT
 from spaces.workloads.workload import Workload
 
 CASES = {

@@ -1,0 +1,193 @@
+"""Products of matrices, and of batches of them, as workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spaces.dtypes import DType
+from spaces.dtypes import dtype as element_type
+from spaces.epilogue.expression import Epilogue, parse
+from spaces.errors import InputError, shown
+from spaces.workloads.contraction import Axis, Contraction, Operand
+
+MAX_EXTENT = 2**24
+OWN_NAMES = {"A", "B", "C", "workspace"}
+ORDERS = ("row", "col")
+
+
+def matmul(
+    m: int,
+    n: int,
+    k: int,
+    dtype: str = "float32",
+    out: str = "",
+    a: str = "row",
+    b: str = "row",
+    c: str = "row",
+    epilogue: str = "",
+    accumulator: str = "",
+    batch: int = 1,
+    heads: int = 1,
+    outer: int = 1,
+) -> Contraction:
+    """``C[m,n] = epilogue(sum_k A[m,k] * B[k,n])``, once or for each of a batch of matrices.
+
+    ``dtype`` is that of A and B; ``out`` that of C and of the epilogue's operands (default: the
+    input's, or the accumulator's for tfloat32, float8 and int8). ``a``, ``b``, ``c`` are ``row``
+    or ``col`` major. The epilogue is an expression over ``x`` (the accumulator), see
+    ``spaces.epilogue.expression``. ``accumulator`` is the dtype of the sums: float16 may be asked
+    for beside float16 inputs, and then sums may be kept in it; otherwise it is the input's own.
+
+    A ``batch`` of more than one gives all matrices a first dimension. More than one of ``heads``
+    gives A and C another one after it; B has none, the heads share it (heads that lie next to their
+    rows everywhere are rows of one product, and asked for as such). ``outer`` is a second axis of
+    the batch, before it in C: where both together are evenly apart in all arrays, they are one. The
+    epilogue's operands are read by any of ``outer``, ``batch``, ``heads``, ``m`` and ``n``, of
+    extents other than 1 for the first three.
+    ``a``, ``b`` and ``c`` are then the orders of matrices that lie one after the other, or list all
+    axes from the slowest in memory, such as ``m-batch-heads-k``.
+    """
+    sums, output = _accumulator(element_type(dtype), accumulator), _output(dtype, out)
+    counts = {"outer": outer, "batch": batch, "heads": heads}
+    matrices = _Matrices.of({"m": m, "n": n, "k": k}, counts)
+    axes = matrices.axes
+    fused = _epilogue(epilogue, axes["c"])
+    orders = {name: _order(name, text, axes[name]) for name, text in (("a", a), ("b", b), ("c", c))}
+    parameters: dict[str, int | str] = {**matrices.extents, "dtype": dtype, "out": output}
+    parameters |= {name: _order_text(order, axes[name]) for name, order in orders.items()}
+    parameters["epilogue"] = str(fused or "")
+    if sums != element_type(dtype).accumulator:
+        parameters["accumulator"] = sums
+    made = Contraction(
+        operator="matmul",
+        parameters=tuple(parameters.items()),
+        axes=matrices.loops,
+        factors=(matrices.array("A", dtype, orders["a"]), matrices.array("B", dtype, orders["b"])),
+        epilogue=fused,
+        epilogue_inputs=matrices.beside(fused, output),
+        output=matrices.array("C", output, orders["c"]),
+        accumulator=sums,
+    )
+    if redundant := _redundant(made):
+        raise InputError(redundant)
+    return made
+
+
+@dataclass(frozen=True)
+class _Matrices:
+    """The arrays of a product: ``extents`` of all axes, ``several`` of which number matrices."""
+
+    extents: Mapping[str, int]
+    several: tuple[str, ...]
+
+    @staticmethod
+    def of(sizes: dict[str, int], counts: dict[str, int]) -> _Matrices:
+        """With the ``counts`` that are not 1 behind the ``sizes``."""
+        extents = {name: _extent(name, value) for name, value in (sizes | counts).items()}
+        several = tuple(name for name in counts if extents[name] > 1)
+        return _Matrices({name: extents[name] for name in (*sizes, *several)}, several)
+
+    @property
+    def loops(self) -> tuple[Axis, ...]:
+        """All axes."""
+        names = (*self.several, "m", "n", "k")
+        return tuple(Axis(name, self.extents[name], name == "k") for name in names)
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...]]:
+        """Those of each matrix; heads share B."""
+        shared = tuple(name for name in self.several if name != "heads")
+        return {
+            "a": (*self.several, "m", "k"),
+            "b": (*shared, "k", "n"),
+            "c": (*self.several, "m", "n"),
+        }
+
+    def array(self, name: str, dtype: str, order: tuple[str, ...]) -> Operand:
+        """A matrix, or a batch of them, with its axes from the slowest in memory to the fastest."""
+        return self._operand(name, dtype, self.axes[name.lower()], order)
+
+    def beside(self, epilogue: Epilogue | None, dtype: str) -> tuple[Operand, ...]:
+        """What an epilogue reads, each array in the order in which it is indexed."""
+        read = epilogue.operands if epilogue else {}
+        return tuple(self._operand(name, dtype, axes, axes) for name, axes in read.items())
+
+    def _operand(
+        self, name: str, dtype: str, axes: tuple[str, ...], order: tuple[str, ...]
+    ) -> Operand:
+        shape = tuple(self.extents[axis] for axis in axes)
+        return Operand(name, dtype, shape, tuple(map(axes.index, order)), axes=axes)
+
+
+def _redundant(made: Contraction) -> str | None:
+    """Which axes of a ``matmul`` should be one, or others; None if each workload of it can be asked
+    for in this way only."""
+    extents, arrays = made.extents, (*made.inputs, *made.outputs)
+    outer, batch, heads = (extents.get(name, 1) for name in ("outer", "batch", "heads"))
+
+    def together(slow: str, fast: str) -> bool:
+        return all(o.stride(slow) == extents[fast] * o.stride(fast) for o in arrays)
+
+    if heads > 1 and (extents["m"] == 1 or together("heads", "m")):
+        rows = heads * extents["m"]
+        return f"heads={heads} lie next to their rows; ask for m={rows} without heads"
+    if outer > 1 and (batch == 1 or together("outer", "batch")):
+        return f"outer={outer} is one axis with batch; ask for batch={outer * batch} without outer"
+    if outer > 1 and made.output.stride("outer") < made.output.stride("batch"):
+        return f"outer={outer} lies within batch={batch} in C; ask for them the other way round"
+    return None
+
+
+def _extent(name: str, value: int) -> int:
+    if not 1 <= value <= MAX_EXTENT:
+        raise InputError(f"{name}={shown(value)} is out of range; allowed: 1 to {MAX_EXTENT}")
+    return value
+
+
+def _order(name: str, text: str, axes: tuple[str, ...]) -> tuple[str, ...]:
+    """The axes of a matrix, or of a batch of them, from the slowest in memory to the fastest."""
+    order = _named_orders(axes).get(text) or tuple(text.split("-"))
+    if sorted(order) != sorted(axes) or order[-1] not in axes[-2:]:
+        allowed = ", ".join(ORDERS)
+        if len(axes) > 2:
+            allowed += f", or {', '.join(axes)} joined by '-', {' or '.join(axes[-2:])} last"
+        raise InputError(f"layout {name}={shown(text)} is unknown; allowed: {allowed}")
+    return order
+
+
+def _order_text(order: tuple[str, ...], axes: tuple[str, ...]) -> str:
+    """What is written for an order, the same for all ways to ask for it."""
+    known = {order: text for text, order in _named_orders(axes).items()}
+    return known.get(order) or "-".join(order)
+
+
+def _named_orders(axes: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    *numbers, first, second = axes
+    pairs = ((first, second), (second, first))
+    return {name: (*numbers, *pair) for name, pair in zip(ORDERS, pairs, strict=True)}
+
+
+def _accumulator(source: DType, asked: str) -> str:
+    allowed = (source.accumulator, "float16") if source.name == "float16" else (source.accumulator,)
+    if asked and asked not in allowed:
+        names = ", ".join(allowed)
+        raise InputError(f"accumulator={shown(asked)} is not for {source.name}; allowed: {names}")
+    return asked or source.accumulator
+
+
+def _output(inputs: str, asked: str) -> str:
+    """The dtype of the output of sums of ``inputs``."""
+    source = element_type(inputs)
+    same = source.bytes > 1 and inputs != "tfloat32"
+    output = asked or (inputs if same else source.accumulator)
+    if element_type(output).name == "tfloat32":
+        raise InputError("out='tfloat32' is a dtype of inputs only; allowed here: float32")
+    return output
+
+
+def _epilogue(text: str, axes: tuple[str, ...]) -> Epilogue | None:
+    expression = parse(text, axes) if text else None
+    if expression is not None and (clash := OWN_NAMES & set(expression.operands)):
+        raise InputError(f"epilogue operand {clash.pop()!r} is a name of the kernel's own arrays")
+    return expression
