@@ -1,6 +1,7 @@
 """The templates of CUDA kernels."""
 
 from spaces.cuda.hopper.template import Hopper
+from spaces.cuda.kept.template import CudaKept
 from spaces.cuda.maps.template import CudaMap
 from spaces.cuda.mma.template import Mma
 from spaces.cuda.rows.template import CudaRows
@@ -8,4 +9,4 @@ from spaces.cuda.simt.template import Simt
 from spaces.cuda.thin.template import CudaThin
 from spaces.template import Template
 
-TEMPLATES: tuple[type[Template], ...] = (Hopper, Mma, Simt, CudaThin, CudaRows, CudaMap)
+TEMPLATES: tuple[type[Template], ...] = (Hopper, Mma, Simt, CudaThin, CudaRows, CudaKept, CudaMap)

@@ -8,8 +8,9 @@ from math import prod
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.kept.tiling import Tiling
+from spaces.derivation.kept.held import tap_index
 from spaces.derivation.kept.view import Bounded
-from spaces.derivation.products.forms import Form, variable
+from spaces.derivation.products.forms import Form
 from spaces.language.tree import Read
 
 MOST_TAPS = 128
@@ -59,20 +60,10 @@ def held(tiling: Tiling) -> Mapping[Read, Held]:
         access = view.reads[read]
         step = access.step(view.lane.name) or 0
         same = not any(access.step(loop.name) != 0 for loop in inside)
-        if abs(step) > 1 and same and (index := tap_index(tiling, access)) is not None:
-            taps = prod(loop.extent for loop in view.taps)
+        taps = prod(loop.extent for loop in view.taps)
+        index = tap_index(view, access)
+        if index is not None and same and taps <= MOST_TAPS:
             width = tiling.size(view.lane)
             name = f"held{len(found)}"
             found[read] = Held(name, access, taps, index, step, tiling.lanes, width)
     return found
-
-
-def tap_index(tiling: Tiling, access: Bounded) -> Form | None:
-    """The number of a tap, if an access has the elements of all of them side by side."""
-    index, step = Form(), 1
-    for loop in reversed(tiling.view.taps):
-        index = index + variable(loop.name) * step
-        if access.step(loop.name) != step:
-            return None
-        step *= loop.extent
-    return index if 1 < step <= MOST_TAPS and not access.bounds else None

@@ -16,10 +16,10 @@ from spaces.cpu.kept.code import KeptCode
 from spaces.cpu.kept.prelude import prelude
 from spaces.cpu.kept.rules import kept_rules
 from spaces.cpu.kept.served import why_not_kept
-from spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, NONE, OUTER, REDUCED, Tiling
+from spaces.cpu.kept.tiling import INNER, KEPT, MIDDLE, OUTER, REDUCED, Tiling
 from spaces.cpu.kept.traffic import kept_quantities
 from spaces.cpu.target import CpuTarget
-from spaces.derivation.kept.view import cached_kept
+from spaces.derivation.kept.view import cached_kept, loops_across
 from spaces.dtypes import dtype
 from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.schedule import Schedule
@@ -77,25 +77,14 @@ class KeptTemplate(Template):
             Call(code.entry, given, code.workspace_bytes),
         )
 
-    @property
-    def _across(self) -> tuple[str, ...]:
-        """Kept loops along which everything has neighbours equally far apart, the fastest first."""
-        accesses = (*self.view.reads.values(), *self.view.outputs)
-        found = [
-            loop.name
-            for loop in self.view.kept[-2::-1]
-            if all(access.step(loop.name) is not None for access in accesses)
-        ]
-        return tuple(found) or (NONE,)
-
     def _decisions(self) -> tuple[Decision, ...]:
         view, threads = self.view, self.cpu.threads
         reduces = threads > 1 and bool(view.taps)
         streams = self.element.name == "float32"
         return (
             Decision("vectors", (1, 2, 3, 4, 6, 8)),
-            Decision("across", self._across),
-            Decision("turns", tuple(range(1, 9)) if self._across != (NONE,) else (1,)),
+            Decision("across", loops_across(view)),
+            Decision("turns", tuple(range(1, 9)) if len(view.kept) > 1 else (1,)),
             Decision("unroll", tuple(range(len(view.taps) + 1))),
             Decision("order", (INNER, MIDDLE, OUTER)),
             Decision("stream", (False, True) if streams else (False,)),

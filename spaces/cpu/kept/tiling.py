@@ -16,7 +16,6 @@ from spaces.derivation.kept.tiles import Segment, segments
 from spaces.derivation.kept.view import KeptView
 from spaces.derivation.maps.nest import Loop
 
-NONE = "none"
 INNER, MIDDLE, OUTER = "inner", "middle", "outer"
 """Where the loop over vectors is among the kept loops, by the decision ``order``."""
 KEPT, REDUCED = "kept", "reduced"

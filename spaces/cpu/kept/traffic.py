@@ -14,6 +14,8 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.kept.rules import registers, terms
 from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED
+from spaces.derivation.kept.held import tap_index
+from spaces.derivation.kept.traffic import loads_by_turns
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.work import work
 from spaces.quantities import filled, widened
@@ -96,29 +98,14 @@ def _written(view: KeptView) -> float:
 
 
 def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
-    """Loads of a read for each vector of outputs and each tap: fewer where outputs share them."""
-    shared = np.ones(c["turns"].shape)
-    for loop in view.kept[:-1]:
-        step = abs(access.step(loop.name) or 0)
-        here = (c["across"] == loop.name) & (c["unroll"] > 0)
-        shared = np.where(here & (step == 0), 1.0 / c["turns"], shared)
-        if tap := _overlapping(view, access, step):
-            different = np.minimum((c["turns"] - 1) * tap[1] + tap[0], c["turns"] * tap[0])
-            shared = np.where(here, different / (c["turns"] * tap[0]), shared)
-    if access.step(view.lane.name) == 0:
-        shared = shared / c["vectors"]
+    """Loads of a read for each vector of outputs and each tap, more for lanes that lie apart."""
+    shared = loads_by_turns(view, access, c)
     far = abs(access.step(view.lane.name) or 0)
-    return shared * (1.0 if far < 2 else 3.0 if far == 2 else 10.0)
-
-
-def _overlapping(view: KeptView, access: Bounded, step: int) -> tuple[int, int] | None:
-    """Of the tap that moves along a kept loop: its extent, and by how many of its turns one turn
-    of the loop moves; None if none moves so."""
-    for loop in view.taps:
-        own = abs(access.step(loop.name) or 0)
-        if step and own and step % own == 0 and step // own < loop.extent:
-            return loop.extent, step // own
-    return None
+    if far == 0:
+        return shared / c["vectors"]
+    if far > 2 and tap_index(view, access) is None:
+        return shared * 10.0
+    return shared * (3.0 if far == 2 else 1.0)
 
 
 def _again(template: KeptTemplate, c: Any) -> dict[str, Any]:

@@ -101,6 +101,18 @@ def values_read(expression: Expression, state: str) -> tuple[Read, ...]:
     return tuple(found)
 
 
+def loops_across(view: KeptView) -> tuple[str, ...]:
+    """Kept loops but that of lanes along which all elements are equally far apart, the fastest
+    first; the word ``none`` if there is none."""
+    accesses = (*view.reads.values(), *view.outputs)
+    found = (
+        loop.name
+        for loop in view.kept[-2::-1]
+        if all(access.step(loop.name) is not None for access in accesses)
+    )
+    return tuple(found) or ("none",)
+
+
 def kept_of(program: Program) -> KeptView:
     """The program seen so; :class:`InputError` says why it cannot be."""
     if program.conditions:

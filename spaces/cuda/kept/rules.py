@@ -1,0 +1,191 @@
+"""What rules out a schedule along kept axes on a GPU, and the sentence that says so."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from spaces.cuda.kept.sizes import WARP, WIDEST, KeptSizes, width
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.kept.held import tap_index
+from spaces.derivation.kept.view import KeptView
+from spaces.template import Rule
+
+MOST_TERMS = 768
+"""Terms that are written out for a thread."""
+MOST_OUTPUTS = 56
+"""Accumulators of a thread."""
+LEAST_FOR_PARTS = 64
+"""Turns of the outermost loop from which on it is worth sharing."""
+MOST_BLOCKS = 2**31 - 1
+MOST_WORKSPACE = 1 << 28
+BOOKKEEPING = 24
+"""Registers of a thread that hold no elements."""
+
+
+def kept_rules(view: KeptView, target: CudaTarget, first: str) -> tuple[Rule, ...]:
+    """All rules of the template; ``first`` is the first of the loops that tasks may go across."""
+    return (
+        *_task_rules(view, first),
+        *_register_rules(view, target),
+        *_part_rules(view, target),
+    )
+
+
+def held_elements(view: KeptView, c: Any) -> Any:
+    """Elements of filters and the like that a thread has in registers, as 32 bits each."""
+    taps = prod(loop.extent for loop in view.taps)
+    reads = [r for r in view.element_reads if tap_index(view, view.reads[r]) is not None]
+    bytes = sum(view.reads[read].array.element.bytes for read in reads)
+    return (c["unroll"] == len(view.taps)) * taps * c["vector"] * bytes // 4
+
+
+def registers(view: KeptView, c: Any) -> Any:
+    """Registers of a thread, more or less: accumulators, what is held, and a row of elements that
+    are read."""
+    held = held_elements(view, c)
+    return BOOKKEEPING + c["turns"] * c["vector"] + held + 2 * c["vector"] + 2 * c["ahead"]
+
+
+def _widest(view: KeptView) -> int:
+    """The longest vector that some array is moved by."""
+    moved = (*view.outputs, *(a for a in view.reads.values() if a.step(view.lane.name) == 1))
+    return max(width(view, access, WIDEST) for access in moved)
+
+
+def _task_rules(view: KeptView, first: str) -> list[Rule]:
+    extent = {loop.name: loop.extent for loop in view.kept} | {"none": 1}
+    widest = max(_widest(view), 4)
+
+    def turns(c: Any) -> Any:
+        return np.select([c["across"] == n for n in extent], list(extent.values()), 1)
+
+    return [
+        Rule(
+            "vector_width",
+            ("vector",),
+            lambda c: (c["vector"] <= widest) & (c["vector"] < 2 * view.lane.extent),
+            lambda c: (
+                f"{c['vector']} lanes of {view.lane.extent} are more than a thread moves at once: "
+                f"{widest}"
+            ),
+        ),
+        Rule(
+            "turn_count",
+            ("across", "turns"),
+            lambda c: c["turns"] <= turns(c),
+            lambda c: f"there are no {c['turns']} turns in {extent[c['across']]}",
+        ),
+        Rule(
+            "needless_across",
+            ("across", "turns"),
+            lambda c: (c["turns"] > 1) | (c["across"] == first),
+            lambda c: f"a task of one turn is the same along {c['across']} and {first}",
+        ),
+        Rule(
+            "needless_ahead",
+            ("unroll", "ahead"),
+            lambda c: (c["ahead"] == 1) | (c["unroll"] < len(view.taps)),
+            lambda c: "all taps are written out: there is no loop to unroll",
+        ),
+    ]
+
+
+def _register_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
+    def terms(c: Any) -> Any:
+        return KeptSizes(view, c).taps_written_out * c["turns"] * c["vector"] * c["ahead"]
+
+    return [
+        Rule(
+            "accumulators",
+            ("vector", "turns"),
+            lambda c: c["turns"] * c["vector"] <= MOST_OUTPUTS,
+            lambda c: (
+                f"a thread would have {c['turns'] * c['vector']} accumulators; allowed: "
+                f"{MOST_OUTPUTS}"
+            ),
+        ),
+        Rule(
+            "code_size",
+            ("vector", "turns", "unroll", "ahead"),
+            lambda c: terms(c) <= MOST_TERMS,
+            lambda c: f"{int(terms(c))} terms would be written out; allowed: {MOST_TERMS}",
+        ),
+        Rule(
+            "registers",
+            ("vector", "turns", "unroll", "ahead", "threads"),
+            lambda c: registers(view, c) <= _room(target, c),
+            lambda c: (
+                f"a thread takes {int(registers(view, c))} registers; {c['threads']} threads leave "
+                f"it {int(_room(target, c))}"
+            ),
+        ),
+    ]
+
+
+def _room(target: CudaTarget, c: Any) -> Any:
+    return np.minimum(target.registers_per_thread, 65536 // c["threads"])
+
+
+def _part_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
+    outermost = view.taps[0].extent if view.taps else 1
+    reads = ("vector", "across", "turns", "threads", "share", "split")
+
+    def sizes(c: Any) -> KeptSizes:
+        return KeptSizes(view, c)
+
+    return [
+        Rule(
+            "parts",
+            ("unroll", "share", "split"),
+            lambda c: (
+                (sizes(c).parts == 1)
+                | ((sizes(c).parts * 4 <= outermost) & (c["unroll"] < len(view.taps)))
+            ),
+            lambda c: (
+                f"{sizes(c).parts} parts of {outermost} turns of the outermost loop, with "
+                f"{c['unroll']} of {len(view.taps)} loops written out; parts have 4 turns at least"
+            ),
+        ),
+        Rule(
+            "whole_warps",
+            ("threads", "share"),
+            lambda c: c["threads"] >= WARP * c["share"] // 4,
+            lambda c: (
+                f"{c['share']} threads for a task leave {c['threads'] // c['share']} neighbours; "
+                f"allowed: {WARP // 4}"
+            ),
+        ),
+        Rule(
+            "needless_split",
+            reads,
+            lambda c: (c["split"] == 1) | (sizes(c).task_blocks <= 2 * target.multiprocessors),
+            lambda c: (
+                f"{sizes(c).task_blocks} blocks keep {target.multiprocessors} multiprocessors busy "
+                "without sharing tasks"
+            ),
+        ),
+        Rule(
+            "shared_memory",
+            ("vector", "turns", "threads", "share"),
+            lambda c: sizes(c).shared_bytes <= target.shared_per_block,
+            lambda c: (
+                f"{sizes(c).shared_bytes} bytes of shared memory; a block has "
+                f"{target.shared_per_block}"
+            ),
+        ),
+        Rule(
+            "grid",
+            reads,
+            lambda c: (
+                (sizes(c).blocks * c["threads"] <= MOST_BLOCKS)
+                & (sizes(c).workspace_bytes <= MOST_WORKSPACE)
+            ),
+            lambda c: (
+                f"{sizes(c).blocks} blocks of {c['threads']} threads with "
+                f"{sizes(c).workspace_bytes} bytes of workspace are too many"
+            ),
+        ),
+    ]

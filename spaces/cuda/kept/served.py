@@ -1,0 +1,26 @@
+"""Which programs have kernels along kept axes on a GPU, and why others have none."""
+
+from __future__ import annotations
+
+from spaces.cuda import scalar_math
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.kept.served import why_no_array, why_no_place
+from spaces.derivation.kept.view import cached_kept
+from spaces.errors import InputError
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+FLOATS = ("float32", "float16", "bfloat16")
+"""Dtypes of elements; all are float32 in registers."""
+
+
+def why_not_kept(workload: Workload, target: CudaTarget) -> str | None:
+    """The reason in words; None if there are kernels."""
+    if not isinstance(workload, Computation):
+        return "it is a product of matrices; reductions along kept axes are of programs"
+    try:
+        view = cached_kept(workload.program)
+        scalar_math.prelude(workload.functions)
+    except InputError as reason:
+        return str(reason)
+    return why_no_array(view, FLOATS) or why_no_place(view)

@@ -1,0 +1,124 @@
+"""How outputs are shared by threads, and what is reduced over by threads and blocks.
+
+Works on integers and, element by element, on NumPy arrays of them, but for what names loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.derivation.kept.held import tap_index
+from spaces.derivation.kept.view import KeptView
+from spaces.derivation.maps.nest import Loop
+from spaces.derivation.maps.view import Access
+from spaces.language.tree import Read
+
+WARP = 32
+WIDEST = 16
+"""Bytes that a thread moves at once, at most."""
+
+
+@dataclass(frozen=True)
+class KeptSizes:
+    """The tasks, one a thread or one for several threads, that the decisions ``values`` lead to."""
+
+    view: KeptView
+    values: Mapping[str, Any]
+
+    @property
+    def across(self) -> Loop | None:
+        """The kept loop of which a task has several turns; None if there is none."""
+        return next((x for x in self.view.kept if x.name == self.values["across"]), None)
+
+    @property
+    def written_out(self) -> Sequence[Loop]:
+        """The innermost loops that are reduced over, which are written out."""
+        return self.view.taps[len(self.view.taps) - int(self.values["unroll"]) :]
+
+    @property
+    def rolled(self) -> Sequence[Loop]:
+        """The others."""
+        return self.view.taps[: len(self.view.taps) - int(self.values["unroll"])]
+
+    @property
+    def held(self) -> tuple[Read, ...]:
+        """Reads of which a thread has all taps' elements of its lanes in registers."""
+        if self.rolled:
+            return ()
+        reads = self.view.element_reads
+        return tuple(r for r in reads if tap_index(self.view, self.view.reads[r]) is not None)
+
+    @property
+    def counts(self) -> tuple[Any, ...]:
+        """Tasks along each kept loop."""
+        found = []
+        for loop in self.view.kept[:-1]:
+            turns = np.where(self.values["across"] == loop.name, self.values["turns"], 1)
+            found.append(ceil_div(loop.extent, turns))
+        return (*found, ceil_div(self.view.lane.extent, self.values["vector"]))
+
+    @property
+    def tasks(self) -> Any:
+        """Tasks in all."""
+        product = 1
+        for count in self.counts:
+            product = product * count
+        return product
+
+    @property
+    def outputs(self) -> Any:
+        """Accumulators of a task."""
+        return self.values["turns"] * self.values["vector"]
+
+    @property
+    def block_tasks(self) -> Any:
+        """Tasks of a block."""
+        return self.values["threads"] // self.values["share"]
+
+    @property
+    def task_blocks(self) -> Any:
+        """Blocks that share the tasks."""
+        return ceil_div(self.tasks, self.block_tasks)
+
+    @property
+    def blocks(self) -> Any:
+        """Blocks of the grid."""
+        return self.task_blocks * self.values["split"]
+
+    @property
+    def parts(self) -> Any:
+        """Threads of all blocks that share what one task reduces over."""
+        return self.values["share"] * self.values["split"]
+
+    @property
+    def shared_bytes(self) -> Any:
+        """Shared memory of a block: the accumulators of all threads."""
+        return 4 * self.values["threads"] * self.outputs * (self.values["share"] > 1)
+
+    @property
+    def workspace_bytes(self) -> Any:
+        """The accumulators of all blocks that share tasks with others."""
+        return 4 * self.values["split"] * self.tasks * self.outputs * (self.values["split"] > 1)
+
+    @property
+    def taps_written_out(self) -> Any:
+        """Taps that are written out."""
+        extents = [loop.extent for loop in self.view.taps]
+        counts = [prod(extents[len(extents) - n :]) for n in range(len(extents) + 1)]
+        return np.array(counts)[self.values["unroll"]]
+
+
+def width(view: KeptView, access: Access, most: int) -> int:
+    """The most elements up to ``most``, a power of two, that can be moved at once wherever a
+    vector of lanes begins."""
+    steps = [factor for atom, factor in access.offset.terms if atom != view.lane.name]
+    widest = min(most, WIDEST // access.array.element.bytes)
+    while any(step % widest for step in (*steps, access.offset.constant)):
+        widest //= 2
+    return widest

@@ -1,0 +1,78 @@
+"""Reductions along kept axes on a GPU: what can be decided, and what rules it.
+
+See ``spaces.cuda.kept.code`` for the kernel.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.cuda import scalar_math
+from spaces.cuda.kept.code import KeptCode
+from spaces.cuda.kept.rules import LEAST_FOR_PARTS, kept_rules
+from spaces.cuda.kept.served import why_not_kept
+from spaces.cuda.kept.sizes import KeptSizes
+from spaces.cuda.kept.traffic import kept_quantities
+from spaces.cuda.rows.reducers import helpers
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.kept.view import cached_kept, loops_across
+from spaces.kernel import Kernel, arguments
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+
+class CudaKept(Template):
+    """Pooling, depthwise convolutions, sums of columns: a reduction of its own in each lane."""
+
+    name: ClassVar[str] = "kept"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cuda = target
+        self.view = cached_kept(workload.program)
+        across = loops_across(self.view)
+        self.decisions = self._decisions(across)
+        self.rules = kept_rules(self.view, target, across[0])
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: several reductions or none, a condition, or elements that lie apart."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        return why_not_kept(workload, target)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cuda.kept.traffic``."""
+        return kept_quantities(self.workload, self.view, self.cuda, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        sizes = KeptSizes(self.view, schedule.values)
+        return KeptCode(sizes, given, self.entry(schedule)).kernel(
+            scalar_math.prelude(scalar_math.FUNCTIONS) + helpers("float")
+        )
+
+    def _decisions(self, across: tuple[str, ...]) -> tuple[Decision, ...]:
+        view = self.view
+        several = len(view.kept) > 1
+        parts = bool(view.taps) and view.taps[0].extent >= LEAST_FOR_PARTS
+        return (
+            Decision("vector", (1, 2, 4, 8)),
+            Decision("across", across),
+            Decision("turns", (1, 2, 3, 4, 6, 7, 8) if several else (1,)),
+            Decision("unroll", tuple(range(len(view.taps) + 1))),
+            Decision("ahead", (1, 2, 4, 8)),
+            Decision("threads", (64, 128, 256, 512)),
+            Decision("share", (1, 2, 4, 8, 16, 32) if parts else (1,)),
+            Decision("split", tuple(2**n for n in range(11)) if parts else (1,)),
+            Decision("stores", ("cached", "stream")),
+        )

@@ -1,0 +1,234 @@
+"""The CUDA C++ of one task: outputs in registers, and what they read of their windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
+from spaces.cuda.rows.values import Scope
+from spaces.cuda.scalar_code import Value
+from spaces.derivation.kept.held import tap_index
+from spaces.derivation.kept.tiles import moved, reach
+from spaces.derivation.kept.view import Bounded
+from spaces.derivation.maps.text import form_text
+from spaces.derivation.maps.view import Access
+from spaces.derivation.products.forms import Atom, Form, Quotient
+from spaces.language.tree import Read
+
+By = Mapping[str, int]
+"""How many turns further on than the task's first, of each loop; of loops written out, the turn."""
+
+
+@dataclass
+class Thread:
+    """The lines of a task; C variables named like the loops say where it is, and those that
+    ``pointers`` names where arrays are. Accumulators are ``s[turn * vector + lane]``."""
+
+    sizes: KeptSizes
+    pointers: Mapping[str, str]
+    integer: str
+    names: int = field(default=0)
+
+    def __post_init__(self) -> None:
+        self.view = self.sizes.view
+        self.lane = self.view.lane
+        self.vector = int(self.sizes.values["vector"])
+        self.turns = int(self.sizes.values["turns"])
+        self.constants = frozenset(loop.name for loop in self.sizes.written_out)
+
+    def by(self, turn: int) -> dict[str, int]:
+        """Where a turn is in the task."""
+        return {self.sizes.across.name: turn} if self.sizes.across else {}
+
+    # -- terms -------------------------------------------------------------------------------
+
+    def held(self) -> list[str]:
+        """What is in registers for all taps."""
+        lines = []
+        taps = prod(loop.extent for loop in self.view.taps)
+        for number, read in enumerate(self.sizes.held):
+            access = self.view.reads[read]
+            first = moved(access.offset, {}, [loop.name for loop in self.view.taps])
+            where = f"{self.pointers[access.array.name]} + {self.whole(first)}"
+            apart = access.step(self.lane.name) or 0
+            if apart == taps:
+                lines += self._run(f"h{number}", access, where, taps)
+                continue
+            kind = C_TYPES[access.array.dtype]
+            lines.append(f"{kind} h{number}[{self.vector * taps}];")
+            inner = f"h{number}[i * {taps} + k] = tw::load_global({where} + i * {apart} + k);"
+            lines += [
+                "#pragma unroll",
+                f"for (int i = 0; i < {self.vector}; i++) if (i < left)",
+                "#pragma unroll",
+                f"  for (int k = 0; k < {taps}; k++) {inner}",
+            ]
+        return lines
+
+    def _run(self, name: str, access: Bounded, where: str, taps: int) -> list[str]:
+        """All taps of all lanes, which are one run of memory."""
+        size = self.vector * taps
+        widest = WIDEST // access.array.element.bytes
+        steps = [
+            f for atom, f in access.offset.terms if atom not in {x.name for x in self.view.taps}
+        ]
+        while any(step % widest for step in (*(f for f in steps if f != taps), size)):
+            widest //= 2
+        call = f"tw_take<{size}, {widest}>({name}, {where}, left * {taps})"
+        return [f"{C_TYPES[access.array.dtype]} {name}[{size}];", f"{call};"]
+
+    def terms(self) -> list[str]:
+        """The taps that are written out, at the turns of the others."""
+        lines: list[str] = []
+        loaded: dict[tuple[str, ...], str] = {}
+        taps = [loop.name for loop in self.sizes.written_out]
+        for at in product(*(range(loop.extent) for loop in self.sizes.written_out)):
+            for turn in range(self.turns):
+                by = {**self.by(turn), **dict(zip(taps, at, strict=True))}
+                for i in range(self.vector):
+                    value = self._scope(by, i, lines, loaded).number(self.view.element)
+                    lines.append(self.join(f"s[{turn * self.vector + i}]", value))
+        return lines
+
+    def join(self, state: str, value: str) -> str:
+        """The line that takes a value into an accumulator."""
+        operator = {"sum": "+", "prod": "*"}.get(self.view.reducer)
+        if operator:
+            return f"{state} = {state} {operator} {value};"
+        return f"{state} = tw::{self.view.reducer}_nan({state}, {value});"
+
+    # -- outputs -----------------------------------------------------------------------------
+
+    def outputs(self) -> list[str]:
+        """What follows from the accumulators, stored."""
+        lines: list[str] = []
+        loaded: dict[tuple[str, ...], str] = {}
+        for turn in range(self.turns):
+            for n, (output, value) in enumerate(
+                zip(self.view.outputs, self.view.values, strict=True)
+            ):
+                kind, name = C_TYPES[output.array.dtype], f"y{turn}_{n}"
+                lines.append(f"{kind} {name}[{self.vector}];")
+                for i in range(self.vector):
+                    state = f"s[{turn * self.vector + i}]"
+                    found = self._scope(self.by(turn), i, lines, loaded, state).number(value)
+                    lines.append(f"{name}[{i}] = tw::from_float<{kind}>({found});")
+                where = self.place(output, self.by(turn))
+                step = width(self.view, output, self.vector)
+                lines.append(f"tw_give<{self.vector}, {step}>({where}, {name}, left);")
+        return lines
+
+    # -- reads -------------------------------------------------------------------------------
+
+    def _scope(
+        self,
+        by: By,
+        i: int,
+        lines: list[str],
+        loaded: dict[tuple[str, ...], str],
+        state: str = "",
+    ) -> Scope:
+        """How expressions are written for lane ``i``."""
+
+        def read(node: Read) -> Value:
+            if node.name == self.view.state:
+                return Value(state)
+            return Value(self._value(node, by, i, lines, loaded))
+
+        def axis(name: str) -> Value:
+            raise TypeError(f"the value of {name} does not count")
+
+        return Scope("float", read, axis)
+
+    def _value(
+        self, node: Read, by: By, i: int, lines: list[str], loaded: dict[tuple[str, ...], str]
+    ) -> str:
+        """C text of an element; lines that load it, unless they are there."""
+        access = self.view.reads[node]
+        if node in self.sizes.held:
+            taps = prod(loop.extent for loop in self.view.taps)
+            index = tap_index(self.view, access)
+            assert index is not None
+            tap = moved(index, by, self.constants).constant
+            return f"tw::to_float(h{self.sizes.held.index(node)}[{i * taps + tap}])"
+        step = access.step(self.lane.name)
+        varies = any(bound.index.coefficient(self.lane.name) for bound in access.bounds)
+        if step == 1 and not varies:
+            return f"tw::to_float({self._vector(access, by, lines, loaded)}[{i}])"
+        own = {**by, self.lane.name: i} if step or varies else by
+        tests = self._tests(access, own)
+        if step and self.lane.extent % self.vector and i:
+            tests = (*tests, f"{i} < left")
+        key = (access.array.name, self.place(access, own), *tests)
+        if key not in loaded:
+            loaded[key] = self._name()
+            value = f"tw::to_float(tw::load_global({self.place(access, own)}))"
+            if tests:
+                value = f"{' && '.join(tests)} ? {value} : {_number(access.outside)}"
+            lines.append(f"const float {loaded[key]} = {value};")
+        return loaded[key]
+
+    def _vector(
+        self, access: Bounded, by: By, lines: list[str], loaded: dict[tuple[str, ...], str]
+    ) -> str:
+        """The variable of a vector of all lanes."""
+        tests, where = self._tests(access, by), self.place(access, by)
+        key = (access.array.name, where, *tests)
+        if key not in loaded:
+            kind, name = C_TYPES[access.array.dtype], self._name()
+            loaded[key] = name
+            take = f"tw_take<{self.vector}, {width(self.view, access, self.vector)}>"
+            lines.append(f"{kind} {name}[{self.vector}];")
+            load = f"{take}({name}, {where}, left);"
+            if tests:
+                outside = f"tw::from_float<{kind}>({_number(access.outside)})"
+                load = f"if ({' && '.join(tests)}) {load} else tw_fill({name}, {outside});"
+            lines.append(load)
+        return loaded[key]
+
+    def _tests(self, access: Bounded, by: By) -> tuple[str, ...]:
+        """Whether an element is within its array, as far as that is not known."""
+        tests: list[str] = []
+        for bound in access.bounds:
+            form = moved(bound.index, by, self.constants)
+            low, high = reach(form, self._ranges)
+            tests += [f"{self.whole(form)} >= 0"] * (low < 0)
+            tests += [f"{self.whole(form)} < {bound.extent}"] * (high >= bound.extent)
+        return tuple(tests)
+
+    # -- numbers -----------------------------------------------------------------------------
+
+    @property
+    def _ranges(self) -> dict[str, tuple[int, int]]:
+        ranges = {name: (0, extent - 1) for name, extent in self.view.limits.items()}
+        if self.sizes.across:
+            ranges[self.sizes.across.name] = (0, self.sizes.across.extent - self.turns)
+        return ranges
+
+    def place(self, access: Access, by: By) -> str:
+        """C text of where an access is."""
+        offset = self.whole(moved(access.offset, by, self.constants))
+        return f"{self.pointers[access.array.name]} + {offset}"
+
+    def whole(self, form: Form) -> str:
+        """C text of a whole number."""
+        return form_text(form, self._atom)
+
+    def _atom(self, atom: Atom) -> str:
+        if isinstance(atom, Quotient):
+            return f"({self.whole(atom.dividend)} / {atom.divisor})"
+        return f"({self.integer}){atom}"
+
+    def _name(self) -> str:
+        self.names += 1
+        return f"v{self.names}"
+
+
+def _number(value: float) -> str:
+    if value in (float("inf"), float("-inf")):
+        return f"{'-' if value < 0 else ''}tw::bits_float(0x7f800000u)"
+    return f"{value!r}f"

@@ -1,0 +1,99 @@
+"""Work and memory traffic along kept axes on a GPU; names and units are those of
+``spaces.quantities``."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from spaces.cuda.blocks.traffic import resident_blocks
+from spaces.cuda.kept.rules import held_elements, registers
+from spaces.cuda.kept.sizes import WARP, KeptSizes, width
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.kept.traffic import loads_by_turns
+from spaces.derivation.kept.view import KeptView
+from spaces.derivation.work import work
+from spaces.template import Columns
+from spaces.workloads.workload import Workload
+
+CALL = 8
+"""Instructions of a function, more or less."""
+BOOKKEEPING = 40
+"""Instructions of a thread to find its place."""
+
+
+def kept_quantities(
+    workload: Workload, view: KeptView, target: CudaTarget, columns: Columns
+) -> dict[str, np.ndarray]:
+    """Every quantity, one float64 array each."""
+    c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    sizes = KeptSizes(view, c)
+    kept = float(prod(loop.extent for loop in view.kept))
+    taps = float(prod(loop.extent for loop in view.taps))
+    padded = 1.0 * sizes.tasks * sizes.outputs
+    counted = work(view.program)
+    useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
+    operations = (useful + (CALL - 1) * counted.special) / (kept * taps)
+    loads, bytes = _loads(view, c)
+    threads, parts = c["threads"], sizes.parts
+    used = np.minimum(registers(view, c), target.registers_per_thread)
+    shared = sizes.shared_bytes
+    resident = np.maximum(resident_blocks(target, threads, used, shared), 1)
+    share = sizes.blocks / target.multiprocessors
+    waves = np.ceil(share / resident) * resident
+    merged = 2.0 * sizes.workspace_bytes + 8.0 * (c["share"] > 1) * padded * parts
+    main = float(workload.least_bytes)
+    reads = padded * taps * bytes
+    quantities: dict[str, Any] = {
+        "flops": useful * padded / kept,
+        "useful_flops": useful,
+        "instructions": (
+            padded * taps * (operations + loads) + BOOKKEEPING * sizes.blocks * threads
+        )
+        / WARP,
+        "register_bytes": reads,
+        "near_bytes": np.minimum(reads, main * np.maximum(1.0, taps / c["turns"])),
+        "middle_bytes": main + merged,
+        "main_bytes": main,
+        "packing_bytes": merged,
+        "epilogue_elements": padded,
+        "registers": used,
+        "register_fraction": used / target.registers_per_thread,
+        "near_footprint": shared,
+        "near_fraction": resident * shared / target.shared_per_multiprocessor,
+        "middle_footprint": 4.0 * resident * threads * sizes.outputs,
+        "middle_fraction": 4.0 * resident * threads * sizes.outputs / target.l2_bytes,
+        "far_fraction": main / target.l2_bytes,
+        "parallelism": np.minimum(sizes.blocks, resident * target.multiprocessors),
+        "worker_fraction": np.minimum(share, 1.0),
+        "imbalance": np.where(share < 1, 1.0, np.minimum(waves, np.ceil(share)) / share),
+        "independent_chains": resident * threads / WARP * sizes.outputs,
+        "vector_fraction": kept / padded,
+        "intensity": operations / np.maximum(loads, 1e-3),
+        "main_loop_trips": taps / sizes.taps_written_out / parts,
+        "tile_visits": sizes.tasks,
+        "synchronisations": 1.0 * (c["share"] > 1) + (c["split"] > 1),
+    }
+    shape = c["vector"].shape
+    return {
+        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
+        for name, value in quantities.items()
+    }
+
+
+def _loads(view: KeptView, c: Any) -> tuple[Any, Any]:
+    """Instructions and bytes of loads for each accumulator and tap."""
+    count: Any = 0.0
+    bytes: Any = 0.0
+    held = held_elements(view, c) > 0
+    for read in view.element_reads:
+        access = view.reads[read]
+        own = loads_by_turns(view, access, c)
+        step = access.step(view.lane.name)
+        at_once = np.minimum(width(view, access, 16), c["vector"]) if step == 1 else 1.0
+        at_once = np.where(held & (step != 1), c["turns"] * 2.0, at_once)
+        count = count + own / (at_once if step else c["vector"])
+        bytes = bytes + own * access.array.element.bytes
+    return count, bytes

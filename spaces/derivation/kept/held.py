@@ -1,0 +1,19 @@
+"""What a lane reads of its own at all taps, as filters of channels are: one run of memory."""
+
+from __future__ import annotations
+
+from spaces.derivation.kept.view import Bounded, KeptView
+from spaces.derivation.products.forms import Form, variable
+
+
+def tap_index(view: KeptView, access: Bounded) -> Form | None:
+    """The number of a tap, if an access has the elements of all of them side by side, and lanes
+    apart by at least so many; None if not, or if it has one alone."""
+    index, step = Form(), 1
+    for loop in reversed(view.taps):
+        index = index + variable(loop.name) * step
+        if access.step(loop.name) != step:
+            return None
+        step *= loop.extent
+    apart = abs(access.step(view.lane.name) or 0) >= step
+    return index if step > 1 and apart and not access.bounds else None

@@ -1,0 +1,35 @@
+"""How often tiles of kept loops read what their windows share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spaces.derivation.kept.view import Bounded, KeptView
+
+
+def loads_by_turns(view: KeptView, access: Bounded, c: Any) -> Any:
+    """Loads of an access for each output and each tap, where a tile has ``turns`` of the loop
+    ``across``, by columns of decisions: one, or fewer where turns read the same elements. They are
+    shared where the taps that overlap are written out."""
+    shared = np.ones(c["turns"].shape)
+    for loop in view.kept[:-1]:
+        step = abs(access.step(loop.name) or 0)
+        here = (c["across"] == loop.name) & (c["unroll"] > 0)
+        shared = np.where(here & (step == 0), 1.0 / c["turns"], shared)
+        if tap := _overlapping(view, access, step):
+            extent, moves = tap
+            different = np.minimum((c["turns"] - 1) * moves + extent, c["turns"] * extent)
+            shared = np.where(here, different / (c["turns"] * extent), shared)
+    return shared
+
+
+def _overlapping(view: KeptView, access: Bounded, step: int) -> tuple[int, int] | None:
+    """Of the tap that moves along a kept loop: its extent, and by how many of its turns one turn
+    of the loop moves; None if none moves so."""
+    for loop in view.taps:
+        own = abs(access.step(loop.name) or 0)
+        if step and own and step % own == 0 and step // own < loop.extent:
+            return loop.extent, step // own
+    return None

@@ -1,0 +1,129 @@
+"""Kernels along kept axes: hard cases and planted bugs on the emulator, and machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from measure.cuda.emulator import Emulator
+from spaces.cuda.kept.template import CudaKept
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.workloads.served import workload_of
+from spaces.workloads.workload import Workload
+from tests.measure.cuda.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.test_block_kernels import instructions
+from tests.spaces.derivation.kept.random_windows import random_window
+
+PLAIN: dict[str, int | str] = {
+    "vector": 1,
+    "across": "none",
+    "turns": 1,
+    "unroll": 2,
+    "ahead": 1,
+    "threads": 64,
+    "share": 1,
+    "split": 1,
+    "stores": "cached",
+}
+TARGET = cuda_target("sm_90a")
+
+
+def case(w: Workload, **values: int | str) -> Case:
+    """The workload, and the kernel of a schedule."""
+    space = Space(w, TARGET, [CudaKept(w, TARGET)])
+    return w, space.lower(Schedule("kept", tuple((PLAIN | values).items())))
+
+
+def randomly(seed: int) -> Case:
+    w = workload_of(random_window(seed, ("float32", "bfloat16", "float16")))
+    space = Space(w, TARGET, [CudaKept(w, TARGET)])
+    row = space.sample(np.random.default_rng(seed), 64)[0]
+    return w, space.lower(space.schedule(row))
+
+
+DEPTHWISE = {"r": 3, "s": 3, "padding": 1}
+NHWC = workload(
+    "conv2d", n=2, c=20, h=7, w=9, o=20, groups=20, layout="NHWC",
+    epilogue="relu(x + bias[o])", **DEPTHWISE,
+)  # fmt: skip
+HALVES = workload(
+    "conv2d", n=1, c=16, h=6, w=7, o=16, groups=16, layout="NHWC", dtype="float16", **DEPTHWISE
+)
+ODD = workload("conv2d", n=1, c=3, h=9, w=11, o=3, groups=3, **DEPTHWISE)
+COLUMNS = workload("y[c] = sum[r](x[r, c]) * b[c]", r=300, c=37)
+CASES = {
+    "channels last": case(NHWC, vector=4, across="a2", turns=4),
+    "rows rolled": case(NHWC, vector=4, across="a1", turns=2, unroll=1, stores="stream"),
+    "halves": case(HALVES, vector=8, across="a1", turns=7, unroll=2),
+    "channels first": case(ODD, vector=4, across="a1", turns=3),
+    "pooling": case(
+        workload("max_pool2d", n=2, c=3, h=9, w=9, r=3, stride=2, padding=1), across="a1", turns=2
+    ),
+    "threads share": case(COLUMNS, vector=4, unroll=0, share=8),
+    "blocks share": case(COLUMNS, vector=1, unroll=0, split=4, ahead=4),
+    "both share": case(COLUMNS, vector=2, unroll=0, share=4, split=8),
+    **{f"random {seed}": randomly(seed) for seed in (0, 1, 2, 5, 9, 14)},
+}
+
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "no barrier": ("threads share", r"tw::sync_block\(\);", ""),
+    "a part is left out": ("threads share", r"q < 8; q\+\+", "q < 7; q++"),
+    "a part twice": ("both share", r"int q = 1;", "int q = 0;"),
+    "a neighbour's accumulator": ("threads share", r"threadIdx.x \+ q \* 8\)", "threadIdx.x + q)"),
+    "parts overlap": ("blocks share", r"a1 \+= 4", "a1 += 3"),
+    "parts begin together": ("both share", r"a1 = part", "a1 = 0"),
+    "a block's parts are not merged": ("blocks share", r"part < 4; part\+\+", "part < 3; part++"),
+    "another part's place": ("both share", r"\(part / 4\) \* 2", "(part) * 2"),
+    "the last task is not clamped": ("channels last", r" < 5 \? .*? : 5;", ";"),
+    "a border is read": ("channels last", r">= 0\)", ">= -1)"),
+    "a border is passed over": ("channels last", r"\) < 7\b", ") < 6"),
+    "the filter of another channel": ("halves", r"h0\[13\]", "h0[14]"),
+    "the filter of another tap": ("halves", r"x1 \+ 9 \*", "x1 + 1 + 9 *"),
+    "lanes that are not there": ("channels first", r"left = 11 - ", "left = 12 - "),
+    "no clean start": ("channels first", r"s\[12\] = \{0.0f", "s[12] = {1.0f"),
+}
+
+
+def bug(name: str) -> Case:
+    kind, pattern, replacement = BUGS[name]
+    return planted(CASES[kind], pattern, replacement)
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as running:
+        running.build([kernel for _, kernel in [*CASES.values(), *map(bug, BUGS)]])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
+    check_right(emulator, CASES[name])
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found(emulator, name):
+    check_found(emulator, bug(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 140))
+def test_more_random_windows_agree_with_the_reference(seed):
+    with Emulator() as running:
+        check_right(running, randomly(seed))
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
+def test_filters_and_images_are_moved_16_bytes_at_a_time_and_nothing_spills(arch):
+    w = workload(
+        "conv2d", n=32, c=96, h=56, w=56, o=96, groups=96, layout="NHWC", dtype="float16",
+        **DEPTHWISE,
+    )  # fmt: skip
+    found = instructions(arch, case(w, vector=8, across="a2", turns=4, threads=128))
+    assert found["LDG"] == found["LDG.128"] == 9 + 3 * 6
+    assert found["STG"] == found["STG.128"] == 4
+    assert found["LDL"] == found["STL"] == 0

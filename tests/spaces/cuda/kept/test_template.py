@@ -1,0 +1,100 @@
+"""The CUDA template along kept axes: its space, its rules and its quantities."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from spaces.cuda.kept.sizes import KeptSizes, width
+from spaces.cuda.kept.template import CudaKept
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.workloads.workload import Workload
+
+TARGET = cuda_target("sm_90a")
+DEPTHWISE = {"r": 3, "s": 3, "padding": 1, "layout": "NHWC"}
+PROGRAMS = {
+    "halves": workload("conv2d", n=2, c=96, h=56, w=56, o=96, groups=96, dtype="float16",
+                       **DEPTHWISE),
+    "pooling": workload("max_pool2d", n=8, c=64, h=112, w=112, r=3, stride=2, padding=1),
+    "columns": workload("y[c] = sum[r](x[r, c])", r=60000, c=1000),
+    "few columns": workload("y[c] = max[r](x[r, c])", r=60000, c=3, dtype="bfloat16"),
+    "large windows": workload("avg_pool2d", n=1, c=3, h=40, w=200, r=15, padding=7),
+}  # fmt: skip
+
+
+def space_of(w: Workload) -> Space:
+    return Space(w, TARGET, [CudaKept(w, TARGET)])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_quantities_are_finite_and_complete(name):
+    w = PROGRAMS[name]
+    space = space_of(w)
+    quantities = space.quantities(space.sample(np.random.default_rng(0), 200))
+    assert set(quantities) == set(QUANTITIES)
+    for quantity, values in quantities.items():
+        assert len(values)
+        assert np.isfinite(values).all(), quantity
+        assert (values >= 0).all(), quantity
+    assert (quantities["flops"] >= quantities["useful_flops"]).all()
+    assert (quantities["main_bytes"] >= w.least_bytes).all()
+    assert (quantities["vector_fraction"] <= 1).all()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_task_has_a_thread_and_parts_meet(name):
+    space = space_of(PROGRAMS[name])
+    for row in space.sample(np.random.default_rng(1), 12):
+        schedule = space.schedule(row)
+        sizes = KeptSizes(space.templates["kept"].view, schedule.values)
+        call = space.lower(schedule).call
+        grid = call.launches[0].grid[0]
+        assert grid * schedule["threads"] >= sizes.tasks * schedule["share"] * schedule["split"]
+        assert len(call.launches) == 1 + (schedule["split"] > 1)
+        assert bool(call.workspace_bytes) == (schedule["split"] > 1)
+        assert bool(call.launches[0].shared_bytes) == (schedule["share"] > 1)
+
+
+def test_vectors_are_as_wide_as_all_steps_allow():
+    view = CudaKept(PROGRAMS["halves"], TARGET).view
+    (output,) = view.outputs
+    assert width(view, output, 16) == 8
+    odd = CudaKept(workload("y[c] = sum[r](x[r, c])", r=60, c=102), TARGET).view
+    (read,) = odd.reads.values()
+    assert width(odd, read, 16) == 2
+
+
+def test_every_rule_refuses_something_and_says_why():
+    choose, seen = random.Random(0), set()
+    batches = workload("y[n, c] = sum[r](x[n, r, c])", n=64, r=4096, c=64, dtype="float16")
+    small = cuda_target("sm_86")
+    for w, target in [(batches, small), *((w, TARGET) for w in PROGRAMS.values())]:
+        template = CudaKept(w, target)
+        space = Space(w, target, [template])
+        for _ in range(200):
+            values = {d.name: choose.choice(d.values) for d in template.decisions}
+            sentence = space.why_not(Schedule("kept", tuple(values.items()))) or ""
+            for rule in template.rules:
+                if not np.all(rule.holds({r: np.asarray(values[r]) for r in rule.reads})):
+                    assert f"{rule.name}: {rule.explain(values)}" in sentence
+                    seen.add(rule.name)
+    assert seen >= {rule.name for rule in template.rules} - {"grid"}
+
+
+@pytest.mark.parametrize(
+    ("w", "words"),
+    [
+        (workload("matmul", m=4, n=4, k=4), "a product of matrices"),
+        (workload("softmax", r=4, c=8), "reductions"),
+        (workload("y: float64; x: float64; y[j] = sum[i](x[i, j])", i=4, j=8), "float64"),
+        (workload("t: int32[5](index < 9); y[j] = sum[i](x[t[i], j])", i=5, j=8), "a table"),
+    ],
+)
+def test_refusals_say_why(w, words):
+    assert words in CudaKept.refuses(w, TARGET)
