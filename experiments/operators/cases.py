@@ -74,6 +74,18 @@ GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
 }
 """In the order in which they are measured, the most telling first."""
 
+ATTENTIONS: tuple[dict[str, int], ...] = (
+    {"h": 12, "i": 512, "j": 512, "d": 64},
+    {"h": 4, "i": 3072, "j": 3072, "d": 64},
+    {"h": 8, "i": 4096, "j": 4096, "d": 128},
+)
+MASKS: tuple[dict[str, int | str], ...] = (
+    {},
+    {"mask": "causal"},
+    {"mask": "causal", "window": 256},
+)
+DECODE = {"h": 32, "i": 1, "j": 32768, "d": 128, "kv": 8}
+
 CPU_SHAPES = ((4096, 1024), (512, 8192), (32, 131072))
 
 CPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
@@ -94,6 +106,10 @@ CPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
         case(TRANSPOSED, "float32", i=4099, j=4093),
         case(TRANSPOSED, "float32", i=512, j=512),
         case(TRANSPOSED, "float32", i=96, j=64),
+    ),
+    "attention": (
+        *(case("attention", "float32", b=1, **s, **m) for s in ATTENTIONS for m in MASKS),
+        case("attention", "float32", b=1, **DECODE),
     ),
 }
 

@@ -16,7 +16,7 @@ import torch
 from experiments.cpu_matmul.baselines import as_tensor
 from experiments.cpu_matmul.timing import interleave
 from experiments.operators.cases import Case
-from experiments.operators.references import REFERENCES
+from experiments.operators.references import references
 from experiments.operators.summary import COPY, OURS
 from measure.database import Database
 from scheduler.best import best
@@ -47,7 +47,8 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     tensors = {name: as_tensor(array) for name, array in inputs.items()}
     arguments = list(tensors.values())
     result = ours(*arguments)
-    reference = REFERENCES[case.operator]
+    rivals = references(case)
+    reference = rivals["eager"]
     row: dict[str, Any] = {
         "largest_error": _largest_error(result, reference, tensors),
         "schedule": ours.schedule.to_json(),
@@ -57,7 +58,7 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     }
     calls: dict[str, Any] = {
         OURS: lambda: ours(*arguments, out=result),
-        "eager": lambda: reference(**tensors),
+        **{name: partial(rival, **tensors) for name, rival in rivals.items()},
         COPY: copy_of(workload.least_bytes, threads),
     }
     with threadpoolctl.threadpool_limits(threads), torch.no_grad():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, TRANSPOSED
+from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, TRANSPOSED, Case
 
 Tensors = Mapping[str, Any]
 
@@ -82,6 +82,37 @@ def fused_transposition(x: Any, b: Any) -> Any:
     return torch.relu(x + b[:, None]).t().contiguous()
 
 
+def attention(case: Case) -> Mapping[str, Callable[..., Any]]:
+    """Unfused, and by torch's own operator."""
+    import torch
+
+    given = dict(case.parameters)
+    past = int(given["j"]) - int(given["i"])
+    shared = int(given["h"]) // int(given.get("kv", given["h"]))
+    causal = given.get("mask") == "causal" and int(given["i"]) > 1
+    mask = None
+    if causal:
+        own = torch.arange(int(given["i"]))[:, None] + past
+        keys = torch.arange(int(given["j"]))[None]
+        mask = (keys <= own) & (own - keys < int(given.get("window", 0) or given["j"]))
+    plain = causal and "window" not in given and not past
+
+    def eager(q: Any, k: Any, v: Any) -> Any:
+        k, v = (x.repeat_interleave(shared, 1) for x in (k, v))
+        scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        return torch.softmax(scores, -1) @ v
+
+    def fused(q: Any, k: Any, v: Any) -> Any:
+        masked = {"is_causal": True} if plain else {"attn_mask": mask}
+        return torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, enable_gqa=shared > 1, **masked
+        )
+
+    return {"eager": eager, "sdpa": fused}
+
+
 _NORMS = (softmax, log_softmax, logsumexp, cross_entropy, layernorm, rmsnorm)
 _MAPS = (swiglu, rope, embedding)
 
@@ -93,3 +124,10 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     HEADS: lambda x: x.permute(0, 2, 1, 3).contiguous(),
 }
 """By the operator's name, or a program's text; arguments are called like operands."""
+
+
+def references(case: Case) -> Mapping[str, Callable[..., Any]]:
+    """What torch has for a case, by names; ``eager`` is one, written as a compiler likes it."""
+    if case.operator == "attention":
+        return attention(case)
+    return {"eager": REFERENCES[case.operator]}
