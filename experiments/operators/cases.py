@@ -3,31 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
-from spaces.operators import workload
-from spaces.workloads.workload import Workload
-
-
-@dataclass(frozen=True)
-class Case:
-    """One operator with its parameters."""
-
-    operator: str
-    parameters: tuple[tuple[str, int | str], ...]
-
-    @property
-    def name(self) -> str:
-        """Such as ``softmax 8192x8192 bfloat16``."""
-        words = dict(self.parameters)
-        kind = words.pop("dtype", "float32")
-        return f"{self.operator} {'x'.join(map(str, words.values()))} {kind}"
-
-    @cached_property
-    def workload(self) -> Workload:
-        """What is computed."""
-        return workload(self.operator, **dict(self.parameters))
+from experiments.operators import windows
+from experiments.operators.case import Case
 
 
 def case(operator: str, dtype: str, **parameters: int | str) -> Case:
@@ -114,7 +92,7 @@ CPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
 }
 
 FAMILIES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
-    "cpu": CPU_FAMILIES,
-    "cuda": GPU_FAMILIES,
+    "cpu": {**CPU_FAMILIES, "kept": windows.CPU_CASES},
+    "cuda": {**GPU_FAMILIES, "kept": windows.GPU_CASES},
 }
 """The families by the kind of target."""

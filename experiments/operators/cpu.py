@@ -15,9 +15,10 @@ import torch
 
 from experiments.cpu_matmul.baselines import as_tensor
 from experiments.cpu_matmul.timing import interleave
-from experiments.operators.cases import Case
+from experiments.operators.case import Case
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, OURS
+from experiments.operators.windows import other_layout
 from measure.database import Database
 from scheduler.best import best
 from scheduler.tuning.tuner import tune
@@ -61,6 +62,7 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
         **{name: partial(rival, **tensors) for name, rival in rivals.items()},
         COPY: copy_of(workload.least_bytes, threads),
     }
+    calls |= other_layout(case, tensors)
     with threadpoolctl.threadpool_limits(threads), torch.no_grad():
         try:
             torch._dynamo.reset()  # sizes seen before would make these dynamic

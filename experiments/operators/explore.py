@@ -152,11 +152,14 @@ def launcher(
     names = [operand.name for operand in kernel.call.arrays[len(tensors) :]]
     addresses = {name: tensor.data_ptr() for name, tensor in tensors.items()}
     addresses |= {n: o.data_ptr() for n, o in zip(names, outputs, strict=True)}
-    (launch,) = prepare(kernel.call, load_functions(cubin, kernel.call, 0), addresses, 0)
-    start, pointers = entry_point("cuLaunchKernelEx"), launch.pointers
+    room = torch.zeros(kernel.call.workspace_bytes, device="cuda", dtype=torch.uint8)
+    addresses |= {"workspace": room.data_ptr()}
+    launches = prepare(kernel.call, load_functions(cubin, kernel.call, 0), addresses, 0)
+    start, pointers = entry_point("cuLaunchKernelEx"), [each.pointers for each in launches]
 
-    def call(keep: Any = (tensors, outputs, launch)) -> None:
-        status = start(*pointers, None)
-        assert status == 0, f"the launch of {kernel.call.entry} gives {status}"
+    def call(keep: Any = (tensors, outputs, launches, room)) -> None:
+        for each in pointers:
+            status = start(*each, None)
+            assert status == 0, f"the launch of {kernel.call.entry} gives {status}"
 
     return call

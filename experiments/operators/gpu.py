@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from experiments.gpu_matmul.timing import interleave
-from experiments.operators.cases import Case
+from experiments.operators.case import Case
 from experiments.operators.explore import Explorer
-from experiments.operators.references import REFERENCES
+from experiments.operators.references import references
 from experiments.operators.summary import COPY
 from experiments.operators.tensors import inputs_like
+from experiments.operators.windows import other_layout
 from spaces.registry import space_for
 from spaces.target import Target, detect_target
 
@@ -29,7 +30,7 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     """The case's row of the results, after ``seconds`` of search."""
     workload = case.workload
     tensors = inputs_like(workload)
-    reference = REFERENCES[case.operator]
+    reference = references(case)["eager"]
     exact = _outputs(reference(**{name: _wide(t) for name, t in tensors.items()}))
     explorer = Explorer(space_for(workload, target), tensors, exact)
     best = explorer.explore(seconds)[:FINALISTS]
@@ -37,6 +38,7 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     calls: dict[str, Any] = {f"tilewright {n}": explorer.calls[s] for n, s in enumerate(best)}
     calls[COPY] = copy_of(workload.least_bytes)
     calls["eager"] = lambda: reference(**tensors)
+    calls |= other_layout(case, tensors)
     row: dict[str, Any] = {"outcomes": dict(explorer.outcomes), "bytes": workload.least_bytes}
     row["explored"] = [
         {"us": 1e6 * explorer.seconds[s], "schedule": s.to_json()} for s in explorer.best[:KEPT]

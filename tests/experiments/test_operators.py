@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.operators.cases import FAMILIES, Case, case
+from experiments.operators.case import Case
+from experiments.operators.cases import FAMILIES, case
 from experiments.operators.convolutions import EPILOGUES, LAYERS, Layer, convolved, fused
 from experiments.operators.references import REFERENCES, references
 from experiments.operators.summary import line, summarise, table
+from experiments.operators.windows import (
+    columns,
+    depthwise,
+    means,
+    other_layout,
+    pool_first,
+    pool_last,
+)
 from spaces.derivation.rounding.allowance import allowed
 from spaces.language.evaluation import evaluate
 from spaces.numerics.allowance import agrees
@@ -56,6 +65,29 @@ def test_torch_attends_as_the_program_says(further):
     low, high = allowed(made.workload.program, inputs)["y"]
     for rival in references(made).values():
         assert agrees(rival(**wide).numpy(), low, high).all()
+
+
+SMALL_WINDOWS = (
+    depthwise(4, 7, 2, n=2, layout="NHWC"),
+    depthwise(4, 7, 1, n=1, layout="NCHW"),
+    pool_last(1, 2, "float32"),
+    pool_first(1, 1, "float32"),
+    means(2, 3, 5, "float32"),
+    columns(7, 3, "float32"),
+)
+
+
+@pytest.mark.parametrize("made", SMALL_WINDOWS, ids=lambda made: made.name)
+def test_what_torch_computes_is_what_a_window_says(made):
+    import torch
+
+    inputs = made.workload.make_inputs(seed=1)
+    wide = {name: torch.from_numpy(array.astype(np.float64)) for name, array in inputs.items()}
+    exact = evaluate(made.workload.program, inputs)["y"]
+    np.testing.assert_allclose(references(made)["eager"](**wide).numpy(), exact, atol=1e-6)
+    for turned in other_layout(made, wide).values():
+        axes = (0, 3, 1, 2) if "NHWC" in made.name else (0, 2, 3, 1)
+        np.testing.assert_allclose(turned().numpy(), exact.transpose(axes), atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", EPILOGUES)

@@ -1,0 +1,32 @@
+"""One operator to compare."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.operators import workload
+from spaces.workloads.workload import Workload
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operator with its parameters, called ``title`` if that says more."""
+
+    operator: str
+    parameters: tuple[tuple[str, int | str], ...]
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """Such as ``softmax 8192x8192 bfloat16``."""
+        if self.title:
+            return self.title
+        words = dict(self.parameters)
+        kind = words.pop("dtype", "float32")
+        return f"{self.operator} {'x'.join(map(str, words.values()))} {kind}"
+
+    @cached_property
+    def workload(self) -> Workload:
+        """What is computed."""
+        return workload(self.operator, **dict(self.parameters))
