@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
-from experiments.database.filling import attempts, fill, shape
+from experiments.database.filling import FILLED, Prepared, attempts, shape
+from experiments.database.places import Place
 from measure.database import Database
-from measure.records.jsonl import write_lines
 from measure.records.record import Record
 from tests.contracts.made_up import TARGET
 
@@ -23,22 +22,21 @@ BATCH = 64
 NEW_SHAPES = 4000
 
 
-def figures(locate: Callable[[str], str], count: int, lines: int, folder: Path) -> dict[str, Any]:
-    """``locate`` gives the location of a new database by a name, ``folder`` is for files."""
-    location = locate("filled")
-    found: dict[str, Any] = {"fill": fill(location, count)}
-    with Database(location) as database:
-        database.vacuum()
+def figures(place: Place, made: Prepared) -> dict[str, Any]:
+    """Of the databases at ``place``."""
+    found: dict[str, Any] = {"fill": made.seconds}
+    with Database(place.location(FILLED)) as database:
         found["stats"] = vars(database.stats())
-        shapes = [shape(i) for i in range(found["stats"]["workloads"])]
+        shapes = [shape(i) for i in range(made.shapes)]
+        known = found["stats"]["workloads"]
         found["best"] = times(lambda work: database.best(work, TARGET), asked(shapes))
-        unknown = [shape(len(shapes) + i) for i in range(20)]
+        unknown = [shape(known + i) for i in range(20)]
         found["nearest"] = times(lambda work: list(database.nearest(work, TARGET)), unknown)
-        found["list"] = times(lambda _: database.summaries(), range(3))
+        found["list"] = times(lambda _: database.summaries(), range(1))
         found["batch"] = times(database.record_all, batches(asked(shapes)))
-        new = [next(attempts(shape(len(shapes) + i))) for i in range(NEW_SHAPES)]
+        new = [next(attempts(shape(known + i))) for i in range(NEW_SHAPES)]
         found["new_shapes"] = times(database.record_all, [new])
-    found["import"] = imported(locate("imported"), lines, folder)
+    found["import"] = imported(place, made)
     return found
 
 
@@ -68,15 +66,12 @@ def times(ask: Callable[[Any], object], questions: Any) -> dict[str, float]:
     return {"median": statistics.median(taken), "p99": last, "count": len(taken)}
 
 
-def imported(location: str, lines: int, folder: Path) -> dict[str, float]:
-    """Import an export of so many records, a thousand of each shape."""
-    path = folder / "export.jsonl"
-    records = (record for number in range(10**9) for record in attempts(shape(number)))
-    count = write_lines(path, [], islice(records, lines))
-    with Database(location) as database:
+def imported(place: Place, made: Prepared) -> dict[str, float]:
+    """What importing the export takes."""
+    with Database(place.clear("imported")) as database:
         start = time.perf_counter()
-        assert database.import_jsonl(path) == count
+        assert database.import_jsonl(made.export) == made.lines
         taken = time.perf_counter() - start
-    size = path.stat().st_size
-    path.unlink()
-    return {"records": count, "bytes": size, "seconds": taken}
+    place.clear("imported")
+    size = made.export.stat().st_size
+    return {"records": made.lines, "bytes": size, "seconds": taken}

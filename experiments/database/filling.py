@@ -6,13 +6,19 @@ other shape under keys of their own.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import count as count_up
+from itertools import islice
+from pathlib import Path
 
 from sqlalchemy import text
 
+from experiments.database.places import Place
 from measure.database import Database
+from measure.records.jsonl import write_lines
 from measure.records.measurement import ErrorKind, Measurement, Status
 from measure.records.record import Record
 from measure.records.run import Proposal, Run
@@ -23,6 +29,9 @@ from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.workloads.workload import Workload
 from tests.contracts.made_up import TARGET
+
+FILLED = "filled"
+"""The name of the database."""
 
 ATTEMPTS = 1000
 """Attempts of each shape: of 25 two failed, and the best eight were compared in the end."""
@@ -47,6 +56,11 @@ def shape(number: int) -> Workload:
     m, n, k = number % 100, number // 100 % 100, number // 10_000
     sizes = {"m": 64 + 16 * m, "n": 64 + 16 * n, "k": 64 + 16 * k}
     return workload("matmul", **sizes, epilogue="relu(x + bias[n])")
+
+
+def run_key(work: Workload) -> str:
+    """As long as those of tuners are."""
+    return work.digest[:16]
 
 
 def attempts(work: Workload, target: Target = TARGET) -> Iterator[Record]:
@@ -75,7 +89,33 @@ def attempts(work: Workload, target: Target = TARGET) -> Iterator[Record]:
             wrong = {"status": Status.ERROR, "score": None, "samples": ()}
             made = replace(made, **wrong, error_kind=ErrorKind.COMPILE, error_text="spills")
         proposal = Proposal("evolved", number, mean=0.5, spread=0.1)
-        yield Record(work, target, "contraction.1", made, run=work.digest, proposal=proposal)
+        yield Record(work, target, "contraction.1", made, run=run_key(work), proposal=proposal)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A filled database of so many ``shapes``, which took ``seconds``; an ``export`` of records."""
+
+    shapes: int
+    seconds: float
+    export: Path
+    lines: int
+
+
+def prepared(place: Place, count: int, lines: int) -> Prepared:
+    """Of ``count`` measurements and so many ``lines``; made where they are not there yet."""
+    mark = place.folder / f"{place.kind}-{count}.json"
+    if not mark.exists():
+        location = place.clear(FILLED)
+        seconds = fill(location, count)
+        with Database(location) as database:
+            database.vacuum()
+        mark.write_text(json.dumps(seconds))
+    export = place.folder / f"export-{lines}.jsonl"
+    if not export.exists():
+        records = (record for number in count_up() for record in attempts(shape(number)))
+        write_lines(export, [], islice(records, lines))
+    return Prepared(count // ATTEMPTS, json.loads(mark.read_text()), export, lines)
 
 
 def fill(location: str, count: int) -> float:
@@ -86,7 +126,7 @@ def fill(location: str, count: int) -> float:
         database.record_all(list(attempts(shape(0))))
         now = time.time()
         database.add(
-            Run(work.digest, work, TARGET, session="filled", started_at=now, heartbeat=now)
+            Run(run_key(work), work, TARGET, session="filled", started_at=now, heartbeat=now)
             for work in map(shape, range(shapes))
         )
     _copy(location)

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from experiments.database import figures
-from experiments.database.filling import ATTEMPTS, FINALISTS, fill, shape
+from experiments.database.filling import ATTEMPTS, FINALISTS, fill, prepared, shape
+from experiments.database.places import Files
 from measure.database import Database
 from tests.contracts.made_up import TARGET
 
@@ -30,8 +31,11 @@ def test_what_is_generated_is_as_tuners_leave_it(tmp_path):
     assert {record.measurement.round for record in best} == {"final"}
 
 
-def test_figures_of_a_small_database(tmp_path):
-    found = figures.figures(lambda name: str(tmp_path / f"{name}.db"), 2 * ATTEMPTS, 1200, tmp_path)
+def test_figures_of_a_small_database_which_is_filled_once(tmp_path):
+    place = Files(tmp_path)
+    made = prepared(place, 2 * ATTEMPTS, 1200)
+    found = figures.figures(place, made)
+    assert prepared(place, 2 * ATTEMPTS, 1200) == made
     assert found["stats"]["measurements"] == 2 * ATTEMPTS
     assert found["import"]["records"] == 1200
     assert found["best"]["count"] == 9

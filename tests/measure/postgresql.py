@@ -55,6 +55,15 @@ class Server:
     _numbers: Iterator[int] = field(default_factory=count)
     _running: subprocess.Popen[bytes] | None = None
 
+    def lay_out(self) -> None:
+        """Make what it runs on in its folder, which it then owns."""
+        if os.geteuid() == 0:
+            nobody = pwd.getpwnam("nobody")
+            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+        options = ["--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]
+        command = [self.binaries / "initdb", "-D", self.folder / "data", "-U", USER, *options]
+        subprocess.run(command, check=True, capture_output=True, **_user(self.folder))
+
     def start(self) -> None:
         """Start it on what is in its folder, and wait until it answers."""
         command = [self.binaries / "postgres", "-D", self.folder / "data"]
@@ -65,10 +74,10 @@ class Server:
             self._running = subprocess.Popen(command, stdout=log, stderr=log, **_user(self.folder))
         self._await()
 
-    def stop(self) -> None:
-        """End it at once: nothing of it is needed again."""
+    def stop(self, how: signal.Signals = signal.SIGQUIT) -> None:
+        """End it: at once, where nothing of it is needed again, or by ``SIGINT`` in order."""
         assert self._running is not None
-        self._running.send_signal(signal.SIGQUIT)
+        self._running.send_signal(how)
         self._running.wait()
 
     def kill(self) -> None:
@@ -137,14 +146,9 @@ def server(
 ) -> Iterator[Server]:
     """A server as long as the block lasts. It refuses to run as root, so root lends it a user."""
     folder = Path(tempfile.mkdtemp(prefix="tw-postgres-"))  # socket paths are short
-    if os.geteuid() == 0:
-        nobody = pwd.getpwnam("nobody")
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    made = Server(binaries, folder, settings, port)
     try:
-        options = ["--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync"]
-        command = [binaries / "initdb", "-D", folder / "data", "-U", USER, *options]
-        subprocess.run(command, check=True, capture_output=True, **_user(folder))
-        made = Server(binaries, folder, settings, port)
+        made.lay_out()
         made.start()
         try:
             yield made
