@@ -22,15 +22,17 @@ class Standing:
 
     ``slope`` is the derivative of the objective by the task's latency, positive where less is
     better. ``flops`` of one call count for tasks of the same ``kind``: those that can be
-    expected to reach about as many FLOP/s. ``units`` of trials were spent on it so far;
-    ``latencies`` in seconds are the best known before the last of these units and now, oldest
-    first, at most as many as are known; None before any kernel was right.
+    expected to reach about as many FLOP/s. ``units`` of trials were spent on it so far, and the
+    next takes so many ``seconds``; ``latencies`` in seconds are the best known before the last of
+    these units and now, oldest first, at most as many as are known; None before any kernel was
+    right.
     """
 
     slope: float
     flops: int
     kind: Hashable
     units: int
+    seconds: float
     latencies: tuple[float | None, ...]
 
     @property
@@ -49,7 +51,8 @@ def in_turn(tasks: Sequence[Standing]) -> list[int]:
 
 
 def by_gradient(tasks: Sequence[Standing]) -> list[int]:
-    """Those first by which the objective falls the most: see :func:`gradient`.
+    """Those first by which the objective falls the most in a second: see :func:`gradient`. What
+    tasks are given is time, and a trial of a large workload takes more of it.
 
     Before that each gets one unit, in turn, and who has no right kernel yet as many as the others
     have on average; beyond that such tasks come last, for there may be no right kernel.
@@ -63,7 +66,7 @@ def by_gradient(tasks: Sequence[Standing]) -> list[int]:
             return 0, task.units
         if task.latency is None:
             return (1 if task.units <= average else 3), task.units
-        return 2, gradient(task, fastest[task.kind])
+        return 2, gradient(task, fastest[task.kind]) / task.seconds
 
     return sorted(range(len(tasks)), key=rank)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from measure.cuda.runner import HEAT_SECONDS
 from measure.cuda.session import SHORT
+from measure.records.measurement import Measurement
 from measure.timing import FINAL, TimingProtocol
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -117,24 +118,31 @@ class Rate:
     """
 
     def __init__(self) -> None:
-        self._noted: deque[tuple[float, int, float]] = deque(maxlen=WINDOW)
+        self._noted: deque[tuple[float, int, float, float]] = deque(maxlen=WINDOW)
 
-    def note(self, seconds: float, count: int, run_seconds: float) -> None:
-        """So many came after so many seconds without any, and took so long to run."""
-        self._noted.append((seconds, count, run_seconds))
+    def note(self, seconds: float, measured: Sequence[Measurement]) -> None:
+        """These came after so many seconds without any."""
+        run = sum(m.run_seconds for m in measured)
+        built = sum(m.build_seconds for m in measured)
+        self._noted.append((seconds, len(measured), run, built))
 
     @property
     def each(self) -> float | None:
         """Wall time."""
-        return self._for_each([seconds for seconds, _, _ in self._noted])
+        return self._for_each([seconds for seconds, *_ in self._noted])
 
     @property
     def run(self) -> float | None:
         """Time of running."""
-        return self._for_each([run_seconds for _, _, run_seconds in self._noted])
+        return self._for_each([run for *_, run, _ in self._noted])
+
+    @property
+    def work(self) -> float | None:
+        """Time of building and running, as if nothing else was done meanwhile."""
+        return self._for_each([run + built for *_, run, built in self._noted])
 
     def _for_each(self, times: Sequence[float]) -> float | None:
-        count = sum(count for _, count, _ in self._noted)
+        count = sum(count for _, count, *_ in self._noted)
         return sum(times) / count if count else None
 
 

@@ -112,6 +112,12 @@ class Task:
         return self._pace.batch_size(self._rate.run)
 
     @property
+    def batch_seconds(self) -> float:
+        """Seconds of building and running such a batch, by those before. No wall time, so that
+        what is decided by them is the same whatever else the machine does."""
+        return self.batch_size * self._pace.candidate_seconds(self._rate.work)
+
+    @property
     def ahead(self) -> int:
         """How many may be pending when more are asked for. The first batch is awaited, since all
         that follow profit from it; from then on one is built while another is timed."""
@@ -193,7 +199,7 @@ class Task:
         self.submitted -= sum(measurement.lost for measurement in new)
         measured = [measurement for measurement in measurements if not measurement.lost]
         if measured:
-            self._rate.note(seconds, len(measured), sum(m.run_seconds for m in measured))
+            self._rate.note(seconds, measured)
             self._tell(measured)
 
     def compare(self, schedules: Sequence[Schedule]) -> None:

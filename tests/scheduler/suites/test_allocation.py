@@ -20,8 +20,8 @@ from scheduler.suites.allocation import (
 from scheduler.suites.objective import Objective
 
 
-def task(slope=1.0, flops=0, kind="a", units=10, latencies=(1.0,)) -> Standing:
-    return Standing(slope, flops, kind, units, latencies)
+def task(slope=1.0, flops=0, kind="a", units=10, seconds=1.0, latencies=(1.0,)) -> Standing:
+    return Standing(slope, flops, kind, units, seconds, latencies)
 
 
 seconds = st.floats(1e-6, 10.0)
@@ -37,6 +37,7 @@ def standings(draw) -> Standing:
         flops=draw(st.integers(0, 10**12)),
         kind=draw(st.sampled_from("ab")),
         units=draw(st.integers(0, 40)),
+        seconds=draw(seconds),
         latencies=(*[None] * unknown, *falling[unknown:]),
     )
 
@@ -65,7 +66,8 @@ def test_the_order_of_the_tasks_does_not_matter(tasks, data):
     shuffled = data.draw(st.permutations(tasks))
     first, other = tasks[by_gradient(tasks)[0]], shuffled[by_gradient(shuffled)[0]]
     best = [max(t.flops / t.latency for t in tasks if t.kind == x.kind) for x in (first, other)]
-    assert gradient(first, best[0]) == gradient(other, best[1])
+    gains = [gradient(first, best[0]) / first.seconds, gradient(other, best[1]) / other.seconds]
+    assert gains[0] == gains[1]
 
 
 @given(tasks=several)
@@ -109,6 +111,11 @@ def test_before_there_is_a_window_only_what_is_hoped_counts():
 def test_what_costs_the_most_in_all_comes_first():
     rare, often = task(slope=1.0, latencies=(3.0,)), task(slope=10.0, latencies=(1.0,))
     assert by_gradient([rare, often]) == [1, 0]
+
+
+def test_what_gains_as_much_in_less_time_comes_first():
+    large, small = task(seconds=2.0), task(seconds=1.0)
+    assert by_gradient([large, small]) == [1, 0]
 
 
 def test_what_has_gained_lately_comes_before_what_has_not():

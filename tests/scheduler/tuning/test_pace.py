@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from measure.records.measurement import Measurement, Status
 from scheduler.tuning import pace as pacing
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.pace import CUDA, LEAST_BATCH, RESERVE, WINDOW, Expected, Pace, Rate
 from spaces.operators import workload
+from spaces.schedule import Schedule
 
 CPU, expected = pacing.CPU.comparison, pacing.CPU.expected
 LATE = Budget(1, 60).overtime
@@ -128,14 +130,23 @@ def test_what_a_batch_is_set_up_with_is_part_of_the_reserve() -> None:
     assert heavy.comparable(10, LATE, None, 0.1) < plain.comparable(10, LATE, None, 0.1)
 
 
+def measured(count: int, run: float, build: float) -> list[Measurement]:
+    schedule = Schedule("any", ())
+    return [
+        Measurement(schedule, Status.OK, 1.0, run_seconds=run, build_seconds=build)
+        for _ in range(count)
+    ]
+
+
 def test_the_rate_is_that_of_late() -> None:
     rate = Rate()
-    assert (rate.each, rate.run) == (None, None)
-    rate.note(2.0, 16, 0.8)
-    assert (rate.each, rate.run) == (2.0 / 16, 0.05)
+    assert (rate.each, rate.run, rate.work) == (None, None, None)
+    rate.note(2.0, measured(16, run=0.05, build=0.2))
+    found = (rate.each, rate.run, rate.work)
+    assert found == (2.0 / 16, pytest.approx(0.05), pytest.approx(0.25))
     for _ in range(WINDOW):
-        rate.note(1.0, 10, 0.2)
-    assert (rate.each, rate.run) == (0.1, pytest.approx(0.02))
+        rate.note(1.0, measured(10, run=0.02, build=0.1))
+    assert (rate.each, rate.run, rate.work) == (0.1, pytest.approx(0.02), pytest.approx(0.12))
 
 
 seconds = st.floats(1, 1e4)
