@@ -8,6 +8,9 @@ import signal
 import pytest
 from hypothesis import settings
 
+for package in ("spaces", "measure", "costmodel", "scheduler"):
+    pytest.register_assert_rewrite(f"{package}.testing")
+
 # Before NumPy is loaded: its BLAS's threads wait by spinning, on the cores that other tests need.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -22,6 +22,7 @@ from measure.interfaces import Executor
 from scheduler.defaults import default_search
 from scheduler.strategies.random_search import RandomSearch
 from scheduler.strategies.search import Search
+from scheduler.testing.landscape import hills
 from scheduler.tuning.tuner import Tuner
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -29,7 +30,6 @@ from spaces.space import Space
 from spaces.target import detect_target
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
-from tests.scheduler.landscape import hills
 
 HERE = Path(__file__).parent
 ALL_CODE = (*CODE, str(HERE / "devices.py"))

@@ -14,7 +14,7 @@ from experiments.database.filling import FILLED, Prepared, attempts, shape
 from experiments.database.places import Place
 from measure.database import Database
 from measure.records.record import Record
-from tests.contracts.made_up import TARGET
+from measure.testing.made_up import TARGET
 
 ASKED = 1000
 BATCHES = 200

@@ -24,11 +24,11 @@ from measure.records.record import Record
 from measure.records.run import Proposal, Run
 from measure.tables.engine import for_writing, open_engine
 from measure.tables.schema import measurements
+from measure.testing.made_up import TARGET
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.workloads.workload import Workload
-from tests.contracts.made_up import TARGET
 
 FILLED = "filled"
 """The name of the database."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from costmodel.dataset import group_examples
+from costmodel.testing.toys import examples, points, product, target, toy_space
 from spaces.errors import InputError
-from tests.costmodel.toys import examples, points, product, target, toy_space
 
 
 def test_examples_are_grouped_by_workload_and_target():

@@ -6,8 +6,8 @@ import numpy as np
 
 from costmodel.analytic import AnalyticModel
 from costmodel.draft import drafted, shortlist
+from costmodel.testing.toys import points, product, target, toy_space
 from scheduler.defaults import only
-from tests.costmodel.toys import points, product, target, toy_space
 from tests.scheduler.replay.toys import hilly
 
 SPACE = toy_space(product(), target())

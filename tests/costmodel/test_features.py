@@ -10,9 +10,9 @@ from costmodel.features import (
     target_features,
     workload_features,
 )
+from costmodel.testing.toys import TileTemplate, points, product, target, toy_space
 from spaces.space import Space
 from spaces.workloads.contraction import Axis, Contraction, Operand
-from tests.costmodel.toys import TileTemplate, points, product, target, toy_space
 
 
 def test_every_feature_is_a_number_or_a_column():

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from costmodel.model import LEAST_ROWS, XGBoostModel
+from costmodel.testing.cost_model import CostModelContract
+from costmodel.testing.toys import examples, points, product, target, toy_space, true_latency
 from spaces.schedule import Schedule
-from tests.contracts.cost_model import CostModelContract
-from tests.costmodel.toys import examples, points, product, target, toy_space, true_latency
 
 
 def new_model() -> XGBoostModel:

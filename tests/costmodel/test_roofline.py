@@ -8,10 +8,10 @@ import pytest
 from costmodel.analytic import AnalyticModel
 from costmodel.peaks import MeasuredPeaks, peaks_for
 from costmodel.roofline import ideal_seconds, roofline_seconds
+from costmodel.testing.cost_model import CostModelContract
+from costmodel.testing.toys import examples, points, product, target, toy_space
 from spaces.cuda.target import cuda_target
 from spaces.quantities import QUANTITIES
-from tests.contracts.cost_model import CostModelContract
-from tests.costmodel.toys import examples, points, product, target, toy_space
 
 
 class TestAnalyticModel(CostModelContract):

@@ -14,9 +14,9 @@ import pytest
 
 from costmodel.model import Settings, XGBoostModel
 from costmodel.storage import read_model
+from costmodel.testing.toys import examples, points, product, target, toy_space
 from spaces.errors import InputError
 from spaces.validation.canonical import canonical_json
-from tests.costmodel.toys import examples, points, product, target, toy_space
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import pytest
 
 from costmodel.dataset import Group
 from costmodel.model import XGBoostModel
+from costmodel.testing.toys import points, product, target, toy_space, true_latency
 from costmodel.validity import learn_validity, validity
-from tests.costmodel.toys import points, product, target, toy_space, true_latency
 
 MATRIX = np.random.default_rng(0).uniform(size=(200, 3)).astype(np.float32)
 

@@ -10,7 +10,7 @@ from experiments.database import figures
 from experiments.database.filling import ATTEMPTS, FINALISTS, fill, prepared, shape
 from experiments.database.places import Files
 from measure.database import Database
-from tests.contracts.made_up import TARGET
+from measure.testing.made_up import TARGET
 
 
 @pytest.fixture(autouse=True)

@@ -20,12 +20,8 @@ from measure.records.measurement import Place
 from measure.records.record import Record
 from measure.tables.best_known import ranking_queries
 from measure.tables.schema import HEAD, metadata
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.validation.canonical import canonical_json
-from tests import databases
-from tests.contracts.database import DatabaseContract
-from tests.contracts.made_up import (
+from measure.testing.database import DatabaseContract
+from measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     a_run,
@@ -34,6 +30,10 @@ from tests.contracts.made_up import (
     measured,
     schedule,
 )
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.validation.canonical import canonical_json
+from tests import databases
 from tests.measure.earlier import make_sqlite
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from measure.database import Database
+from measure.testing.made_up import TARGET, attempt, measured, schedule
 from spaces.operators import workload
 from spaces.validation.canonical import canonical_json
-from tests.contracts.made_up import TARGET, attempt, measured, schedule
 from tests.measure.earlier import make_postgresql, make_sqlite
 
 THREADS = replace(TARGET, threads=2)

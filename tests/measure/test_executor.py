@@ -6,8 +6,8 @@ import pytest
 from measure.executor import LocalExecutor
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, Measurement, Status
+from measure.testing.executor import ExecutorContract, collect, submit
 from spaces.errors import InputError
-from tests.contracts.executor import ExecutorContract, collect, submit
 from tests.measure.cpu import c_kernels
 from tests.measure.cpu.c_kernels import good, product, target
 

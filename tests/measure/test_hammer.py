@@ -14,8 +14,7 @@ import pytest
 
 from measure.database import Database
 from measure.records.record import Record
-from spaces.operators import workload
-from tests.contracts.made_up import (
+from measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     attempt,
@@ -23,6 +22,7 @@ from tests.contracts.made_up import (
     measured,
     schedule,
 )
+from spaces.operators import workload
 from tests.measure import postgresql
 
 BATCH = 64

@@ -14,12 +14,8 @@ from sqlalchemy import create_engine, make_url, text
 from measure.database import Database
 from measure.tables.best_known import ranking_queries
 from measure.tables.schema import HEAD, VERSION_TABLE, metadata
-from scheduler.best import best
-from scheduler.cli.app import run
-from spaces.errors import InputError
-from spaces.operators import workload
-from tests.contracts.database import DatabaseContract
-from tests.contracts.made_up import (
+from measure.testing.database import DatabaseContract
+from measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     a_run,
@@ -27,6 +23,10 @@ from tests.contracts.made_up import (
     lost,
     measured,
 )
+from scheduler.best import best
+from scheduler.cli.app import run
+from spaces.errors import InputError
+from spaces.operators import workload
 from tests.measure.earlier import make_postgresql
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from measure.database import Database
-from tests.contracts.made_up import attempt, failed, measured
+from measure.testing.made_up import attempt, failed, measured
 
 GOLDEN = Path(__file__).parent / "golden"
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
@@ -23,7 +23,7 @@ import sys
 from measure.database import Database
 from scheduler.query import query
 from spaces.operators import workload
-from tests.contracts.made_up import TARGET, WORKLOAD
+from measure.testing.made_up import TARGET, WORKLOAD
 
 path, exported = sys.argv[1:]
 with Database(path, create=False) as database:

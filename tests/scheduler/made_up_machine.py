@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from scheduler.testing.landscape import hills_latency
 from spaces.schedule import Schedule
-from tests.scheduler.landscape import hills_latency
 
 
 class Clock:

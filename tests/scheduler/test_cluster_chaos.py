@@ -17,10 +17,10 @@ pytest.importorskip("ray", reason="needs the extra ray")
 from measure.cluster.executor import RayExecutor
 from measure.database import Database
 from measure.executor import LocalExecutor
+from scheduler.testing.landscape import hills
 from scheduler.tuning.tuner import Tuner
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster
 from tests.measure.cluster.simulated import OUTFIT, SimulatedBuilder, SimulatedRunner
-from tests.scheduler.landscape import hills
 from tests.scheduler.listed import Listed
 
 NODES, TRIALS, STEP = 3, 200, 25

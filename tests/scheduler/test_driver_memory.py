@@ -9,10 +9,10 @@ from contextlib import closing
 from measure.database import Database
 from measure.executor import LocalExecutor
 from scheduler.strategies.random_search import RandomSearch
+from scheduler.testing.landscape import hills
 from scheduler.tuning.progress import Progress
 from scheduler.tuning.tuner import Tuner
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
-from tests.scheduler.landscape import hills
 
 FIRST, LAST = 100, 350
 

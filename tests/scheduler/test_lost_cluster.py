@@ -21,14 +21,14 @@ from measure.cluster.driving.dispatcher import LostClusterError
 from measure.cluster.executor import RayExecutor
 from measure.cluster.speaking.connection import connect, host_and_port
 from measure.database import Database
+from measure.testing.executor import collect, submit
 from scheduler.cli.app import run
+from scheduler.testing.landscape import hills
 from scheduler.tuning.tuner import Tuner
 from spaces.errors import InputError
-from tests.contracts.executor import collect, submit
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import OUTFIT, candidate
 from tests.scheduler.cli.command import SMALL, one_line
-from tests.scheduler.landscape import hills
 from tests.scheduler.listed import Listed
 
 

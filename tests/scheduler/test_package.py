@@ -13,7 +13,7 @@ import pytest
 
 import tilewright
 from measure.database import Database
-from tests.contracts.made_up import attempt, measured
+from measure.testing.made_up import attempt, measured
 
 ROOT = Path(__file__).parents[2]
 PATHS = os.pathsep.join(map(str, (ROOT, ROOT / "scheduler/face")))

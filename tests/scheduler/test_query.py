@@ -9,6 +9,7 @@ import pytest
 
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
+from measure.testing.made_up import TARGET
 from scheduler.query import Provenance, query
 from spaces.cuda.mma.template import Mma
 from spaces.cuda.simt.template import Simt
@@ -18,7 +19,6 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.contracts.made_up import TARGET
 from tests.spaces.toy_templates import Blocks
 
 

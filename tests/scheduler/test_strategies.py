@@ -12,11 +12,11 @@ from scheduler.strategies.random_search import RandomSearch
 from scheduler.strategies.registry import check, factory
 from scheduler.strategies.walk import DRAWS
 from scheduler.suites.tuner import SuiteTuner
+from scheduler.testing.landscape import MACHINE, hills
+from scheduler.testing.search import ask, outcome
 from scheduler.tuning.tuner import Tuner, tune
 from scheduler.tuning.yardstick import Yardstick
 from spaces.errors import InputError
-from tests.contracts.search import ask, outcome
-from tests.scheduler.landscape import MACHINE, hills
 from tests.scheduler.made_up_machine import MadeUpMachine
 from tests.scheduler.strategies.test_search import best_of
 from tests.scheduler.suites.test_tuner import suite

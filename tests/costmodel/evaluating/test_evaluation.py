@@ -8,8 +8,8 @@ from costmodel.evaluating.evaluation import evaluate
 from costmodel.evaluating.metrics import METRICS
 from costmodel.evaluating.parts import Split
 from costmodel.model import XGBoostModel
+from costmodel.testing.toys import examples, points, product, target, toy_space
 from spaces.errors import InputError
-from tests.costmodel.toys import examples, points, product, target, toy_space
 
 
 def measured(m: int, count: int = 120, machine=None, **parameters):

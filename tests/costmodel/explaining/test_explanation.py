@@ -7,9 +7,9 @@ from costmodel.explaining.explanation import explain
 from costmodel.feature_names import describe
 from costmodel.features import features
 from costmodel.model import XGBoostModel
+from costmodel.testing.toys import examples, points, product, target, toy_space
 from costmodel.validity import validity
 from spaces.errors import InputError
-from tests.costmodel.toys import examples, points, product, target, toy_space
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from costmodel.dataset import Group
 from costmodel.explaining.levels import levels
 from costmodel.explaining.separation import epsilon_squared, separations
 from costmodel.peaks import MeasuredPeaks
-from tests.costmodel.toys import points, product, target, toy_space
+from costmodel.testing.toys import points, product, target, toy_space
 
 
 def test_what_decides_alone_explains_all():

@@ -20,8 +20,8 @@ pytest.importorskip("grpc", reason="needs the extra ray")
 from measure.cluster.driving.dispatcher import LostClusterError
 from measure.cluster.executor import RayExecutor
 from measure.cluster.inquiry import drivers_at
+from measure.testing.executor import collect, submit
 from spaces.errors import InputError
-from tests.contracts.executor import collect, submit
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import OUTFIT, candidate, latency
 

@@ -13,7 +13,7 @@ pytest.importorskip("ray", reason="needs the extra ray")
 from measure.cluster.driving.plan import Needs
 from measure.cluster.executor import RayExecutor
 from measure.records.measurement import Job
-from tests.contracts.executor import collect
+from measure.testing.executor import collect
 from tests.measure.cluster.nodes import CODE, OPTIONS, cluster, members_on
 from tests.measure.cluster.simulated import WORK, candidate, gpu, latency
 

@@ -13,8 +13,8 @@ from measure.cluster.executor import RayExecutor
 from measure.cluster.inquiry import drivers_at
 from measure.cluster.status import JobStatus
 from measure.records.measurement import ErrorKind, Status
+from measure.testing.executor import ExecutorContract, collect, submit
 from spaces.errors import InputError
-from tests.contracts.executor import ExecutorContract, collect, submit
 from tests.measure.cluster.nodes import CODE, cluster
 from tests.measure.cluster.simulated import OUTFIT, candidate, latency
 from tests.measure.cpu import c_kernels

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from measure.cpu.builder import CBuilder, unit_text
 from measure.records.measurement import ErrorKind
-from tests.contracts.builder import BuilderContract
+from measure.testing.builder import BuilderContract
 from tests.measure.cpu.c_kernels import PRELUDE, broken, candidate, good, target
 
 

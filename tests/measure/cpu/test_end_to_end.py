@@ -5,9 +5,9 @@ import pytest
 
 from measure.executor import LocalExecutor
 from measure.records.measurement import Candidate, Job
+from measure.testing.executor import collect
 from spaces.operators import workload
 from spaces.registry import space_for
-from tests.contracts.executor import collect
 from tests.measure.cpu.c_kernels import target
 
 CASES = [

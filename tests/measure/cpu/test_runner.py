@@ -11,8 +11,8 @@ from measure.cpu.cores import one_cpu_per_core, pinned_to
 from measure.cpu.problem import in_memory_order, index_of
 from measure.cpu.runner import CRunner
 from measure.records.measurement import ErrorKind, Status
+from measure.testing.runner import RunnerContract
 from spaces.workloads.contraction import Operand
-from tests.contracts.runner import RunnerContract
 from tests.measure.cpu import c_kernels
 from tests.measure.cpu.c_kernels import candidate, product, target
 

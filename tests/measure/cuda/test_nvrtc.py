@@ -15,11 +15,11 @@ from measure.cuda.sass import count
 from measure.host.cache import CachedFile
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, ErrorKind, Job
+from measure.testing.builder import BuilderContract
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Kernel, Launch
 from spaces.operators import workload
 from spaces.schedule import Schedule
-from tests.contracts.builder import BuilderContract
 from tests.kernels import rewritten, written
 from tests.measure.cuda.example_kernels import hopper, simt, tensor_core
 

@@ -21,6 +21,7 @@ from measure.cuda.runner import CudaRunner
 from measure.cuda.session import CHECKED, Session, Trial, check_oracle
 from measure.records.measurement import Candidate, ErrorKind, Job, Status
 from measure.registry import runner_for
+from measure.testing.runner import RunnerContract
 from measure.timing import TimingProtocol
 from scheduler.verification import draw
 from spaces.cuda.abi import parameters
@@ -30,7 +31,6 @@ from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.target import detect_target
-from tests.contracts.runner import RunnerContract
 from tests.kernels import written
 from tests.measure.cuda import emulated_device
 from tests.measure.cuda.emulated_device import EmulatedDevice, PackingBuilder, pack

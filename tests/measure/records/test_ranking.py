@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from measure.records import ranking
 from measure.records.measurement import Measurement, Status
 from measure.records.ranking import FINAL, HANDICAP, PASSED_OVER, Ranking, rank
-from tests.contracts.made_up import histories, measured
+from measure.testing.made_up import histories, measured
 
 attempts = histories.map(lambda history: [measurement for measurement, _ in history])
 

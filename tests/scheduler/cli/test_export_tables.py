@@ -7,8 +7,8 @@ import csv
 import pytest
 
 from measure.database import Database
+from measure.testing.made_up import attempt, measured
 from scheduler.cli.app import run
-from tests.contracts.made_up import attempt, measured
 from tests.databases import empty
 from tests.scheduler.cli.command import ask, one_line, without
 

@@ -13,9 +13,9 @@ from scheduler.cli.display.suite_table import SuiteTable
 from scheduler.strategies.random_search import RandomSearch
 from scheduler.suites.suite import Member, Suite
 from scheduler.suites.tuner import SuiteTuner
+from scheduler.testing.landscape import MACHINE, hills
 from scheduler.tuning.tuner import Tuner
 from spaces.space import Space
-from tests.scheduler.landscape import MACHINE, hills
 from tests.scheduler.made_up_machine import MadeUpMachine
 
 

@@ -15,12 +15,7 @@ from costmodel.features import feature_matrix
 from measure.database import Database
 from measure.records.measurement import Measurement, Place, Status
 from measure.records.run import Proposal
-from scheduler.data.columns import FEATURE, Kind
-from scheduler.data.export import export_table
-from scheduler.data.table import Table
-from spaces.errors import InputError
-from spaces.registry import space_for
-from tests.contracts.made_up import (
+from measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     attempt,
@@ -30,6 +25,11 @@ from tests.contracts.made_up import (
     schedule,
     shape_of,
 )
+from scheduler.data.columns import FEATURE, Kind
+from scheduler.data.export import export_table
+from scheduler.data.table import Table
+from spaces.errors import InputError
+from spaces.registry import space_for
 from tests.databases import empty
 
 OTHER = shape_of(8)

@@ -15,10 +15,10 @@ from scheduler.strategies.random_search import RandomSearch
 from scheduler.strategies.registry import factory
 from scheduler.strategies.search import Search
 from scheduler.strategies.trust import trust
+from scheduler.testing.landscape import Guess, hills, hills_latency, trees
+from scheduler.testing.search import SearchContract, ask, outcome
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.contracts.search import SearchContract, ask, outcome
-from tests.scheduler.landscape import Guess, hills, hills_latency, trees
 
 SEEDS = (0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6)))
 

@@ -7,7 +7,7 @@ import pytest
 
 from costmodel.dataset import Group
 from scheduler.strategies.trust import Forecasts, trust
-from tests.scheduler.landscape import Guess, hills, trees
+from scheduler.testing.landscape import Guess, hills, trees
 
 GENERATOR = np.random.default_rng(0)
 SCORE = GENERATOR.uniform(0.05, 1.0, 64)

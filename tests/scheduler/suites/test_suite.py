@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from scheduler.suites.suite import Member, Suite, as_suite, read_suite, shipped_suites
+from scheduler.testing.landscape import MACHINE
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target
-from tests.scheduler.landscape import MACHINE
 
 GOOD = """
 title = "two products"

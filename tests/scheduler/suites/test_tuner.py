@@ -24,6 +24,7 @@ from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.suites.shared_model import SharedModel
 from scheduler.suites.suite import Member, Suite
 from scheduler.suites.tuner import SuiteTuner, tune_suite
+from scheduler.testing.landscape import MACHINE, hills, hills_latency, knolls
 from scheduler.tuning.progress import Stop
 from scheduler.tuning.yardstick import Yardstick
 from spaces.errors import InputError
@@ -31,7 +32,6 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.workload import Workload
 from tests.measure.cluster.simulated import SimulatedBuilder, SimulatedRunner
-from tests.scheduler.landscape import MACHINE, hills, hills_latency, knolls
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 
 SPACES = [hills(size) for size in (256, 320, 384, 448, 512, 576)]

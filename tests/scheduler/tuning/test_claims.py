@@ -8,12 +8,12 @@ from measure.database import Database
 from measure.records.measurement import Candidate, ErrorKind, Measurement, Status
 from measure.records.record import Record
 from scheduler.query import query
+from scheduler.testing.landscape import hills, hills_latency
 from scheduler.tuning.claims import FAR, Claims
 from scheduler.tuning.progress import Progress, Stop
 from scheduler.tuning.yardstick import Yardstick
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.scheduler.landscape import hills, hills_latency
 from tests.scheduler.tuning.test_tuner import MadeUpMachine, tuner
 
 

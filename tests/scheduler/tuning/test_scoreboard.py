@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from measure.database import Database
 from measure.records.measurement import Measurement, Status
-from scheduler.strategies.random_search import RandomSearch
-from scheduler.tuning.scoreboard import APART, Scoreboard
-from spaces.schedule import Schedule
-from tests.contracts.made_up import (
+from measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     attempt,
     histories,
 )
-from tests.scheduler.landscape import hills
+from scheduler.strategies.random_search import RandomSearch
+from scheduler.testing.landscape import hills
+from scheduler.tuning.scoreboard import APART, Scoreboard
+from spaces.schedule import Schedule
 
 NAMES = ("a", "b", "c", "d", "e")
 

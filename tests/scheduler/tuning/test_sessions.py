@@ -9,14 +9,7 @@ import pytest
 
 from measure.database import Database
 from measure.records.run import Run
-from scheduler.suites.objective import Objective
-from scheduler.suites.suite import Member
-from scheduler.tuning.budget import Budget
-from scheduler.tuning.sessions import LOST_AFTER, State, rests, sessions, suite_of, target_here
-from spaces.errors import InputError
-from spaces.operators import workload
-from spaces.target import detect_target
-from tests.contracts.made_up import (
+from measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     a_run,
@@ -24,6 +17,13 @@ from tests.contracts.made_up import (
     lost,
     measured,
 )
+from scheduler.suites.objective import Objective
+from scheduler.suites.suite import Member
+from scheduler.tuning.budget import Budget
+from scheduler.tuning.sessions import LOST_AFTER, State, rests, sessions, suite_of, target_here
+from spaces.errors import InputError
+from spaces.operators import workload
+from spaces.target import detect_target
 
 OTHER = workload("matmul", m=8, n=8, k=8)
 THIRD = workload("matmul", m=9, n=9, k=9)

@@ -10,12 +10,12 @@ from scipy.stats import spearmanr
 
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
+from measure.testing.made_up import TARGET
 from scheduler.defaults import default_search
+from scheduler.testing.search import ask
 from scheduler.tuning.transfer import relatives, transfer
 from spaces.operators import workload
 from spaces.registry import space_for
-from tests.contracts.made_up import TARGET
-from tests.contracts.search import ask
 
 
 def square(n: int):

@@ -15,13 +15,13 @@ from measure.records.record import Record
 from scheduler.strategies.evolutionary import EvolutionarySearch
 from scheduler.strategies.random_search import RandomSearch
 from scheduler.strategies.search import Search
+from scheduler.testing.landscape import Guess, hills, hills_latency, knolls, trees
 from scheduler.tuning.progress import Progress, Stop, TuningResult
 from scheduler.tuning.task import LOST_IN_A_ROW
 from scheduler.tuning.tuner import Tuner
 from spaces.errors import InputError
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.scheduler.landscape import Guess, hills, hills_latency, knolls, trees
 from tests.scheduler.made_up_machine import Clock, MadeUpMachine
 
 

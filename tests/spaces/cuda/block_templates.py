@@ -12,20 +12,17 @@ from spaces.cuda.blocks.code import BlockCode
 from spaces.cuda.blocks.rules import BlockSizes
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
-from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
-from spaces.template import Template
+from spaces.testing.template import TemplateContract
 from spaces.workloads.product import orient
-from spaces.workloads.workload import Workload
 
 ORDERS = ("row", "col")
 
 
-class BlockTemplateContract:
+class BlockTemplateContract(TemplateContract):
     """Subclasses name the template, its code and sizes, and dtypes it serves."""
 
-    template: ClassVar[type[Template]]
     code: ClassVar[type[BlockCode]]
     sizes: ClassVar[type[BlockSizes]]
     dtypes: ClassVar[Sequence[str]]
@@ -38,14 +35,9 @@ class BlockTemplateContract:
     )
     large: ClassVar[tuple[int, int, int]] = (4096, 4096, 4096)
 
-    def space(self, work: Workload, target: str = "sm_80") -> Space:
-        hardware = cuda_target(target)
-        assert self.template.refuses(work, hardware) is None
-        return Space(work, hardware, [self.template(work, hardware)])
-
-    def spaces(self) -> list[Space]:
+    def served(self):
         return [
-            self.space(
+            (
                 workload(
                     "matmul",
                     m=m,
@@ -54,18 +46,18 @@ class BlockTemplateContract:
                     dtype=self.dtypes[i % len(self.dtypes)],
                     **dict(zip("abc", (ORDERS[i >> b & 1] for b in range(3)), strict=True)),
                 ),
-                ("sm_80", "sm_90a")[i % 2],
+                cuda_target(("sm_80", "sm_90a")[i % 2]),
             )
             for i, (m, n, k) in enumerate([*self.shapes] * 2)
         ]
 
+    def refused(self):
+        return [(workload("softmax", r=4, c=8), cuda_target("sm_80"))]
+
     def test_every_shape_has_schedules(self):
         generator = np.random.default_rng(1)
         for space in self.spaces():
-            population = space.sample(generator, 64)
-            assert len(population) >= 60, space.workload
-            for row in population[:4]:
-                assert space.why_not(space.schedule(row)) is None
+            assert len(space.sample(generator, 64)) >= 60, space.workload
 
     def test_sizes_that_rules_compute_are_those_of_the_code(self):
         generator = np.random.default_rng(2)
@@ -87,15 +79,11 @@ class BlockTemplateContract:
         ):
             assert sizes.held(operand, width, values) == copy.registers
 
-    def test_quantities_are_finite_and_no_less_than_the_workload(self):
+    def test_quantities_are_no_less_than_the_workload(self):
         generator = np.random.default_rng(3)
         for space in self.spaces():
             population = space.sample(generator, 200)
             quantities = space.quantities(population)
-            assert set(quantities) == set(QUANTITIES)
-            for name, values in quantities.items():
-                assert np.isfinite(values).all(), name
-                assert (values >= 0).all(), name
             work = space.workload
             assert (quantities["flops"] >= work.flops).all()
             assert (quantities["main_bytes"] >= work.least_bytes).all()
@@ -104,19 +92,15 @@ class BlockTemplateContract:
             assert (quantities["imbalance"] >= 1).all()
             assert (quantities["near_fraction"] <= 1).all()
 
-    def test_lowering_is_deterministic_and_keeps_to_the_hardware(self):
+    def test_kernels_keep_to_the_hardware(self):
         generator = np.random.default_rng(4)
         for space in self.spaces():
             target = space.target
             for row in space.sample(generator, 4):
-                schedule = space.schedule(row)
-                kernel = space.lower(schedule)
-                assert kernel == self.space(space.workload, target.name).lower(schedule)
+                kernel = space.lower(space.schedule(row))
                 assert kernel.call.launches[0].shared_bytes <= target.shared_per_block
                 assert kernel.call.launches[0].block[0] <= target.threads_per_block
-                assert kernel.call.workspace_zeroed <= kernel.call.workspace_bytes
                 assert "#include" not in kernel.source.text
-                assert kernel.call.entry in kernel.source.body
 
     def test_every_rule_refuses_something_and_says_why(self):
         """On schedules made of values at random, among products of several shapes."""
@@ -142,7 +126,7 @@ class BlockTemplateContract:
         for dtype, values in self.known_good():
             m, n, k = self.large
             work = workload("matmul", m=m, n=n, k=k, dtype=dtype)
-            space = self.space(work, target)
+            space = self.space(work, cuda_target(target))
             schedule = Schedule(self.template.name, tuple(values.items()))
             assert space.why_not(schedule) is None, space.why_not(schedule)
 

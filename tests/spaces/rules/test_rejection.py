@@ -5,11 +5,11 @@ from itertools import product as every
 import numpy as np
 import pytest
 
+from costmodel.testing.toys import product, target, toy_space
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.rules.rejection import rejections
 from spaces.target import detect_target
-from tests.costmodel.toys import product, target, toy_space
 
 
 def test_a_rule_rejects_the_share_of_raw_points_that_break_it():

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from costmodel.interfaces import CostModel
+from costmodel.testing.toys import examples, points, product, target, toy_space, true_latency
 from spaces.errors import InputError
-from tests.costmodel.toys import examples, points, product, target, toy_space, true_latency
 
 
 class CostModelContract:

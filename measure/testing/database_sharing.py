@@ -7,7 +7,7 @@ import threading
 from dataclasses import replace
 
 from measure.database import Database
-from tests.contracts.made_up import (
+from measure.testing.made_up import (
     TARGET,
     WORKLOAD,
     DatabaseTests,

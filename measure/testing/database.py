@@ -6,10 +6,10 @@ database that has tables and nothing in them, and ``new_location``, where none h
 
 from __future__ import annotations
 
-from tests.contracts.database_exports import ExportsContract
-from tests.contracts.database_ranking import RankingContract
-from tests.contracts.database_records import RecordsContract
-from tests.contracts.database_sharing import SharingContract
+from measure.testing.database_exports import ExportsContract
+from measure.testing.database_ranking import RankingContract
+from measure.testing.database_records import RecordsContract
+from measure.testing.database_sharing import SharingContract
 
 
 class DatabaseContract(RecordsContract, RankingContract, SharingContract, ExportsContract):

@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 import pytest
 
 from scheduler.strategies.search import Search
+from scheduler.testing.landscape import hills, hills_latency, knolls
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.scheduler.landscape import hills, hills_latency, knolls
 
 ORIGINS = {"random", "immigrant", "starter", "neighbour", "child", "enumerated"}
 Results = list[tuple[Schedule, float | None]]

@@ -13,9 +13,7 @@ from measure.database import Database
 from measure.records.measurement import ErrorKind, Place
 from measure.records.record import Record
 from measure.records.run import Proposal
-from spaces.errors import InputError
-from spaces.operators import workload
-from tests.contracts.made_up import (
+from measure.testing.made_up import (
     FEW,
     TARGET,
     VERSION,
@@ -29,6 +27,8 @@ from tests.contracts.made_up import (
     measured,
     shape_of,
 )
+from spaces.errors import InputError
+from spaces.operators import workload
 
 
 class RecordsContract(DatabaseTests):

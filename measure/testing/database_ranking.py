@@ -9,10 +9,7 @@ from hypothesis import given
 from measure.records.measurement import ErrorKind, Status
 from measure.records.ranking import Ranking
 from measure.records.record import Record
-from spaces.cuda.target import cuda_target
-from spaces.operators import workload
-from spaces.schedule import Schedule
-from tests.contracts.made_up import (
+from measure.testing.made_up import (
     FEW,
     TARGET,
     WORKLOAD,
@@ -25,6 +22,9 @@ from tests.contracts.made_up import (
     schedule,
     shape_of,
 )
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.schedule import Schedule
 
 
 class RankingContract(DatabaseTests):

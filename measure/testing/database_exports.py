@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from measure.database import Database
-from spaces.errors import InputError
-from tests.contracts.made_up import (
+from measure.testing.made_up import (
     FEW,
     HUGE,
     TARGET,
@@ -24,6 +23,7 @@ from tests.contracts.made_up import (
     measured,
     possible,
 )
+from spaces.errors import InputError
 
 
 class ExportsContract(DatabaseTests):

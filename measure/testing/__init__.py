@@ -1,0 +1,12 @@
+"""What every builder, runner, executor and database does, as tests that yours inherit.
+
+    from measure.testing.executor import ExecutorContract
+
+    class TestMine(ExecutorContract):
+        def make(self):
+            return MyExecutor()
+        ...
+
+They need ``tilewright[testing]``. For assertions that show values, say
+``pytest.register_assert_rewrite("measure.testing")`` in a ``conftest.py``.
+"""

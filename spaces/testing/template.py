@@ -1,0 +1,101 @@
+"""What every template does. Inherit, and say which spaces it spans and what it refuses."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.kernel import Role
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.target import Target
+from spaces.template import Template
+from spaces.workloads.workload import Workload
+
+
+class TemplateContract(ABC):
+    """Tests of ``spaces.template.Template``; ``tilewright verify`` tells that kernels are right."""
+
+    template: ClassVar[type[Template]]
+
+    @abstractmethod
+    def served(self) -> Sequence[tuple[Workload, Target]]:
+        """Workloads that differ, on targets that the template serves them on."""
+
+    @abstractmethod
+    def refused(self) -> Sequence[tuple[Workload, Target]]:
+        """What the template does not serve."""
+
+    def space(self, workload: Workload, target: Target) -> Space:
+        """A new space of this template alone."""
+        assert self.template.refuses(workload, target) is None
+        return Space(workload, target, [self.template(workload, target)])
+
+    def spaces(self) -> list[Space]:
+        """Those of all that is :meth:`served`."""
+        return [self.space(workload, target) for workload, target in self.served()]
+
+    def test_every_workload_has_schedules_that_keep_all_rules(self) -> None:
+        for space in self.spaces():
+            population = space.sample(np.random.default_rng(1), 32)
+            assert len(population), space.workload
+            for row in population:
+                assert space.why_not(space.schedule(row)) is None
+
+    def test_quantities_are_complete_and_finite(self) -> None:
+        for space in self.spaces():
+            population = space.sample(np.random.default_rng(2), 64)
+            quantities = space.quantities(population)
+            assert set(quantities) >= set(QUANTITIES)
+            for name in QUANTITIES:
+                assert quantities[name].shape == (len(population),), name
+                assert np.isfinite(quantities[name]).all(), name
+                assert (quantities[name] >= 0).all(), name
+
+    def test_a_schedule_always_has_the_same_kernel_and_another_one_another(self) -> None:
+        entries: dict[str, tuple[Workload, Schedule]] = {}
+        for space in self.spaces():
+            again = self.space(space.workload, space.target)
+            for row in space.sample(np.random.default_rng(3), 4):
+                schedule = space.schedule(row)
+                kernel = space.lower(schedule)
+                assert kernel == again.lower(schedule)
+                assert kernel.call.entry in kernel.source.body
+                asked = (space.workload, schedule)
+                assert entries.setdefault(kernel.call.entry, asked) == asked
+
+    def test_kernels_take_the_workloads_arrays_and_write_its_outputs(self) -> None:
+        for space in self.spaces():
+            for row in space.sample(np.random.default_rng(4), 2):
+                call = space.lower(space.schedule(row)).call
+                roles = {argument.array: argument.role for argument in call.arguments}
+                assert len(roles) == len(call.arguments)
+                assert set(roles) == set(space.workload.operands)
+                assert {a for a in roles if roles[a] is not Role.IN} == set(space.workload.outputs)
+                assert 0 <= call.workspace_zeroed <= call.workspace_bytes
+
+    def test_what_breaks_a_rule_is_refused_with_its_sentence(self) -> None:
+        generator = np.random.default_rng(5)
+        for space in self.spaces():
+            (template,) = space.templates.values()
+            for _ in range(50):
+                places = [(d, generator.integers(len(d.values))) for d in template.decisions]
+                chosen = tuple((d.name, d.values[place]) for d, place in places)
+                schedule = Schedule(template.name, chosen)
+                columns = {name: np.asarray(value) for name, value in chosen}
+                broken = [rule for rule in template.rules if not np.all(rule.holds(columns))]
+                reason = space.why_not(schedule)
+                assert (reason is None) == (not broken)
+                for rule in broken:
+                    assert f"{rule.name}: {rule.explain(schedule.values)}" in str(reason)
+
+    def test_what_it_does_not_serve_is_refused_in_words(self) -> None:
+        for workload, target in self.refused():
+            reason = self.template.refuses(workload, target)
+            assert reason, workload
+            assert reason == reason.strip()
+            assert "\n" not in reason

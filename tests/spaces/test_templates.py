@@ -1,0 +1,49 @@
+"""Every template keeps to the contract, on those workloads of a few that it serves."""
+
+from __future__ import annotations
+
+from spaces.cpu.target import detect_cpu
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.registry import templates_for
+from spaces.target import Target
+from spaces.template import Template
+from spaces.testing.template import TemplateContract
+from spaces.workloads.workload import Workload
+
+WORKLOADS = [
+    workload("matmul", m=3, n=65, k=70),
+    workload("matmul", m=5, n=130, k=96, dtype="bfloat16", b="col"),
+    workload("matmul", m=70, n=64, k=96, dtype="bfloat16", epilogue="gelu(x + bias[n])"),
+    workload("bmm", batch=3, m=33, n=64, k=40, dtype="bfloat16"),
+    workload("conv2d n=2 c=16 h=9 w=9 o=24 r=3 s=3 padding=1 dtype=bfloat16"),
+    workload("softmax", r=40, c=200),
+    workload("sum", shape="64x300", over="0"),
+    workload("y[j, i] = relu(x[i, j] + b[i])", i=70, j=130),
+    workload("max_pool2d n=2 c=16 h=9 w=9 r=3"),
+    workload("attention b=2 h=2 i=40 j=40 d=16"),
+]
+
+
+def contract_of(template: type[Template], target: Target) -> type[TemplateContract]:
+    """The contract's tests of one of a target's templates."""
+    pairs = [(work, target) for work in WORKLOADS]
+    name = f"Test{type(target).__name__}{template.__name__}"
+
+    def served(self: object) -> list[tuple[Workload, Target]]:
+        found = [pair for pair in pairs if template.refuses(*pair) is None]
+        assert found, "no workload here is served"
+        return found
+
+    def refused(self: object) -> list[tuple[Workload, Target]]:
+        return [pair for pair in pairs if template.refuses(*pair) is not None]
+
+    members = {"template": template, "served": served, "refused": refused}
+    return type(name, (TemplateContract,), members)
+
+
+for target in (detect_cpu(2), cuda_target("sm_90a")):
+    for template in templates_for(target):
+        contract = contract_of(template, target)
+        globals()[contract.__name__] = contract
+del contract
