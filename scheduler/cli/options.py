@@ -39,6 +39,29 @@ SearchName = Annotated[
         "iterated-local.",
     ),
 ]
+SuiteFile = Annotated[
+    str | None,
+    typer.Option(
+        "--suite",
+        metavar="FILE",
+        help="Tune the workloads of a TOML file, or of a shipped suite, such as bert-base.",
+    ),
+]
+Trials = Annotated[
+    int | None,
+    typer.Option(
+        "--trials", min=1, help="Schedules to measure at most.", show_default="128 a workload"
+    ),
+]
+Seconds = Annotated[
+    float | None,
+    typer.Option("--seconds", min=1, help="Seconds to take at most.", show_default="60 a workload"),
+]
+Patience = Annotated[
+    int | None,
+    typer.Option("--patience", min=1, help="Stop after so many trials without a gain."),
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Of the search.")]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="table: for people; json: each trial as a line of JSON.")
 ]

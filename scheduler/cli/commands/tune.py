@@ -15,9 +15,14 @@ from scheduler.cli.options import (
     Format,
     FormatOption,
     ModelOption,
+    Patience,
     Quiet,
     SearchName,
+    Seconds,
+    Seed,
+    SuiteFile,
     Threads,
+    Trials,
     Verbose,
 )
 from scheduler.cli.place import (
@@ -35,39 +40,28 @@ from spaces.errors import InputError, shown
 from spaces.validation.checks import positive
 from spaces.workloads.workload import Workload
 
+ObjectiveOption = Annotated[
+    Objective,
+    typer.Option(
+        "--objective",
+        help="Of a suite. latency: their weighted sum; speedup: over NumPy, their mean.",
+    ),
+]
+
 
 def tune_command(
     operator: Operator = None,
     parameters: Parameters = None,
     file: ProgramFile = None,
-    suite: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Tune the workloads of a TOML file, or of a shipped suite, such as bert-base.",
-        ),
-    ] = None,
-    objective: Annotated[
-        Objective,
-        typer.Option(
-            help="Of a suite. latency: their weighted sum; speedup: over NumPy, their mean."
-        ),
-    ] = Objective.LATENCY,
+    suite: SuiteFile = None,
+    objective: ObjectiveOption = Objective.LATENCY,
     target: TargetNames = None,
     threads: Threads = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(min=1, help="Schedules to measure at most.", show_default="128 a workload"),
-    ] = None,
-    seconds: Annotated[
-        float | None,
-        typer.Option(min=1, help="Seconds to take at most.", show_default="60 a workload"),
-    ] = None,
-    patience: Annotated[
-        int | None, typer.Option(min=1, help="Stop after so many trials without a gain.")
-    ] = None,
+    trials: Trials = None,
+    seconds: Seconds = None,
+    patience: Patience = None,
     db: DatabaseName = "tuning.db",
-    seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+    seed: Seed = 0,
     model: ModelOption = None,
     search: SearchName = "evolutionary",
     format: FormatOption = Format.TABLE,

@@ -42,7 +42,9 @@ def hopper_rules(
         *_resource_rules(sizes, target),
         *(_promotion_rules() if promotes(product) else ()),
         *_store_rules(sizes),
-        *_merit_rules(sizes, target),
+        *_size_rules(sizes, target),
+        *_needless_rules(sizes, target),
+        *_raster_rules(sizes),
         *exchange_rules(sizes, target),
         *grid_rules(product, _TILE, sizes.block, target.multiprocessors),
     ]
@@ -190,11 +192,10 @@ def _store_rules(sizes: HopperSizes) -> list[Rule]:
     ]
 
 
-def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
+def _size_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
+    """Tiles and clusters that suit the output."""
     product = sizes.product
-
-    count = sizes.tiles
-    fewest = count({"block_m": 256, "block_n": 256, "swapped": False})
+    fewest = sizes.tiles({"block_m": 256, "block_n": 256, "swapped": False})
     most = max(MOST_TILES * target.multiprocessors, int(fewest))
     return [
         Rule(
@@ -221,8 +222,8 @@ def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "many_tiles",
             _TILE,
-            lambda c: count(c) <= most,
-            lambda c: f"tiles so small are {count(c)}; larger ones are {most} or fewer",
+            lambda c: sizes.tiles(c) <= most,
+            lambda c: f"tiles so small are {sizes.tiles(c)}; larger ones are {most} or fewer",
         ),
         Rule(
             "cluster",
@@ -230,12 +231,22 @@ def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
             lambda c: _cluster_fits(sizes, c),
             lambda c: f"the output has no {c['cluster']} tiles of {c['block_m']}x{c['block_n']}",
         ),
+    ]
+
+
+def _needless_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
+    """Decisions that say nothing where there are few tiles."""
+
+    def blocks(c: Any) -> Any:
+        return sizes.tiles(c) * c["splits"]
+
+    return [
         Rule(
             "needless_turns",
             (*_TILE, "schedule", "residency", "splits"),
             lambda c: (
                 (c["schedule"] == "cooperative")
-                | (count(c) * c["splits"] > c["residency"] * target.multiprocessors)
+                | (blocks(c) > c["residency"] * target.multiprocessors)
             ),
             lambda c: (
                 "a block computes one tile, so its warpgroups have nothing to take turns with"
@@ -244,12 +255,18 @@ def _merit_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "needless_residency",
             (*_TILE, "residency", "splits"),
-            lambda c: (c["residency"] == 1) | (count(c) * c["splits"] > target.multiprocessors),
+            lambda c: (c["residency"] == 1) | (blocks(c) > target.multiprocessors),
             lambda c: (
-                f"{count(c) * c['splits']} blocks find a multiprocessor each, "
+                f"{blocks(c)} blocks find a multiprocessor each, "
                 f"so residency={c['residency']} says nothing; allowed: 1"
             ),
         ),
+    ]
+
+
+def _raster_rules(sizes: HopperSizes) -> list[Rule]:
+    """Orders of tiles that there are."""
+    return [
         Rule(
             "hilbert",
             (*_TILE, "raster"),

@@ -19,43 +19,57 @@ MOST_BLOCKS = 8
 
 def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     """What the decision ``exchange`` asks of the others."""
-    product = sizes.product
-
-    def elsewhere(c: Any) -> Any:
-        return c["exchange"] != "cluster"
-
-    def unit(c: Any) -> Any:
-        """Columns that a thread sends, or stages, at a time; see ``hopper_split`` and
-        ``hopper_store``."""
-        return np.where((c["staging"] > 0) & (product.output.element.bytes == 2), MATRIX, 8)
-
-    def blocks(c: Any) -> Any:
-        return sizes.tiles(c) * c["splits"]
-
     return [
         exchange_rule(WAYS[0]),
+        *_cluster_rules(),
+        *_room_rules(sizes, target),
+        *_tile_rules(sizes, target),
+    ]
+
+
+def _elsewhere(c: Any) -> Any:
+    """Whether sums are not exchanged within clusters."""
+    return c["exchange"] != "cluster"
+
+
+def _cluster_rules() -> list[Rule]:
+    """The parts of a tile are a cluster, and all of it."""
+    return [
         Rule(
             "cluster_parts",
             ("splits", "exchange"),
-            lambda c: elsewhere(c) | (c["splits"] <= MOST_BLOCKS),
+            lambda c: _elsewhere(c) | (c["splits"] <= MOST_BLOCKS),
             lambda c: f"{c['splits']} parts are no cluster; it has up to {MOST_BLOCKS} blocks",
         ),
         Rule(
             "cluster_sums",
             ("schedule", "exchange"),
-            lambda c: elsewhere(c) | (c["schedule"] == "cooperative"),
+            lambda c: _elsewhere(c) | (c["schedule"] == "cooperative"),
             lambda c: "only a tile that all warpgroups compute together is exchanged in a cluster",
         ),
         Rule(
             "one_cluster",
             ("cluster", "exchange"),
-            lambda c: elsewhere(c) | (c["cluster"] == "1x1"),
+            lambda c: _elsewhere(c) | (c["cluster"] == "1x1"),
             lambda c: "blocks that share a tile's depth load nothing in common; allowed: 1x1",
         ),
+    ]
+
+
+def _room_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
+    """Each block has a slice of the sums, and room for what the others send of it."""
+
+    def unit(c: Any) -> Any:
+        """Columns that a thread sends, or stages, at a time; see ``hopper_split`` and
+        ``hopper_store``."""
+        narrow = sizes.product.output.element.bytes == 2
+        return np.where((c["staging"] > 0) & narrow, MATRIX, 8)
+
+    return [
         Rule(
             "slices",
             ("block_n", "splits", "staging", "exchange"),
-            lambda c: elsewhere(c) | (c["block_n"] % (c["splits"] * unit(c)) == 0),
+            lambda c: _elsewhere(c) | (c["block_n"] % (c["splits"] * unit(c)) == 0),
             lambda c: (
                 f"{c['block_n']} columns in {c['splits']} slices are no multiples of {unit(c)}, "
                 "as their exchange and store ask for"
@@ -67,16 +81,26 @@ def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
                 *("block_m", "block_n", "swapped", "exchange", "consumers"),
                 *("residency", "depth", "staging", "stages", "splits"),
             ),
-            lambda c: elsewhere(c) | (sizes.shared_bytes(c) <= sizes.most_shared(c, target)),
+            lambda c: _elsewhere(c) | (sizes.shared_bytes(c) <= sizes.most_shared(c, target)),
             lambda c: (
                 f"sums from other blocks take {sizes.exchange_bytes(c)} bytes of shared memory, "
                 f"all of it {sizes.shared_bytes(c)}; {sizes.most_shared(c, target)} are allowed"
             ),
         ),
+    ]
+
+
+def _tile_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
+    """Each cluster has one tile, and each tile one cluster."""
+
+    def blocks(c: Any) -> Any:
+        return sizes.tiles(c) * c["splits"]
+
+    return [
         Rule(
             "one_wave",
             ("block_m", "block_n", "swapped", "residency", "splits", "exchange"),
-            lambda c: elsewhere(c) | (blocks(c) <= target.multiprocessors * c["residency"]),
+            lambda c: _elsewhere(c) | (blocks(c) <= target.multiprocessors * c["residency"]),
             lambda c: (
                 f"a block that exchanges sums in a cluster has one tile; {blocks(c)} blocks are "
                 f"more than {target.multiprocessors} multiprocessors hold at a time with "
@@ -86,7 +110,7 @@ def exchange_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "whole_bands",
             ("group", "exchange"),
-            lambda c: elsewhere(c) | (c["group"] == 1),
+            lambda c: _elsewhere(c) | (c["group"] == 1),
             lambda c: (
                 "bands may stick out of the output, but all blocks of a cluster that exchanges "
                 "sums need a tile; allowed: group=1"
