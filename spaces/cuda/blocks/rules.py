@@ -7,7 +7,7 @@ has of each.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.blocks.tile_copy import runs_deep, source_of
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
-from spaces.schedule import Value
+from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 from spaces.workloads.array import Array
 
@@ -152,25 +152,6 @@ def memory_rules(
         for known in (*steps, (*tile, *others, "residency"))
         for rule in judged_early(_memory_rules(sizes, target), known, least)
     ]
-
-
-def judged_early(
-    rules: Sequence[Rule], known: Sequence[str], least: Mapping[str, Value]
-) -> list[Rule]:
-    """``rules`` as soon as the decisions ``known`` are made; others are as in ``least``."""
-
-    def filled(c: Any) -> dict[str, Any]:
-        return {**least, **{name: c[name] for name in known}}
-
-    def early(rule: Rule) -> Rule:
-        return Rule(
-            rule.name,
-            tuple(known),
-            lambda c: rule.holds(filled(c)),
-            lambda c: rule.explain({**least, **c}),
-        )
-
-    return [early(rule) for rule in rules]
 
 
 def _memory_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:

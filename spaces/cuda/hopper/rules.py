@@ -13,12 +13,12 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.tile_grid import grid_rules
-from spaces.cuda.hopper.foresight import foresee
 from spaces.cuda.hopper.grid import MOST_IN_TABLE
 from spaces.cuda.hopper.sizes import HopperSizes, promotes
 from spaces.cuda.hopper.split_rules import exchange_rules
 from spaces.cuda.hopper.tile import BLOCK, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
+from spaces.rules.early import foresee
 from spaces.template import Decision, Rule
 from spaces.workloads.product import Product
 

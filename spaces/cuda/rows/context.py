@@ -9,9 +9,9 @@ from functools import cached_property
 from spaces.algebra.index import Index
 from spaces.cuda.rows.source import Access, digits
 from spaces.cuda.rows.tile import RowTile
-from spaces.cuda.rows.use import Use
 from spaces.cuda.rows.values import Scope, computed_in
 from spaces.cuda.scalar_code import Value
+from spaces.derivation.rows.use import Use
 from spaces.derivation.rows.view import Rows
 from spaces.language.functions import REDUCERS
 from spaces.language.program import Operand

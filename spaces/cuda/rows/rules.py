@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.rules import judged_early
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.rows.sizes import RowSizes
 from spaces.cuda.rows.tile import WARP
 from spaces.cuda.target import CudaTarget
+from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 
 SEGMENT = 64

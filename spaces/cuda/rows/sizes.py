@@ -11,9 +11,9 @@ import numpy as np
 from spaces.cuda.rows.merging import SLOT
 from spaces.cuda.rows.source import PAIRED, widest
 from spaces.cuda.rows.tile import WARP, RowTile
-from spaces.cuda.rows.use import Use
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.rows.place import Place
+from spaces.derivation.rows.use import Use
 from spaces.derivation.rows.view import Rows
 from spaces.language.functions import REDUCERS
 from spaces.language.tree import Read

@@ -7,11 +7,12 @@ from math import prod
 from typing import Any
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.rules import WARP, judged_early, memory_rules
+from spaces.cuda.blocks.rules import WARP, memory_rules
 from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.thin.multiply import FRAGMENT
 from spaces.cuda.thin.sizes import ThinSizes
+from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 
 MOST_THREADS = 512

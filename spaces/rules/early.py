@@ -1,7 +1,9 @@
 """Rules that follow from others, to be judged sooner: what leaves later decisions no choice.
 
 A space makes its decisions one after the other and judges a rule once all that it reads is
-decided. Where a rule reads many decisions, most of what comes to it is already doomed.
+decided. Where a rule reads many decisions, most of what comes to it is already doomed. What only
+grows with later decisions is judged as if these took their least demanding values
+(:func:`judged_early`); of few decisions, all that they can become is tabled (:func:`foresee`).
 """
 
 from __future__ import annotations
@@ -12,7 +14,27 @@ from typing import Any
 
 import numpy as np
 
+from spaces.schedule import Value
 from spaces.template import Decision, Rule
+
+
+def judged_early(
+    rules: Sequence[Rule], known: Sequence[str], least: Mapping[str, Value]
+) -> list[Rule]:
+    """``rules`` as soon as the decisions ``known`` are made; others are as in ``least``."""
+
+    def filled(c: Any) -> dict[str, Any]:
+        return {**least, **{name: c[name] for name in known}}
+
+    def early(rule: Rule) -> Rule:
+        return Rule(
+            rule.name,
+            tuple(known),
+            lambda c: rule.holds(filled(c)),
+            lambda c: rule.explain({**least, **c}),
+        )
+
+    return [early(rule) for rule in rules]
 
 
 def foresee(

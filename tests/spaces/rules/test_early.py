@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from spaces.cuda.hopper.foresight import foresee
+from spaces.rules.early import foresee
 from spaces.template import Decision, Rule
 
 DECISIONS = (Decision("a", (4, 1, 2)), Decision("b", ("x", "y")), Decision("c", (False, True)))
