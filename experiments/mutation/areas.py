@@ -237,17 +237,66 @@ AREAS = (
         12,
     ),
     Area(
-        "the emulator",
-        ("measure/cuda/emulator/*.cpp", "measure/cuda/emulator/*.py"),
+        "emulated threads and barriers",
         (
-            "tests/measure/cuda/test_numbers.py",
-            "tests/measure/cuda/test_emulated*.py",
-            "tests/measure/cuda/test_block_kernels.py",
-            "tests/measure/cuda/test_bugs*.py",
+            "measure/cuda/emulator/scheduler.cpp",
+            "measure/cuda/emulator/barriers.cpp",
+            "measure/cuda/emulator/report.cpp",
+        ),
+        (
+            "tests/measure/cuda/test_emulated_memory.py",
+            "tests/measure/cuda/test_emulated_clusters.py",
             "tests/measure/cuda/test_planted_bugs.py",
+        ),
+        10,
+    ),
+    Area(
+        "emulated memory",
+        (
+            "measure/cuda/emulator/memory.*",
+            "measure/cuda/emulator/visibility.cpp",
+            "measure/cuda/emulator/banks.cpp",
+        ),
+        (
+            "tests/measure/cuda/test_emulated_memory.py",
+            "tests/measure/cuda/test_emulated_clusters.py",
             "tests/measure/cuda/test_verify.py",
         ),
-        15,
+        10,
+    ),
+    Area(
+        "emulated matrices",
+        ("measure/cuda/emulator/matrix.cpp", "measure/cuda/emulator/numbers.cpp"),
+        ("tests/measure/cuda/test_emulated_matrices.py", "tests/measure/cuda/test_numbers.py"),
+        8,
+    ),
+    Area(
+        "emulated copies of tensors",
+        ("measure/cuda/emulator/tensor.cpp",),
+        ("tests/measure/cuda/test_emulated_tma.py",),
+        6,
+    ),
+    Area(
+        "the emulator's process",
+        (
+            "measure/cuda/emulator/main.cpp",
+            "measure/cuda/emulator/emulator.cpp",
+            "measure/cuda/emulator/*.py",
+        ),
+        (
+            "tests/measure/cuda/test_emulat*.py",
+            "tests/measure/cuda/test_verify.py",
+        ),
+        8,
+    ),
+    Area(
+        "intrinsics",
+        ("spaces/cuda/intrinsics/host.h", "spaces/cuda/intrinsics/*.py"),
+        (
+            "tests/spaces/cuda/test_intrinsics.py",
+            "tests/measure/cuda/test_emulated_*.py",
+        ),
+        8,
     ),
     Area(
         "GPU launches",
@@ -266,5 +315,49 @@ AREAS = (
         ),
         5,
     ),
-    Area("GPU templates", ("spaces/cuda/**/*.py",), ("tests/spaces/cuda/**/test_*.py",), 5),
+    Area(
+        "rows on GPUs",
+        ("spaces/cuda/rows/*.py",),
+        ("tests/spaces/cuda/rows/test_*.py", "tests/measure/cuda/test_rows_kernels.py"),
+        8,
+    ),
+    Area(
+        "maps on GPUs",
+        ("spaces/cuda/maps/*.py", "spaces/cuda/scalar_*.py"),
+        (
+            "tests/spaces/cuda/maps/test_*.py",
+            "tests/spaces/cuda/test_scalar_*.py",
+            "tests/measure/cuda/test_map_kernels.py",
+        ),
+        8,
+    ),
+    Area(
+        "thin products on GPUs",
+        ("spaces/cuda/thin/*.py",),
+        ("tests/spaces/cuda/thin/test_*.py", "tests/measure/cuda/test_thin_kernels.py"),
+        8,
+    ),
+    Area(
+        "blocked products on GPUs",
+        ("spaces/cuda/simt/*.py", "spaces/cuda/mma/*.py", "spaces/cuda/blocks/*.py"),
+        (
+            "tests/spaces/cuda/simt/test_*.py",
+            "tests/spaces/cuda/mma/test_*.py",
+            "tests/spaces/cuda/test_tiles.py",
+            "tests/measure/cuda/test_block_kernels.py",
+            "tests/measure/cuda/test_templates_on_emulator.py",
+        ),
+        10,
+    ),
+    Area(
+        "Hopper's products",
+        ("spaces/cuda/hopper/*.py",),
+        (
+            "tests/spaces/cuda/hopper/test_*.py",
+            "tests/spaces/cuda/test_hopper_space.py",
+            "tests/measure/cuda/test_hopper.py",
+            "tests/measure/cuda/test_hopper_exchange.py",
+        ),
+        10,
+    ),
 )
