@@ -40,19 +40,17 @@ class Problem:
         places = [offsets[i : i + 3] for i in range(len(inputs), len(offsets), 3)]
         self._file = os.fdopen(os.memfd_create("tilewright"), "w+b")
         os.ftruncate(self.descriptor, size)
-        with mmap.mmap(self.descriptor, size) as memory:
-            whole = np.frombuffer(memory, np.uint8)
-            for operand, offset in zip(inputs, offsets, strict=False):
-                array_in(whole[offset:], operand)[...] = draw.inputs[operand.name]
-            draw.allowed(
-                {
-                    output.array.name: output.ends(whole, at)
-                    for output, at in zip(judged, places, strict=True)
-                }
-            )
-            for output, (_, _, table) in zip(judged, places, strict=True):
-                whole[table : table + output.table.nbytes] = output.table.view(np.uint8)
-            del whole
+        whole = np.frombuffer(mmap.mmap(self.descriptor, size), np.uint8)
+        for operand, offset in zip(inputs, offsets, strict=False):
+            array_in(whole[offset:], operand)[...] = draw.inputs[operand.name]
+        draw.allowed(
+            {
+                output.array.name: output.ends(whole, at)
+                for output, at in zip(judged, places, strict=True)
+            }
+        )
+        for output, (_, _, table) in zip(judged, places, strict=True):
+            whole[table : table + output.table.nbytes] = output.table.view(np.uint8)
         lines = [f"{self.descriptor} {size}", str(len(inputs))]
         for operand, offset in zip(inputs, offsets, strict=False):
             lines.append(f"{offset} {operand.span_bytes} {operand.name}")

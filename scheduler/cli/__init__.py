@@ -9,7 +9,7 @@ import sys
 from scheduler.cli.codes import BAD_INPUT
 from scheduler.tuning.interrupt import Ended, exit_code, listen
 
-LEAST_MIB = 256
+LEAST_MIB = 512
 """Memory that the libraries of a command take up. With less, some end the process by themselves."""
 
 
@@ -27,13 +27,30 @@ def main() -> None:
 
 def _run() -> int:
     most, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if 0 <= most < LEAST_MIB << 20:
-        allowed = f"this process may use {most >> 20} MiB of memory (ulimit -v)"
-        print(f"tilewright: {allowed}; at least {LEAST_MIB} are needed", file=sys.stderr)
-        return BAD_INPUT
+    if most != resource.RLIM_INFINITY:
+        if most < LEAST_MIB << 20:
+            allowed = f"this process may use {most >> 20} MiB of memory (ulimit -v)"
+            print(f"tilewright: {allowed}; at least {LEAST_MIB} are needed", file=sys.stderr)
+            return BAD_INPUT
+        _load_blas()
     from scheduler.cli.app import run  # takes a while
 
     return run(sys.argv[1:])
+
+
+def _load_blas() -> None:
+    """Have the libraries of linear algebra take their memory while there is enough of it, and for
+    one thread alone.
+
+    Those of NumPy and SciPy take 40 MiB for each of as many threads as there are cores, the last
+    of it when they first multiply, and end the process where there is none.
+    """
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    import numpy as np
+    from scipy.linalg import blas
+
+    factor = np.ones((128, 128))  # large enough to be multiplied in blocks, which are copied
+    blas.dgemm(1.0, factor, factor @ factor)
 
 
 def _open_standard_streams() -> None:

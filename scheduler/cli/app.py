@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import sys
 import warnings
 from collections.abc import Sequence
@@ -110,6 +111,10 @@ def _run(arguments: Sequence[str]) -> int:
             return BAD_INPUT
         return _fail(error.format_message(), BAD_INPUT)
     except MemoryError as error:
+        return _fail(f"not enough memory: {error}", BAD_INPUT)
+    except SystemError as error:  # what some modules in C raise instead
+        if resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+            raise
         return _fail(f"not enough memory: {error}", BAD_INPUT)
     except (KeyboardInterrupt, Ended, typer.Abort):
         return _fail("interrupted", exit_code())
