@@ -32,6 +32,10 @@ _PARAMETERS: dict[str, list[Any]] = {
     "cuLaunchKernelEx": [_POINTER] * 4,
     "cuStreamIsCapturing": [_POINTER] * 2,
     "cuTensorMapEncodeTiled": [_POINTER, _NUMBER, ctypes.c_uint32, *[_POINTER] * 5, *[_NUMBER] * 4],
+    "cuTensorMapEncodeIm2col": [
+        *[_POINTER, _NUMBER, ctypes.c_uint32, *[_POINTER] * 5],
+        *[ctypes.c_uint32, ctypes.c_uint32, _POINTER, *[_NUMBER] * 4],
+    ],
 }
 
 
@@ -148,15 +152,15 @@ def encode(spec: TensorMapSpec, address: int, to: int) -> None:
     # the next larger promotion, to 256 bytes, cost a twelfth of an H200's bandwidth
     promotion = driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B
     small, large = ctypes.c_uint32 * spec.rank, ctypes.c_uint64 * spec.rank
-    status = entry_point("cuTensorMapEncodeTiled")(
-        to,
-        kind.value,
-        spec.rank,
-        address,
-        large(*spec.dims),
-        large(*spec.strides),
-        small(*spec.box),
-        small(*[1] * spec.rank),
+    array = (to, kind.value, spec.rank, address, large(*spec.dims), large(*spec.strides))
+    if spec.steps:
+        corner = ctypes.c_int * spec.rank
+        moved = (corner(*spec.lower), corner(*spec.upper), *spec.box, small(1, *spec.steps, 1))
+    else:
+        moved = (small(*spec.box), small(*[1] * spec.rank))
+    status = entry_point(f"cuTensorMapEncode{'Im2col' if spec.steps else 'Tiled'}")(
+        *array,
+        *moved,
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE.value,
         swizzle.value,
         promotion.value,

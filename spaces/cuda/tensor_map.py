@@ -21,6 +21,10 @@ class TensorMapSpec:
     box lands in shared memory densely, its 16-byte pieces permuted within rows of ``swizzle``
     bytes: address bits 4 and up are XORed with the 1, 2 or 3 bits from bit 7 up (for 32, 64 and
     128 bytes). Limits are those of ``cuTensorMapEncodeTiled`` (CUDA driver API).
+
+    With ``steps``, ``box`` counts elements of the first dimension and pixels, which follow each
+    other over all other dimensions but the first: ``steps`` apart, from ``lower`` to the extent
+    less 1 plus ``upper``, then on along the next dimension; ``cuTensorMapEncodeIm2col`` has it.
     """
 
     operand: str
@@ -29,13 +33,23 @@ class TensorMapSpec:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int = 0
+    lower: tuple[int, ...] = ()
+    upper: tuple[int, ...] = ()
+    steps: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         row = prod(self.box[:1]) * self.element_bytes
         for broken, text in (
             (not 1 <= self.rank <= 5, "1 to 5 dimensions"),
             (len(self.strides) != self.rank - 1, "one stride per dimension after the first"),
-            (len(self.box) != self.rank, "one box extent per dimension"),
+            (len(self.box) != (2 if self.steps else self.rank), "one box extent per dimension"),
+            (
+                self.steps
+                and {len(self.lower), len(self.upper), len(self.steps)} != {self.rank - 2},
+                "corners and steps of all dimensions but the first and the last",
+            ),
+            (any(not -128 <= c <= 127 for c in (*self.lower, *self.upper)), "corners of one byte"),
+            (any(not 1 <= step <= 8 for step in self.steps), "steps of 1 to 8"),
             (any(not 1 <= extent <= 2**32 for extent in self.dims), "dimensions of 1 to 2**32"),
             (any(not 1 <= extent <= 256 for extent in self.box), "box extents of 1 to 256"),
             (any(s % 16 or s >= 2**40 for s in self.strides), "strides of multiples of 16 bytes"),

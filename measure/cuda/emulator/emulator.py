@@ -199,9 +199,13 @@ def _tensor_line(buffer: int, spec: TensorMapSpec) -> str:
         spec.element_bytes,
         _KINDS[spec.dtype],
         spec.swizzle,
+        len(spec.steps),
         *spec.dims,
         *spec.strides,
         *spec.box,
+        *spec.lower,
+        *spec.upper,
+        *spec.steps,
     )
     return f"tensor {' '.join(map(str, numbers))}"
 

@@ -59,8 +59,9 @@ char *map_region(int file, u64 offset, u64 bytes, bool writable) {
 
 TensorMap *read_tensor(std::istream &line) {
   auto *map = new TensorMap{};
-  u32 buffer, rank, element, kind, swizzle, number;
-  line >> buffer >> rank >> element >> kind >> swizzle;
+  u32 buffer, rank, element, kind, swizzle, windows, number;
+  i32 corner;
+  line >> buffer >> rank >> element >> kind >> swizzle >> windows;
   map->base = (u64)machine.buffers.at(buffer).base;
   map->rank = rank;
   map->element_bytes = element;
@@ -68,7 +69,11 @@ TensorMap *read_tensor(std::istream &line) {
   map->swizzle = swizzle;
   for (u32 d = 0; d < rank; d++) line >> map->dims[d];
   for (u32 d = 1; d < rank; d++) line >> map->strides[d - 1];
-  for (u32 d = 0; d < rank; d++) { line >> number; map->box[d] = number; }
+  map->windows = windows;
+  for (u32 d = 0; d < (windows ? 2 : rank); d++) { line >> number; map->box[d] = number; }
+  for (u32 d = 0; d < windows; d++) { line >> corner; map->lower[d] = corner; }
+  for (u32 d = 0; d < windows; d++) { line >> corner; map->upper[d] = corner; }
+  for (u32 d = 0; d < windows; d++) { line >> number; map->steps[d] = number; }
   return map;
 }
 

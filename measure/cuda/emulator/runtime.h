@@ -20,6 +20,8 @@ struct alignas(64) TensorMap {
   u32 dims[5];
   u16 box[5];
   u8 rank, element_bytes, swizzle, kind;  // swizzle in bytes; kind is a Kind
+  u8 windows, steps[3];                   // of pixels: dimensions with corners, 0 for a plain box
+  short lower[3], upper[3];
 };
 static_assert(sizeof(TensorMap) == 128, "a tensor map takes 128 bytes");
 
@@ -93,7 +95,9 @@ u32 map_shared(u32 address, u32 rank);
 void cluster_arrive();
 void cluster_wait();
 
-void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 rank, const i32 *at);
+// `at` has the first element of a box; or the first pixel, then offsets along dimensions with corners.
+void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 rank, const i32 *at,
+              bool windows = false);
 void tma_store(const TensorMap *map, u32 from, bool add, u32 rank, const i32 *at);
 void tma_commit();
 void tma_wait(u32 pending);

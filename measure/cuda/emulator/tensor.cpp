@@ -33,6 +33,31 @@ void rows(const TensorMap &map, const i32 *at, const Row &visit) {
   }
 }
 
+// Visits pixels one after the other, as rows of a box: each goes on along the first dimension with
+// corners that has room.
+void pixels(const TensorMap &map, const i32 *at, const Row &visit) {
+  const u32 element = map.element_bytes, bytes = map.box[0] * element, last = map.rank - 1;
+  const i64 first = at[0], end = first + map.box[0], size = map.dims[0];
+  const i64 low = first < 0 ? 0 : first, high = end > size ? size : end;
+  i64 pixel[5] = {};
+  for (u32 d = 1; d <= last; d++) pixel[d] = at[d];
+  for (u32 row = 0; row < map.box[1]; row++) {
+    u64 address = map.base;
+    bool inside = high > low;
+    for (u32 d = 1; d <= last; d++) {
+      const i64 position = pixel[d] + (d < last ? at[last + d] : 0);
+      inside = inside && position >= 0 && position < (i64)map.dims[d];
+      address += position * map.strides[d - 1];
+    }
+    const u32 before = inside ? (low - first) * element : 0;
+    visit(row * bytes, (char *)(address + first * element), before, inside ? (high - low) * element : 0, bytes);
+    for (u32 d = 1;; pixel[d] = map.lower[d - 1], d++) {
+      pixel[d] += d < last ? map.steps[d - 1] : 1;
+      if (d == last || pixel[d] < (i64)map.dims[d] + map.upper[d - 1]) break;
+    }
+  }
+}
+
 u32 swizzled(u32 address, u32 swizzle) {
   const u32 mask = swizzle == 128 ? 7 : swizzle == 64 ? 3 : swizzle == 32 ? 1 : 0;
   return address ^ ((address >> 7) & mask) << 4;
@@ -40,7 +65,7 @@ u32 swizzled(u32 address, u32 swizzle) {
 
 u32 box_bytes(const TensorMap &map) {
   u32 bytes = map.element_bytes;
-  for (u32 d = 0; d < map.rank; d++) bytes *= map.box[d];
+  for (u32 d = 0; d < (map.windows ? 2 : map.rank); d++) bytes *= map.box[d];
   return bytes;
 }
 
@@ -50,7 +75,7 @@ void check_box(const char *what, const TensorMap &map, u32 address, u32 rank, Bl
 }
 
 void load_box(const TensorMap &map, Block &block, u32 to, const i32 *at) {
-  rows(map, at, [&](u32 offset, char *from, u32 before, u32 inside, u32 bytes) {
+  (map.windows ? pixels : rows)(map, at, [&](u32 offset, char *from, u32 before, u32 inside, u32 bytes) {
     u8 row[256 * 8] = {};
     if (inside) {
       check_global("a TMA load", from + before, inside, 1, Use::load);
@@ -100,24 +125,25 @@ void store_box(const TensorMap &map, Block &block, u32 source, bool adding, cons
   });
 }
 
-// Where a box begins, in as many dimensions as there may be.
-std::array<i32, 5> place(const i32 *at, u32 rank) {
-  std::array<i32, 5> first{};
-  std::copy_n(at, rank, first.begin());
+// Where a box begins, in as many dimensions as there may be, and offsets of pixels.
+std::array<i32, 8> place(const i32 *at, u32 count) {
+  std::array<i32, 8> first{};
+  std::copy_n(at, count, first.begin());
   return first;
 }
 
 }  // namespace
 
-void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 rank, const i32 *at) {
+void tma_load(u32 to, const TensorMap *map, u32 barrier, const u16 *ranks, u32 rank, const i32 *at, bool windows) {
   Block &mine = owner("a TMA load", to, false);
+  if (windows != (map->windows > 0)) fault("crash", "a TMA load of another kind than its tensor map");
   check_box("a TMA load", *map, to, rank, mine);
   const u32 mask = ranks ? *ranks : 1u << mine.rank, blocks = mine.cluster->blocks.size();
   if (mask >> blocks || !mask) fault("crash", "a TMA load to ranks 0x%x of a cluster of %u blocks", mask, blocks);
   Cluster &cluster = *mine.cluster;
   for (u32 target = 0; target < blocks; target++) {
     if (!(mask >> target & 1)) continue;
-    Effect effect = [tensor = *map, &cluster, to, barrier, target, first = place(at, rank)] {
+    Effect effect = [tensor = *map, &cluster, to, barrier, target, first = place(at, rank + map->windows)] {
       Block &block = *cluster.blocks[target];
       if (!block.alive) fault("wrong_result", "a TMA load arrives in a block that has ended");
       load_box(tensor, block, to, first.data());

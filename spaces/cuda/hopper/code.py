@@ -232,7 +232,8 @@ class HopperCode:
         place = "place"
         if plan.product.batch:
             place = f"(number * {plan.grid.places} + place)"
-        operands = (*plan.product.workload.epilogue_inputs, plan.product.output)
+        factors = (plan.product.left, plan.product.right)
+        operands = [o for o in plan.product.numbered if o not in factors]
         return [
             f"const {position} {m_axis}0 = ({position})tile_{m_axis} * {plan.tile[0]}{own};",
             f"const {position} {n_axis}0 = ({position})tile_{n_axis} * {plan.tile[1]}{own_slice};",

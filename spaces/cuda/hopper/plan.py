@@ -12,13 +12,14 @@ from functools import cached_property
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.hopper.grid import PersistentGrid
+from spaces.cuda.hopper.places import placed_tile
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper.store import TileStore
-from spaces.cuda.hopper.tile import BLOCK, OperandTile
+from spaces.cuda.hopper.tile import BLOCK, OperandTile, ProductTile
 from spaces.cuda.target import CudaTarget
 from spaces.schedule import Value
-from spaces.workloads.product import Product
 
 GROUP = 128
 WARPS = 4
@@ -49,7 +50,7 @@ def group_registers(consumers: int, producer_registers: int, residency: int = 1)
 class HopperPlan:
     """A kernel for ``product`` on ``target`` under the decisions ``values``."""
 
-    product: Product
+    product: Tiled
     target: CudaTarget
     values: Mapping[str, Value]
 
@@ -150,15 +151,14 @@ class HopperPlan:
 
     def _operand(self, side: int) -> OperandTile:
         """Tiles next to each other along one side share the operand of the other side."""
-        along_rows = (side == 0) != self.swapped
-        return OperandTile(
-            self.product,
-            self.product.left if along_rows else self.product.right,
-            self.product.row if along_rows else self.product.column,
-            self.tile[side],
-            self.number("depth") * self.product.left.element.bytes,
-            self.cluster[1 - side],
-        )
+        along_rows, product = (side == 0) != self.swapped, self.product
+        depth_bytes = self.number("depth") * product.left.element.bytes
+        size = (self.tile[side], depth_bytes, self.cluster[1 - side])
+        if isinstance(product, ImplicitProduct):
+            return placed_tile(product, int(not along_rows), *size)
+        if along_rows:
+            return ProductTile(product.left, *size, product, product.row)
+        return ProductTile(product.right, *size, product, product.column)
 
     @cached_property
     def grid(self) -> PersistentGrid:

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.blocks.tile_grid import grid_rules
 from spaces.cuda.hopper.grid import MOST_IN_TABLE
+from spaces.cuda.hopper.places import whole_channels, why_no_placed_output
 from spaces.cuda.hopper.sizes import HopperSizes, promotes
 from spaces.cuda.hopper.split_rules import exchange_rules
 from spaces.cuda.hopper.tile import BLOCK, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
 from spaces.rules.early import foresee
 from spaces.template import Decision, Rule
-from spaces.workloads.product import Product
 
 FEW_ROWS = 256
 """Rows of the output up to which it may pay to compute it transposed."""
@@ -33,12 +34,13 @@ registers a thread has at launch, before setmaxnreg."""
 
 
 def hopper_rules(
-    product: Product, target: CudaTarget, decisions: Sequence[Decision]
+    product: Tiled, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
     """All rules of the Hopper template."""
     sizes = HopperSizes(product)
     rules = [
         *_role_rules(sizes),
+        *(_window_rules(product) if isinstance(product, ImplicitProduct) else ()),
         *_resource_rules(sizes, target),
         *(_promotion_rules() if promotes(product) else ()),
         *_store_rules(sizes),
@@ -129,6 +131,21 @@ def _role_rules(sizes: HopperSizes) -> list[Rule]:
     ]
 
 
+def _window_rules(product: ImplicitProduct) -> list[Rule]:
+    """A step of depth is of one point of a window."""
+    channels = whole_channels(product)
+    if not channels:
+        return []
+    return [
+        Rule(
+            "channels",
+            ("depth",),
+            lambda c: channels % c["depth"] == 0,
+            lambda c: f"steps of {c['depth']} terms do not divide the {channels} channels",
+        )
+    ]
+
+
 def _resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers", "residency"]
     if promotes(sizes.product):
@@ -178,8 +195,10 @@ def _promotion_rules() -> list[Rule]:
 
 
 def _store_rules(sizes: HopperSizes) -> list[Rule]:
-    output = sizes.product.output
+    product, output = sizes.product, sizes.product.output
     reason = why_no_tensor_map(output)
+    if isinstance(product, ImplicitProduct):
+        reason = why_no_placed_output(product)
     if output.element.bytes not in (2, 4):
         reason = f"{output.name} is {output.dtype}; elements of 2 or 4 bytes are staged"
     return [

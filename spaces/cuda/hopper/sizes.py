@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.hopper.plan import GROUP, group_registers, launch_registers
 from spaces.cuda.hopper.store import CHUNK
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from spaces.cuda.target import CudaTarget
-from spaces.workloads.product import Product
 
 SPARE_REGISTERS, SPARE_FOR_EPILOGUE = 40, 8
 """What a multiplying thread needs beside its sums, and what more where there is an epilogue:
@@ -26,7 +26,7 @@ measured on hundreds of kernels, the least that lets them all but one compile wi
 class HopperSizes:
     """Extents and resources of schedules, from columns of their decisions."""
 
-    product: Product
+    product: Tiled
 
     @property
     def element(self) -> int:
@@ -36,8 +36,7 @@ class HopperSizes:
     @property
     def spare(self) -> int:
         """Registers that a multiplying thread needs beside its results."""
-        fused = self.product.workload.epilogue is not None
-        return SPARE_REGISTERS + fused * SPARE_FOR_EPILOGUE
+        return SPARE_REGISTERS + self.product.is_fused * SPARE_FOR_EPILOGUE
 
     def block(self, c: Any) -> tuple[Any, Any]:
         """Rows and columns of the output in a tile."""
@@ -128,6 +127,6 @@ class HopperSizes:
         return np.minimum(share, target.shared_per_block)
 
 
-def promotes(product: Product) -> bool:
+def promotes(product: Tiled) -> bool:
     """Whether sums can be kept apart from wgmma's: where its own lose bits."""
     return product.left.element.bytes == 1

@@ -17,10 +17,11 @@ from spaces.algebra.layout import Layout, row_major, swizzled
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.implicit import ImplicitProduct
 from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.hopper.places import output_map
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.workloads.product import Product
 
 CHUNK = 64
 """Most columns of a block that are finished at a time."""
@@ -49,12 +50,6 @@ class TileStore:
         return self.buffers > 0
 
     @property
-    def _product(self) -> Product:
-        """What is stored, which lies as matrices."""
-        assert isinstance(self.finish.product, Product)
-        return self.finish.product
-
-    @property
     def chunk(self) -> int:
         """Columns of a block that are finished at a time."""
         most = CHUNK if self.swapped else min(CHUNK, WIDEST_SWIZZLE // self._bytes)
@@ -68,9 +63,11 @@ class TileStore:
     @cached_property
     def tensor_map(self) -> TensorMapSpec:
         """A panel of a buffer, on its way to the output."""
-        product = self._product
-        rows, _ = self._staged
-        axes, box = (product.column, product.row), (self._panel, rows)
+        product, (rows, _) = self.finish.product, self._staged
+        box = (self._panel, rows)
+        if isinstance(product, ImplicitProduct):
+            return output_map(product, box, self._panel * self._bytes)
+        axes = (product.column, product.row)
         return matrix_map(product, product.output, axes, box, self._panel * self._bytes)
 
     def lines(self) -> list[str]:
@@ -162,7 +159,7 @@ class TileStore:
     def _send(self, m: Index, n: Index) -> list[str]:
         row, column = (n, m) if self.swapped else (m, n)
         rows, columns = self._staged
-        rank, matrix = matrix_of(self._product, self._product.output)
+        rank, matrix = matrix_of(self.finish.product)
         lines = []
         for panel in range(columns // self._panel):
             offset = panel * self._panel * rows * self._bytes

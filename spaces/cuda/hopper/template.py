@@ -11,11 +11,13 @@ import numpy as np
 
 from spaces.algebra.index import Index
 from spaces.cuda.blocks.finish import prelude
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
 from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.hopper.code import HopperCode
 from spaces.cuda.hopper.grid import ORDERS
 from spaces.cuda.hopper.multiply import ELEMENTS
+from spaces.cuda.hopper.places import why_no_placed_map
 from spaces.cuda.hopper.plan import CLUSTERS, HopperPlan
 from spaces.cuda.hopper.rules import hopper_rules
 from spaces.cuda.hopper.sizes import HopperSizes, promotes
@@ -27,8 +29,7 @@ from spaces.quantities import widened
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
-from spaces.workloads.contraction import Contraction
-from spaces.workloads.product import Product, orient, product_of
+from spaces.workloads.product import Product
 from spaces.workloads.workload import Workload
 
 
@@ -42,11 +43,13 @@ class Hopper(Template):
     name: ClassVar[str] = "hopper"
     version: ClassVar[int] = 6
 
-    def __init__(self, workload: Contraction, target: Target) -> None:
+    def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
         self.cuda = target
-        self.product = orient(workload)
+        product = tiled_product_of(workload)
+        assert not isinstance(product, str)
+        self.product = product
         self.decisions = _decisions(self.product)
         self.rules = hopper_rules(self.product, target, self.decisions)
 
@@ -56,26 +59,17 @@ class Hopper(Template):
         operand that TMA cannot load."""
         if not isinstance(target, CudaTarget) or not target.has("wgmma"):
             return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
-        product = product_of(workload)
+        product = tiled_product_of(workload)
         if isinstance(product, str):
             return product
         for operand in (product.left, product.right):
             if operand.dtype not in ELEMENTS or operand.dtype != product.left.dtype:
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"
-            if operand.element.bytes != 2 and operand.stride(product.depth) != 1:
-                return (
-                    f"{operand.name} is {operand.dtype} and does not run along {product.depth} in "
-                    "memory; wgmma multiplies only elements of 2 bytes otherwise"
-                )
-            if reason := why_no_tensor_map(operand):
-                return reason
-        operands = (product.left, product.right, product.output)
-        most = max(len(product.numbering(operand, Index())) for operand in operands)
-        if most > MOST_NUMBERS:
-            return f"{most} strides lead from matrix to matrix; allowed: {MOST_NUMBERS}"
         if product.output.element.is_integer:
             return f"the output is {product.output.dtype}; allowed: floating point"
-        return None
+        if isinstance(product, ImplicitProduct):
+            return why_no_placed_map(product)
+        return _why_no_matrix_map(product)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once."""
@@ -129,7 +123,7 @@ class Hopper(Template):
         )
 
 
-def _decisions(product: Product) -> tuple[Decision, ...]:
+def _decisions(product: Tiled) -> tuple[Decision, ...]:
     element = product.left.element.bytes
     return (
         Decision("swapped", (False, True)),
@@ -150,3 +144,20 @@ def _decisions(product: Product) -> tuple[Decision, ...]:
         Decision("raster", ORDERS),
         Decision("group", GROUPS),
     )
+
+
+def _why_no_matrix_map(product: Product) -> str | None:
+    """Why TMA cannot load the factors, matrices or batches of them, in words; None if it can."""
+    for operand in (product.left, product.right):
+        if operand.element.bytes != 2 and operand.stride(product.depth) != 1:
+            return (
+                f"{operand.name} is {operand.dtype} and does not run along {product.depth} in "
+                "memory; wgmma multiplies only elements of 2 bytes otherwise"
+            )
+        if reason := why_no_tensor_map(operand):
+            return reason
+    operands = (product.left, product.right, product.output)
+    most = max(len(product.numbering(operand, Index())) for operand in operands)
+    if most > MOST_NUMBERS:
+        return f"{most} strides lead from matrix to matrix; allowed: {MOST_NUMBERS}"
+    return None

@@ -8,12 +8,15 @@ one swizzled row for every term.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import gcd
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import repeat
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.workloads.array import Array
 from spaces.workloads.contraction import Operand
 from spaces.workloads.product import Numbering, Product
 
@@ -30,7 +33,7 @@ MOST_WRITTEN_OUT = 4
 """Panels loaded without a loop; more would not leave registers enough to a loading thread."""
 
 
-def why_no_tensor_map(operand: Operand) -> str | None:
+def why_no_tensor_map(operand: Array) -> str | None:
     """Why TMA cannot read or write ``operand``, a matrix or a batch of them, in words; None if it
     can."""
     pitches = (operand.strides[d] * operand.element.bytes for d in reversed(operand.order[:-1]))
@@ -69,34 +72,33 @@ def matrix_map(
     )
 
 
-def matrix_of(product: Product, operand: Operand) -> tuple[str, str]:
-    """The dimensions of the map of an operand, as calls of TMA name them, and their arguments that
-    choose the matrix of product ``number``, a C variable."""
-    if not product.batch:
+def matrix_of(product: Tiled, operand: Operand | None = None) -> tuple[str, str]:
+    """The dimensions of the map of an operand, by default the output, as calls of TMA name them,
+    and their arguments that choose the matrix of product ``number``, a C variable."""
+    if isinstance(product, ImplicitProduct) or not product.batch:
         return "2d", ""
+    operand = operand or product.output
     numbers = product.numbering(operand, index("number", product.batches))
     places = [n.place.text for n in numbers] or [Index().text]
     return f"{2 + len(places)}d", "".join(f", {place}" for place in places)
 
 
 @dataclass(frozen=True)
-class OperandTile:
-    """Tiles of ``extent`` elements along ``axis`` and ``depth_bytes`` along the depth.
+class OperandTile(ABC):
+    """Tiles of ``extent`` elements along rows or columns and ``depth_bytes`` along the depth.
 
     ``sharers`` blocks of a cluster want the same tile: each loads its share of it for all.
     """
 
-    product: Product
-    operand: Operand
-    axis: str
+    operand: Array
     extent: int
     depth_bytes: int
     sharers: int
 
     @property
+    @abstractmethod
     def runs_deep(self) -> bool:
         """Whether neighbours in memory are terms of one sum."""
-        return self.operand.stride(self.product.depth) == 1
 
     @property
     def terms(self) -> int:
@@ -117,7 +119,7 @@ class OperandTile:
 
     @property
     def panel(self) -> int:
-        """Elements along ``axis`` in a panel; all of them where the operand runs deep."""
+        """Elements of a panel along rows or columns; all of them where the operand runs deep."""
         return self.extent if self.runs_deep else self.swizzle // self.operand.element.bytes
 
     @property
@@ -126,12 +128,14 @@ class OperandTile:
         return self.panel * self.depth_bytes
 
     @property
+    @abstractmethod
     def tensor_map(self) -> TensorMapSpec:
         """What one load moves: a panel, or one sharer's share of it."""
-        depth = self.product.depth
-        axes = (depth, self.axis) if self.runs_deep else (self.axis, depth)
-        box = (self.swizzle // self.operand.element.bytes, self._slow_rows // self.sharers)
-        return matrix_map(self.product, self.operand, axes, box, self.swizzle)
+
+    @property
+    def _matrix(self) -> tuple[str, str]:
+        """See :func:`matrix_of`."""
+        return "2d", ""
 
     @property
     def _slow_rows(self) -> int:
@@ -148,7 +152,7 @@ class OperandTile:
         offset, ahead = "", ""
         if self.sharers > 1:
             offset, ahead = f" + rank * {share * self.swizzle}", f" + (int)rank * {share}"
-        rank, matrix = matrix_of(self.product, self.operand)
+        rank, matrix = self._matrix
         everybody = (1 << self.sharers) - 1
         call = f"tma_multicast_{rank}({{}}, &{tensor_map}, {barrier}, {everybody}, {{}}{matrix})"
         if self.sharers == 1:
@@ -179,7 +183,7 @@ class OperandTile:
 
     @property
     def block_bytes(self) -> int:
-        """Distance of blocks of :data:`BLOCK` elements along ``axis``."""
+        """Distance of blocks of :data:`BLOCK` rows or columns."""
         return BLOCK * self.depth_bytes
 
     @property
@@ -187,3 +191,32 @@ class OperandTile:
         """Distance of the parts of the tile that successive wgmma multiply."""
         terms = STEP_BYTES // self.operand.element.bytes
         return STEP_BYTES if self.runs_deep else terms * self.swizzle
+
+
+@dataclass(frozen=True)
+class ProductTile(OperandTile):
+    """Of an operand of ``product``, along its ``axis``."""
+
+    product: Product
+    axis: str
+
+    @property
+    def runs_deep(self) -> bool:
+        """Whether the depth has stride 1."""
+        return self._operand.stride(self.product.depth) == 1
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """What one load moves: a panel, or one sharer's share of it."""
+        depth = self.product.depth
+        axes = (depth, self.axis) if self.runs_deep else (self.axis, depth)
+        box = (self.swizzle // self.operand.element.bytes, self._slow_rows // self.sharers)
+        return matrix_map(self.product, self._operand, axes, box, self.swizzle)
+
+    @property
+    def _matrix(self) -> tuple[str, str]:
+        return matrix_of(self.product, self._operand)
+
+    @property
+    def _operand(self) -> Operand:
+        return self.product.left if self.operand is self.product.left else self.product.right

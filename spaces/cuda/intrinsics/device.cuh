@@ -283,6 +283,14 @@ TW_INLINE void tma_multicast_3d(u32 to, const TensorMap *map, u32 barrier, u16 r
 TW_INLINE void tma_multicast_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y, i32 z, i32 w) {
   asm volatile(TW_LOAD("4d") ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
+#define TW_WINDOW "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"
+TW_INLINE void tma_load_im2col_4d(u32 to, const TensorMap *map, u32 barrier, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y) {
+  asm volatile(TW_WINDOW " [%0], [%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to), "l"(map), "r"(barrier), "r"(c), "r"(w), "r"(h), "r"(n), "h"(x), "h"(y) : "memory");
+}
+TW_INLINE void tma_multicast_im2col_4d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 c, i32 w, i32 h, i32 n, u16 x, u16 y) {
+  asm volatile(TW_WINDOW ".multicast::cluster [%0], [%1, {%4, %5, %6, %7}], [%2], {%8, %9}, %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(c), "r"(w), "r"(h), "r"(n), "h"(x), "h"(y) : "memory");
+}
+#undef TW_WINDOW
 TW_INLINE void tma_store_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   asm volatile(TW_STORE("2d") " [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y) : "memory");
 }

@@ -14,6 +14,7 @@ from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
 from measure.records.measurement import Candidate, Job
 from scheduler.verification import draw, emulate
+from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.mma.template import Mma
 from spaces.cuda.simt.template import Simt
 from spaces.cuda.target import cuda_target
@@ -24,6 +25,7 @@ from spaces.space import Space
 from tests.measure.cuda.convolution_cases import random_convolution
 from tests.measure.cuda.planting import Case, check_found, check_right, planted
 
+FUSED = "relu(x + bias[o] + residual[n, p, q, o])"
 ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
 MMA = {"tile_rows": 32, "tile_columns": 16, "warp_rows": 1, "warp_columns": 1, "store": "direct"}
 MMA |= {"depth": 32, "stages": 3, "residency": 1, **ALONE}
@@ -131,6 +133,51 @@ BUGS = {
     ),
     "a residual of another column": ("registers", r"(e_residual \+ )", r"\g<1>1 + "),
 }
+
+
+WINDOWS = {"n": 2, "c": 32, "h": 7, "w": 9, "o": 24, "r": 3, "s": 2, "padding": 1}
+STEPS = {"dilation": 2, "stride": 2}
+
+
+def hopper(seed: int, **parameters: int | str) -> tuple[Space, list[Schedule]]:
+    """A convolution by TMA and wgmma, and a random schedule of it."""
+    made = workload("conv2d", **WINDOWS | parameters, dtype="float16", layout="NHWC")
+    target = cuda_target("sm_90a")
+    assert Hopper.refuses(made, target) is None
+    space = Space(made, target, [Hopper(made, target)])
+    return space, draw(space, 1, seed)
+
+
+@pytest.mark.parametrize(("seed", "parameters"), list(enumerate([{}, STEPS, {"epilogue": FUSED}])))
+def test_windows_that_tma_walks_over_agree_with_the_reference(seed, parameters):
+    space, schedules = hopper(seed, **parameters)
+    verdicts = emulate(space, schedules, seed=seed)
+    assert all(verdict.right for verdict in verdicts), verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_many_windows_agree_with_the_reference(seed):
+    generator = np.random.default_rng(seed)
+    sizes = {name: int(generator.integers(3, 15)) for name in ("h", "w")}
+    window = {name: int(generator.integers(1, 4)) for name in ("r", "s", "stride", "dilation")}
+    channels = {"c": int(generator.choice([32, 64, 96])), "o": int(generator.choice([8, 24, 72]))}
+    space, schedules = hopper(seed, **sizes, **window, **channels, padding=3)
+    verdicts = emulate(space, schedules, seed=seed)
+    assert all(verdict.right for verdict in verdicts), verdicts
+
+
+def test_windows_that_tma_cannot_walk_over_are_refused_in_words():
+    target = cuda_target("sm_90a")
+    for changes, words in (
+        ({"c": 24}, "needs whole 64 bytes"),
+        ({"layout": "NCHW"}, "no neighbours in the depth"),
+        ({"stride": 9, "h": 30, "w": 30}, "allowed: 1 to 8"),
+        ({"padding": 130}, "too far"),
+        ({"groups": 2, "c": 64}, "2 products"),
+    ):
+        made = workload("conv2d", **{**WINDOWS, "layout": "NHWC", "dtype": "float16", **changes})
+        assert words in (Hopper.refuses(made, target) or ""), changes
 
 
 @pytest.fixture(scope="module")

@@ -81,6 +81,8 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::tma_multicast_2d(s, &map, b, 3, 0, 1);
   tw::tma_multicast_3d(s, &map, b, 3, 0, 1, 2);
   tw::tma_multicast_4d(s, &map, b, 3, 0, 1, 2, 3);
+  tw::tma_load_im2col_4d(s, &map, b, 0, 1, 2, 3, 0, 1);
+  tw::tma_multicast_im2col_4d(s, &map, b, 3, 0, 1, 2, 3, 0, 1);
   tw::mbarrier_wait(b, 0);
   w[0] = tw::load_remote(tw::map_shared(s, next));
   tw::store_remote(tw::map_shared(s, next), 1);

@@ -1,0 +1,288 @@
+"""Factors of a product in places, as TMA brings them: matrices, and windows of images.
+
+TMA walks over the pixels of an image as rows of the product do, by steps along each dimension, from
+border to border, and reads each at an offset, the place within the window; beyond the image it
+gives zeros. So one load brings a tile: rows of one point of the window, and a slice of channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import gcd
+
+from spaces.algebra.index import Index, index
+from spaces.cuda.blocks.implicit import ImplicitProduct, digits
+from spaces.cuda.hopper.tile import OperandTile
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.derivation.products.places import Place
+from spaces.derivation.products.splitting import Part
+from spaces.derivation.products.view import Factor, extent
+from spaces.errors import InputError
+
+SPATIAL = 2
+"""Dimensions of an image along which windows move."""
+MOST_OFFSET = 255
+MOST_STEP = 8
+
+
+@dataclass(frozen=True)
+class Along:
+    """One dimension of an image: ``extent`` pixels ``stride`` elements apart, and the index
+    ``step * row + reach * tap + first``; a part of one point only is empty."""
+
+    extent: int
+    stride: int
+    row: Part | None = None
+    step: int = 1
+    tap: Part | None = None
+    reach: int = 1
+    first: int = 0
+
+    @property
+    def beyond(self) -> int:
+        """Pixels past the last one to where the last row's index is, before its tap is added."""
+        rows = self.row.extent if self.row else 1
+        return self.first + self.step * (rows - 1) - (self.extent - 1)
+
+
+@dataclass(frozen=True)
+class Windows:
+    """A factor whose fastest dimension is a part of the depth, ``channels``, the fastest there;
+    ``spatial`` dimensions from the fastest on, and the slowest one, ``images``."""
+
+    channels: int
+    spatial: tuple[Along, ...]
+    images: Along
+
+
+def windows_of(product: ImplicitProduct, factor: Factor, rows: tuple[Part, ...]) -> Windows | str:
+    """How TMA walks over a factor along ``rows``; or why it cannot, in words."""
+    try:
+        return _windows(product, factor, rows)
+    except InputError as reason:
+        return str(reason)
+
+
+def _windows(product: ImplicitProduct, factor: Factor, rows: tuple[Part, ...]) -> Windows:
+    name, size = factor.operand.name, factor.operand.element.bytes
+    dimensions = tuple(reversed(factor.operand.order))
+    depth = [part for part in product.view.depth if part.extent > 1]
+    fastest = _along(product, factor, dimensions[0], rows)
+    if not depth or fastest != replace(fastest, row=None, tap=depth[-1], reach=1, first=0):
+        raise InputError(f"neighbours of {name} in memory are no neighbours in the depth")
+    found = [_along(product, factor, d, rows) for d in dimensions[1:]]
+    if wrong := next((a.stride * size for a in found if a.stride * size % 16), None):
+        raise InputError(f"pixels of {name} are {wrong} bytes apart; TMA needs a multiple of 16")
+    walked = [a.row.name for a in reversed(found) if a.row]
+    if walked != [part.name for part in rows if part.extent > 1]:
+        raise InputError(f"rows do not walk over {name} in the order of its memory")
+    images = Along(1, found[-1].stride * found[-1].extent) if found else Along(1, 0)
+    if found and not (found[-1].tap or found[-1].first or found[-1].step != 1):
+        images = found.pop()
+    if len(found) > SPATIAL:
+        raise InputError(f"windows move along {len(found)} dimensions of {name}; allowed: 2")
+    for along in found:
+        _check(name, along)
+    pixel = images.stride
+    found += [Along(1, pixel)] * (SPATIAL - len(found))
+    return Windows(depth[-1].extent, tuple(found), images)
+
+
+def _along(
+    product: ImplicitProduct, factor: Factor, dimension: int, rows: tuple[Part, ...]
+) -> Along:
+    form, operand = factor.indices[dimension], factor.operand
+    parts = {part.name: part for part in (*rows, *product.view.depth) if part.extent > 1}
+    terms = {parts[name]: c for name, c in form.terms if isinstance(name, str) and name in parts}
+    along = [part for part in terms if part in rows]
+    taps = [part for part in terms if part not in rows]
+    if len(along) > 1 or len(taps) > 1:
+        raise InputError(f"{operand.name} is read at {form}; TMA takes one step and one offset")
+    return Along(
+        extent=operand.shape[dimension],
+        stride=operand.strides[dimension],
+        row=along[0] if along else None,
+        step=terms[along[0]] if along else 1,
+        tap=taps[0] if taps else None,
+        reach=terms[taps[0]] if taps else 1,
+        first=form.constant,
+    )
+
+
+def _check(name: str, along: Along) -> None:
+    corners = (along.first, along.beyond)
+    offset = along.reach * (along.tap.extent - 1) if along.tap else 0
+    if not all(-128 <= corner <= 127 for corner in corners) or not 0 <= offset <= MOST_OFFSET:
+        raise InputError(f"windows of {name} reach {offset} pixels from {along.first} on, too far")
+    if not 1 <= along.step <= MOST_STEP or along.reach < 0:
+        raise InputError(f"windows of {name} move by {along.step}; allowed: 1 to {MOST_STEP}")
+
+
+@dataclass(frozen=True)
+class MatrixTile(OperandTile):
+    """Tiles of a factor whose rows (or columns) are ``pitch`` elements apart and run deep."""
+
+    shape: tuple[int, int]
+    pitch: int
+
+    @property
+    def runs_deep(self) -> bool:
+        """They do."""
+        return True
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """What one load moves."""
+        size = self.operand.element.bytes
+        return TensorMapSpec(
+            self.operand.name,
+            self.operand.dtype,
+            self.shape[::-1],
+            (self.pitch * size,),
+            (self.terms, self.extent // self.sharers),
+            self.swizzle,
+        )
+
+
+@dataclass(frozen=True)
+class WindowTile(OperandTile):
+    """Tiles of a factor that ``windows`` move over, along the parts ``rows``."""
+
+    rows: tuple[Part, ...]
+    depth: tuple[Part, ...]
+    windows: Windows
+
+    @property
+    def runs_deep(self) -> bool:
+        """They do."""
+        return True
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """What one load moves."""
+        size, spatial = self.operand.element.bytes, self.windows.spatial
+        along = (*spatial, self.windows.images)
+        return TensorMapSpec(
+            self.operand.name,
+            self.operand.dtype,
+            (self.windows.channels, *(a.extent for a in along)),
+            tuple(a.stride * size for a in along),
+            (self.terms, self.extent // self.sharers),
+            self.swizzle,
+            tuple(a.first for a in spatial),
+            tuple(a.beyond for a in spatial),
+            tuple(a.step for a in spatial),
+        )
+
+    def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
+        """Lines by which one thread loads the tile at (start, depth) to the address ``to``.
+
+        Sharers, numbered ``rank``, load as many rows each and cast them to all.
+        """
+        share = self.extent // self.sharers
+        first = f"{start}"
+        call, ranks = "tma_load_im2col_4d", ""
+        if self.sharers > 1:
+            first, to = f"{first} + (int)rank * {share}", f"{to} + rank * {share * self.swizzle}"
+            call, ranks = "tma_multicast_im2col_4d", f"{(1 << self.sharers) - 1}, "
+        row, term = f"{tensor_map}_row", f"{tensor_map}_term"
+        rows = digits(self.rows, index(row))
+        taps = digits(self.depth, index(term, extent(self.depth)))
+        pixel = [self._pixel(a, rows) for a in (*self.windows.spatial, self.windows.images)]
+        offsets = [self._offset(a, taps) for a in self.windows.spatial]
+        at = ", ".join(v.text for v in (taps[self._channels], *pixel, *offsets))
+        return [
+            f"const u32 {row} = {first}, {term} = {depth};",
+            f"tw::{call}({to}, &{tensor_map}, {barrier}, {ranks}{at});",
+        ]
+
+    @property
+    def _channels(self) -> str:
+        return [part.name for part in self.depth if part.extent > 1][-1]
+
+    def _pixel(self, along: Along, rows: Mapping[str, Index]) -> Index:
+        return (rows[along.row.name] * along.step if along.row else Index()) + along.first
+
+    def _offset(self, along: Along, taps: Mapping[str, Index]) -> Index:
+        return taps[along.tap.name] * along.reach if along.tap else Index()
+
+
+def placed_tile(
+    product: ImplicitProduct, rank: int, size: int, depth_bytes: int, sharers: int
+) -> OperandTile:
+    """Tiles of the left (``rank`` 0) or right factor, see :class:`OperandTile`."""
+    gathered = product.gathered[rank]
+    operand = product.right if rank else product.left
+    common = (operand, size, depth_bytes, sharers)
+    if (matrix := gathered.strided) is not None:
+        return MatrixTile(*common, (matrix.shape[0], matrix.shape[1]), matrix.strides[0])
+    factor = product.view.right if rank else product.view.left
+    windows = windows_of(product, factor, gathered.width)
+    assert not isinstance(windows, str)
+    return WindowTile(*common, gathered.width, gathered.depth, windows)
+
+
+def why_no_placed_map(product: ImplicitProduct) -> str | None:
+    """Why TMA cannot bring a product's factors, in words; None if it can."""
+    if product.batches > 1:
+        return f"{product.batches} products; allowed where windows move: 1"
+    for gathered, factor in zip(
+        product.gathered, (product.view.left, product.view.right), strict=True
+    ):
+        matrix, operand = gathered.strided, factor.operand
+        if matrix is None:
+            windows = windows_of(product, factor, gathered.width)
+            if isinstance(windows, str):
+                return windows
+            if windows.channels * operand.element.bytes % 64:
+                return f"{windows.channels} channels of {operand.name}; needs whole 64 bytes"
+        elif not gathered.deep or matrix.strides[0] * operand.element.bytes % 16:
+            return f"{operand.name} does not run deep, in rows that are multiples of 16 bytes apart"
+    return None
+
+
+def whole_channels(product: ImplicitProduct) -> int:
+    """Terms that any step's depth divides: the channels at each point of a window."""
+    found = [
+        windows_of(product, factor, gathered.width)
+        for gathered, factor in zip(
+            product.gathered, (product.view.left, product.view.right), strict=True
+        )
+        if gathered.strided is None
+    ]
+    return gcd(*(w.channels for w in found if isinstance(w, Windows)))
+
+
+def output_map(product: ImplicitProduct, box: tuple[int, int], swizzle: int) -> TensorMapSpec:
+    """The map of the output as a matrix, see :func:`why_no_placed_output`."""
+    output = product.output
+    pitch = _pitch(product)
+    assert pitch is not None
+    return TensorMapSpec(
+        output.name,
+        output.dtype,
+        (product.columns, product.rows),
+        (pitch * output.element.bytes,),
+        box,
+        swizzle,
+    )
+
+
+def why_no_placed_output(product: ImplicitProduct) -> str | None:
+    """Why TMA cannot write the output, in words; None if it can."""
+    pitch, output = _pitch(product), product.output
+    if pitch is None:
+        return f"rows of {output.name} are not the same distance apart everywhere"
+    if pitch * output.element.bytes % 16:
+        return f"rows of {output.name} are {pitch * output.element.bytes} bytes apart; allowed: 16"
+    return None
+
+
+def _pitch(product: ImplicitProduct) -> int | None:
+    """Elements between rows of the output, if it is a matrix whose columns are neighbours."""
+    view = product.view
+    written = Place(product.output.name, view.offset, (), None)
+    if written.step(view.columns) != 1 or written.step(view.rows) is None:
+        return None
+    return written.step(view.rows) or product.columns
