@@ -15,6 +15,7 @@ from spaces.cpu.chained.rules import block_bytes
 from spaces.cpu.rows.scopes import special
 from spaces.cpu.rows.work import CALL
 from spaces.language.tree import Expression
+from spaces.quantities import filled
 from spaces.template import Columns
 
 if TYPE_CHECKING:
@@ -79,11 +80,7 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
         "synchronisations": workers > 1,
     }
     quantities["register_fraction"] = quantities["registers"] / cpu.vector_registers
-    shape = columns["rows"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, columns["rows"].shape)
 
 
 def _share(template: ChainedTemplate) -> float:

@@ -14,24 +14,21 @@ from spaces.cpu.blocked.traffic import FLOAT, USABLE
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.blocking import Blocking, blocking
 from spaces.cpu.windows.nest import Windows
+from spaces.quantities import filled, widened
 from spaces.template import Columns
 
 
 def window_quantities(view: Windows, target: CpuTarget, columns: Columns) -> dict[str, np.ndarray]:
     """Every quantity of ``spaces.quantities``, one float64 array each."""
     lanes = target.lanes(FLOAT)
-    values = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    values = widened(columns)
     b = blocking(view, lanes, values)
     quantities = {
         **_work(view, b, lanes, values),
         **_traffic(view, b, target, values),
         **_workers(b, target),
     }
-    shape = values["tile_rows"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, values["tile_rows"].shape)
 
 
 def _work(view: Windows, b: Blocking, lanes: int, values: Columns) -> dict[str, np.ndarray]:

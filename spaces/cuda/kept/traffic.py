@@ -15,6 +15,7 @@ from spaces.cuda.target import CudaTarget
 from spaces.derivation.kept.traffic import loads_by_turns
 from spaces.derivation.kept.view import KeptView
 from spaces.derivation.work import work
+from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.workload import Workload
 
@@ -28,7 +29,7 @@ def kept_quantities(
     workload: Workload, view: KeptView, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
-    c = {n: v.astype(np.int64) if v.dtype.kind == "i" else v for n, v in columns.items()}
+    c = widened(columns)
     sizes = KeptSizes(view, c)
     kept = float(prod(loop.extent for loop in view.kept))
     taps = float(prod(loop.extent for loop in view.taps))
@@ -76,11 +77,7 @@ def kept_quantities(
         "tile_visits": sizes.tasks,
         "synchronisations": 1.0 * (c["share"] > 1) + (c["split"] > 1),
     }
-    shape = c["vector"].shape
-    return {
-        name: np.broadcast_to(np.asarray(value, dtype=np.float64), shape)
-        for name, value in quantities.items()
-    }
+    return filled(quantities, c["vector"].shape)
 
 
 def _loads(view: KeptView, c: Any) -> tuple[Any, Any]:

@@ -33,7 +33,9 @@ def thin_rules(sizes: ThinSizes, target: CudaTarget, decisions: Sequence[Decisio
     """All rules of the template, cheapest first."""
     return [
         *_vector_rules(sizes),
-        *_matrix_rules(sizes),
+        *_matrix_reading_rules(sizes),
+        *_row_rules(),
+        *_matrix_shape_rules(),
         *_extent_rules(sizes),
         *launch_rules(
             sizes.product, ("warp_columns", "lane_columns", "thread_columns"), sizes.tiles
@@ -96,19 +98,20 @@ def _vector_rules(sizes: ThinSizes) -> list[Rule]:
     ]
 
 
-def _matrix_rules(sizes: ThinSizes) -> list[Rule]:
-    """What ``mma.sync`` asks of lanes and threads."""
+def _plain(c: Any) -> Any:
+    """Whether there is no ``mma.sync``."""
+    return c["multiply"] != "mma"
+
+
+def _matrix_reading_rules(sizes: ThinSizes) -> list[Rule]:
+    """What ``mma.sync`` asks of what is read at once."""
     thin = sizes.thin
     run = thin.large_vector if thin.large_runs_deep else 4
-
-    def plain(c: Any) -> Any:
-        return c["multiply"] != "mma"
-
     return [
         Rule(
             "matrix_vectors",
             ("multiply",),
-            lambda c: plain(c) | (run % 4 == 0) & (thin.large_runs_deep or thin.large_vector > 1),
+            lambda c: _plain(c) | (run % 4 == 0) & (thin.large_runs_deep or thin.large_vector > 1),
             lambda c: (
                 f"mma.sync takes four neighbouring terms, or pairs of columns, of a thread; "
                 f"{thin.large.name} can be read by {thin.large_vector} at a time"
@@ -117,12 +120,18 @@ def _matrix_rules(sizes: ThinSizes) -> list[Rule]:
         Rule(
             "matrix_pairs",
             ("multiply", "small"),
-            lambda c: plain(c) | (c["small"] == "shared") | (thin.small_vector > 1),
+            lambda c: _plain(c) | (c["small"] == "shared") | (thin.small_vector > 1),
             lambda c: (
                 f"mma.sync takes pairs of neighbouring terms; {thin.small.name} has none that can "
                 "be read at once from memory, so it must be copied to shared memory"
             ),
         ),
+    ]
+
+
+def _row_rules() -> list[Rule]:
+    """When warps may read rows on behalf of the lanes of ``mma.sync``."""
+    return [
         Rule(
             "needless_rows",
             ("multiply", "reads"),
@@ -144,22 +153,28 @@ def _matrix_rules(sizes: ThinSizes) -> list[Rule]:
             lambda c: (c["reads"] == "lanes") | (c["in_flight"] == 1),
             lambda c: "rows are in flight while those in shared memory are multiplied; allowed: 1",
         ),
+    ]
+
+
+def _matrix_shape_rules() -> list[Rule]:
+    """What ``mma.sync`` asks of lanes and threads."""
+    return [
         Rule(
             "matrix_lanes",
             ("multiply", "lane_columns"),
-            lambda c: plain(c) | (c["lane_columns"] == FRAGMENT),
+            lambda c: _plain(c) | (c["lane_columns"] == FRAGMENT),
             lambda c: f"mma.sync has {FRAGMENT} lanes along columns, not {c['lane_columns']}",
         ),
         Rule(
             "matrix_columns",
             ("multiply", "thread_columns"),
-            lambda c: plain(c) | (c["thread_columns"] % 2 == 0),
+            lambda c: _plain(c) | (c["thread_columns"] % 2 == 0),
             lambda c: "mma.sync takes two columns of a thread; one is not enough",
         ),
         Rule(
             "matrix_terms",
             ("multiply", "thread_depth"),
-            lambda c: plain(c) | (c["thread_depth"] % 4 == 0),
+            lambda c: _plain(c) | (c["thread_depth"] % 4 == 0),
             lambda c: f"mma.sync takes four terms of a thread; {c['thread_depth']} are no multiple",
         ),
     ]
