@@ -15,7 +15,7 @@ from spaces.template import Rule
 if TYPE_CHECKING:
     from spaces.cpu.kept.template import KeptTemplate
 
-MOST_TERMS = 768
+MOST_TERMS = 512
 """Terms that are written out, those for borders included: compilers take milliseconds for
 each."""
 LEAST_BYTES = 1 << 17

@@ -201,6 +201,8 @@ class Tile:
             return f"tw_load_{dtype}({where})"
         if step == 2 and used == self.lanes:
             return f"tw_skip_{dtype}({where})"
+        if step == 2:
+            return f"tw_between_{dtype}({where}, 2, 0, {used}, tw_set(0.0f))"
         return f"tw_gather_{dtype}({where}, {step}, {used})"
 
     def _bounds(

@@ -13,7 +13,7 @@ from spaces.derivation.kept.held import tap_index
 from spaces.derivation.kept.view import KeptView
 from spaces.template import Rule
 
-MOST_TERMS = 768
+MOST_TERMS = 384
 """Terms that are written out for a thread."""
 MOST_OUTPUTS = 56
 """Accumulators of a thread."""
