@@ -20,15 +20,15 @@ LEAD = 4
 
 
 def interleave(
-    calls: Mapping[str, Call], rounds: int = 40, seconds: float = 2.0
+    calls: Mapping[str, Call], rounds: int = 40, seconds: float = 2.0, lead: int = LEAD
 ) -> dict[str, list[float]]:
     """Seconds of one call, a list a name, in shuffled rounds after two that do not count.
 
     All are first called in turn for :data:`HEAT_SECONDS`. Before each call that is timed other
     data is read until it fills L2 (written data would have to leave L2 while a call runs, and be
     paid for by that), and before that comes, where calls are long, another call of its kind.
-    Calls and events are queued well ahead, so that the processor's time does not show. Stops when
-    ``seconds`` of device time are spent.
+    Calls and events are queued well ahead, by ``lead`` flushes where calls are short, so that the
+    processor's time does not show. Stops when ``seconds`` of device time are spent.
     """
     others = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
     total = torch.empty((), device="cuda")
@@ -42,7 +42,7 @@ def interleave(
     for number in range(rounds + 2):
         random.shuffle(names)
         events = []
-        for _ in range(0 if is_long else LEAD):
+        for _ in range(0 if is_long else lead):
             flush()
         for name in names:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
