@@ -2,9 +2,10 @@
 
 All time the same reference kernel beside their candidates. What that takes on a GPU depends on
 what is measured, for its clock falls while it waits and under load: on one H200 it took 23 to 28
-microseconds in pieces of alike workloads, and 26 to 41 among different ones. Hence a piece is
-compared with pieces of the same workload, and a worker drifts only if it stays slow. One that has
-just begun is not judged: the clock of an idle GPU has yet to rise.
+microseconds in pieces of alike workloads, and 26 to 41 among different ones; and of two that were
+well, each was by a fifth to a third slower than the other for pieces on end. So a piece is compared
+with pieces of the same workload, and a worker drifts only if it did not come near its peers' usual
+best once in its last pieces. One that has just begun is not judged.
 """
 
 from __future__ import annotations
@@ -15,16 +16,24 @@ from dataclasses import dataclass
 from statistics import median
 
 DRIFT = 0.15  # more than the peers' time
-PIECES = 5  # pieces whose reference times make a worker's usual one
+PIECES = 5  # pieces of a workload by which a worker is judged
 
 
 @dataclass(frozen=True)
 class Slow:
     """A piece whose reference took so many ``times`` as long as the peers'. ``lasting`` says how
-    many pieces in a row were slow while the worker's usual time was: 0 if it is not."""
+    many pieces in a row have shown that the worker drifts: 0 if it does not."""
 
     times: float
     lasting: int
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """What the reference took in one piece."""
+
+    usual: float
+    least: float
 
 
 class Drift:
@@ -32,7 +41,7 @@ class Drift:
     ``group``: of the same hardware and workload, timed by the same clock."""
 
     def __init__(self) -> None:
-        self._times: dict[str, dict[str, deque[float]]] = defaultdict(dict)
+        self._pieces: dict[str, dict[str, deque[_Piece]]] = defaultdict(dict)
         self._lasting: Counter[str] = Counter()
 
     def note(self, worker: str, group: str, seconds: Sequence[float]) -> Slow | None:
@@ -40,21 +49,22 @@ class Drift:
         are no peers, or before the worker has done ``PIECES`` of the group."""
         if not seconds:
             return None
-        now, known = median(seconds), self._times[group]
-        peers = [median(times) for peer, times in known.items() if peer != worker]
+        now, known = _Piece(median(seconds), min(seconds)), self._pieces[group]
+        peers = [pieces for peer, pieces in known.items() if peer != worker]
         own = known.setdefault(worker, deque(maxlen=PIECES))
         own.append(now)
         if not peers or len(own) < PIECES:
             return None
-        allowed = (1 + DRIFT) * median(peers)
-        if now <= allowed:
+        usual = median(median(piece.usual for piece in pieces) for pieces in peers)
+        least = median(median(piece.least for piece in pieces) for pieces in peers)
+        if now.usual <= (1 + DRIFT) * usual:
             del self._lasting[worker]
             return None
-        self._lasting[worker] += median(own) > allowed
-        return Slow(now / median(peers), self._lasting[worker])
+        self._lasting[worker] += min(piece.least for piece in own) > (1 + DRIFT) * least
+        return Slow(now.usual / usual, self._lasting[worker])
 
     def forget(self, worker: str) -> None:
         """The worker is gone."""
         del self._lasting[worker]
-        for known in self._times.values():
+        for known in self._pieces.values():
             known.pop(worker, None)

@@ -20,17 +20,18 @@ def test_a_piece_slower_than_those_of_peers_is_told():
     assert (found.times, found.lasting) == (pytest.approx(1.5), 0)
 
 
-def test_a_worker_drifts_once_most_of_its_last_pieces_were_slow():
+def test_a_worker_drifts_once_all_of_its_last_pieces_were_slow():
     drift = usual()
-    assert [slow(drift, "a", "group", 2e-4) for _ in range(5)] == [
-        (2.0, 0),
-        (2.0, 0),
-        (2.0, 1),
-        (2.0, 2),
-        (2.0, 3),
-    ]
+    told = [slow(drift, "a", "group", 2e-4) for _ in range(PIECES + 2)]
+    assert told == [(2.0, 0)] * (PIECES - 1) + [(2.0, 1), (2.0, 2), (2.0, 3)]
     assert slow(drift, "a", "group", 1e-4) is None
-    assert slow(drift, "a", "group", 2e-4) == (2.0, 1)
+    assert slow(drift, "a", "group", 2e-4) == (2.0, 0)
+
+
+def test_a_worker_that_comes_near_its_peers_now_and_then_does_not_drift():
+    drift = usual()
+    for _ in range(20):
+        assert drift.note("a", "group", [1e-4, 1.4e-4, 1.5e-4]).lasting == 0
 
 
 def test_pieces_are_compared_with_those_of_their_group_only():
