@@ -12,43 +12,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dtype
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.partial_sums import PartialSums
+from spaces.cuda.blocks.sizes import RingSizes
 from spaces.cuda.blocks.tile_copy import BlockCopy, position_type
 from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.schedule import Value
 
-WARP = 32
-ALIGNMENT = 128
-
 
 @dataclass(frozen=True)
 class BlockCode(ABC):
-    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+    """The kernel called ``entry`` under the decisions ``values``, whose ``sizes`` these are."""
 
-    product: Tiled
+    sizes: RingSizes
     values: Mapping[str, Value]
     entry: str
+
+    @property
+    def product(self) -> Tiled:
+        """What is computed."""
+        return self.sizes.product
 
     def number(self, name: str) -> int:
         """An integer decision."""
         return int(self.values[name])
 
     # -- what a template says ------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def block(self) -> tuple[int, int]:
-        """Rows and columns of the block's tile."""
-
-    @property
-    @abstractmethod
-    def stages(self) -> int:
-        """Tiles of each operand that shared memory holds."""
 
     @property
     @abstractmethod
@@ -88,9 +80,25 @@ class BlockCode(ABC):
     # -- what follows --------------------------------------------------------------------------
 
     @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of the block's tile."""
+        rows, columns = self.sizes.block(self.values)
+        return int(rows), int(columns)
+
+    @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.number("warp_rows") * self.number("warp_columns") * WARP
+        return int(self.sizes.threads(self.values))
+
+    @property
+    def warps(self) -> tuple[int, int]:
+        """Warps of a block along rows and columns."""
+        return self.number("warp_rows"), self.number("warp_columns")
+
+    @property
+    def stages(self) -> int:
+        """Steps of depth that shared memory holds."""
+        return int(self.sizes.stages(self.values))
 
     @property
     def depth(self) -> int:
@@ -105,17 +113,17 @@ class BlockCode(ABC):
     @property
     def left_bytes(self) -> int:
         """Bytes of the left tile in a stage."""
-        return int(round_up(self.left.stage_bytes, ALIGNMENT))
+        return int(self.sizes.left_bytes(self.values))
 
     @property
     def stage_bytes(self) -> int:
         """Bytes of a stage: the left tile, then the right one."""
-        return self.left_bytes + int(round_up(self.right.stage_bytes, ALIGNMENT))
+        return int(self.sizes.stage_bytes(self.values))
 
     @property
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
-        return self.stages * self.stage_bytes
+        return int(self.sizes.shared_bytes(self.values))
 
     @property
     def kind(self) -> str:

@@ -6,23 +6,16 @@ has of each.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.blocks.tile_copy import runs_deep, source_of
+from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.sizes import WARP, BlockSizes
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
-from spaces.workloads.array import Array
-
-WARP = 32
 
 LEAST_REGISTERS = 36
 """Registers that addresses and counters take at least."""
@@ -38,62 +31,6 @@ class Worker:
     name: str
     threads: int
     sums: int
-
-
-@dataclass(frozen=True)
-class BlockSizes(ABC):
-    """Extents and resources of schedules of ``product``, from columns of their decisions."""
-
-    product: Tiled
-
-    @abstractmethod
-    def block(self, c: Any) -> tuple[Any, Any]:
-        """Rows and columns of a block's tile."""
-
-    @abstractmethod
-    def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block."""
-
-    @abstractmethod
-    def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with."""
-
-    def threads(self, c: Any) -> Any:
-        """Threads of a block."""
-        return c["warp_rows"] * c["warp_columns"] * WARP
-
-    def register_limit(self, target: CudaTarget, c: Any) -> Any:
-        """Registers that a thread may have, so that as many blocks fit as were asked for."""
-        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
-        return np.minimum(share // 8 * 8, target.registers_per_thread)
-
-    def vector(self, operand: Array) -> int:
-        """Elements of an input's widest global accesses, tiles aside."""
-        return int(np.gcd(16 // operand.element.bytes, self.product.run(operand)))
-
-    def held(self, operand: Array, width: Any, c: Any) -> Any:
-        """Elements of a tile of ``width`` rows or columns that pass through a thread."""
-        slow, fast, vector = self._turns(operand, width, c)
-        return slow * fast * vector
-
-    def tables(self, operand: Array, width: Any, c: Any) -> Any:
-        """Registers that say where a thread's rows or columns of such a tile are; none of a
-        matrix, which pointers walk along."""
-        if source_of(self.product, operand) is not None:
-            return 0
-        assert isinstance(self.product, ImplicitProduct)
-        slow, fast, _ = self._turns(operand, width, c)
-        forms = len(self.product.gathered[operand is self.product.right].forms)
-        return forms * (slow if runs_deep(self.product, operand) else fast) + 2 * forms
-
-    def _turns(self, operand: Array, width: Any, c: Any) -> tuple[Any, Any, Any]:
-        """Vectors of a tile along slow and fast that a thread moves, and a vector's elements."""
-        deep = runs_deep(self.product, operand)
-        tile_fast, tile_slow = (c["depth"], width) if deep else (width, c["depth"])
-        vector = np.gcd(self.vector(operand), tile_fast)
-        fast = np.gcd(tile_fast // vector, self.threads(c))
-        slow_turns = ceil_div(tile_slow, self.threads(c) // fast)
-        return slow_turns, tile_fast // vector // fast, vector
 
 
 def step_rule(product: Tiled, decisions: Sequence[Decision]) -> Rule:

@@ -53,11 +53,6 @@ class Accumulators:
         """Accumulators of a warp."""
         return self.shape[0] * self.shape[1]
 
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory that the way out takes."""
-        return self.through_shared * self.warps[0] * self.warps[1] * self._slab_bytes
-
     def finish(self) -> list[str]:
         """Lines that finish and store all sums."""
         if not self.through_shared:

@@ -22,6 +22,7 @@ from spaces.cuda.blocks.tile_copy import BlockCopy
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.mma.accumulators import Accumulators
 from spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile
+from spaces.cuda.mma.sizes import MmaSizes
 from spaces.workloads.array import Array
 
 INSTRUCTIONS = {
@@ -42,12 +43,9 @@ PACKED = "mma_m16n8k16_f16_f16_f16"
 class MmaCode(BlockCode):
     """See the module."""
 
-    # -- extents -------------------------------------------------------------------------------
+    sizes: MmaSizes
 
-    @property
-    def warps(self) -> tuple[int, int]:
-        """Warps of a block along rows and columns."""
-        return self.number("warp_rows"), self.number("warp_columns")
+    # -- extents -------------------------------------------------------------------------------
 
     @property
     def fragments(self) -> tuple[int, int]:
@@ -55,20 +53,9 @@ class MmaCode(BlockCode):
         return self.number("tile_rows") // FRAGMENT, self.number("tile_columns") // FRAGMENT
 
     @property
-    def block(self) -> tuple[int, int]:
-        """Rows and columns of the block's tile."""
-        rows, columns = (w * n * FRAGMENT for w, n in zip(self.warps, self.fragments, strict=True))
-        return rows, columns
-
-    @property
-    def stages(self) -> int:
-        """Steps of depth that shared memory holds."""
-        return self.number("stages")
-
-    @property
     def element_bytes(self) -> int:
         """Bytes of an element of A and B."""
-        return self.product.left.element.bytes
+        return self.sizes.bytes
 
     # -- memory --------------------------------------------------------------------------------
 
@@ -261,11 +248,6 @@ class MmaCode(BlockCode):
         """The sums of the block, and their way out."""
         through_shared = self.values["store"] == "shared"
         return Accumulators(self.product, self.warps, self.fragments, self.kind, through_shared)
-
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block: the ring, whose place sums use on their way out."""
-        return max(super().shared_bytes, self.accumulated.shared_bytes)
 
     def finish(self) -> list[str]:
         """See :class:`Accumulators`."""

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from spaces.algebra.integers import round_up
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.rules import (
-    BlockSizes,
     Worker,
     memory_rules,
     reuse_rule,
@@ -21,69 +16,20 @@ from spaces.cuda.blocks.rules import (
     thread_rules,
 )
 from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
-from spaces.cuda.mma.accumulators import VECTOR, slab_bytes
+from spaces.cuda.mma.accumulators import VECTOR
 from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.mma.sizes import MmaSizes
 from spaces.cuda.target import CudaTarget
 from spaces.template import Decision, Rule
-from spaces.workloads.array import Array
 
 TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
 
 
-@dataclass(frozen=True)
-class MmaSizes(BlockSizes):
-    """Sizes of ``mma.sync`` schedules."""
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of an element of A and B."""
-        return self.product.left.element.bytes
-
-    def block(self, c: Any) -> tuple[Any, Any]:
-        """Rows and columns of a block's tile."""
-        return c["warp_rows"] * c["tile_rows"], c["warp_columns"] * c["tile_columns"]
-
-    def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: all stages of both tiles, or sums on their way out."""
-        rows, columns = self.block(c)
-        left = round_up(rows * c["depth"] * self.bytes, 128)
-        ring = c["stages"] * (left + round_up(columns * c["depth"] * self.bytes, 128))
-        slabs = c["warp_rows"] * c["warp_columns"] * slab_bytes(c["tile_columns"])
-        return np.maximum(ring, (c["store"] == "shared") * slabs)
-
-    def passes_registers(self, operand: Array) -> bool:
-        """Whether ``cp.async`` cannot move an input's tiles: rows aligned to less than 4 bytes,
-        or elements to be put crosswise of a size that ``ldmatrix`` does not transpose."""
-        product = self.product
-        deep = product.left_runs_deep if operand is product.left else product.right_runs_deep
-        crosswise = self.bytes != 2 and not deep
-        return crosswise or self.vector(operand) * self.bytes < 4
-
-    def sums(self, c: Any) -> Any:
-        """Registers of a thread's sums."""
-        return c["tile_rows"] * c["tile_columns"] // 32
-
-    def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with: sums, fragments of one step,
-        tiles in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
-        fragments = (c["tile_rows"] + c["tile_columns"]) // FRAGMENT * 4
-        pieces = c["depth"] * self.bytes // FRAGMENT
-        functions = 8 * self.product.is_fused
-        total = self.sums(c) + fragments + pieces + functions + 32
-        for operand, width in zip(
-            (self.product.left, self.product.right), self.block(c), strict=True
-        ):
-            if self.passes_registers(operand):
-                total = total + self.held(operand, width, c) + 16
-            total = total + self.tables(operand, width, c)
-        return total
-
-
 def mma_rules(
-    product: Tiled, target: CudaTarget, decisions: Sequence[Decision]
+    sizes: MmaSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
     """All rules of the template, cheapest first."""
-    sizes = MmaSizes(product)
+    product = sizes.product
     return (
         *thread_rules(sizes, target),
         *_tile_rules(sizes),

@@ -5,32 +5,31 @@ See ``spaces.cuda.mma.code`` for the kernel and ``spaces.cuda.mma.rules`` for wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cuda.blocks.finish import prelude
-from spaces.cuda.blocks.implicit import tiled_product_of
+from spaces.cuda.blocks.code import BlockCode
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.partial_sums import WAYS
+from spaces.cuda.blocks.sizes import RingSizes
+from spaces.cuda.blocks.template import BlockTemplate
 from spaces.cuda.blocks.tile_grid import grid_decisions
-from spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from spaces.cuda.blocks.traffic import Blocks
 from spaces.cuda.mma.accumulators import STORES
 from spaces.cuda.mma.code import INSTRUCTIONS, MmaCode
 from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.mma.rules import MmaSizes, mma_rules
+from spaces.cuda.mma.rules import mma_rules
+from spaces.cuda.mma.sizes import MmaSizes
 from spaces.cuda.target import CudaTarget
-from spaces.kernel import Kernel
-from spaces.quantities import widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.workload import Workload
+from spaces.template import Decision, Rule
 
 DEPTH_BYTES = (32, 64, 128, 256)
 """Bytes of a row of a tile, along the depth."""
 
 
-class Mma(Template):
+class Mma(BlockTemplate):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores.
 
     float16, bfloat16, tf32 and float8 are summed in float32, int8 in int32. float32 is not
@@ -40,25 +39,13 @@ class Mma(Template):
     name: ClassVar[str] = "mma"
     version: ClassVar[int] = 1
 
-    def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
-        super().__init__(workload, target)
-        self.cuda = target
-        product = tiled_product_of(workload)
-        assert not isinstance(product, str)
-        self.product = product
-        self.sizes = MmaSizes(self.product)
-        self.decisions = _decisions(self.sizes.bytes)
-        self.rules = mma_rules(self.product, target, self.decisions)
+    code: ClassVar[type[BlockCode]] = MmaCode
+    size: ClassVar[type[RingSizes]] = MmaSizes
+    sizes: MmaSizes
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product of matrices, or no instruction for its types on this GPU."""
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
-        product = tiled_product_of(workload)
-        if isinstance(product, str):
-            return product
+    def refuses_product(cls, product: Tiled, target: CudaTarget) -> str | None:
+        """Why not: no instruction for its types on this GPU."""
         kinds = {product.left.dtype, product.right.dtype}
         if len(kinds) > 1 or not kinds <= set(INSTRUCTIONS):
             return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(INSTRUCTIONS)}"
@@ -67,18 +54,12 @@ class Mma(Template):
         feature = "mma_fp8" if kinds.pop().startswith("float8") else "mma"
         return None if target.has(feature) else f"{target.name} lacks the instruction ({feature})"
 
-    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.blocks.traffic``."""
-        wide = widened(columns)
-        return grid_quantities(self.product, self.cuda, self._blocks(wide), wide)
+    def restrictions(self) -> Sequence[Rule]:
+        """See ``spaces.cuda.mma.rules``."""
+        return mma_rules(self.sizes, self.cuda, self.decisions)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
-        return MmaCode(self.product, schedule.values, self.entry(schedule)).kernel(
-            prelude(self.product.workload)
-        )
-
-    def _blocks(self, c: Any) -> Blocks:
+    def blocks(self, c: Any) -> Blocks:
+        """A step is all instructions of a tile, their fragments' loads, and the tiles' copies."""
         sizes = self.sizes
         rows, columns = sizes.block(c)
         threads = sizes.threads(c)
@@ -103,17 +84,17 @@ class Mma(Template):
             vector_fraction=vector * sizes.bytes / 16,
         )
 
-
-def _decisions(element_bytes: int) -> tuple[Decision, ...]:
-    return (
-        Decision("tile_rows", (16, 32, 64, 128)),
-        Decision("tile_columns", (16, 32, 64, 128)),
-        Decision("warp_rows", (1, 2, 4, 8)),
-        Decision("warp_columns", (1, 2, 4, 8)),
-        Decision("store", STORES),
-        Decision("depth", tuple(size // element_bytes for size in DEPTH_BYTES)),
-        Decision("stages", (2, 3, 4, 5, 6)),
-        Decision("residency", (1, 2, 3, 4, 6, 8)),
-        *grid_decisions(),
-        Decision("exchange", WAYS),
-    )
+    def choices(self) -> Sequence[Decision]:
+        """Tiles of warps and blocks, and how these share the work."""
+        return (
+            Decision("tile_rows", (16, 32, 64, 128)),
+            Decision("tile_columns", (16, 32, 64, 128)),
+            Decision("warp_rows", (1, 2, 4, 8)),
+            Decision("warp_columns", (1, 2, 4, 8)),
+            Decision("store", STORES),
+            Decision("depth", tuple(size // self.sizes.bytes for size in DEPTH_BYTES)),
+            Decision("stages", (2, 3, 4, 5, 6)),
+            Decision("residency", (1, 2, 3, 4, 6, 8)),
+            *grid_decisions(),
+            Decision("exchange", WAYS),
+        )

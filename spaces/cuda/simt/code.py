@@ -23,19 +23,21 @@ from itertools import chain
 from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout, row_major, strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.cuda.blocks.code import WARP, BlockCode
+from spaces.cuda.blocks.code import BlockCode
 from spaces.cuda.blocks.finish import Finish, sum_dtype
 from spaces.cuda.blocks.gather_copy import copy_of
 from spaces.cuda.blocks.tile_copy import BlockCopy, position_type
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.blocks.whole_tiles import WholeTiles
-from spaces.dtypes import dtype
+from spaces.cuda.simt.sizes import SimtSizes
 from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)
 class SimtCode(BlockCode):
-    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+    """See the module."""
+
+    sizes: SimtSizes
 
     # -- extents -------------------------------------------------------------------------------
 
@@ -47,18 +49,12 @@ class SimtCode(BlockCode):
     @property
     def bytes(self) -> int:
         """Bytes of an element in shared memory and registers."""
-        return dtype(self.element).bytes
-
-    @property
-    def warps(self) -> tuple[int, int]:
-        """Warps of a block along rows and columns."""
-        return self.number("warp_rows"), self.number("warp_columns")
+        return self.sizes.bytes
 
     @property
     def lanes(self) -> tuple[int, int]:
         """Lanes of a warp along rows and columns."""
-        rows = self.number("lane_rows")
-        return rows, WARP // rows
+        return int(self.sizes.lane_rows(self.values)), int(self.sizes.lane_columns(self.values))
 
     @property
     def tile(self) -> tuple[int, int]:
@@ -68,15 +64,8 @@ class SimtCode(BlockCode):
     @property
     def vectors(self) -> tuple[int, int]:
         """Neighbouring rows and columns that a thread reads at once."""
-        return min(self.tile[0], 16 // self.bytes), min(self.tile[1], 16 // self.bytes)
-
-    @property
-    def block(self) -> tuple[int, int]:
-        """Rows and columns of the block's tile."""
-        rows, columns = (
-            w * n * t for w, n, t in zip(self.warps, self.lanes, self.tile, strict=True)
-        )
-        return rows, columns
+        high, wide = self.sizes.vectors(self.values)
+        return int(high), int(wide)
 
     @property
     def vectors_of_thread(self) -> TaskMapping:
@@ -107,19 +96,13 @@ class SimtCode(BlockCode):
         return self._copy("right", self.product.right, self.block[1], self.product.right_runs_deep)
 
     def _copy(self, name: str, operand: Array, width: int, deep: bool) -> BlockCopy:
-        """Shared tiles are (depth, width); elements that arrive deep are put crosswise, into rows
-        moved apart by a vector, so that they fall into different banks."""
-        row = width + deep * (16 // self.bytes)
+        """Shared tiles are (depth, width)."""
+        row = int(self.sizes.row(width, deep))
         tile = (width, self.depth) if deep else (self.depth, width)
         shared = strided(tile, (1, row) if deep else (row, 1))
         return copy_of(self.product, operand, name, tile, self.threads, shared, self.element)
 
     # -- text ----------------------------------------------------------------------------------
-
-    @property
-    def stages(self) -> int:
-        """Two: one to read while the other is written."""
-        return 2
 
     @property
     def sums_in_thread(self) -> int:

@@ -7,17 +7,10 @@ output, or threads without work. Then identity: decisions that say nothing keep 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-import numpy as np
-
-from spaces.algebra.integers import round_up
-from spaces.cuda.blocks.finish import sum_dtype
-from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.rules import (
-    BlockSizes,
     Worker,
     memory_rules,
     reuse_rule,
@@ -25,12 +18,11 @@ from spaces.cuda.blocks.rules import (
     sums_rule,
     thread_rules,
 )
+from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
+from spaces.cuda.simt.sizes import SimtSizes
 from spaces.cuda.target import CudaTarget
-from spaces.dtypes import dtype
 from spaces.template import Decision, Rule
-
-WARP = 32
 
 SPREADS = (4, 8, 16)
 """Terms of a step among which the moves of tiles are spread."""
@@ -39,72 +31,14 @@ MOST_STEP = 4096
 """Multiply-adds of a step, all of which are written out."""
 
 
-@dataclass(frozen=True)
-class SimtSizes(BlockSizes):
-    """Sizes of SIMT schedules."""
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of an element in shared memory."""
-        return dtype(sum_dtype(self.product.workload)).bytes
-
-    def vectors(self, c: Any) -> tuple[Any, Any]:
-        """Rows and columns that a thread reads at once from shared memory."""
-        widest = 16 // self.bytes
-        return np.minimum(c["thread_rows"], widest), np.minimum(c["thread_columns"], widest)
-
-    def lane_rows(self, c: Any) -> Any:
-        """Lanes of a warp along rows."""
-        return c["lane_rows"]
-
-    def lane_columns(self, c: Any) -> Any:
-        """Lanes of a warp along columns."""
-        return WARP // c["lane_rows"]
-
-    def block(self, c: Any) -> tuple[Any, Any]:
-        """Rows and columns of a block's tile."""
-        rows = c["warp_rows"] * c["lane_rows"] * c["thread_rows"]
-        return rows, c["warp_columns"] * self.lane_columns(c) * c["thread_columns"]
-
-    def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: two stages of both tiles."""
-        rows, columns = self.block(c)
-        left = self._tile_bytes(rows, c["depth"], self.product.left_runs_deep)
-        right = self._tile_bytes(columns, c["depth"], self.product.right_runs_deep)
-        return 2 * (left + right)
-
-    def _tile_bytes(self, width: Any, depth: Any, deep: bool) -> Any:
-        row = width + deep * (16 // self.bytes)
-        return round_up(((depth - 1) * row + width) * self.bytes, 128)
-
-    def sums(self, c: Any) -> Any:
-        """Registers of a thread's sums."""
-        return c["thread_rows"] * c["thread_columns"] * (self.bytes // 4)
-
-    def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with: sums, one term's elements, tiles
-        in transit, and addresses. Calibrated on what NVRTC 13.5 needs not to spill."""
-        words = self.bytes // 4
-        fragments = (c["thread_rows"] + c["thread_columns"]) * words
-        plain = self.product.left.element.bytes == 4
-        addresses = 36 if plain else 48
-        rows, columns = self.block(c)
-        left, right = self.product.left, self.product.right
-        # each of the smaller elements takes a register, for they are converted
-        held = self.held(left, rows, c) + self.held(right, columns, c)
-        held = held * max(left.element.bytes // 4, 1)
-        tables = self.tables(left, rows, c) + self.tables(right, columns, c)
-        return self.sums(c) + fragments + held + addresses + tables
-
-
 TILE = ("lane_rows", "thread_rows", "thread_columns", "warp_rows", "warp_columns")
 
 
 def simt_rules(
-    product: Tiled, target: CudaTarget, decisions: Sequence[Decision]
+    sizes: SimtSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
     """All rules of the SIMT template, cheapest first."""
-    sizes = SimtSizes(product)
+    product = sizes.product
     return (
         *thread_rules(sizes, target),
         *_tile_rules(sizes),

@@ -5,27 +5,27 @@ See ``spaces.cuda.simt.code`` for the kernel.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from spaces.cuda.blocks.finish import prelude, why_no_finish
-from spaces.cuda.blocks.implicit import tiled_product_of
+from spaces.cuda.blocks.code import BlockCode
+from spaces.cuda.blocks.finish import why_no_finish
+from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.partial_sums import WAYS
+from spaces.cuda.blocks.sizes import RingSizes
+from spaces.cuda.blocks.template import BlockTemplate
 from spaces.cuda.blocks.tile_grid import grid_decisions
-from spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from spaces.cuda.blocks.traffic import Blocks
 from spaces.cuda.simt.code import SimtCode
-from spaces.cuda.simt.rules import SPREADS, SimtSizes, simt_rules
+from spaces.cuda.simt.rules import SPREADS, simt_rules
+from spaces.cuda.simt.sizes import SimtSizes
 from spaces.cuda.target import CudaTarget
-from spaces.kernel import Kernel
-from spaces.quantities import widened
-from spaces.schedule import Schedule
-from spaces.target import Target
-from spaces.template import Columns, Decision, Template
-from spaces.workloads.workload import Workload
+from spaces.template import Decision, Rule
 
 
-class Simt(Template):
+class Simt(BlockTemplate):
     """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])``, each product one instruction.
 
     Elements are multiplied in the type of the sums: float64, float32 (also for smaller floating
@@ -35,42 +35,25 @@ class Simt(Template):
     name: ClassVar[str] = "simt"
     version: ClassVar[int] = 2
 
-    def __init__(self, workload: Workload, target: Target) -> None:
-        assert isinstance(target, CudaTarget)
-        super().__init__(workload, target)
-        self.cuda = target
-        product = tiled_product_of(workload)
-        assert not isinstance(product, str)
-        self.product = product
-        self.decisions = _decisions()
-        self.rules = simt_rules(self.product, target, self.decisions)
+    code: ClassVar[type[BlockCode]] = SimtCode
+    size: ClassVar[type[RingSizes]] = SimtSizes
+    sizes: SimtSizes
 
     @classmethod
-    def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product of matrices, a type or an epilogue beyond this GPU."""
-        if not isinstance(target, CudaTarget):
-            return "needs a CUDA target"
-        for operand in workload.operands:
+    def refuses_product(cls, product: Tiled, target: CudaTarget) -> str | None:
+        """Why not: a type or an epilogue beyond this GPU."""
+        for operand in product.workload.operands:
             if operand.dtype.startswith("float8") and not target.has("mma_fp8"):
                 return f"{operand.name} is {operand.dtype}, which {target.name} does not convert"
-        product = tiled_product_of(workload)
-        if isinstance(product, str):
-            return product
-        return why_no_finish(workload)
+        return why_no_finish(product.workload)
 
-    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
-        """See ``spaces.cuda.blocks.traffic``."""
-        wide = widened(columns)
-        return grid_quantities(self.product, self.cuda, self._blocks(wide), wide)
+    def restrictions(self) -> Sequence[Rule]:
+        """See ``spaces.cuda.simt.rules``."""
+        return simt_rules(self.sizes, self.cuda, self.decisions)
 
-    def lower(self, schedule: Schedule) -> Kernel:
-        """The kernel; its entry is named after the workload and the schedule."""
-        return SimtCode(self.product, schedule.values, self.entry(schedule)).kernel(
-            prelude(self.product.workload)
-        )
-
-    def _blocks(self, c: Any) -> Blocks:
-        sizes = SimtSizes(self.product)
+    def blocks(self, c: Any) -> Blocks:
+        """A step is all multiply-adds of a tile, its reads of vectors, and the tiles' copies."""
+        sizes = self.sizes
         rows, columns = sizes.block(c)
         threads = sizes.threads(c)
         vector = min(sizes.vector(self.product.left), sizes.vector(self.product.right))
@@ -97,17 +80,17 @@ class Simt(Template):
             vector_fraction=vector * self.product.left.element.bytes / 16,
         )
 
-
-def _decisions() -> tuple[Decision, ...]:
-    return (
-        Decision("lane_rows", (1, 2, 4, 8, 16, 32)),
-        Decision("thread_rows", (1, 2, 4, 8, 16)),
-        Decision("thread_columns", (1, 2, 4, 8, 16)),
-        Decision("warp_rows", (1, 2, 4, 8)),
-        Decision("warp_columns", (1, 2, 4, 8)),
-        Decision("depth", (8, 16, 32, 64)),
-        Decision("spread", SPREADS),
-        Decision("residency", (1, 2, 3, 4, 6, 8)),
-        *grid_decisions(),
-        Decision("exchange", WAYS),
-    )
+    def choices(self) -> Sequence[Decision]:
+        """Tiles of threads, warps and blocks, and how these share the work."""
+        return (
+            Decision("lane_rows", (1, 2, 4, 8, 16, 32)),
+            Decision("thread_rows", (1, 2, 4, 8, 16)),
+            Decision("thread_columns", (1, 2, 4, 8, 16)),
+            Decision("warp_rows", (1, 2, 4, 8)),
+            Decision("warp_columns", (1, 2, 4, 8)),
+            Decision("depth", (8, 16, 32, 64)),
+            Decision("spread", SPREADS),
+            Decision("residency", (1, 2, 3, 4, 6, 8)),
+            *grid_decisions(),
+            Decision("exchange", WAYS),
+        )

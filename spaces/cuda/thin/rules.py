@@ -7,7 +7,8 @@ from math import prod
 from typing import Any
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.rules import WARP, memory_rules
+from spaces.cuda.blocks.rules import memory_rules
+from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.thin.multiply import FRAGMENT

@@ -10,7 +10,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.finish import sum_dtype
-from spaces.cuda.blocks.rules import WARP, BlockSizes
+from spaces.cuda.blocks.sizes import WARP, BlockSizes
 from spaces.cuda.thin.multiply import FRAGMENT, MMA_TYPES
 from spaces.cuda.thin.product import ThinProduct
 from spaces.cuda.thin.small import small_pitch

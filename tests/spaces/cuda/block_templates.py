@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spaces.cuda.blocks.code import BlockCode
-from spaces.cuda.blocks.rules import BlockSizes
+from spaces.cuda.blocks.sizes import ALIGNMENT, BlockSizes
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.schedule import Schedule
@@ -66,13 +66,21 @@ class BlockTemplateContract(TemplateContract):
             sizes = self.sizes(product)
             for row in space.sample(generator, 12):
                 values = space.schedule(row).values
-                code = self.code(product, values, "tw_test")
+                code = self.code(self.coded(sizes), values, "tw_test")
                 assert sizes.block(values) == code.block
                 assert sizes.threads(values) == code.threads
                 assert sizes.shared_bytes(values) == code.shared_bytes
                 self.check_copies(code, sizes, product, values)
 
+    def coded(self, sizes):
+        """What the code is made of."""
+        return sizes
+
     def check_copies(self, code, sizes, product, values):
+        """What tiles take in shared memory and pass through registers."""
+        left, stage = sizes.left_bytes(values), sizes.stage_bytes(values)
+        assert 0 <= left - code.left.stage_bytes < ALIGNMENT
+        assert 0 <= stage - left - code.right.stage_bytes < ALIGNMENT
         for copy, operand, width in (
             (code.left, product.left, code.block[0]),
             (code.right, product.right, code.block[1]),

@@ -7,7 +7,7 @@ import pytest
 
 from spaces.cpu.target import detect_cpu
 from spaces.cuda.mma.code import MmaCode
-from spaces.cuda.mma.rules import MmaSizes
+from spaces.cuda.mma.sizes import MmaSizes
 from spaces.cuda.mma.template import Mma
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
@@ -64,7 +64,7 @@ def test_tiles_pass_registers_only_where_copies_cannot_be_asynchronous(dtype, k,
     product = orient(workload("matmul", m=64, n=64, k=k, dtype=dtype, a=a))
     values = {"tile_rows": 32, "tile_columns": 32, "warp_rows": 1, "warp_columns": 1}
     values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
-    assert MmaCode(product, values, "tw_test").left.can_be_asynchronous == asynchronous
+    assert MmaCode(MmaSizes(product), values, "tw_test").left.can_be_asynchronous == asynchronous
     assert MmaSizes(product).passes_registers(product.left) != asynchronous
 
 
@@ -74,7 +74,7 @@ def test_sums_are_float16_only_if_asked_for():
 
     def source(**options: str) -> str:
         work = workload("matmul", m=64, n=64, k=64, dtype="float16", **options)
-        return MmaCode(orient(work), values, "tw_test").source
+        return MmaCode(MmaSizes(orient(work)), values, "tw_test").source
 
     assert "mma_m16n8k16_f32_f16_f16" in source()
     assert "mma_m16n8k16_f16_f16_f16" in source(accumulator="float16")

@@ -40,6 +40,9 @@ class TestThin(BlockTemplateContract):
     shapes = ((1, 4096, 4096), (8, 2039, 2039), (4096, 2, 512), (300, 1, 77), (5, 3, 1))
     large = (8, 4096, 4096)
 
+    def coded(self, sizes):
+        return sizes.product
+
     def check_copies(self, code, sizes, product, values):
         """There are none."""
 

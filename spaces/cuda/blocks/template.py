@@ -1,0 +1,75 @@
+"""What the templates have in common whose threads load tiles of a sum of products themselves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spaces.cuda.blocks.code import BlockCode
+from spaces.cuda.blocks.finish import prelude
+from spaces.cuda.blocks.implicit import Tiled, tiled_product_of
+from spaces.cuda.blocks.sizes import RingSizes
+from spaces.cuda.blocks.traffic import Blocks, grid_quantities
+from spaces.cuda.target import CudaTarget
+from spaces.kernel import Kernel
+from spaces.quantities import widened
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Rule, Template
+from spaces.workloads.workload import Workload
+
+
+class BlockTemplate(Template):
+    """Names the ``code`` of its kernels, and their ``size`` that decisions lead to."""
+
+    code: ClassVar[type[BlockCode]]
+    size: ClassVar[type[RingSizes]]
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        super().__init__(workload, target)
+        self.cuda = target
+        product = tiled_product_of(workload)
+        assert not isinstance(product, str)
+        self.product = product
+        self.sizes = self.size(product)
+        self.decisions = tuple(self.choices())
+        self.rules = tuple(self.restrictions())
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no GPU, no sum of products, or what :meth:`refuses_product` says."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        product = tiled_product_of(workload)
+        return product if isinstance(product, str) else cls.refuses_product(product, target)
+
+    @classmethod
+    @abstractmethod
+    def refuses_product(cls, product: Tiled, target: CudaTarget) -> str | None:
+        """Why this template cannot compute a product on a GPU; None if it can."""
+
+    @abstractmethod
+    def choices(self) -> Sequence[Decision]:
+        """The decisions."""
+
+    @abstractmethod
+    def restrictions(self) -> Sequence[Rule]:
+        """The rules."""
+
+    @abstractmethod
+    def blocks(self, c: Any) -> Blocks:
+        """What the blocks of schedules do in a step and take of a multiprocessor."""
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cuda.blocks.traffic``."""
+        wide = widened(columns)
+        return grid_quantities(self.product, self.cuda, self.blocks(wide), wide)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        code = self.code(self.sizes, schedule.values, self.entry(schedule))
+        return code.kernel(prelude(self.product.workload))
