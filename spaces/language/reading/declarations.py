@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from spaces.dtypes import dtype
 from spaces.errors import InputError, shown
+from spaces.language.evaluation import OPERATIONS
 from spaces.language.program import Entries
 from spaces.language.reading.expressions import ExpressionReader, Names, parts
 from spaces.language.reading.source import Statement
@@ -122,20 +123,11 @@ class _Reader:
             case Negation(inner):
                 return -self._value(node, inner)
             case Binary(operator, left, right):
-                return _OPERATIONS[operator](self._value(node, left), self._value(node, right))
+                return OPERATIONS[operator](self._value(node, left), self._value(node, right))
         self._fail(node, f"{expression} is no extent; allowed: whole numbers and axes")
 
     def _fail(self, node: ast.expr, problem: str) -> NoReturn:
         self.statement.fail(problem, node.col_offset)
-
-
-_OPERATIONS: Mapping[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-}
 
 
 def _check_entries(declared: Declaration) -> None:
