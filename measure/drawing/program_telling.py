@@ -20,6 +20,7 @@ from spaces.derivation.algebra import factors
 from spaces.derivation.rounding.allowance import allowed
 from spaces.derivation.rounding.rows import Rows, row_axis
 from spaces.errors import InputError
+from spaces.language.evaluation import largest_array
 from spaces.language.inputs import Spread, draw
 from spaces.language.program import Operand, Program, Stage
 from spaces.language.tree import AxisValue, Comparison, Number
@@ -97,7 +98,7 @@ def mistakes_planted(program: Program) -> int:
 
 def points(program: Program) -> int:
     """Of the stage that takes longest to evaluate, those that it reduces over included; of a sum of
-    products, which a BLAS adds up, a few for all its terms."""
+    products, which a BLAS adds up, those of its largest factor, or a few for all its terms."""
     return max(_points(program, stage) for stage in program.stages)
 
 
@@ -105,7 +106,7 @@ def _points(program: Program, stage: Stage) -> int:
     every = prod(program.shape((*stage.axes, *stage.over)))
     if stage.reducer != "sum" or len(factors(stage.body)) < 2:
         return every
-    return max(prod(program.shape(stage.axes)), every // TERMS)
+    return max(largest_array(program, stage, program.extent), every // TERMS)
 
 
 def sample(program: Program, most: int, generator: np.random.Generator) -> Rows | None:

@@ -75,7 +75,7 @@ def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
     if not shape:
         return np.asarray(_piece(program, stage, values, {}))
     longest = shape.index(max(shape))
-    step = max(1, CHUNK * shape[longest] // _points(program, stage))
+    step = max(1, CHUNK * shape[longest] // largest_array(program, stage, program.extent))
     parts = [
         slice(start, min(start + step, shape[longest])) for start in range(0, shape[longest], step)
     ]
@@ -84,13 +84,15 @@ def _evaluated(program: Program, stage: Stage, values: Arrays) -> np.ndarray:
     return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=longest)
 
 
-def _points(program: Program, stage: Stage) -> int:
-    """Elements of the largest array on the way: a factor's, or all points of the axes."""
+def largest_array(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
+    """Elements of the largest array on the way to a stage whose axes have these ``sizes``: a
+    factor's, or all points of the axes."""
     factors = _factors_of(stage)
-    if len(factors) < 2 or program.bounding(stage):
-        return prod(program.shape((*stage.axes, *stage.over)))
+    bounding = frozenset[str]().union(*(c.axes for c in program.bounding(stage)))
+    if len(factors) < 2 or not any(bounding <= factor.axes for factor in factors):
+        return prod(sizes[axis] for axis in (*stage.axes, *stage.over))
     return max(
-        prod(program.shape(tuple(axes))) for axes in (stage.axes, *(f.axes for f in factors))
+        prod(sizes[axis] for axis in axes) for axes in (stage.axes, *(f.axes for f in factors))
     )
 
 

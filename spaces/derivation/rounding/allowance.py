@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import prod
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.derivation.rounding.approximate_reductions import reduced, summed
 from spaces.derivation.rounding.rows import Rows
 from spaces.dtypes import DType
+from spaces.language.evaluation import largest_array
 from spaces.language.program import Operand, Program, Stage
 from spaces.numerics.interval import Arrays, Interval, Rules
 
@@ -73,7 +73,8 @@ class _Context:
         values = self.rows.values(self.program, stage)
         sizes = [values[axis].size for axis in stage.axes]
         longest = sizes.index(max(sizes)) if sizes else 0
-        step = max(1, CHUNK * max(sizes, default=1) // prod(v.size for v in values.values()))
+        elements = largest_array(self.program, stage, {a: v.size for a, v in values.items()})
+        step = max(1, CHUNK * max(sizes, default=1) // elements)
         pieces = []
         for start in range(0, max(sizes, default=1), step):
             self.pause()

@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from spaces.derivation.algebra import factors
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Read
 
@@ -51,12 +52,15 @@ class Rows:
 
 def row_axis(program: Program) -> str | None:
     """An axis along which the elements of outputs depend on no stage elsewhere along it; None if
-    there is none. The one with least to do that all rows share, and the longest of those."""
+    there is none. The one with least to do that all rows share, factors of sums included, and the
+    longest of those."""
 
-    def cost(axis: str) -> tuple[int, int]:
+    def cost(axis: str) -> tuple[int, int, int]:
         shared = (s for s in program.stages if axis not in s.axes)
         points = sum(prod(program.shape((*s.axes, *s.over))) for s in shared)
-        return points, -program.extent[axis]
+        multiplied = (f for s in program.stages if s.reducer == "sum" for f in factors(s.body))
+        loaded = sum(prod(program.shape(tuple(f.axes))) for f in multiplied if axis not in f.axes)
+        return points, loaded, -program.extent[axis]
 
     found = [axis for axis in program.extent if _are_independent(program, axis)]
     return min(found, key=cost, default=None)

@@ -159,3 +159,14 @@ def test_arrays_that_do_not_fit_are_refused(changes, message: str) -> None:
     arrays = {name: np.array(array) for name, array in given.items() if array is not None}
     with pytest.raises(InputError, match=message):
         check_inputs(made, arrays)
+
+
+def test_the_largest_array_on_the_way_to_a_sum_is_a_factor_if_it_can_be() -> None:
+    made = program("y[i,j] = sum[k](x[i + k] * f[k,j])", i=50, j=70, k=3)
+    (stage,) = made.stages
+    assert evaluation.largest_array(made, stage, made.extent) == 50 * 70
+    assert evaluation.largest_array(made, stage, made.extent | {"i": 1}) == 3 * 70
+    bounded = program("where k <= i\ny[i,j] = sum[k](x[i + k] * f[k,j])", i=50, j=70, k=3)
+    assert evaluation.largest_array(bounded, bounded.stages[0], bounded.extent) == 50 * 70
+    mixed = program("where k <= i + j\ny[i,j] = sum[k](x[i + k] * f[k,j])", i=50, j=70, k=3)
+    assert evaluation.largest_array(mixed, mixed.stages[0], mixed.extent) == 50 * 70 * 3
