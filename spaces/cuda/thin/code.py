@@ -25,8 +25,9 @@ from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.thin.matrices import MatrixInstructions
 from spaces.cuda.thin.multiply import MultiplyAdds, Place, ThinMultiply
 from spaces.cuda.thin.product import ThinProduct
+from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.small import SmallOperand
-from spaces.cuda.thin.tile import WARP, ThinTile
+from spaces.cuda.thin.tile import ThinTile
 from spaces.dtypes import dtype
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.schedule import Value
@@ -38,21 +39,26 @@ WAYS: dict[str, type[ThinMultiply]] = {"fma": MultiplyAdds, "mma": MatrixInstruc
 
 @dataclass(frozen=True)
 class ThinCode:
-    """The kernel called ``entry`` of ``product`` under the decisions ``values``."""
+    """The kernel called ``entry`` under the decisions ``values``, whose ``sizes`` these are."""
 
-    product: Product
+    sizes: ThinSizes
     values: Mapping[str, Value]
     entry: str
 
     @property
+    def product(self) -> Product:
+        """What is computed."""
+        return self.sizes.product
+
+    @property
     def thin(self) -> ThinProduct:
         """The product along its thin side."""
-        return ThinProduct(self.product)
+        return self.sizes.thin
 
     @cached_property
     def tile(self) -> ThinTile:
         """Who reads what."""
-        return ThinTile(self.thin, self.values)
+        return ThinTile(self.sizes, self.values)
 
     @cached_property
     def multiply(self) -> ThinMultiply:
@@ -83,8 +89,8 @@ class ThinCode:
     @property
     def block(self) -> tuple[int, int]:
         """Rows and columns of the output in a block's tile."""
-        few, columns = self.thin.few, self.tile.columns
-        return (few, columns) if self.thin.rows_are_few else (columns, few)
+        rows, columns = self.sizes.block(self.values)
+        return int(rows), int(columns)
 
     @property
     def threads(self) -> int:
@@ -95,8 +101,7 @@ class ThinCode:
     def shared_bytes(self) -> int:
         """Shared memory of a block: the small operand and the slabs that warps read rows by; in
         their place, at the end, the sums of warps."""
-        slabs = self.threads // WARP * self.tile.slab_bytes
-        return max(self.small.shared_bytes + slabs, self.place.size)
+        return int(self.sizes.shared_bytes(self.values))
 
     @cached_property
     def partial(self) -> PartialSums:

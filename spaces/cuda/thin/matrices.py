@@ -15,7 +15,8 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import repeat
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.blocks.unrolled import unrolled
-from spaces.cuda.thin.multiply import FRAGMENT, MMA_TYPES, Place, ThinMultiply
+from spaces.cuda.thin.multiply import Place, ThinMultiply
+from spaces.cuda.thin.product import FRAGMENT, MMA_TYPES
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,9 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import SUM_TYPES, sum_dtype
 from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.thin.product import MMA_TYPES
 from spaces.cuda.thin.tile import ThinTile
 from spaces.dtypes import dtype
-
-FRAGMENT = 8
-"""Rows of the small operand that one ``mma.sync`` takes, and lanes along columns."""
-MMA_TYPES = {"float16": "f16", "bfloat16": "bf16"}
-"""Elements that ``mma.sync`` multiplies here, as its name spells them."""
 
 
 @dataclass(frozen=True)

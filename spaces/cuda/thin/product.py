@@ -15,6 +15,10 @@ from spaces.workloads.product import Product
 
 MOST_FEW = 16
 """Rows (or columns) that are few."""
+FRAGMENT = 8
+"""Rows of the small operand that one ``mma.sync`` takes, and lanes along columns."""
+MMA_TYPES = {"float16": "f16", "bfloat16": "bf16"}
+"""Elements that ``mma.sync`` multiplies here, as its name spells them."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from spaces.cuda.blocks.rules import memory_rules
 from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
 from spaces.cuda.target import CudaTarget
-from spaces.cuda.thin.multiply import FRAGMENT
+from spaces.cuda.thin.product import FRAGMENT
 from spaces.cuda.thin.sizes import ThinSizes
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
+from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.finish import sum_dtype
 from spaces.cuda.blocks.sizes import WARP, BlockSizes
-from spaces.cuda.thin.multiply import FRAGMENT, MMA_TYPES
-from spaces.cuda.thin.product import ThinProduct
-from spaces.cuda.thin.small import small_pitch
-from spaces.cuda.thin.tile import slab_pitch
+from spaces.cuda.thin.product import FRAGMENT, MMA_TYPES, ThinProduct
 from spaces.dtypes import dtype
 from spaces.workloads.product import Product
+
+BANKS = 128
+"""Bytes of all banks of shared memory."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,20 @@ class ThinSizes(BlockSizes):
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block: its share of the small operand, or its warps' sums."""
         terms = ceil_div(self.steps(c), c["splits"]) * self.depth(c)
-        small = self.thin.few * small_pitch(terms, self.thin) * (c["small"] == "shared")
-        slabs = self.columns(c) * c["warp_depth"] * slab_pitch(c["thread_depth"], self.thin)
+        small = self.thin.few * self.small_pitch(terms) * (c["small"] == "shared")
+        slabs = self.columns(c) * c["warp_depth"] * self.slab_pitch(c["thread_depth"])
         sums = c["warp_depth"] * self.thin.few * self.columns(c) * self.sum_bytes
         return np.maximum(small + slabs * (c["reads"] == "rows"), sums)
+
+    def small_pitch(self, terms: Any) -> Any:
+        """Bytes from one row of ``terms`` elements of the small operand to the next: rows that
+        lanes of ``mma.sync`` read at once fall into different banks."""
+        bytes = round_up(terms * self.thin.small.element.bytes, BANKS)
+        return bytes + (self.thin.few > 1) * BANKS // 2
+
+    def slab_pitch(self, terms: Any) -> Any:
+        """Bytes between columns in a slab, of which a thread has ``terms`` terms."""
+        return 4 * terms * self.thin.large.element.bytes + 64
 
     def flight(self, c: Any) -> Any:
         """Bytes of the large operand that a thread reads ahead."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import repeat, spatial
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
@@ -18,7 +18,6 @@ from spaces.cuda.thin.multiply import ThinMultiply
 
 SOURCES = ("shared", "memory")
 """Where threads read the small operand."""
-_BANKS = 128
 _UNROLLED = 4  # copies in a loop, which comes late to its multiplications if it is long
 
 
@@ -120,7 +119,7 @@ class SmallOperand:
     @property
     def _pitch(self) -> int:
         """Bytes between rows in shared memory."""
-        return int(small_pitch(self.steps * self.multiply.tile.depth, self._thin))
+        return int(self.multiply.tile.sizes.small_pitch(self.steps * self.multiply.tile.depth))
 
     @property
     def _vector(self) -> int:
@@ -161,9 +160,3 @@ class SmallOperand:
             f"if ({inside}) tw::load_global<{vector}>(piece, {source});",
             f"tw::store_shared<{vector}>({to}, piece);",
         ]
-
-
-def small_pitch(terms: Any, thin: Any) -> Any:
-    """Bytes from one row of ``terms`` elements to the next: rows that lanes of ``mma.sync`` read
-    at once fall into different banks."""
-    return round_up(terms * thin.small.element.bytes, _BANKS) + (thin.few > 1) * _BANKS // 2

@@ -75,7 +75,7 @@ class CudaThin(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        code = ThinCode(self.product, schedule.values, self.entry(schedule))
+        code = ThinCode(self.sizes, schedule.values, self.entry(schedule))
         return code.kernel(prelude(self.product.workload))
 
     def _blocks(self, c: Any) -> Blocks:

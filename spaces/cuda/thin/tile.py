@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from spaces.algebra.index import Index, index
+from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.thin.product import ThinProduct
+from spaces.cuda.thin.sizes import ThinSizes
 from spaces.schedule import Value
 
-WARP = 32
 READS = ("lanes", "rows")
 """Which vectors a lane reads: those that it multiplies, or such that rows lie side by side."""
 
@@ -24,8 +24,13 @@ READS = ("lanes", "rows")
 class ThinTile:
     """The tile of a block in one step, under the decisions ``values``."""
 
-    thin: ThinProduct
+    sizes: ThinSizes
     values: Mapping[str, Value]
+
+    @property
+    def thin(self) -> ThinProduct:
+        """The product along its thin side."""
+        return self.sizes.thin
 
     def number(self, name: str) -> int:
         """An integer decision."""
@@ -73,17 +78,17 @@ class ThinTile:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.warps[0] * self.warps[1] * WARP
+        return int(self.sizes.threads(self.values))
 
     @property
     def columns(self) -> int:
         """Columns of a block."""
-        return self.warps[0] * self.lanes[0] * self.own[0]
+        return int(self.sizes.columns(self.values))
 
     @property
     def depth(self) -> int:
         """Terms of a step."""
-        return self.warps[1] * self.lanes[1] * self.own[1]
+        return int(self.sizes.depth(self.values))
 
     # -- positions -----------------------------------------------------------------------------
 
@@ -129,7 +134,7 @@ class ThinTile:
     def slab_pitch(self) -> int:
         """Bytes between columns in a slab: those that lanes read at once miss each other's
         banks."""
-        return int(slab_pitch(self.own[1], self.thin))
+        return int(self.sizes.slab_pitch(self.own[1]))
 
     @property
     def slab_bytes(self) -> int:
@@ -162,8 +167,3 @@ class ThinTile:
     @property
     def _thread(self) -> Index:
         return index("(int)threadIdx.x", self.threads)
-
-
-def slab_pitch(terms: Any, thin: ThinProduct) -> Any:
-    """Bytes between columns in a slab, of which a thread has ``terms`` terms."""
-    return 4 * terms * thin.large.element.bytes + 64

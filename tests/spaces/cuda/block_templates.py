@@ -66,15 +66,11 @@ class BlockTemplateContract(TemplateContract):
             sizes = self.sizes(product)
             for row in space.sample(generator, 12):
                 values = space.schedule(row).values
-                code = self.code(self.coded(sizes), values, "tw_test")
+                code = self.code(sizes, values, "tw_test")
                 assert sizes.block(values) == code.block
                 assert sizes.threads(values) == code.threads
                 assert sizes.shared_bytes(values) == code.shared_bytes
                 self.check_copies(code, sizes, product, values)
-
-    def coded(self, sizes):
-        """What the code is made of."""
-        return sizes
 
     def check_copies(self, code, sizes, product, values):
         """What tiles take in shared memory and pass through registers."""
