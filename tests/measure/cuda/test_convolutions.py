@@ -155,6 +155,36 @@ def test_windows_that_tma_walks_over_agree_with_the_reference(seed, parameters):
     assert all(verdict.right for verdict in verdicts), verdicts
 
 
+# what is broken in the walk of TMA: pattern, replacement of its first occurrence
+BUGS_OF_WINDOWS = {
+    "taps of the other dimension": (r"(im2col.*), ([^,]+), ([^,]+)\);", r"\1, \3, \2);"),
+    "a dilation left out": (r"(im2col.*), 2 \* ([^,]+)\);", r"\1, \2);"),
+    "a stride left out": (r"(im2col[^%]*% \d+, )2 \* ", r"\1"),
+    "borders left out": (r"(im2col.*) \+ -1,", r"\1,"),
+    "the first channels again": (r"(im2col[^,]*,[^,]*, [^,]*, )[^,]*,", r"\g<1>0,"),
+}
+
+
+@pytest.mark.parametrize("name", BUGS_OF_WINDOWS)
+def test_every_bug_in_the_walk_of_tma_is_found(emulator, name):
+    values = {"swapped": False, "block_m": 64, "block_n": 16, "consumers": 1}
+    values |= {"schedule": "cooperative", "producer_registers": 0, "residency": 1, "depth": 32}
+    values |= {
+        "cluster": "1x1",
+        "staging": 0,
+        "stages": 3,
+        "in_flight": 0,
+        **ALONE,
+        "exchange": "add",
+    }
+    space, _ = hopper(0, **STEPS, c=64, h=15, w=17)
+    order = [decision.name for decision in space.templates["hopper"].decisions]
+    schedule = Schedule("hopper", tuple((name, values[name]) for name in order))
+    assert space.why_not(schedule) is None, space.why_not(schedule)
+    case = space.workload, space.lower(schedule)
+    check_found(emulator, planted(case, *BUGS_OF_WINDOWS[name]))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_many_windows_agree_with_the_reference(seed):
@@ -215,6 +245,18 @@ def test_kernels_copy_16_bytes_at_a_time_and_spill_nothing(name):
     builder.close()
     assert found["LDGSTS"] == found["LDGSTS.128"] > 0
     assert found["STG"] == found["STG.128"] > 0
+
+
+def test_kernels_whose_windows_tma_walks_over_compile_without_spills():
+    target = cuda_target("sm_90a")
+    made = workload("conv2d", **LAYER, dtype="float16", layout="NHWC", epilogue="relu(x + bias[o])")
+    space = Space(made, target, [Hopper(made, target)])
+    builder = NvrtcBuilder(target)
+    job, schedules = Job("test", made, target), draw(space, 3, 1)
+    for built in builder.build([Candidate(job, s, space.lower(s)) for s in schedules]):
+        assert built.error_kind is None, built.error_text
+        assert built.info["spill_bytes"] == 0
+    builder.close()
 
 
 def test_quantities_are_finite_and_complete():

@@ -102,6 +102,62 @@ def test_a_load_in_three_dimensions(emulator):
     np.testing.assert_array_equal(image, expected)
 
 
+WINDOWED = {"lower": (-1, -2), "upper": (-1, 0), "steps": (2, 1)}
+
+
+def pixels(source: np.ndarray, first: tuple[int, int, int], tap: tuple[int, int]) -> np.ndarray:
+    """16 pixels [n, h, w] of images, the walk of :data:`WINDOWED` written out, at an offset."""
+    images, height, width = source.shape[:3]
+    walk = [
+        (w, h, n)
+        for n in range(images + 2)
+        for h in range(-2, height)
+        for w in range(-1, width - 1, 2)
+    ]
+    out = np.zeros((16, source.shape[3]), source.dtype)
+    for row, (w, h, n) in enumerate(walk[walk.index(first) :][:16]):
+        x, y = w + tap[0], h + tap[1]
+        if 0 <= x < width and 0 <= y < height and n < images:
+            out[row] = source[n, y, x]
+    return out
+
+
+@pytest.mark.parametrize("first", [(-1, -2, 0), (3, 1, 0), (1, 4, 1)])
+@pytest.mark.parametrize("tap", [(0, 0), (2, 1), (1, 3)])
+def test_pixels_follow_each_other_from_border_to_border(emulator, first, tap):
+    source = small_integers(3, (2, 5, 7, 16), np.float16)
+    strides = (32, 7 * 32, 35 * 32)
+    spec = TensorMapSpec("A", "float16", (16, 7, 5, 2), strides, (16, 16), 32, **WINDOWED)
+    numbers = ", ".join(f"at_[{i}]" for i in range(5))
+    inputs = {"A": source, "at_": np.array([*first, *tap], np.int32)}
+    made = kernel(
+        "pixels",
+        LOAD.format(bytes=512, rank="im2col_4", at=f"0, {numbers}"),
+        inputs,
+        operand("C", "int8", (512,)),
+        shared=520,
+        maps={"map": spec},
+    )
+    image = output_of(emulator.run(made, inputs, EAGER)).view(np.uint8)
+    found = unswizzled(image, 32, 32).view(np.float16)
+    np.testing.assert_array_equal(found, pixels(source, first, tap))
+
+
+def test_a_box_is_not_loaded_by_a_map_of_windows(emulator):
+    source = small_integers(3, (2, 5, 7, 16), np.float16)
+    strides = (32, 7 * 32, 35 * 32)
+    spec = TensorMapSpec("A", "float16", (16, 7, 5, 2), strides, (16, 16), 32, **WINDOWED)
+    made = kernel(
+        "mistaken",
+        LOAD.format(bytes=512, rank=4, at="0, 0, 0, 0"),
+        {"A": source},
+        operand("C", "int8", (512,)),
+        shared=520,
+        maps={"map": spec},
+    )
+    assert "another kind" in emulator.run(made, {"A": source}, EAGER).error_text
+
+
 STORE = """
   const u32 s = tw::shared_base();
   for (int i = threadIdx.x; i < 256; i += 32)
