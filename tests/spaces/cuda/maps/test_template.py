@@ -47,6 +47,23 @@ def test_quantities_are_finite_and_complete(name):
     assert (quantities["vector_fraction"] <= 1).all()
 
 
+def test_quantities_count_what_schedules_do():
+    """By hand: an exponential and a sum for each element, which is written to shared memory and
+    read there once."""
+    w = workload("y[j, i] = exp(x[i, j]) + b[i]", i=64, j=32)
+    space = space_of(w)
+    rows = space.sample(np.random.default_rng(0), 50)
+    found = space.quantities(rows)
+    assert (found["useful_flops"] == 2 * 64 * 32).all()
+    for place, schedule in enumerate(map(space.schedule, rows)):
+        tile = schedule["tile_rows"] * schedule["tile_columns"]
+        covered = space.lower(schedule).call.launches[0].grid[0] * tile
+        assert found["epilogue_elements"][place] == covered
+        assert found["packing_bytes"][place] == found["register_bytes"][place] == 2 * 4 * covered
+    assert (found["middle_footprint"] == found["middle_fraction"] * TARGET.l2_bytes).all()
+    assert (found["middle_footprint"] > 0).all()
+
+
 @pytest.mark.parametrize("name", MAPS)
 def test_threads_have_whole_vectors_and_blocks_fit(name):
     space = space_of(MAPS[name])
