@@ -60,12 +60,12 @@ def columns(r: int, c: int, dtype: str) -> Case:
 
 CPU_CASES = (
     *(depthwise(*layer, n=1, layout="NHWC") for layer in DEPTHWISE_LAYERS),
-    *(depthwise(*layer, n=1, layout="NCHW") for layer in DEPTHWISE_LAYERS),
     pool_last(1, 64, "float32"),
-    pool_first(1, 64, "float32"),
-    means(1, 7, 1280, "float32"),
     columns(4096, 1024, "float32"),
     columns(131072, 32, "float32"),
+    means(1, 7, 1280, "float32"),
+    pool_first(1, 64, "float32"),
+    *(depthwise(*layer, n=1, layout="NCHW") for layer in DEPTHWISE_LAYERS),
 )
 GPU_CASES = (
     *(

@@ -132,14 +132,13 @@ def _order_rules(template: KeptTemplate) -> list[Rule]:
 
 
 def _memory_rules(template: KeptTemplate) -> list[Rule]:
-    written = sum(output.array.bytes for output in template.view.outputs)
-    l2 = template.cpu.l2_bytes
+    least, l3 = template.workload.least_bytes, template.cpu.l3_bytes
     return [
         Rule(
             "needless_stream",
             ("stream",),
-            lambda c: np.logical_not(c["stream"]) | (written > l2),
-            lambda c: f"{written} bytes stay in L2 if they are not written past it",
+            lambda c: np.logical_not(c["stream"]) | (least > l3),
+            lambda c: f"{least} bytes stay in L3, past which streaming would write",
         )
     ]
 

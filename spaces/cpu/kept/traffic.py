@@ -56,9 +56,9 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     again = _again(template, values)
     near = least + again["near"] + written
     middle = least + again["middle"] + written
-    resident = least <= USABLE * cpu.l3_bytes
     split = values["shared"] == REDUCED
     merged = 2.0 * element * kept * workers * split
+    resident = least <= cpu.l3_bytes
     stored = written * np.where(values["stream"], 0.0, 1.0) * (not resident)
     busy = np.where(split, workers, tiling.sharers)
     count = np.where(split, view.taps[0].extent if view.taps else 1, tiling.longest)
