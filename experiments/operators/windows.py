@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from experiments.operators.case import Case
+from experiments.operators.layers import image_and_filter
 
 DEPTHWISE_LAYERS = (
     (32, 112, 1), (96, 112, 2), (144, 56, 1), (144, 56, 2), (192, 28, 1), (192, 28, 2),
@@ -83,15 +84,17 @@ GPU_CASES = (
 """In the order in which they are measured, the most telling first."""
 
 
-def convolution(image: Any, filter: Any, *, groups: int, stride: int, layout: str) -> Any:
-    """A depthwise convolution of 3x3, its images as they lie in memory."""
+def convolution(
+    image: Any, filter: Any, *, stride: int, padding: int, layout: str, groups: int = 1
+) -> Any:
+    """A convolution of images as they lie in memory."""
     import torch
 
     apply = torch.nn.functional.conv2d
     if layout == "NCHW":
-        return apply(image, filter, None, stride, 1, groups=groups)
+        return apply(image, filter, None, stride, padding, groups=groups)
     turned = image.permute(0, 3, 1, 2), filter.permute(0, 3, 1, 2)
-    return apply(*turned, None, stride, 1, groups=groups).permute(0, 2, 3, 1)
+    return apply(*turned, None, stride, padding, groups=groups).permute(0, 2, 3, 1)
 
 
 def pooling(x: Any, *, layout: str = "NCHW") -> Any:
@@ -108,8 +111,10 @@ def reference(case: Case) -> Callable[..., Any] | None:
     """A case in torch, on tensors by the names of its operands; None if it is not of these."""
     words = dict(case.parameters)
     if case.operator == "conv2d":
-        known = {name: words[name] for name in ("groups", "stride", "layout")}
-        return lambda image, filter: convolution(image, filter, **known)  # type: ignore[arg-type]
+        shape = case.workload.outputs[0].shape
+        return lambda **tensors: convolution(
+            *image_and_filter(case, tensors), **_steps(case)
+        ).reshape(shape)
     if case.operator == "max_pool2d":
         return lambda x: pooling(x)
     if case.operator == POOL_LAST.format(words["dtype"]):
@@ -124,10 +129,13 @@ def other_layout(case: Case, tensors: Mapping[str, Any]) -> Mapping[str, Callabl
         return {}
     last = words["layout"] == "NHWC"
     order = (0, 3, 1, 2) if last else (0, 2, 3, 1)
-    image, filter = (tensors[name].permute(order).contiguous() for name in ("image", "filter"))
-    name, groups, stride = "NCHW" if last else "NHWC", int(words["groups"]), int(words["stride"])
-    return {
-        f"eager {name}": lambda: convolution(
-            image, filter, groups=groups, stride=stride, layout=name
-        )
-    }
+    given = image_and_filter(case, tensors)
+    image, filter = (tensor.permute(order).contiguous() for tensor in given)
+    steps = _steps(case) | {"layout": "NCHW" if last else "NHWC"}
+    return {f"eager {steps['layout']}": lambda: convolution(image, filter, **steps)}
+
+
+def _steps(case: Case) -> dict[str, Any]:
+    """How the windows of a convolution follow each other."""
+    words, names = dict(case.parameters), ("groups", "stride", "padding", "layout")
+    return {name: words[name] for name in names if name in words}
