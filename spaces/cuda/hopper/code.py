@@ -17,7 +17,8 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.blocks.finish import parts, signature
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.hopper.multiply import MainLoop
-from spaces.cuda.hopper.plan import GROUP, WARPS, HopperPlan, group_registers
+from spaces.cuda.hopper.plan import HopperPlan
+from spaces.cuda.hopper.sizes import GROUP, WARPS, group_registers
 from spaces.cuda.hopper.tile import BLOCK
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 

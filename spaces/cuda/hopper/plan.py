@@ -7,52 +7,34 @@ other n. Swapped, m runs along the output's columns.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.hopper.grid import PersistentGrid
 from spaces.cuda.hopper.places import placed_tile
+from spaces.cuda.hopper.sizes import GROUP, HopperSizes
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper.store import TileStore
-from spaces.cuda.hopper.tile import BLOCK, OperandTile, ProductTile
+from spaces.cuda.hopper.tile import OperandTile, ProductTile
 from spaces.cuda.target import CudaTarget
 from spaces.schedule import Value
-
-GROUP = 128
-WARPS = 4
-CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
-"""Tiles of a cluster along m and n."""
-
-
-def launch_registers(threads: int, residency: int = 1) -> int:
-    """Registers each thread of a block may have, ``residency`` blocks being on a multiprocessor.
-    They lie in four banks, a warp's in one, so that a lone warp costs as much as four."""
-    return int(min(65536 // residency // int(round_up(threads, GROUP)) // 8 * 8, 255))
-
-
-def group_registers(consumers: int, producer_registers: int, residency: int = 1) -> int:
-    """Register limit of a consumer thread.
-
-    With a producer warpgroup: the launch pool less the ``producer_registers`` that each of its
-    threads keeps, shared by the consumers. With a single producer warp (0): the launch limit.
-    """
-    if not producer_registers:
-        return launch_registers(consumers * GROUP + 32, residency)
-    groups = consumers + 1
-    pool = launch_registers(groups * GROUP) * groups
-    return (pool - producer_registers) // consumers // 8 * 8
 
 
 @dataclass(frozen=True)
 class HopperPlan:
-    """A kernel for ``product`` on ``target`` under the decisions ``values``."""
+    """A kernel on ``target`` under the decisions ``values``, whose ``sizes`` these are."""
 
-    product: Tiled
+    sizes: HopperSizes
     target: CudaTarget
     values: Mapping[str, Value]
+
+    @property
+    def product(self) -> Tiled:
+        """What is computed."""
+        return self.sizes.product
 
     def number(self, name: str) -> int:
         """An integer decision."""
@@ -83,7 +65,7 @@ class HopperPlan:
     @property
     def blocks(self) -> int:
         """Blocks of 64 along m that one warpgroup computes."""
-        return self.tile[0] // BLOCK // (1 if self.takes_turns else self.consumers)
+        return int(self.sizes.blocks(self.values))
 
     @property
     def registers(self) -> int:
@@ -105,19 +87,20 @@ class HopperPlan:
         return self.number("stages")
 
     @property
-    def producer_threads(self) -> int:
-        """A warp, or a warpgroup where registers are moved to the others."""
-        return GROUP if self.number("producer_registers") else 32
-
-    @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.consumers * GROUP + self.producer_threads
+        return int(self.sizes.threads(self.values))
+
+    @property
+    def producer_threads(self) -> int:
+        """A warp, or a warpgroup where registers are moved to the others."""
+        return self.threads - self.consumers * GROUP
 
     @property
     def cluster(self) -> tuple[int, int]:
         """Tiles of a cluster along m and n."""
-        return CLUSTERS[str(self.values["cluster"])]
+        m, n = self.sizes.cluster(self.values)
+        return int(m), int(n)
 
     @property
     def cluster_tiles(self) -> int:
@@ -217,7 +200,7 @@ class HopperPlan:
     @property
     def stage_bytes(self) -> int:
         """Bytes of a stage: the tile along m, then the one along n."""
-        return self.m.bytes + self.n.bytes
+        return int(self.sizes.stage_bytes(self.values))
 
     @property
     def staging_at(self) -> int:
@@ -228,7 +211,7 @@ class HopperPlan:
     def staging_bytes(self) -> int:
         """Bytes of one warpgroup's staging buffers: what whole tiles take, so that slices of
         tiles find room where whole ones do."""
-        return self.store.buffers * replace(self.store, columns=self.tile[1]).buffer_bytes
+        return self.number("staging") * int(self.sizes.buffer_bytes(self.values))
 
     @property
     def received_at(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from spaces.cuda.blocks.implicit import ImplicitProduct
 from spaces.cuda.blocks.tile_grid import grid_rules
 from spaces.cuda.hopper.grid import MOST_IN_TABLE
 from spaces.cuda.hopper.places import whole_channels, why_no_placed_output
@@ -34,10 +34,10 @@ registers a thread has at launch, before setmaxnreg."""
 
 
 def hopper_rules(
-    product: Tiled, target: CudaTarget, decisions: Sequence[Decision]
+    sizes: HopperSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
     """All rules of the Hopper template."""
-    sizes = HopperSizes(product)
+    product = sizes.product
     rules = [
         *_role_rules(sizes),
         *(_window_rules(product) if isinstance(product, ImplicitProduct) else ()),

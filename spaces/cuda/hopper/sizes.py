@@ -1,6 +1,4 @@
-"""Extents and resources of Hopper schedules, for whole populations at once: what rules and
-quantities are made of. ``hopper_plan`` has the same numbers of one schedule.
-"""
+"""Extents and resources of Hopper schedules, for one of them or for whole populations."""
 
 from __future__ import annotations
 
@@ -9,22 +7,45 @@ from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
+from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
-from spaces.cuda.hopper.plan import GROUP, group_registers, launch_registers
 from spaces.cuda.hopper.store import CHUNK
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from spaces.cuda.target import CudaTarget
+
+GROUP = 128
+WARPS = 4
+CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
+"""Tiles of a cluster along m and n."""
 
 SPARE_REGISTERS, SPARE_FOR_EPILOGUE = 40, 8
 """What a multiplying thread needs beside its sums, and what more where there is an epilogue:
 measured on hundreds of kernels, the least that lets them all but one compile without spills."""
 
 
+def launch_registers(threads: int, residency: int = 1) -> int:
+    """Registers each thread of a block may have, ``residency`` blocks being on a multiprocessor.
+    They lie in four banks, a warp's in one, so that a lone warp costs as much as four."""
+    return int(min(65536 // residency // int(round_up(threads, GROUP)) // 8 * 8, 255))
+
+
+def group_registers(consumers: int, producer_registers: int, residency: int = 1) -> int:
+    """Register limit of a consumer thread.
+
+    With a producer warpgroup: the launch pool less the ``producer_registers`` that each of its
+    threads keeps, shared by the consumers. With a single producer warp (0): the launch limit.
+    """
+    if not producer_registers:
+        return launch_registers(consumers * GROUP + 32, residency)
+    groups = consumers + 1
+    pool = launch_registers(groups * GROUP) * groups
+    return (pool - producer_registers) // consumers // 8 * 8
+
+
 @dataclass(frozen=True)
 class HopperSizes:
-    """Extents and resources of schedules, from columns of their decisions."""
+    """Extents and resources of schedules, from their decisions."""
 
     product: Tiled
 
@@ -90,7 +111,7 @@ class HopperSizes:
         return np.vectorize(launch_registers, otypes=[np.int64])(self.threads(c), c["residency"])
 
     def group_registers(self, c: Any) -> Any:
-        """Registers of a multiplying thread; see :func:`hopper_plan.group_registers`."""
+        """Registers of a multiplying thread; see :func:`group_registers`."""
         return np.vectorize(group_registers, otypes=[np.int64])(
             c["consumers"], c["producer_registers"], c["residency"]
         )

@@ -18,9 +18,9 @@ from spaces.cuda.hopper.code import HopperCode
 from spaces.cuda.hopper.grid import ORDERS
 from spaces.cuda.hopper.multiply import ELEMENTS
 from spaces.cuda.hopper.places import why_no_placed_map
-from spaces.cuda.hopper.plan import CLUSTERS, HopperPlan
+from spaces.cuda.hopper.plan import HopperPlan
 from spaces.cuda.hopper.rules import hopper_rules
-from spaces.cuda.hopper.sizes import HopperSizes, promotes
+from spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
@@ -50,8 +50,9 @@ class Hopper(Template):
         product = tiled_product_of(workload)
         assert not isinstance(product, str)
         self.product = product
+        self.sizes = HopperSizes(self.product)
         self.decisions = _decisions(self.product)
-        self.rules = hopper_rules(self.product, target, self.decisions)
+        self.rules = hopper_rules(self.sizes, target, self.decisions)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
@@ -74,7 +75,7 @@ class Hopper(Template):
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once."""
         c = widened(columns)
-        sizes = HopperSizes(self.product)
+        sizes = self.sizes
         hilbert = c["raster"] == "hilbert"
         square = int(np.sqrt(self.cuda.multiprocessors))
         walk = {
@@ -95,7 +96,7 @@ class Hopper(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        plan = HopperPlan(self.product, self.cuda, schedule.values)
+        plan = HopperPlan(self.sizes, self.cuda, schedule.values)
         return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.product.workload))
 
     def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:

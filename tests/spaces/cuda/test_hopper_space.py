@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spaces.cuda.hopper.grid import PersistentGrid, hilbert
-from spaces.cuda.hopper.plan import HopperPlan, group_registers
-from spaces.cuda.hopper.sizes import HopperSizes
+from spaces.cuda.hopper.plan import HopperPlan
+from spaces.cuda.hopper.sizes import HopperSizes, group_registers
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.target import cuda_target
@@ -120,7 +120,7 @@ def test_blocks_that_share_a_multiprocessor_find_room():
 
 def test_exchanged_sums_have_room_of_their_own():
     for made, schedule, kernel in drawn(20, 6, 4, (8, 16, 32), CLUSTERS, 4):
-        plan = HopperPlan(orient(made), small_target(32), schedule.values)
+        plan = HopperPlan(HopperSizes(orient(made)), small_target(32), schedule.values)
         columns = {name: np.array([value]) for name, value in schedule.decisions}
         sizes = HopperSizes(orient(made))
         sent, barrier = 4 * plan.tile[0] * plan.slice_columns * (plan.parts[1] - 1), 8
