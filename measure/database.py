@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
@@ -18,15 +19,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import Column, Connection, Row, Select, update
 
 from measure.records.fields import prose
-from measure.records.jsonl import read_lines, write_lines
-from measure.records.plausibility import Sieve
+from measure.records.jsonl import write_lines
 from measure.records.ranking import rank
 from measure.records.record import Record
 from measure.records.run import Run
 from measure.tables.best_known import best_row, rankings
 from measure.tables.engine import for_writing, name, open_engine, usable
-from measure.tables.inserting import beat, insert, insert_runs, pieces
+from measure.tables.inserting import beat, insert, insert_rows, insert_runs, pieces
 from measure.tables.nearest import best_of_pair, nearest_pairs
+from measure.tables.parsing import Chunk, parsed
 from measure.tables.queries import (
     TRIALS_OF_RUN,
     pairs_query,
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from spaces.workloads.workload import Workload
 
 _PAGE = 1000
+CHUNKS = 16
+"""Chunks of an import that are kept together: a page of an index is then written for many rows."""
 
 Read = TypeVar("Read")
 
@@ -155,12 +158,29 @@ class Database:
         (``measure.records.plausibility``), each kind of them once. :class:`InputError` for any
         other fault; what stands before it was imported, and may be imported again.
         """
-        sieve = Sieve()
-        with closing(read_lines(Path(path), report)) as lines:
-            added = self.add(sieve.keep(lines))
-        for sentence in sieve.sentences(str(path)):
-            report(sentence)
+        added, refused = 0, defaultdict[str, list[int]](list)
+        with closing(parsed(Path(path))) as chunks:
+            for some in pieces(chunks, CHUNKS):
+                added += self._import(some)
+                for reason, lines in chain(*(chunk.refused.items() for chunk in some)):
+                    refused[reason] += lines
+                if some[-1].torn is not None:
+                    report(f"line {some[-1].torn} of {path} is torn and was left out")
+                if some[-1].malformed:
+                    raise InputError(some[-1].malformed)
+        for reason, lines in refused.items():
+            report(
+                f"{len(lines)} of the records of {path} were refused: {reason} "
+                f"(the first in line {lines[0]})"
+            )
         return added
+
+    def _import(self, chunks: Sequence[Chunk]) -> int:
+        """Keep what these hold, all of it or nothing; how many records were new."""
+        held = [chunk.held() for chunk in chunks]
+        with self._transaction(writes=True) as connection:
+            insert_runs(connection, [run for found, _ in held for run in found])
+            return insert_rows(connection, [row for _, rows in held for row in rows])
 
     # -- reading ---------------------------------------------------------------------------
 

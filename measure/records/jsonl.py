@@ -56,25 +56,42 @@ def read_lines(path: Path, report: Callable[[str], None]) -> Generator[tuple[int
     Raises :class:`InputError` for a file that cannot be read, that is no such file or is of a
     newer version, and at the first malformed line.
     """
+    with numbered_lines(path) as (version, lines):
+        for number, line in lines:
+            part = read_line(path, number, line, version)
+            if part is None:
+                report(f"line {number} of {path} is torn and was left out")
+                return
+            yield number, part
+
+
+@contextmanager
+def numbered_lines(path: Path) -> Iterator[tuple[int, Iterator[tuple[int, bytes]]]]:
+    """The version of a file's format, and its lines after the first with their numbers; raises as
+    :func:`read_lines` does, but for what the lines hold."""
     try:
         with _opened(path) as file:
             version = _check_header(path, file.readline(1 << 12))
-            for number, line in enumerate(file, start=2):
-                try:
-                    data = parse_json(line)
-                except InputError as error:
-                    if line.endswith(b"\n"):
-                        raise _malformed(path, number, error) from None
-                    report(f"line {number} of {path} is torn and was left out")
-                    return
-                try:
-                    yield number, _read_line(data, version)
-                except InputError as error:
-                    raise _malformed(path, number, error) from None
+            yield version, enumerate(file, start=2)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is no whole file of gzip: {error}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_line(path: Path, number: int, line: bytes, version: int) -> Run | Record | None:
+    """What a line of the file at ``path`` holds, None if it is torn; :class:`InputError` if it is
+    malformed."""
+    try:
+        data = parse_json(line)
+    except InputError as error:
+        if line.endswith(b"\n"):
+            raise _malformed(path, number, error) from None
+        return None
+    try:
+        return _read_line(data, version)
+    except InputError as error:
+        raise _malformed(path, number, error) from None
 
 
 @contextmanager

@@ -7,13 +7,11 @@ to be one that a runner can have written.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
-from measure.records.run import Run
 from measure.timing import score_by_clock
 from spaces.target import Target
 
@@ -44,30 +42,3 @@ def _least_seconds(target: Target, workload: Workload) -> float:
 def _is_statistic(measurement: Measurement, score: float) -> bool:
     expected = score_by_clock(measurement.clock, measurement.samples)
     return math.isclose(score, expected, rel_tol=1e-9)
-
-
-class Sieve:
-    """Lets records through that can be true, and counts the others."""
-
-    def __init__(self) -> None:
-        self._refused: dict[str, list[int]] = {}
-
-    def keep(self, lines: Iterable[tuple[int, Run | Record]]) -> Iterator[Run | Record]:
-        """The runs, and the records that can be true, among numbered lines."""
-        for number, line in lines:
-            if isinstance(line, Run) or self._can_be(number, line):
-                yield line
-
-    def sentences(self, path: str) -> list[str]:
-        """What was refused of the file at ``path``, a sentence for each kind."""
-        return [
-            f"{len(lines)} of the records of {path} were refused: {reason} "
-            f"(the first in line {lines[0]})"
-            for reason, lines in self._refused.items()
-        ]
-
-    def _can_be(self, number: int, record: Record) -> bool:
-        reason = why_implausible(record)
-        if reason is not None:
-            self._refused.setdefault(reason, []).append(number)
-        return reason is None

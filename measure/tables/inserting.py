@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, select, update
 
@@ -43,12 +43,26 @@ def pieces(parts: Iterable[Part], size: int = PIECE) -> Iterator[list[Part]]:
         yield piece
 
 
+class Pair(NamedTuple):
+    """What a record or a run is of."""
+
+    workload: Workload
+    target: Target
+
+
 def insert(connection: Connection, records: Sequence[Record]) -> int:
     """Insert the records that are not there yet, as they are (``measure.tables.rows.as_read``); how
     many these are. What is there and doubted now becomes so."""
-    ids = _pair_ids(connection, records)
+    pairs = (Pair(record.workload, record.target) for record in records)
+    return insert_rows(connection, list(zip(pairs, map(to_row, records), strict=True)))
+
+
+def insert_rows(connection: Connection, rows: Sequence[tuple[Pair, Row]]) -> int:
+    """The same of rows of records, each with what it is of."""
+    ids = _pair_ids(connection, [pair for pair, _ in rows])
     _lock(connection, ids.values())
-    return sum(_insert_piece(connection, piece, ids) for piece in pieces(records))
+    made = (row | {"pair_id": ids[_pair(pair)]} for pair, row in rows)
+    return sum(_insert_piece(connection, piece) for piece in pieces(made))
 
 
 def insert_runs(connection: Connection, found: Sequence[Run]) -> None:
@@ -78,17 +92,16 @@ def beat(connection: Connection, keys: Collection[str], now: float) -> None:
         connection.execute(update(runs).where(runs.c.key.in_(keys)).values(heartbeat=now))
 
 
-def _insert_piece(connection: Connection, records: Sequence[Record], ids: Mapping[Key, int]) -> int:
-    found = {record.key: record for record in reversed(records)}
+def _insert_piece(connection: Connection, rows: Sequence[Row]) -> int:
+    found = {row["key"]: row for row in reversed(rows)}
     known = set(connection.scalars(_KNOWN, {"keys": list(found)}))
-    new = [record for key, record in reversed(found.items()) if key not in known]
-    if doubted := [key for key in known if found[key].doubted]:
+    new = [row for key, row in reversed(found.items()) if key not in known]
+    if doubted := [key for key in known if found[key]["doubted"]]:
         connection.execute(_DOUBT, {"keys": doubted})
-    rows = [to_row(record) | {"pair_id": ids[_pair(record)]} for record in new]
-    if rows:
-        _count(connection, rows)
-        _append(connection, rows)
-    return len(rows)
+    if new:
+        _count(connection, new)
+        _append(connection, new)
+    return len(new)
 
 
 def _append(connection: Connection, rows: Sequence[Row]) -> None:
@@ -108,11 +121,11 @@ def _append(connection: Connection, rows: Sequence[Row]) -> None:
 # -- workloads, targets and pairs of them ----------------------------------------------------
 
 
-def _pair(part: Record | Run) -> Key:
+def _pair(part: Pair | Run) -> Key:
     return part.workload.key, part.target.fingerprint
 
 
-def _pair_ids(connection: Connection, parts: Iterable[Record | Run]) -> dict[Key, int]:
+def _pair_ids(connection: Connection, parts: Iterable[Pair | Run]) -> dict[Key, int]:
     """The ids of the pairs that these are of, by the keys of their workloads and targets."""
     found = {_pair(part): part for part in parts}
     by_key = {(part.workload.key,): part.workload for part in found.values()}

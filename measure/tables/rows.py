@@ -37,6 +37,9 @@ _NO_PROPOSAL = dict.fromkeys(PROPOSAL)
 COLUMNS = (*PLAIN, *JSON, *PLACE, *PROPOSAL.values())
 """The columns of a record's own, and so not those of its workload, target and ranking."""
 
+ROW = ("key", "schedule_digest", "rank_score", *COLUMNS)
+"""The columns of :func:`to_row`."""
+
 _RUN_JSON = ("configuration", "versions")
 _RUN_PLAIN = (
     *("key", "session", "command", "seed", "started_at", "heartbeat", "ended_at", "reason"),
