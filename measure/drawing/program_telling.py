@@ -25,7 +25,7 @@ from spaces.language.inputs import Spread, draw
 from spaces.language.program import Operand, Program, Stage
 from spaces.language.tree import AxisValue, Comparison, Number
 
-SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 20, 8
+SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 18, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
 for half of a reduction may not count in a row; and one row at least."""
 TERMS = 64
