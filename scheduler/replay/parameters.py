@@ -20,19 +20,35 @@ def parameter_quantities(
     """Features of many configurations, one array each, beside their parameters.
 
     The product and the ratio of each two sizes, as base-2 logarithms: a kernel's work, its blocks
-    and what divides them are such, whatever they are called. ``domains`` holds the values that each
-    parameter has, ``columns`` those of the configurations.
+    and what divides them are such, whatever they are called. And the odd part of each size and of
+    each product of two: caches, banks and problems come in powers of two, and a size that is none
+    leaves a rest in them. ``domains`` holds the values that each parameter has, ``columns`` those
+    of the configurations.
     """
     sizes = {
-        name: np.log2(np.asarray(columns[name], dtype=np.float64))
+        name: np.asarray(columns[name], dtype=np.int64)
         for name, values in domains.items()
         if _is_size(values)
     }
-    quantities = {}
-    for (first, a), (second, b) in combinations(sizes.items(), 2):
-        quantities[f"product.{first}.{second}"] = a + b
-        quantities[f"ratio.{first}.{second}"] = a - b
+    size = {name: np.log2(values) for name, values in sizes.items()}
+    odd = {
+        name: np.log2(_odd_part(values))
+        for name, values in sizes.items()
+        if (_odd_part(np.array(domains[name], dtype=np.int64)) > 1).any()
+    }
+    quantities = {f"odd.{name}": rest for name, rest in odd.items()}
+    for first, second in combinations(odd, 2):
+        quantities[f"odd.{first}.{second}"] = odd[first] + odd[second]
+    for first, second in combinations(size, 2):
+        quantities[f"product.{first}.{second}"] = size[first] + size[second]
+        quantities[f"ratio.{first}.{second}"] = size[first] - size[second]
     return quantities
+
+
+def _odd_part(values: np.ndarray) -> np.ndarray:
+    """What is left of positive whole numbers once all factors of two are taken out."""
+    odd: np.ndarray = values // (values & -values)
+    return odd
 
 
 def _is_size(values: Sequence[Value]) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from costmodel.dataset import Group
 from costmodel.interfaces import Learner, Predictor
 from scheduler.strategies.history import History, distinct
+from scheduler.strategies.likeness import Likeness
 from scheduler.strategies.search import Proposed
 from scheduler.strategies.trust import Forecasts, Trust, trust
 from spaces.schedule import Schedule
@@ -32,7 +33,8 @@ class Evolution:
     the score; ``opening_diversity`` the same as long as nothing is measured. After ``caution``
     outcomes the model weighs as much as the prior, unless these say who predicts better; what it is
     unsure of counts as ``optimism`` standard deviations better than it says (an upper confidence
-    bound: Auer, JMLR 3, 2002).
+    bound: Auer, JMLR 3, 2002). Its members may agree where none of them knows anything, so a
+    schedule loses as much of ``doubt`` as its likeness to the nearest one that was learned from.
     """
 
     immigrants: int = 2048
@@ -47,13 +49,14 @@ class Evolution:
     opening_diversity: float = 0.5
     caution: float = 8.0
     optimism: float = 0.4
+    doubt: float = 0.3
 
 
 ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
 """Where rows of a population are from, see :class:`scheduler.strategies.search.Proposed`. Leaders
 are measured already, and never proposed."""
 
-WARM = Evolution(opening_diversity=0.2, caution=32.0, random=0.2)
+WARM = Evolution(opening_diversity=0.2, caution=32.0, random=0.2, doubt=0.0)
 """The settings where the prior has learned from other shapes: it is worth more than a guess, and
 what it does not know of has to be drawn blindly."""
 
@@ -85,7 +88,8 @@ class EvolutionarySearch:
         self._prior = prior
         self._evolution = evolution or Evolution()
         self._history = History(space, seed)
-        self._choices = _choices(space)
+        self._likeness = Likeness(space)
+        self._learned = space.rows([])  # what the model was trained on
         self._starters = space.rows(starters)
         self._due = 1.0  # so many news, and the model is trained
         self._trust = Trust()
@@ -122,6 +126,7 @@ class EvolutionarySearch:
             return
         group = Group(self._space, *self._history.told())
         self._model.fit_groups([group])
+        self._learned = group.population
         said = self._forecasts.of(group.population)
         self._trust = trust(group.score, said, self._model.unseen, self._evolution.caution)
         self._due = max(self._history.news + 1, GROWTH * self._history.news)
@@ -157,6 +162,7 @@ class EvolutionarySearch:
             hoped = learnt + self._evolution.optimism * unsure
             score, mean = trust.mixed(mean, hoped), trust.mixed(mean, learnt)
             spread = trust.mixed(spread, unsure)
+            score -= self._evolution.doubt * self._likeness.nearest(rows, self._learned)
         return _Pool(rows, score, mean, spread, origin)
 
     def _evolve(self, generator: np.random.Generator, population: _Pool) -> _Pool:
@@ -180,26 +186,20 @@ class EvolutionarySearch:
         pool = pool.at(self._history.fresh(pool.rows))
         score, likeness = pool.score.copy(), np.zeros(len(pool))
         for row in (row for chosen in before for row in chosen.rows):
-            likeness = np.maximum(likeness, self._likeness(pool.rows, row))
+            likeness = np.maximum(likeness, self._likeness.to(row, pool.rows))
         chosen: list[int] = []
         for _ in range(min(count, len(pool))):
             best = int(np.argmax(score - diversity * likeness))
             chosen.append(best)
-            likeness = np.maximum(likeness, self._likeness(pool.rows, pool.rows[best]))
+            likeness = np.maximum(likeness, self._likeness.to(pool.rows[best], pool.rows))
             score[best] = -np.inf
         self._history.take(pool.rows[chosen])
         return pool.at(chosen)
 
-    def _likeness(self, pool: Population, row: np.ndarray) -> np.ndarray:
-        """Share of equal decisions: 1.0 for the same row, 0.0 for another template."""
-        choices = self._choices[row[0]]
-        share: np.ndarray = ((pool == row) & choices).sum(axis=1) / choices.sum()
-        return share * (pool[:, 0] == row[0])
-
     def _mutated(self, wishes: Population, generator: np.random.Generator) -> Population:
         """Wishes for :meth:`Space.complete`: few decisions of each row one step up or down, where
         a step below the first value leaves the choice open."""
-        choices = self._choices[wishes[:, 0]]
+        choices = self._likeness.choices[wishes[:, 0]]
         hit = generator.random(wishes.shape) < MUTATIONS / choices.sum(axis=1, keepdims=True)
         hit &= choices
         hit[:, 0] = False
@@ -251,19 +251,6 @@ def _joined(pools: Sequence[_Pool]) -> _Pool:
         np.concatenate([pool.spread for pool in pools]),
         np.concatenate([pool.origin for pool in pools]),
     ).distinct()
-
-
-def _choices(space: Space) -> np.ndarray:
-    """Boolean matrix [templates, columns]: the template itself, and its own decisions that have
-    more than one value."""
-    choices = np.zeros((len(space.templates), space.width), dtype=bool)
-    choices[:, 0] = True
-    column = 1
-    for i, template in enumerate(space.templates.values()):
-        for decision in template.decisions:
-            choices[i, column] = len(decision.values) > 1
-            column += 1
-    return choices
 
 
 def _share(fraction: float, count: int, generator: np.random.Generator) -> int:

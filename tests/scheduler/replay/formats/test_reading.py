@@ -181,3 +181,16 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     (tmp_path / "torn.gz").write_bytes(gzip.compress(CACHE.read_bytes())[:100])
     with pytest.raises(InputError, match="is no recorded space"):
         read_recordings(tmp_path / "torn.gz", pytest.fail)
+
+
+def test_what_sizes_have_beside_powers_of_two_is_a_feature(write):
+    space = read(write(cache(x=[16, 48, 96, 80], y=[3, 1, 7, 6], z=[1, 2, 4, 8]))).space
+    rows = np.concatenate(list(space.blocks()))
+    quantities = space.quantities(rows)
+    odd = {16: 1, 48: 3, 96: 3, 80: 5, 3: 3, 1: 1, 7: 7, 6: 3}
+    x, y = (
+        [odd[size] for size in space.decision_columns(rows)[f"recorded.{name}"]] for name in "xy"
+    )
+    np.testing.assert_allclose(quantities["odd.x"], np.log2(x))
+    np.testing.assert_allclose(quantities["odd.x.y"], np.log2(np.multiply(x, y)))
+    assert not any(name.startswith("odd") and "z" in name for name in quantities)

@@ -1,0 +1,27 @@
+"""How alike rows of a space are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler.strategies.likeness import Likeness
+from scheduler.testing.landscape import hills
+
+
+def test_the_nearest_is_the_most_alike_of_all_one_by_one():
+    space = hills()
+    likeness = Likeness(space)
+    generator = np.random.default_rng(0)
+    pool, known = space.sample(generator, 50), space.sample(generator, 20)
+    each = np.array([likeness.to(row, pool) for row in known])
+    np.testing.assert_allclose(likeness.nearest(pool, known), each.max(axis=0), atol=1e-6)
+    assert 0 <= each.min() < each.max()
+
+
+def test_a_row_is_most_like_itself_and_nothing_is_like_nothing():
+    space = hills()
+    likeness = Likeness(space)
+    pool = space.sample(np.random.default_rng(0), 20)
+    np.testing.assert_allclose(likeness.nearest(pool, pool), 1.0)
+    assert (likeness.nearest(pool, pool[:0]) == 0).all()
+    assert (likeness.to(pool[0], pool[:1]) == 1).all()
