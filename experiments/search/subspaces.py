@@ -31,7 +31,7 @@ Kept = Mapping[str, Collection[Value]]
 SUBSPACES: Mapping[str, tuple[str, Kept]] = {
     "128x768x3072": (
         "matmul m=128 n=768 k=3072",
-        {"unroll": (1,), "block_depth": (256, 768, 2048), "block_rows": (32, 128)},
+        {"block_depth": (256, 768, 2048), "block_rows": (32, 128)},
     ),
     "16x4096x4096": ("matmul m=16 n=4096 k=4096", {}),
 }

@@ -76,7 +76,6 @@ def test_a_subspace_has_the_named_values_alone_and_all_of_what_is_not_named():
     )
     assert kept["block_rows"] == (32, 128)
     assert {name for name in kept if kept[name] != every[name]} == {
-        "unroll",
         "block_depth",
         "block_rows",
     }
