@@ -57,7 +57,7 @@ COLUMNS = workload("y[c] = sum[r](x[r, c]) * b[c]", r=300, c=37)
 CASES = {
     "channels last": case(NHWC, vector=4, across="a2", turns=4),
     "rows rolled": case(NHWC, vector=4, across="a1", turns=2, unroll=1, stores="stream"),
-    "halves": case(HALVES, vector=8, across="a1", turns=7, unroll=2),
+    "halves": case(HALVES, vector=8, across="a1", turns=4, unroll=2),
     "channels first": case(ODD, vector=4, across="a1", turns=3),
     "pooling": case(
         workload("max_pool2d", n=2, c=3, h=9, w=9, r=3, stride=2, padding=1), across="a1", turns=2
