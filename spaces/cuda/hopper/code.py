@@ -4,7 +4,7 @@ A block is one warp or warpgroup that loads and one to three warpgroups that mul
 them runs a ring of stages in shared memory: TMA fills a stage and completes its ``full`` barrier,
 each multiplying warp reports to its ``empty`` barrier once wgmma has read it. Blocks stay and walk
 over tiles, so that the next tile loads while the last one is stored; only blocks that exchange
-sums in a cluster take one tile each. See ``hopper_plan`` for what m and n are.
+sums in a cluster take one tile each. See ``spaces.cuda.hopper.plan`` for m and n.
 """
 
 from __future__ import annotations
