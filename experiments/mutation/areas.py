@@ -14,13 +14,16 @@ from pathlib import Path
 class Area:
     """Files that are changed, ``draws`` times in all, and the tests of theirs; both as patterns
     below the root. Tests that ``unsteady`` selects (as pytest's ``-k`` does) are left out: they
-    fail by themselves, on a machine that is busy with other things or as a user of a namespace."""
+    fail by themselves, on a machine that is busy with other things or as a user of a namespace.
+    A test may take ``breath`` seconds more than a few times the usual; longer where a change has
+    it compile the emulator."""
 
     name: str
     sources: tuple[str, ...]
     tests: tuple[str, ...]
     draws: int
     unsteady: str = ""
+    breath: float = 20.0
 
     def files(self, root: Path) -> list[Path]:
         """The files to be changed, below ``root``, each once."""
@@ -249,6 +252,7 @@ AREAS = (
             "tests/measure/cuda/test_planted_bugs.py",
         ),
         10,
+        breath=240.0,
     ),
     Area(
         "emulated memory",
@@ -263,18 +267,21 @@ AREAS = (
             "tests/measure/cuda/test_verify.py",
         ),
         10,
+        breath=240.0,
     ),
     Area(
         "emulated matrices",
         ("measure/cuda/emulator/matrix.cpp", "measure/cuda/emulator/numbers.cpp"),
         ("tests/measure/cuda/test_emulated_matrices.py", "tests/measure/cuda/test_numbers.py"),
         8,
+        breath=240.0,
     ),
     Area(
         "emulated copies of tensors",
         ("measure/cuda/emulator/tensor.cpp",),
         ("tests/measure/cuda/test_emulated_tma.py",),
         6,
+        breath=240.0,
     ),
     Area(
         "the emulator's process",
@@ -288,6 +295,7 @@ AREAS = (
             "tests/measure/cuda/test_verify.py",
         ),
         8,
+        breath=240.0,
     ),
     Area(
         "intrinsics",
@@ -297,6 +305,7 @@ AREAS = (
             "tests/measure/cuda/test_emulated_*.py",
         ),
         8,
+        breath=240.0,
     ),
     Area(
         "GPU launches",

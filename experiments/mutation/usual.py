@@ -16,7 +16,7 @@ from experiments.mutation.trial import copied, run_tests
 from experiments.mutation.watching import Survey
 
 PACKAGES = ("spaces", "measure", "costmodel", "scheduler")
-BREATH, TIMES = 20.0, 4  # a test may take so many seconds more than so many times the usual
+TIMES = 4  # as long as usual, beside its area's breath, a test may take
 START = 60.0  # seconds before the first test
 LONGEST = 600.0  # seconds, of one test when nothing is changed
 
@@ -29,6 +29,7 @@ class Usual:
     seconds: dict[str, float]
     lines: dict[str, dict[str, list[str]]]
     cache: Path
+    breath: float
 
     def tests_of(self, path: Path, line: int) -> list[str]:
         """The tests that execute a line, or the nearest executed one above it; all, of a line that
@@ -48,7 +49,7 @@ class Usual:
 
     def limit(self, test: str) -> float:
         """Seconds that a test of a changed tree may take."""
-        return BREATH + TIMES * self.seconds.get(test, BREATH) if test else START
+        return self.breath + TIMES * self.seconds.get(test, self.breath) if test else START
 
 
 def file_of(test: str) -> str:
@@ -64,7 +65,7 @@ def usual(area: Area, root: Path, kept: Path) -> Usual:
     if not (folder / "survey.json").exists():
         _survey(area, root, folder)
     survey = json.loads((folder / "survey.json").read_text())
-    return Usual(survey["seconds"], survey["lines"], folder / "cache")
+    return Usual(survey["seconds"], survey["lines"], folder / "cache", area.breath)
 
 
 def _survey(area: Area, root: Path, folder: Path) -> None:
