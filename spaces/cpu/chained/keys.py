@@ -116,6 +116,7 @@ class Keys:
             right=row_major(b.depth, b.panel),
             sums=strided((b.score_rows, b.panel), (b.score_stride, 1)),
             fetches_sums=False,
+            keeps_right=True,
         )
 
     @cached_property

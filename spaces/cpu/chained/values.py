@@ -103,4 +103,5 @@ class Values:
             right_dtype=self._dtype,
             right_is_padded=False,
             fetches_sums=False,
+            keeps_right=True,
         )

@@ -43,7 +43,8 @@ class RegisterTile:
     each pair is made of two bfloat16 elements ``apart`` elements apart. Vectors of b are prefetched
     ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
     ``prefetches_far`` says that this is another tile, and ``fetches_sums`` that the sums are worth
-    prefetching too. ``ahead`` lays out, in runs of elements of ``ahead_dtype``, a further argument
+    prefetching too. ``keeps_right`` keeps vectors of b in registers for any number of rows, not
+    only for a few. ``ahead`` lays out, in runs of elements of ``ahead_dtype``, a further argument
     ``next``: a share of what later tiles read first, to be brought from far away into L2. With
     ``turns``, outermost first, ``depth`` counts those of the first, and each of the innermost has
     all steps of ``left``.
@@ -65,6 +66,7 @@ class RegisterTile:
     prefetch_columns: int = 0
     prefetches_far: bool = False
     fetches_sums: bool = True
+    keeps_right: bool = False
     ahead: Strided | None = None
     ahead_dtype: str = "float32"
     turns: tuple[Turn, ...] = ()
@@ -211,7 +213,8 @@ class RegisterTile:
         if left < self.lanes and not self.right_is_padded:
             vector = f"tw_load_first_{self.right_dtype}({place}, {left})"
         # GCC would rather load again for each of a few rows.
-        return f"tw_keep({vector})" if 1 < self.rows <= 4 else vector
+        keeps = self.rows > 1 if self.keeps_right else 1 < self.rows <= 4
+        return f"tw_keep({vector})" if keeps else vector
 
     def _right_pairs(self) -> list[str]:
         """Two vectors of pairs at a time, where there are as many whole ones."""
