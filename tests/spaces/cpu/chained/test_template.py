@@ -12,6 +12,7 @@ import pytest
 
 from spaces.cpu.chained.template import ChainedTemplate
 from spaces.cpu.target import detect_cpu
+from spaces.errors import InputError
 from spaces.kernel import Kernel
 from spaces.language import program
 from spaces.operators import workload
@@ -55,15 +56,24 @@ def test_forms_agree_with_their_unfused_programs(name, tmp_path):
     assert complaints(w, kernels(w, 3), tmp_path) == []
 
 
+def at_lengths(name: str, i: int, j: int) -> Computation | None:
+    """A form at other lengths; None where no row would have a key."""
+    j = min(j, 53) if re.search(r"\[b,4\]|< 5[34]", FORMS[name]) else j
+    try:
+        return Computation("program", (), form(name, i=i, j=j), "")
+    except InputError as refused:
+        if "no element for any row" in str(refused):
+            return None
+        raise
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
-@pytest.mark.parametrize("sizes", [(1, 1), (1, 129), (17, 64), (64, 17), (129, 131)])
-def test_forms_agree_at_all_lengths(name, sizes, tmp_path):
-    i, j = sizes
-    if re.search(r"\[b,4\]|< 5[34]", FORMS[name]):
-        j = min(j, 53)
-    w = Computation("program", (), form(name, i=i, j=j), "")
-    assert complaints(w, kernels(w, 8, seed=i), tmp_path) == []
+@pytest.mark.parametrize(("i", "j"), [(1, 1), (1, 129), (17, 64), (64, 17), (129, 131)])
+def test_forms_agree_at_all_lengths(name, i, j, tmp_path):
+    w = at_lengths(name, i, j)
+    if w is not None:
+        assert complaints(w, kernels(w, 8, seed=i), tmp_path) == []
 
 
 def agrees_at_random(seed: int, folder: Path) -> bool:
