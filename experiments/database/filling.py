@@ -15,7 +15,7 @@ from itertools import count as count_up
 from itertools import islice
 from pathlib import Path
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, inspect, text
 
 from experiments.database.places import Place
 from measure.database import Database
@@ -140,7 +140,7 @@ def _indexed_afterwards(engine: Engine) -> Iterator[None]:
     if engine.dialect.name != "postgresql":
         yield
         return
-    unique = "measurements_key_key"
+    [unique] = (found["name"] for found in inspect(engine).get_unique_constraints("measurements"))
     with engine.begin() as connection:
         connection.execute(text(f"ALTER TABLE measurements DROP CONSTRAINT {unique}"))
         for index in measurements.indexes:
