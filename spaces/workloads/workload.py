@@ -94,7 +94,8 @@ class Workload(ABC):
 
     def rate(self, latency: float) -> tuple[float, str]:
         """What a call of so many seconds gets done, and the unit: GFLOP/s of a contraction, the
-        operations of its epilogue not counted, and GB/s that must move of all else."""
+        operations of its epilogue not counted, and GB/s that must move, unless a kind of workload
+        says otherwise."""
         return self.least_bytes / latency / 1e9, "GB/s"
 
     @property

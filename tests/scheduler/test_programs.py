@@ -29,7 +29,7 @@ class Case:
 
     def work(self, words: Words):
         operator, *sizes = words
-        return workload(operator, **{n: int(v) for n, v in (size.split("=") for size in sizes)})
+        return workload(operator, **dict(size.split("=", 1) for size in sizes))
 
 
 OWN = "y[r,c] = softmax[c](x[r,c] * b[c])\ni[r] = argmax[c](x[r,c])\n-> y, i"
@@ -41,7 +41,24 @@ OTHER_NAMES = (
 SPELT_OUT = (
     "e[a,b] = exp(x[a,b] - max[b](x[a,b]))\ny[a,b] = e[a,b] / sum[b](e[a,b])\nx: float32[512,1024]"
 )
+WINDOWS = (
+    "x: float32[1,3,9,11]\n"
+    "s[n,a,i,j] = sum[d,k,l](inside(x[n, d, 2*i + k - 1, 2*j + l - 1], 0) * f[a,d,k,l])\n"
+    "y[n,a,i,j] = relu(s[n,a,i,j] + b[a])"
+)
+LAYER = ("conv2d", "n=1", "c=3", "h=9", "o=10", "r=3", "s=3", "stride=2", "padding=1")
+FUSED = "epilogue=relu(x + bias[o])"
 CASES = [
+    pytest.param(
+        Case(
+            (*LAYER, "w=11", FUSED),
+            (WINDOWS, "n=1", "a=10", "i=5", "j=6", "d=3", "k=3", "l=3"),
+            (*LAYER, "w=21", FUSED),
+            12,
+        ),
+        id="convolution",
+        marks=pytest.mark.slow,
+    ),
     pytest.param(
         Case((OWN, "r=30", "c=50"), (OTHER_NAMES, "s=30", "j=50"), (OWN, "r=30", "c=60"), 10),
         id="own",

@@ -68,3 +68,11 @@ def test_figures_follow_from_the_program() -> None:
 def test_what_describes_no_workload_is_refused(data) -> None:
     with pytest.raises(InputError):
         workload_from_json(data)
+
+
+def test_a_program_is_rated_by_what_bounds_it():
+    image = {"n": 1, "h": 14, "w": 14, "r": 3, "s": 3, "padding": 1}
+    layer = workload("conv2d", c=64, o=64, **image)
+    assert layer.rate(1e-3) == (layer.flops / 1e6, "GFLOP/s")
+    depthwise = workload("conv2d", c=64, o=64, groups=64, **image)
+    assert depthwise.rate(1e-3) == (depthwise.least_bytes / 1e6, "GB/s")
