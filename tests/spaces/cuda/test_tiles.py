@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spaces.cuda.blocks.gather_copy import copy_of
 from spaces.cuda.blocks.partial_sums import WAYS, PartialSums
-from spaces.cuda.blocks.tile_copy import TileCopy, source_of, step_of, widest_vector
+from spaces.cuda.blocks.tile_copy import source_of
 from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS, TileGrid
 from spaces.cuda.mma.fragments import Fragments, swizzled_tile
 from spaces.operators import workload
@@ -101,19 +102,9 @@ def test_a_copy_moves_each_element_of_a_tile_once(m, k, width, depth, threads, d
     assert source.strides[1] == 1
     tile = (width, depth) if product.left_runs_deep else (depth, width)
     size = product.left.element.bytes
-    vector = widest_vector(tile[1], source.shape[1], size)
-    copy = TileCopy(
-        "left",
-        dtype,
-        source,
-        tile,
-        threads,
-        vector,
-        step_of(product, product.left, depth),
-        swizzled_tile(*tile, size) if size < 8 else source,
-        dtype,
-        "int",
-    )
+    shared = swizzled_tile(*tile, size) if size < 8 else source
+    copy = copy_of(product, product.left, "left", tile, threads, shared)
+    vector = copy.vector
     assert vector * size <= 16
     assert source.shape[1] % vector == tile[1] % vector == 0
     moved = Counter(
