@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from measure.cuda.emulator import Emulator
+from measure.drawing.draw import check_telling
 from spaces.cuda.kept.template import CudaKept
 from spaces.cuda.target import cuda_target
+from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -113,8 +115,13 @@ def test_every_planted_bug_is_found(emulator, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_more_random_windows_agree_with_the_reference(seed):
+    made = randomly(seed)
+    try:
+        check_telling(made[0])
+    except InputError as reason:
+        pytest.skip(str(reason))
     with Emulator() as running:
-        check_right(running, randomly(seed))
+        check_right(running, made)
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])

@@ -40,6 +40,8 @@ def random_window(seed: int, dtypes: Sequence[str] = ("float32",)) -> Program:
     read = f"inside(x[{layout.format(*places)}], {outside})"
     x = layout.format(*shape)
     result = value.format(y=f"{reducer}[r, s]({element.format(x=read)})")
-    tables = "".join(f"{name}: {dtype}; " for name in "fb" if f"{name}[c" in element + value)
+    shapes = {"f": "", "b": f"[{extents['c']}]"}
+    used = [name for name in shapes if f"{name}[c" in element + value]
+    tables = "".join(f"{name}: {dtype}{shapes[name]}; " for name in used)
     text = f"x: {dtype}[{x}]; {tables}y: {dtype}; y[{layout.format('p', 'q')}] = {result}"
     return program(text, **extents)
