@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from experiments.search import page
 from experiments.search.__main__ import as_cache, scored
 from scheduler.replay.formats.reading import read_recordings
 from scheduler.replay.repeats import Settings
@@ -60,3 +61,10 @@ def test_their_runs_are_scored_as_ours(peer):
 def test_a_strategy_that_cannot_be_run_is_told_of(peer, capsys):
     assert list(scored(peer, "broken", [hilly()], Settings(10, 3, 1, 0))) == []
     assert "kernel_tuner.broken on hilly: it is broken" in capsys.readouterr().err
+
+
+def test_the_page_follows_from_the_committed_results(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["page", "--out", str(tmp_path)])
+    page.main()
+    assert (tmp_path / "page.md").read_text() == (page.HERE / "page.md").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"page.md", "curves.svg", "ranking.svg"}

@@ -1,0 +1,235 @@
+"""Tables and plots of the committed results: ``python -m experiments.search.page [--out FOLDER]``.
+
+Writes page.md, curves.svg and ranking.svg; nothing is measured for them. See README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scheduler.replay.intervals import TAIL, mean
+
+HERE = Path(__file__).parent
+POINTS = (16, 64, 128, 256)
+REACHED = 0.99  # of the fastest schedule's speed
+RUNS = {
+    "ours": ("variants_batch_8", "doubt3"),
+    "ours, before": ("variants_batch_8", "main"),
+    "genetic": ("others_batch_8", "genetic"),
+    "iterated local": ("others_batch_8", "iterated-local"),
+    "annealing": ("others_batch_8", "annealing"),
+    "random": ("others_batch_8", "random"),
+    "ours, batch 64": ("batch_64", "doubt2"),
+    "ours, before, batch 64": ("batch_64", "main"),
+}
+"""The file of ``results`` and the search in it, by what the page calls it."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The runs of a search: ``best`` so far, of the fastest schedule's speed, [spaces, repeats,
+    trials], and the mean over spaces of what else was scored."""
+
+    spaces: Sequence[str]
+    best: np.ndarray
+    performance: float
+    milliseconds: float
+
+    @property
+    def needed(self) -> np.ndarray:
+        """Evaluations until each run reached ``REACHED``; infinite where it did not."""
+        there = self.best >= REACHED
+        return np.where(there.any(axis=2), there.argmax(axis=2) + 1.0, np.inf)
+
+
+def read(file: str, search: str) -> Found:
+    """The runs of a search that a file of ``results`` holds."""
+    with gzip.open(HERE / "results" / f"{file}.jsonl.gz", "rt") as text:
+        lines = [line for line in map(json.loads, text) if line["space"] is not None]
+    lines = [line for line in lines if line["search"] == search]
+
+    def scored(key: str) -> float:
+        return float(np.mean([line["scores"][key]["value"] for line in lines]))
+
+    best = np.array([[_curve(line, gains) for gains in line["gains"]] for line in lines])
+    spaces = [line["space"] for line in lines]
+    return Found(spaces, best, scored("p"), scored("search_ms"))
+
+
+def _curve(line: Mapping[str, Any], gains: Iterable[tuple[int, float]]) -> np.ndarray:
+    """The best speed after each trial, of the fastest schedule's; 0 until one ran."""
+    curve = np.zeros(line["trials"])
+    for trial, seconds in gains:
+        curve[trial - 1 :] = line["optimum_seconds"] / seconds
+    return curve
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def searches(known: Mapping[str, Found]) -> str:
+    """A line for each search, means of all spaces."""
+    header = ["search", *map(str, POINTS), "reach 99 %", "evaluations to 99 %", "P", "ms a trial"]
+    rows = []
+    for name, found in known.items():
+        means = [f"{found.best[:, :, trials - 1].mean():.3f}" for trials in POINTS]
+        needed = found.needed
+        median = float(np.median(needed))
+        reached = f"{100 * np.isfinite(needed).mean():.1f} %"
+        rest = [f"{median:.0f}" if np.isfinite(median) else "", f"{found.performance:.2f}"]
+        rows.append([name, *means, reached, *rest, f"{found.milliseconds:.1f}"])
+    return table(header, rows)
+
+
+def spaces(found: Found) -> str:
+    """A line for each space."""
+    rows = [
+        [
+            name,
+            *(f"{best[:, trials - 1].mean():.3f}" for trials in POINTS),
+            f"{100 * np.isfinite(needed).mean():.1f} %",
+        ]
+        for name, best, needed in zip(found.spaces, found.best, found.needed, strict=True)
+    ]
+    return table(["space", *map(str, POINTS), "reach 99 %"], rows)
+
+
+def variants(file: str) -> str:
+    """A line for each search in a file of ``results``, and its gain over the first by seeds."""
+    with gzip.open(HERE / "results" / f"{file}.jsonl.gz", "rt") as text:
+        names = list(dict.fromkeys(json.loads(line)["search"] for line in text))
+    known = {name: read(file, name) for name in names}
+    first = known[names[0]].best
+    points = [trials for trials in POINTS if trials <= first.shape[2]]
+    rows = []
+    for name, found in known.items():
+        gains = [(found.best - first)[:, :, trials - 1].mean(axis=0) for trials in points]
+        cells = [
+            f"{found.best[:, :, trials - 1].mean():.3f} {_gain(gain)}"
+            for trials, gain in zip(points, gains, strict=True)
+        ]
+        rows.append([name, *cells, f"{100 * np.isfinite(found.needed).mean():.1f} %"])
+    return table(["variant", *map(str, points), "reach 99 %"], rows)
+
+
+def _gain(values: np.ndarray) -> str:
+    found = mean(values)
+    if not values.any():
+        return ""
+    return f"({found.value:+.3f}: {found.low:+.3f} to {found.high:+.3f})"
+
+
+def ranked(results: Mapping[str, Any]) -> str:
+    """A line for each number of rows that a model has seen."""
+    names = ("pairwise", "top1", "recall1")
+    rows = [
+        [key.removesuffix(" rows"), *(_interval(results[key][name]) for name in names)]
+        for key in _row_keys(results)
+    ]
+    return table(["schedules seen", "pairwise", "top-1", "recall@1 %"], rows)
+
+
+def warmed(results: Mapping[str, Any]) -> str:
+    """A line for each space and their mean."""
+    every = {**results["spaces"], "mean": results["mean"]}
+    header = ["space", *(f"{kind}, {n}" for n in ("16", "64") for kind in ("cold", "warm", "gain"))]
+    rows = []
+    for name, found in every.items():
+        cells = []
+        for n in ("16", "64"):
+            cells += [f"{found[kind][n]['mean']:.3f}" for kind in ("cold", "warm")]
+            cells.append(_interval(found["gain"][n]))
+        rows.append([name, *cells])
+    return table(header, rows)
+
+
+def _row_keys(results: Mapping[str, Any]) -> list[str]:
+    return [key for key in results if key.endswith(" rows")]
+
+
+def _interval(found: Mapping[str, float]) -> str:
+    return f"{found['mean']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
+
+
+def plot_curves(known: Mapping[str, Found], path: Path) -> None:
+    """Best so far by evaluations: means of all spaces with 95 % bands over repeats."""
+    from scipy.special import stdtrit
+
+    figure, axes = _figure()
+    for name, found in known.items():
+        runs = found.best.mean(axis=0)
+        trials, middle = np.arange(1, runs.shape[1] + 1), runs.mean(axis=0)
+        half = stdtrit(len(runs) - 1, 1 - TAIL) * runs.std(axis=0, ddof=1) / len(runs) ** 0.5
+        (drawn,) = axes.plot(trials, middle, label=name, linewidth=1.2)
+        axes.fill_between(trials, middle - half, middle + half, color=drawn.get_color(), alpha=0.2)
+    axes.set(xlabel="evaluations", ylabel="best so far, of the optimum", ylim=(0.5, 1.0))
+    axes.legend(fontsize="small")
+    _save(figure, path)
+
+
+def plot_ranking(results: Mapping[str, Any], path: Path) -> None:
+    """How well models rank by how many schedules they have seen, with 95 % bars."""
+    figure, axes = _figure()
+    rows = [int(key.removesuffix(" rows")) for key in _row_keys(results)]
+    for name in ("pairwise", "top1", "recall1"):
+        found = [results[f"{n} rows"][name] for n in rows]
+        mean = np.array([f["mean"] for f in found])
+        bars = [mean - [f["low"] for f in found], [f["high"] for f in found] - mean]
+        axes.errorbar(rows, mean, yerr=bars, label=name, marker="o", capsize=3)
+    axes.set(xscale="log", xlabel="schedules seen", ylim=(0.0, 1.0), xticks=rows)
+    axes.set_xticks(rows, [str(n) for n in rows])
+    axes.legend()
+    _save(figure, path)
+
+
+def _figure() -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _save(figure: Any, path: Path) -> None:
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": "tilewright"}):
+        figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=HERE)
+    folder = parser.parse_args().out
+    known = {name: read(*place) for name, place in RUNS.items()}
+    ranking, warm = (
+        json.loads((HERE / file).read_text()) for file in ("ranking.json", "warm.json")
+    )
+    plot_curves(known, folder / "curves.svg")
+    plot_ranking(ranking, folder / "ranking.svg")
+    (folder / "page.md").write_text(
+        "# What the committed results say\n\n"
+        "Written by `python -m experiments.search.page`; what the words mean is in README.md.\n\n"
+        f"## Searches\n\nMeans of {len(known['ours'].spaces)} spaces; the median run's "
+        f"evaluations.\n\n{searches(known)}\n![best so far](curves.svg)\n\n"
+        f"## Ours on each space, batch 8\n\n{spaces(known['ours'])}\n"
+        f"## Variants, batch 8\n\n{variants('variants_batch_8')}\n"
+        f"## Variants, batch 64\n\n{variants('variants_batch_64')}\n"
+        f"## Variants of warm starts, batch 8\n\n{variants('variants_warm')}\n"
+        f"## How the cost model ranks\n\n{ranked(ranking)}\n![ranking](ranking.svg)\n\n"
+        f"## Beginning with what siblings' records say\n\n{warmed(warm)}"
+    )
+
+
+if __name__ == "__main__":
+    main()
