@@ -53,13 +53,13 @@ class KeptCode:
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
         workers, sharers = self.tiling.workers, int(self.tiling.sharers)
-        if not self.tiling.splits:
+        if self.tiling.splits:
+            passes = {f"{self.entry}_parts": workers, f"{self.entry}_merge": sharers}
+            lines = self._function("parts", 1, self._part)
+            lines += self._function("merge", sharers, self._merge)
+        else:
+            passes = {f"{self.entry}_work": sharers}
             lines = self._function("work", sharers, self._whole)
-            return "\n".join([*lines, *entry_function(self.entry, {f"{self.entry}_work": sharers})])
-        passes = {f"{self.entry}_parts": workers, f"{self.entry}_merge": sharers}
-        lines = self._function("parts", 1, self._part) + self._function(
-            "merge", sharers, self._merge
-        )
         return "\n".join([*lines, *entry_function(self.entry, passes)]) + "\n"
 
     @property

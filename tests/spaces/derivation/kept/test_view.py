@@ -89,20 +89,15 @@ def test_forms_move_with_tiles():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("y[i] = x[i, j0]; j0: int32", "reductions: none"),
-        ("y[i] = 2 * x[i, i]", "reductions: none"),
+        ("y[i] = 2 * x[i]", "reductions: none"),
         ("m[i] = max[j](x[i, j]); y[i] = sum[j](x[i, j] - m[i])", "reductions: m, y"),
         ("y[i] = argmax[j](x[j, i])", "a place that argmax finds"),
-        ("y[] = sum[i, j](x[i, j])", "no axis is kept"),
+        ("y[k] = sum[i, j](x[k, i, j])", "no axis is kept"),
         ("where j <= i\ny[i] = sum[j](x[j, i])", "windows are whole"),
         ("s[j] = sum[i](x[i, j]); y[i, j] = x[i, j] / s[j]", "result for each element"),
         ("y[i] = sum[j](x[j, i] * j)", "a number made of axes"),
     ],
 )
 def test_refusals_say_why(text, words):
-    try:
-        made = program(text, i=4, j=6)
-    except InputError:
-        pytest.skip("no program")
-    with pytest.raises(InputError, match=words.replace("[", r"\[")):
-        kept_of(made)
+    with pytest.raises(InputError, match=words):
+        kept_of(program(text, **{a: n for a, n in {"i": 4, "j": 6, "k": 1}.items() if a in text}))
