@@ -171,22 +171,32 @@ STORE = """
   }"""
 
 
-@pytest.mark.parametrize("mode", INTERLEAVINGS, ids=str)
-def test_a_store_writes_its_box_and_nothing_outside(emulator, mode):
+def stored(emulator, entry, operation, mode=EAGER):
+    """A box of numbers, and an array of 13 rows of 20 columns that it was stored to."""
     source = small_integers(3, (16, 16), np.float32)
-    spec = TensorMapSpec("C", "float32", (20, 13), (80,), (16, 16))
     made = kernel(
-        "store",
-        STORE.replace("{OPERATION}", "tw::tma_store_2d(&map, s, 8, 4);"),
+        entry,
+        STORE.replace("{OPERATION}", operation),
         {"A": source},
         operand("C", "float32", (13, 20)),
         shared=1024,
-        maps={"map": spec},
+        maps={"map": TensorMapSpec("C", "float32", (20, 13), (80,), (16, 16))},
     )
-    result = output_of(emulator.run(made, {"A": source}, mode))
+    return source, output_of(emulator.run(made, {"A": source}, mode))
+
+
+@pytest.mark.parametrize("mode", INTERLEAVINGS, ids=str)
+def test_a_store_writes_its_box_and_nothing_outside(emulator, mode):
+    source, result = stored(emulator, "store", "tw::tma_store_2d(&map, s, 8, 4);", mode)
     np.testing.assert_array_equal(result[4:, 8:], source[:9, :12])
     assert np.isnan(result[:4]).all()
     assert np.isnan(result[:, :8]).all()
+
+
+def test_a_store_that_begins_before_its_array_is_clipped_there(emulator):
+    source, result = stored(emulator, "early", "tw::tma_store_2d(&map, s, -4, -3);")
+    np.testing.assert_array_equal(result[:, :12], source[3:, 4:])
+    assert np.isnan(result[:, 12:]).all()
 
 
 ADDITION = """
