@@ -24,7 +24,7 @@ from measure.records.ranking import rank
 from measure.records.record import Record
 from measure.records.run import Run
 from measure.tables.best_known import best_row, rankings
-from measure.tables.engine import for_writing, name, open_engine, usable
+from measure.tables.engine import for_one_query, for_writing, name, open_engine, usable
 from measure.tables.inserting import beat, insert, insert_rows, insert_runs, pieces
 from measure.tables.nearest import best_of_pair, nearest_pairs
 from measure.tables.parsing import Chunk, parsed
@@ -76,6 +76,7 @@ class Database:
         self._passed_over: dict[tuple[str, int | None], str] = {}
         self._engine = open_engine(location, create)
         self._writer = for_writing(self._engine)
+        self._asker = for_one_query(self._engine)
 
     def __enter__(self) -> Database:
         return self
@@ -191,7 +192,7 @@ class Database:
 
         ``versions`` asks for schedules of these versions of templates only.
         """
-        with self._transaction() as connection:
+        with usable(self._engine), self._asker.connect() as connection:
             row = best_row(connection, workload, target, versions)
         found = list(self._readable([row] if row else [], "record", _record_of(workload, target)))
         if row and not found:  # it is malformed

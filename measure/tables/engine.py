@@ -129,6 +129,14 @@ def for_writing(engine: Engine) -> Engine:
     return engine.execution_options(writes=True)
 
 
+def for_one_query(engine: Engine) -> Engine:
+    """The same database, for transactions of a single query: PostgreSQL does without the two
+    further exchanges that begin and end one."""
+    if engine.dialect.name != "postgresql":
+        return engine
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
 def _url(location: str | Path) -> URL:
     if "://" not in str(location):
         return URL.create("sqlite", database=str(location))
