@@ -90,8 +90,9 @@ def test_random_forms_agree(tmp_path):
 
 
 @pytest.mark.slow
-def test_many_random_forms_agree(tmp_path):
-    assert sum(agrees_at_random(seed, tmp_path) for seed in range(100, 650)) > 400
+@pytest.mark.parametrize("first", range(100, 650, 50))
+def test_many_random_forms_agree(first, tmp_path):
+    assert sum(agrees_at_random(seed, tmp_path) for seed in range(first, first + 50)) > 30
 
 
 @pytest.mark.parametrize("scale", [1e4, -1e4, 0.0])
