@@ -35,6 +35,7 @@ FORMS = {
     "z[b,h,i] = sum[j](exp(p[b,h,i,j] - m[b,h,i])) + exp(sink[h] - m[b,h,i])\n"
     f"y[b,h,i,e] = sum[j](exp(p[b,h,i,j] - m[b,h,i]) / z[b,h,i] * {VALUE})",
     "one head of keys": "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,j,d])) * v[b,j,e])",
+    "values of each head": f"y[b,h,i,e] = sum[j](softmax[j]({SCORE}) * v[b,h,j,e])",
     "latent": "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,j,d])) * k[b,j,e])",
     "gate": f"y[b,h,i,e] = sum[j](softmax[j]({SCORE}) * {VALUE}) * sigmoid(g[b,h,i,e])",
     "other order": f"y: float32(order=(0, 1, 3, 2))\n{PLAIN}",

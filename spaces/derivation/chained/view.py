@@ -12,7 +12,7 @@ is ever an array. Roles and places are those of the score
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
@@ -189,13 +189,21 @@ class _Reader:
         for r in (*scalars, *(w.reduction for w in weighings)):
             bodies += [r.element, r.result]
             bodies += [r.correction.exponent] if isinstance(r.correction, Scaling) else []
-        made = Chained(
-            self.program, self.indexing, self.roles.batch, self.roles.rows, key, depth, width,
+        batch, rows = self._batch_and_rows(weighing.matrix for weighing in weighings)
+        return Chained(
+            self.program, self.indexing, batch, rows, key, depth, width,
             self.score, left, self.roles.right, scalars, weighings, bounds, conditions, outputs,
             self._places(bodies),
         )  # fmt: skip
-        _check_matrices(made)
-        return made
+
+    def _batch_and_rows(
+        self, matrices: Iterable[Expression]
+    ) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
+        """The score's, but what any matrix differs along numbers products too."""
+        read = frozenset().union(*map(self.indexing.reads, matrices))
+        apart = tuple(part for part in self.roles.rows if part.name in read)
+        together = tuple(part for part in self.roles.rows if part not in apart)
+        return (*self.roles.batch, *apart), together
 
     def _reductions(self) -> tuple[tuple[ChainReduction, ...], tuple[Weighing, ...], Part]:
         passes = online_passes(self.program, self.expander)
@@ -247,14 +255,6 @@ class _Reader:
         if outside := [read for read, at in places.items() if at.bounds]:
             raise InputError(f"{outside[0]} may leave its array; rows and keys are read within")
         return places
-
-
-def _check_matrices(made: Chained) -> None:
-    """Refuse matrices that differ from row to row."""
-    rows = {part.name for part in made.rows if part.extent > 1}
-    for matrix in (made.right, *(weighing.matrix for weighing in made.weighings)):
-        if read := rows & made.indexing.reads(matrix):
-            raise InputError(f"{matrix} differs along {sorted(read)[0]}, which numbers rows")
 
 
 def _values(expression: Expression) -> Iterator[Read]:
