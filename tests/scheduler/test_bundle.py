@@ -33,7 +33,7 @@ def test_a_bundle_runs_with_its_sources_and_wheels(tmp_path, monkeypatch):
     sizes = make_bundle(out)
     assert set(sizes) == {"source", "tiny-1.0-py3-none-any.whl"}
     assert not list(out.rglob("__pycache__"))
-    assert (out / "source/measure/cuda/emulator/main.cpp").exists()
+    assert (out / "source/measure/cuda/emulator/native/main.cpp").exists()
     assert (out / "source/spaces/cuda/intrinsics/device.cuh").exists()
     assert (out / "source/scheduler/functions/launcher.c").exists()
     script = "import scheduler, tilewright, tiny; print(scheduler.__file__, tiny.VALUE)"

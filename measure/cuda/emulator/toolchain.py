@@ -18,7 +18,7 @@ from spaces.cuda.intrinsics import host_text
 from spaces.errors import InputError
 from spaces.kernel import Kernel
 
-_HERE = Path(__file__).parent
+_NATIVE = Path(__file__).parent / "native"
 _STANDARD = ("-std=c++20", "-w")
 TIME_LIMIT = 600.0  # seconds for one run of the compiler
 OPTIMIZATION = "-O1"  # -O0 compiles in a third of the time, and its kernels run half as fast
@@ -45,10 +45,10 @@ def compiler() -> str:
 @cache
 def process() -> Path:
     """The emulator's executable, built on first use and kept in the user's cache."""
-    sources = sorted(_HERE.glob("*.cpp"))
+    sources = sorted(_NATIVE.glob("*.cpp"))
     command = [compiler(), "-std=c++20", "-O2", "-rdynamic"]
     digest = hashlib.sha256(repr((command, platform.libc_ver())).encode())
-    for path in [*sources, *sorted(_HERE.glob("*.h"))]:
+    for path in [*sources, *sorted(_NATIVE.glob("*.h"))]:
         digest.update(path.read_bytes())
 
     def build() -> bytes:
@@ -67,7 +67,7 @@ def process() -> Path:
 def unit(kernels: Sequence[Kernel]) -> str:
     """The translation unit of ``kernels``: each distinct prelude once, each source in a namespace
     of its own, so that helpers may share names."""
-    runtime, call = ((_HERE / name).read_text() for name in ("runtime.h", "call.h"))
+    runtime, call = ((_NATIVE / name).read_text() for name in ("runtime.h", "call.h"))
     preludes = dict.fromkeys(kernel.source.prelude for kernel in kernels)
     parts = [
         runtime,

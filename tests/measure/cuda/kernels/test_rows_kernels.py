@@ -16,7 +16,7 @@ from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-from tests.measure.cuda.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
 
 H200 = cuda_target("sm_90a")
 WARPS = {

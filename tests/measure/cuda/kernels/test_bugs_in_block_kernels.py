@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from measure.cuda.emulator import Emulator
-from tests.measure.cuda.planting import Case, check_found, check_right, planted
-from tests.measure.cuda.test_block_kernels import ORDERS, case, matmul
+from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.kernels.test_block_kernels import ORDERS, case, matmul
 
 CASES = {
     "ring": case("mma", matmul(80, 40, 160, dtype="float16"), tile_columns=32),

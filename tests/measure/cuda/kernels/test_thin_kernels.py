@@ -10,8 +10,8 @@ from spaces.cuda.thin.template import CudaThin
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.measure.cuda.planting import Case, check_found, check_right, planted
-from tests.measure.cuda.test_block_kernels import ORDERS, instructions
+from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.kernels.test_block_kernels import ORDERS, instructions
 
 FMA = {
     "multiply": "fma",

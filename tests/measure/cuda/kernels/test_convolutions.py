@@ -22,8 +22,8 @@ from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.measure.cuda.convolution_cases import random_convolution
-from tests.measure.cuda.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.kernels.convolution_cases import random_convolution
 
 FUSED = "relu(x + bias[o] + residual[n, p, q, o])"
 ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}

@@ -15,8 +15,8 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.served import workload_of
 from spaces.workloads.workload import Workload
-from tests.measure.cuda.planting import Case, check_found, check_right, planted
-from tests.measure.cuda.test_block_kernels import instructions
+from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.kernels.test_block_kernels import instructions
 from tests.spaces.derivation.kept.random_windows import random_window
 
 PLAIN: dict[str, int | str] = {
