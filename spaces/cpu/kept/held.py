@@ -8,7 +8,7 @@ from math import prod
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.kept.tiling import Tiling
-from spaces.derivation.kept.held import tap_index
+from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.view import Bounded
 from spaces.derivation.products.forms import Form
 from spaces.language.tree import Read
@@ -52,14 +52,16 @@ class Held:
 
 
 def held(tiling: Tiling) -> Mapping[Read, Held]:
-    """The reads that are turned where the loop over vectors is: nothing in them changes within."""
+    """The reads that are turned where the loop over vectors is: nothing in them changes within,
+    nor from turn to turn of a tile."""
     view, order = tiling.view, tiling.order
     inside = order[order.index(view.lane) + 1 :]
     found: dict[Read, Held] = {}
     for read in view.element_reads if view.program.computed_in == "float32" else ():
         access = view.reads[read]
         step = access.step(view.lane.name) or 0
-        same = not any(access.step(loop.name) != 0 for loop in inside)
+        same = same_in_tile(view, access, tiling.values)
+        same = same and all(access.step(loop.name) == 0 for loop in inside)
         taps = prod(loop.extent for loop in view.taps)
         index = tap_index(view, access)
         if index is not None and same and taps <= MOST_TAPS:

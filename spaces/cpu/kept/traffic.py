@@ -14,7 +14,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.kept.rules import registers, terms
 from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED
-from spaces.derivation.kept.held import tap_index
+from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.traffic import loads_by_turns
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.work import work
@@ -103,9 +103,10 @@ def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
     far = abs(access.step(view.lane.name) or 0)
     if far == 0:
         return shared / c["vectors"]
-    if far > 2 and tap_index(view, access) is None:
-        return shared * 10.0
-    return shared * (3.0 if far == 2 else 1.0)
+    if far == 2:
+        return shared * 3.0
+    turned = tap_index(view, access) is not None and same_in_tile(view, access, c)
+    return shared * np.where((far > 2) & np.logical_not(turned), 10.0, 1.0)
 
 
 def _again(template: KeptTemplate, c: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaces.cuda.kept.sizes import WARP, WIDEST, KeptSizes, width
 from spaces.cuda.target import CudaTarget
-from spaces.derivation.kept.held import tap_index
+from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.view import KeptView
 from spaces.template import Rule
 
@@ -37,8 +37,12 @@ def kept_rules(view: KeptView, target: CudaTarget, first: str) -> tuple[Rule, ..
 def held_elements(view: KeptView, c: Any) -> Any:
     """Elements of filters and the like that a thread has in registers, as 32 bits each."""
     taps = prod(loop.extent for loop in view.taps)
-    reads = [r for r in view.element_reads if tap_index(view, view.reads[r]) is not None]
-    bytes = sum(view.reads[read].array.element.bytes for read in reads)
+    reads = [view.reads[read] for read in view.element_reads]
+    bytes = sum(
+        access.array.element.bytes * same_in_tile(view, access, c)
+        for access in reads
+        if tap_index(view, access) is not None
+    )
     return (c["unroll"] == len(view.taps)) * taps * c["vector"] * bytes // 4
 
 
@@ -115,7 +119,7 @@ def _register_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "registers",
-            ("vector", "turns", "unroll", "ahead", "threads"),
+            ("vector", "across", "turns", "unroll", "ahead", "threads"),
             lambda c: registers(view, c) <= _room(target, c),
             lambda c: (
                 f"a thread takes {int(registers(view, c))} registers; {c['threads']} threads leave "

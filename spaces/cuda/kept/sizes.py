@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.derivation.kept.held import tap_index
+from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.view import KeptView
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.view import Access
@@ -51,8 +51,12 @@ class KeptSizes:
         """Reads of which a thread has all taps' elements of its lanes in registers."""
         if self.rolled:
             return ()
-        reads = self.view.element_reads
-        return tuple(r for r in reads if tap_index(self.view, self.view.reads[r]) is not None)
+        return tuple(
+            read
+            for read in self.view.element_reads
+            if tap_index(self.view, self.view.reads[read]) is not None
+            and same_in_tile(self.view, self.view.reads[read], self.values)
+        )
 
     @property
     def counts(self) -> tuple[Any, ...]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.products.forms import Form, variable
 
@@ -17,3 +21,10 @@ def tap_index(view: KeptView, access: Bounded) -> Form | None:
         step *= loop.extent
     apart = abs(access.step(view.lane.name) or 0) >= step
     return index if step > 1 and apart and not access.bounds else None
+
+
+def same_in_tile(view: KeptView, access: Bounded, c: Any) -> Any:
+    """Whether all turns that a tile has of the loop ``across`` read the same elements of an
+    access, by columns of decisions: filters of several groups differ, say."""
+    unmoved = [loop.name for loop in view.kept[:-1] if access.step(loop.name) == 0]
+    return (c["turns"] == 1) | np.isin(c["across"], unmoved)

@@ -55,6 +55,9 @@ HALVES = workload(
     "conv2d", n=1, c=16, h=6, w=7, o=16, groups=16, layout="NHWC", dtype="float16", **DEPTHWISE
 )
 ODD = workload("conv2d", n=1, c=3, h=9, w=11, o=3, groups=3, **DEPTHWISE)
+GROUPS = workload(
+    "conv2d", n=2, c=3, h=5, w=7, o=24, r=3, s=2, stride=2, padding=1, groups=3, layout="NHWC"
+)
 COLUMNS = workload("y[c] = sum[r](x[r, c]) * b[c]", r=300, c=37)
 CASES = {
     "channels last": case(NHWC, vector=4, across="a2", turns=4),
@@ -64,6 +67,8 @@ CASES = {
     "pooling": case(
         workload("max_pool2d", n=2, c=3, h=9, w=9, r=3, stride=2, padding=1), across="a1", turns=2
     ),
+    "groups of a task": case(GROUPS, vector=4, across="a3", turns=2),
+    "a group of a task": case(GROUPS, vector=4, across="a2", turns=2),
     "threads share": case(COLUMNS, vector=4, unroll=0, share=8),
     "blocks share": case(COLUMNS, vector=1, unroll=0, split=4, ahead=4),
     "both share": case(COLUMNS, vector=2, unroll=0, share=4, split=8),

@@ -49,6 +49,10 @@ NAMED = {
     "two results": workload("s[c] = sum[r](x[r, c]); y[c] = s[c] / 2; -> s, y", r=9, c=20),
 }  # fmt: skip
 
+GROUPS = workload(
+    "conv2d", n=2, c=3, h=5, w=7, o=24, r=3, s=2, stride=2, padding=1, groups=3, layout="NHWC"
+)
+
 
 def machine(**changes: Any) -> CpuTarget:
     caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
@@ -101,6 +105,23 @@ def check_random(seed: int, folder: Path) -> None:
     made = random_window(seed, dtypes=("float32", "float32", "bfloat16", "float64"))
     threads = 1 + seed % 3
     check(workload_of(made), machine(threads=threads, cores=threads), 2, seed, folder)
+
+
+# tiles along groups (a3) and along rows of the image (a2), and whether a filter is turned for them
+@pytest.mark.parametrize(
+    ("across", "turns", "order", "turned"),
+    [("a3", 1, "inner", True), ("a3", 2, "inner", False), ("a3", 3, "outer", False),
+     ("a2", 3, "inner", True), ("a2", 3, "outer", False)],
+)  # fmt: skip
+def test_filters_are_turned_for_tiles_of_one_group_alone(across, turns, order, turned, tmp_path):
+    target = dataclasses.replace(machine(vector_bytes=16), isa="generic", bf16_dot=False)
+    values = {"vectors": 1, "across": across, "turns": turns, "unroll": 2, "order": order}
+    values |= {"stream": False, "shared": "kept", "workers": 1}
+    space = Space(GROUPS, target, [KeptTemplate(GROUPS, target)])
+    kernel = space.lower(Schedule("kept", tuple(values.items())))
+    library = compile_kernels([kernel], target, tmp_path)
+    assert complaint(kernel, library, GROUPS, 0) == ""
+    assert ("tw_turn_float32(x1" in kernel.source.body) == turned
 
 
 @pytest.mark.parametrize(("vector_bytes", "isa"), [(16, "generic"), (16, "sse2"), (64, "generic")])
