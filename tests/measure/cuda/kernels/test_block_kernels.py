@@ -123,8 +123,7 @@ def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
 def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name):
     for module in (
         "spaces.cuda.mma.accumulators",
-        "spaces.cuda.blocks.code",
-        "spaces.cuda.mma.code",
+        "spaces.cuda.blocks.tile_copy",
         "spaces.cuda.simt.code",
         "spaces.cuda.blocks.whole_tiles",
     ):
@@ -139,7 +138,7 @@ def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name)
 def test_huge_operands_are_indexed_in_64_bits(name):
     large, dtype = (LARGE_SIMT, "float32") if name == "simt" else (LARGE_MMA, "float16")
     made = case(name, matmul(2**17, 256, 2**14, dtype=dtype), "sm_80", **large)
-    assert "i64 row0" in made[1].source
+    assert "i64 row0" in made[1].source.body
     assert instructions("sm_80", made)[{"simt": "FFMA", "mma": "HMMA"}[name]] > 0
 
 
