@@ -31,7 +31,7 @@ echo "No space left on device" >&2; exit 1
 INPUT = np.ones(32, np.float32)
 RUN = """
     from measure.cuda.emulator import Emulator
-    from tests.measure.cuda.test_emulator_ends import INPUT, of_body
+    from tests.measure.cuda.emulator.test_emulator_ends import INPUT, of_body
     with Emulator() as emulator:
         made = of_body("for (volatile int i = 0; ; i++);")
         emulator.build([made])
