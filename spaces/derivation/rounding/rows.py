@@ -52,15 +52,16 @@ class Rows:
 
 def row_axis(program: Program) -> str | None:
     """An axis along which the elements of outputs depend on no stage elsewhere along it; None if
-    there is none. The one with least to do that all rows share, factors of sums included, and the
-    longest of those."""
+    there is none. The one with least to do that all rows share, then for one row and for the
+    factors of sums that all rows read; the longest of those."""
+    sizes = {s.name: prod(program.shape((*s.axes, *s.over))) for s in program.stages}
+    multiplied = [f for s in program.stages if s.reducer == "sum" for f in factors(s.body)]
 
     def cost(axis: str) -> tuple[int, int, int]:
-        shared = (s for s in program.stages if axis not in s.axes)
-        points = sum(prod(program.shape((*s.axes, *s.over))) for s in shared)
-        multiplied = (f for s in program.stages if s.reducer == "sum" for f in factors(s.body))
+        extent = program.extent[axis]
+        own = sum(sizes[s.name] for s in program.stages if axis in s.axes)
         loaded = sum(prod(program.shape(tuple(f.axes))) for f in multiplied if axis not in f.axes)
-        return points, loaded, -program.extent[axis]
+        return sum(sizes.values()) - own, own // extent + loaded, -extent
 
     found = [axis for axis in program.extent if _are_independent(program, axis)]
     return min(found, key=cost, default=None)

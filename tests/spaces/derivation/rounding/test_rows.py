@@ -54,9 +54,9 @@ def test_rows_alone_are_allowed_what_they_are_among_all(name, work):
 def test_an_axis_that_leaves_least_to_do_for_each_row_is_chosen():
     assert row_axis(operator("softmax", r=4, c=1024)) == "r"
     layer = {"n": 1, "c": 32, "h": 28, "w": 30, "o": 128, "r": 3, "s": 3, "padding": 1}
-    assert (
-        row_axis(operator("conv2d", layout="NHWC", **layer)) == "q"
-    )  # a channel needs all windows
+    assert row_axis(operator("conv2d", layout="NHWC", **layer)) == "o"
+    heads = {"b": 1, "h": 4, "i": 3072, "j": 3072, "d": 64}
+    assert row_axis(operator("attention", **heads)) == "i"  # a head shares nothing, but is large
 
 
 @pytest.mark.parametrize(
