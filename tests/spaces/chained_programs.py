@@ -20,6 +20,7 @@ FORMS = {
     "lengths and causal": f"n: int32[b](index < 54)\nwhere j < n[b]\nwhere j <= i + 8\n{PLAIN}",
     "documents": "own: int32[b,i](index < 3)\nother: int32[b,j](index < 3)\n"
     f"where own[b,i] == other[b,j]\n{PLAIN}",
+    "bound by a number of floats": f"where m[i] * 50 > j - 30\n{PLAIN}",
     "strided": f"where (i + 34 - j) % 3 == 0\n{PLAIN}",
     "bias": f"y[b,h,i,e] = sum[j](softmax[j]({SCORE} + bias[h,i,j]) * {VALUE})",
     "alibi": "where j <= i\n"

@@ -12,10 +12,8 @@ from collections.abc import Iterable
 
 from spaces.derivation.products.forms import Form, axes_of
 from spaces.derivation.products.splitting import Indexing
-from spaces.errors import InputError
+from spaces.language.affine import differences
 from spaces.language.tree import Comparison
-
-_ONE = Form((), 1)
 
 
 def bounding_forms(
@@ -25,31 +23,12 @@ def bounding_forms(
     forms: list[Form] = []
     others: list[Comparison] = []
     for condition in conditions:
-        found = _forms(condition, indexing)
+        found = [indexing.of(form) for form in differences(condition, whole=indexing.limits)]
         if found and all(_steps_along(form, key) for form in found):
             forms += found
         else:
             others.append(condition)
     return tuple(forms), tuple(others)
-
-
-def _forms(condition: Comparison, indexing: Indexing) -> list[Form]:
-    try:
-        left, right = indexing.form(condition.left), indexing.form(condition.right)
-    except InputError:
-        return []
-    match condition.operator:
-        case "<=":
-            return [right - left]
-        case ">=":
-            return [left - right]
-        case "<":
-            return [right - left - _ONE]
-        case ">":
-            return [left - right - _ONE]
-        case "==":
-            return [right - left, left - right]
-    return []
 
 
 def _steps_along(form: Form, key: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from spaces.algebra.integers import ceil_div
 from spaces.derivation.products.forms import Entry, Form, Quotient, divided, remainder, variable
-from spaces.language.affine import affine
+from spaces.language.affine import Affine, affine
 from spaces.language.program import Program
 from spaces.language.reading.inference import entry_ranges
 from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
@@ -58,12 +58,15 @@ class Indexing:
     def form(self, index: Expression) -> Form:
         """An index as a form of parts."""
         if index not in self._known:
-            normal = affine(index)
-            result = Form((), normal.constant)
-            for atom, coefficient in normal.terms:
-                result = result + self._atom(atom) * coefficient
-            self._known[index] = result
+            self._known[index] = self.of(affine(index))
         return self._known[index]
+
+    def of(self, normal: Affine) -> Form:
+        """An index in its normal form as a form of parts."""
+        result = Form((), normal.constant)
+        for atom, coefficient in normal.terms:
+            result = result + self._atom(atom) * coefficient
+        return result
 
     def parts(self, axis: str) -> tuple[Part, ...]:
         """The parts of an axis."""
