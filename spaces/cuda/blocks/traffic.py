@@ -14,6 +14,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.target import CudaTarget
 from spaces.quantities import filled
 from spaces.template import Columns
@@ -52,13 +53,60 @@ class Blocks:
     most_resident: Any = np.inf
 
 
-def resident_blocks(target: CudaTarget, threads: Any, registers: Any, shared_bytes: Any) -> Any:
-    """Blocks that a multiprocessor holds at a time; registers come in eights a thread."""
-    by_registers = target.registers_per_multiprocessor // (threads * ceil_div(registers, 8) * 8)
-    by_shared = target.shared_per_multiprocessor // (shared_bytes + BLOCK_SHARED)
-    by_threads = target.threads_per_multiprocessor // threads
-    few = np.minimum(np.minimum(by_registers, by_shared), by_threads)
-    return np.minimum(few, target.blocks_per_multiprocessor)
+@dataclass(frozen=True)
+class Occupancy:
+    """How ``blocks`` of many schedules fill the multiprocessors: of ``threads`` threads with so
+    many ``registers`` each and ``shared_bytes`` of shared memory, ``most_resident`` on a
+    multiprocessor at most."""
+
+    target: CudaTarget
+    blocks: Any
+    threads: Any
+    registers: Any
+    shared_bytes: Any
+    most_resident: Any = np.inf
+
+    @property
+    def resident(self) -> Any:
+        """Blocks that a multiprocessor holds at a time; registers come in eights a thread."""
+        target, threads = self.target, self.threads
+        by_registers = target.registers_per_multiprocessor // (
+            threads * ceil_div(self.registers, 8) * 8
+        )
+        by_shared = target.shared_per_multiprocessor // (self.shared_bytes + BLOCK_SHARED)
+        by_threads = target.threads_per_multiprocessor // threads
+        few = np.minimum(np.minimum(by_registers, by_shared), by_threads)
+        few = np.minimum(few, target.blocks_per_multiprocessor)
+        return np.clip(few, 1, self.most_resident)
+
+    @property
+    def slots(self) -> Any:
+        """Blocks that the device holds at a time."""
+        return self.resident * self.target.multiprocessors
+
+    def quantities(self, chains: Any) -> dict[str, Any]:
+        """Those of registers, shared memory and how evenly the blocks fill the multiprocessors;
+        ``chains`` are independent accumulations of a warp."""
+        target, resident = self.target, self.resident
+        share = self.blocks / target.multiprocessors
+        return {
+            "registers": self.registers,
+            "register_fraction": self.registers / target.registers_per_thread,
+            "near_footprint": self.shared_bytes,
+            "near_fraction": resident * self.shared_bytes / target.shared_per_multiprocessor,
+            "parallelism": np.minimum(self.blocks, self.slots),
+            "worker_fraction": np.minimum(share, 1.0),
+            "imbalance": np.where(share < 1, 1.0, np.ceil(share) / share),
+            "independent_chains": chains * resident * self.threads / WARP,
+        }
+
+    def flight(self, bytes: Any) -> dict[str, Any]:
+        """Quantities of L2, where the threads of a multiprocessor want so many bytes each."""
+        footprint = 1.0 * self.resident * self.threads * bytes
+        return {
+            "middle_footprint": footprint,
+            "middle_fraction": footprint / self.target.l2_bytes,
+        }
 
 
 def grid_quantities(
@@ -79,9 +127,14 @@ def grid_quantities(
     total_steps = 1.0 * tiles * steps
     element = product.left.element.bytes
     tile_elements = 1.0 * blocks.rows * blocks.columns
-    fitting = resident_blocks(target, blocks.threads, blocks.registers, blocks.shared_bytes)
-    resident = np.clip(fitting, 1, blocks.most_resident)
-    slots = resident * target.multiprocessors
+    occupancy = Occupancy(
+        target,
+        launched,
+        blocks.threads,
+        blocks.registers,
+        blocks.shared_bytes,
+        blocks.most_resident,
+    )
     near = total_steps * (blocks.rows + blocks.columns) * blocks.depth * element
     exchange = np.where(through_memory, (2.0 * splits + 1) * tiles, 0) * (4 * tile_elements)
     useful = float(product.workload.flops)
@@ -93,32 +146,16 @@ def grid_quantities(
         "near_bytes": near,
         "packing_bytes": exchange,
         "epilogue_elements": tiles * tile_elements,
-        "registers": blocks.registers,
-        "register_fraction": blocks.registers / target.registers_per_thread,
-        "near_footprint": blocks.shared_bytes,
-        "near_fraction": resident * blocks.shared_bytes / target.shared_per_multiprocessor,
-        "independent_chains": blocks.chains * resident * blocks.threads / 32,
         "vector_fraction": blocks.vector_fraction,
         "intensity": blocks.step_multiplies / np.maximum(blocks.step_loads, 1),
         "main_loop_trips": ceil_div(steps, splits),
         "tile_visits": launched,
         "synchronisations": through_memory,
-        **_occupation(target, launched, slots),
-        **_from_memory(product, target, blocks, columns, slots),
+        **occupancy.quantities(blocks.chains),
+        **_from_memory(product, target, blocks, columns, occupancy.slots),
     }
     shape = columns["splits"].shape
     return filled(quantities, shape)
-
-
-def _occupation(target: CudaTarget, launched: Any, slots: Any) -> dict[str, Any]:
-    """How evenly the blocks fill the multiprocessors."""
-    share = launched / target.multiprocessors
-    busiest = np.ceil(share)
-    return {
-        "parallelism": np.minimum(launched, slots),
-        "worker_fraction": np.minimum(share, 1.0),
-        "imbalance": np.where(share < 1, 1.0, busiest / share),
-    }
 
 
 def _from_memory(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.blocks.traffic import resident_blocks
+from spaces.cuda.blocks.traffic import Occupancy
 from spaces.cuda.kept.rules import held_elements, registers
 from spaces.cuda.kept.sizes import WARP, KeptSizes, width
 from spaces.cuda.target import CudaTarget
@@ -40,10 +40,7 @@ def kept_quantities(
     loads, bytes = _loads(view, c)
     threads, parts = c["threads"], sizes.parts
     used = np.minimum(registers(view, c), target.registers_per_thread)
-    shared = sizes.shared_bytes
-    resident = np.maximum(resident_blocks(target, threads, used, shared), 1)
-    share = sizes.blocks / target.multiprocessors
-    waves = np.ceil(share / resident) * resident
+    occupancy = Occupancy(target, sizes.blocks, threads, used, sizes.shared_bytes)
     merged = 2.0 * sizes.workspace_bytes + 8.0 * (c["share"] > 1) * padded * parts
     main = float(workload.least_bytes)
     reads = padded * taps * bytes
@@ -60,22 +57,14 @@ def kept_quantities(
         "main_bytes": main,
         "packing_bytes": merged,
         "epilogue_elements": padded,
-        "registers": used,
-        "register_fraction": used / target.registers_per_thread,
-        "near_footprint": shared,
-        "near_fraction": resident * shared / target.shared_per_multiprocessor,
-        "middle_footprint": 4.0 * resident * threads * sizes.outputs,
-        "middle_fraction": 4.0 * resident * threads * sizes.outputs / target.l2_bytes,
         "far_fraction": main / target.l2_bytes,
-        "parallelism": np.minimum(sizes.blocks, resident * target.multiprocessors),
-        "worker_fraction": np.minimum(share, 1.0),
-        "imbalance": np.where(share < 1, 1.0, np.minimum(waves, np.ceil(share)) / share),
-        "independent_chains": resident * threads / WARP * sizes.outputs,
         "vector_fraction": kept / padded,
         "intensity": operations / np.maximum(loads, 1e-3),
         "main_loop_trips": taps / sizes.taps_written_out / parts,
         "tile_visits": sizes.tasks,
         "synchronisations": 1.0 * (c["share"] > 1) + (c["split"] > 1),
+        **occupancy.quantities(sizes.outputs),
+        **occupancy.flight(4 * sizes.outputs),
     }
     return filled(quantities, c["vector"].shape)
 

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from spaces.cuda.blocks.traffic import resident_blocks
+from spaces.cuda.blocks.traffic import Occupancy
 from spaces.cuda.maps.sizes import WARP, MapSizes, loops_inside, width
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.maps.plane import ALONG, Plane
@@ -39,10 +39,7 @@ def map_quantities(
     moves = sum(1.0 / np.minimum(w, c["vector"]) for w in widths) + len(plane.turned)
     threads = sizes.threads
     registers = np.minimum(24 + sizes.thread_bytes // 4, target.registers_per_thread)
-    shared = sizes.shared_bytes
-    resident = np.maximum(resident_blocks(target, threads, registers, shared), 1)
-    share = sizes.tiles / target.multiprocessors
-    waves = np.ceil(share / resident) * resident
+    occupancy = Occupancy(target, sizes.tiles, threads, registers, sizes.shared_bytes)
     main = float(workload.least_bytes)
     quantities = {
         "flops": useful * padded / elements,
@@ -55,22 +52,14 @@ def map_quantities(
         "main_bytes": main,
         "packing_bytes": 2 * padded * sizes.turned_bytes,
         "epilogue_elements": padded,
-        "registers": registers,
-        "register_fraction": registers / target.registers_per_thread,
-        "near_footprint": shared,
-        "near_fraction": resident * shared / target.shared_per_multiprocessor,
-        "middle_footprint": 1.0 * resident * threads * sizes.thread_bytes,
-        "middle_fraction": 1.0 * resident * threads * sizes.thread_bytes / target.l2_bytes,
         "far_fraction": main / target.l2_bytes,
-        "parallelism": np.minimum(sizes.tiles, resident * target.multiprocessors),
-        "worker_fraction": np.minimum(share, 1.0),
-        "imbalance": np.where(share < 1, 1.0, np.minimum(waves, np.ceil(share)) / share),
-        "independent_chains": resident * threads / WARP * sizes.chunks,
         "vector_fraction": elements / padded,
         "intensity": operations / moves,
         "main_loop_trips": sizes.chunks,
         "tile_visits": sizes.tiles,
         "synchronisations": 1.0 * bool(plane.turned),
+        **occupancy.quantities(sizes.chunks),
+        **occupancy.flight(sizes.thread_bytes),
     }
     return filled(quantities, c["vector"].shape)
 

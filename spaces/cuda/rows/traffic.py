@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.blocks.traffic import USABLE, resident_blocks
+from spaces.cuda.blocks.traffic import USABLE, Occupancy
 from spaces.cuda.rows.sizes import RowSizes
 from spaces.cuda.rows.tile import WARP
 from spaces.cuda.target import CudaTarget
@@ -29,12 +29,10 @@ def row_quantities(
     c = widened(columns)
     elements = sizes.rows.row_count * sizes.rows.column_count
     padded = 1.0 * sizes.tiles(c) * sizes.tile_rows(c) * sizes.turn(c) * sizes.turns(c)
-    threads, registers = (
-        sizes.threads(c),
-        np.minimum(sizes.registers(c), sizes.register_limit(target, c)),
-    )
-    resident = np.maximum(resident_blocks(target, threads, registers, sizes.shared_bytes(c)), 1)
+    threads = sizes.threads(c)
+    registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
     blocks = sizes.tiles(c) * c["cluster"]
+    occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c))
     operations = np.where(c["passes"] == "online", _work(sizes, True), _work(sizes, False))
     loads = padded / c["vector"] * (len(sizes.streams) + _reread(sizes, c))
     warps = sizes.tiles(c) * threads * c["cluster"] / WARP
@@ -50,37 +48,20 @@ def row_quantities(
         "main_bytes": main,
         "packing_bytes": 0.0,
         "epilogue_elements": padded,
-        "registers": registers,
-        "register_fraction": registers / target.registers_per_thread,
-        "near_footprint": sizes.shared_bytes(c),
-        "near_fraction": resident * sizes.shared_bytes(c) / target.shared_per_multiprocessor,
-        "middle_footprint": 1.0 * resident * threads * _flight(sizes, c) * 4,
-        "middle_fraction": 1.0 * resident * threads * _flight(sizes, c) * 4 / target.l2_bytes,
         "far_fraction": min(workload.least_bytes / target.l2_bytes, 1e6),
-        "independent_chains": resident * threads / WARP * c["thread_rows"],
         "vector_fraction": c["vector"] * sizes.element_bytes / 16,
         "intensity": padded * operations / np.maximum(loads, 1),
         "main_loop_trips": sizes.steps(c),
         "tile_visits": 1.0 * elements / np.maximum(padded, 1) * blocks,
         "synchronisations": (c["row_threads"] > WARP) * 1 + (c["cluster"] > 1) * 2,
-        **_occupation(target, blocks, resident),
+        **occupancy.quantities(c["thread_rows"]),
+        **occupancy.flight(4 * _flight(sizes, c)),
     }
     return filled(quantities, c["vector"].shape)
 
 
 def _flight(sizes: RowSizes, c: Any) -> Any:
     return sizes.held_words(c) + sizes.flight_words(c)
-
-
-def _occupation(target: CudaTarget, blocks: Any, resident: Any) -> dict[str, Any]:
-    """How evenly the blocks fill the multiprocessors."""
-    share = blocks / target.multiprocessors
-    waves = np.ceil(share / resident) * resident
-    return {
-        "parallelism": np.minimum(blocks, resident * target.multiprocessors),
-        "worker_fraction": np.minimum(share, 1.0),
-        "imbalance": np.where(share < 1, 1.0, np.minimum(waves, np.ceil(share)) / share),
-    }
 
 
 def _reread(sizes: RowSizes, c: Any) -> Any:
