@@ -87,6 +87,7 @@ TW_INLINE u32 float_bits(float x) { return __float_as_uint(x); }
 TW_INLINE float bits_float(u32 x) { return __uint_as_float(x); }
 TW_INLINE float max_nan(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
 TW_INLINE float min_nan(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
+TW_INLINE float exp2_approx(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 TW_INLINE double max_nan(double a, double b) { return a > b || a != a ? a : b; }
 TW_INLINE double min_nan(double a, double b) { return a < b || a != a ? a : b; }
 
@@ -164,6 +165,7 @@ TW_INLINE void sync_block() { __syncthreads(); }
 TW_INLINE void sync_warp() { __syncwarp(); }
 TW_INLINE void sync_named(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 TW_INLINE void arrive_named(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+TW_INLINE bool any_lane(bool x) { return __any_sync(0xffffffffu, x); }
 template <class T> TW_INLINE T shuffle(T x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
 template <class T> TW_INLINE T shuffle_xor(T x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }
 
@@ -274,6 +276,9 @@ TW_INLINE void tma_load_3d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32
 TW_INLINE void tma_load_4d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, i32 w) {
   asm volatile(TW_LOAD("4d") " [%0], [%1, {%3, %4, %5, %6}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
+TW_INLINE void tma_load_5d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, i32 w, i32 v) {
+  asm volatile(TW_LOAD("5d") " [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(to), "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v) : "memory");
+}
 TW_INLINE void tma_multicast_2d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y) {
   asm volatile(TW_LOAD("2d") ".multicast::cluster [%0], [%1, {%4, %5}], [%2], %3;" ::"r"(to), "l"(map), "r"(barrier), "h"(ranks), "r"(x), "r"(y) : "memory");
 }
@@ -299,6 +304,9 @@ TW_INLINE void tma_store_3d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z)
 }
 TW_INLINE void tma_store_4d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z, i32 w) {
   asm volatile(TW_STORE("4d") " [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
+}
+TW_INLINE void tma_store_5d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z, i32 w, i32 v) {
+  asm volatile(TW_STORE("5d") " [%0, {%2, %3, %4, %5, %6}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v) : "memory");
 }
 TW_INLINE void tma_add_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   asm volatile(TW_REDUCE("2d") " [%0, {%2, %3}], [%1];" ::"l"(map), "r"(from), "r"(x), "r"(y) : "memory");

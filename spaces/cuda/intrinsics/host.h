@@ -48,6 +48,7 @@ template <class T> TW_INLINE void unpack2(u32 x, float &low, float &high) {
   low = to_float(T{(u16)x}); high = to_float(T{(u16)(x >> 16)});
 }
 TW_INLINE u32 to_tf32(float x) { return emulator::float_to_tf32(x); }
+TW_INLINE float exp2_approx(float x) { return x < -126.f ? 0.f : __builtin_exp2f(x); }
 template <class T> TW_INLINE T max_nan(T a, T b) { return a > b || a != a ? a : b; }
 template <class T> TW_INLINE T min_nan(T a, T b) { return a < b || a != a ? a : b; }
 
@@ -78,6 +79,11 @@ TW_INLINE void arrive_named(int id, int threads) { emulator::barrier(id, threads
 template <class T> TW_INLINE T shuffle(T x, int lane) { emulator::shuffle(&x, sizeof(T), lane & 31); return x; }
 template <class T> TW_INLINE T shuffle_xor(T x, int mask) { emulator::shuffle(&x, sizeof(T), (emulator::lane() ^ mask) & 31); return x; }
 TW_INLINE u32 warp_uniform(u32 x) { return shuffle(x, 0); }
+TW_INLINE bool any_lane(bool x) {
+  i32 found = x;
+  for (int mask = 1; mask < 32; mask *= 2) found |= shuffle_xor(found, mask);
+  return found;
+}
 
 // ---- cp.async
 template <int BYTES> TW_INLINE void cp_async(u32 to, const void *from, u32 valid = BYTES) {
@@ -132,6 +138,9 @@ TW_INLINE void tma_load_3d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32
 TW_INLINE void tma_load_4d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, i32 w) {
   const i32 at[] = {x, y, z, w}; emulator::tma_load(to, map, barrier, nullptr, 4, at);
 }
+TW_INLINE void tma_load_5d(u32 to, const TensorMap *map, u32 barrier, i32 x, i32 y, i32 z, i32 w, i32 v) {
+  const i32 at[] = {x, y, z, w, v}; emulator::tma_load(to, map, barrier, nullptr, 5, at);
+}
 TW_INLINE void tma_multicast_2d(u32 to, const TensorMap *map, u32 barrier, u16 ranks, i32 x, i32 y) {
   const i32 at[] = {x, y}; emulator::tma_load(to, map, barrier, &ranks, 2, at);
 }
@@ -155,6 +164,9 @@ TW_INLINE void tma_store_3d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z)
 }
 TW_INLINE void tma_store_4d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z, i32 w) {
   const i32 at[] = {x, y, z, w}; emulator::tma_store(map, from, false, 4, at);
+}
+TW_INLINE void tma_store_5d(const TensorMap *map, u32 from, i32 x, i32 y, i32 z, i32 w, i32 v) {
+  const i32 at[] = {x, y, z, w, v}; emulator::tma_store(map, from, false, 5, at);
 }
 TW_INLINE void tma_add_2d(const TensorMap *map, u32 from, i32 x, i32 y) {
   const i32 at[] = {x, y}; emulator::tma_store(map, from, true, 2, at);

@@ -27,6 +27,8 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   w[0] = tw::to_tf32(x[0]) + tw::float_bits(tw::bits_float(w[1]) + x[1]);
   x[2] = tw::max_nan(tw::min_nan(x[0], x[1]), 0.f);
   d[2] = tw::max_nan(tw::min_nan(d[3], d[4]), (double)x[2]);
+  x[3] = tw::exp2_approx(x[2]);
+  f[2] = x[3];
   tw::fence_global();
   w[2] = tw::take_ticket(w + 3);
   tw::signal_global(w + 4, 1);
@@ -36,7 +38,7 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   tw::arrive_named(1, 128);
   tw::sync_named(2, 64);
   f[1] = tw::shuffle(x[0], 3) + tw::shuffle_xor(x[1], 1);
-  w[6] = tw::warp_uniform(w[7]);
+  w[6] = tw::warp_uniform(w[7]) + tw::any_lane(f[3] > 0.f);
   tw::cp_async<4>(s, f);
   tw::cp_async<8>(s, f, 4);
   tw::cp_async<16>(s, f, w[8]);
@@ -78,6 +80,7 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::tma_load_2d(s, &map, b, 0, 1);
   tw::tma_load_3d(s, &map, b, 0, 1, 2);
   tw::tma_load_4d(s, &map, b, 0, 1, 2, 3);
+  tw::tma_load_5d(s, &map, b, 0, 1, 2, 3, 4);
   tw::tma_multicast_2d(s, &map, b, 3, 0, 1);
   tw::tma_multicast_3d(s, &map, b, 3, 0, 1, 2);
   tw::tma_multicast_4d(s, &map, b, 3, 0, 1, 2, 3);
@@ -98,6 +101,7 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::tma_store_2d(&map, s, 0, 1);
   tw::tma_store_3d(&map, s, 0, 1, 2);
   tw::tma_store_4d(&map, s, 0, 1, 2, 3);
+  tw::tma_store_5d(&map, s, 0, 1, 2, 3, 4);
   tw::tma_add_2d(&map, s, 0, 1);
   tw::tma_add_3d(&map, s, 0, 1, 2);
   tw::tma_commit();

@@ -102,6 +102,31 @@ def test_a_load_in_three_dimensions(emulator):
     np.testing.assert_array_equal(image, expected)
 
 
+def test_a_box_of_five_dimensions_is_loaded_and_stored(emulator):
+    """Beyond the array, a load gives zeros, and a store writes nothing."""
+    source = small_integers(4, (2, 3, 2, 3, 8), np.float32)
+    steps = tuple(source.strides[3::-1])
+    box = (8, 2, 2, 2, 1)
+    common = ("float32", (8, 3, 2, 3, 2), steps, box)
+    maps = {"map": TensorMapSpec("A", *common), "into": TensorMapSpec("C", *common)}
+    load = LOAD.format(bytes=256, rank=5, at="0, 2, 0, 1, 1").split("for (int i")[0]
+    move = """
+  tw::fence_async();
+  tw::sync_block();
+  if (threadIdx.x == 0) {
+    tw::tma_store_5d(&into, s, 0, 1, 0, 2, 0);
+    tw::tma_commit();
+    tw::tma_wait<0>();
+  }"""
+    out = operand("C", "float32", source.shape)
+    made = kernel("five", load + move, {"A": source}, out, shared=264, maps=maps)
+    result = output_of(emulator.run(made, {"A": source}))
+    expected = np.full_like(source, np.nan)
+    expected[0, 2, :, 1:] = 0
+    expected[0, 2, :, 1] = source[1, 1, :, 2]
+    np.testing.assert_array_equal(result, expected)
+
+
 WINDOWED = {"lower": (-1, -2), "upper": (-1, 0), "steps": (2, 1)}
 
 

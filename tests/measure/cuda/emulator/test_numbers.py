@@ -102,3 +102,26 @@ def test_tf32_keeps_ten_bits_of_fraction(emulator):
     result = output_of(emulator.run(made, {"A": source}))
     assert list(result[:3]) == [1 + 2**-10, 1.0, -1 - 2**-9]  # ties away from zero
     assert abs(result[3] / 1e30 - 1) < 2**-11
+
+
+def test_powers_of_two_are_near_and_never_subnormal(emulator):
+    source = np.concatenate([np.linspace(-130, 127, 300), [-np.inf, np.inf, np.nan]])
+    source = source.astype(np.float32)
+    body = LOOP.format(size=len(source)) + "C[i] = tw::exp2_approx(tw::load_global(A + i));"
+    made = kernel("power", body, {"A": source}, operand("C", "float32", source.shape))
+    result = output_of(emulator.run(made, {"A": source}))
+    expected = np.exp2(source.astype(np.float64)).astype(np.float32)
+    expected[source < -126] = 0
+    np.testing.assert_allclose(result, expected, rtol=2**-22)
+
+
+@pytest.mark.parametrize("lane", [0, 17, 31, 32])
+def test_a_vote_tells_every_lane_whether_one_agrees(emulator, lane):
+    source = np.zeros(64, np.float32)
+    source[lane] = 1
+    body = "C[threadIdx.x] = tw::any_lane(tw::load_global(A + threadIdx.x) > 0.f);"
+    out = operand("C", "int32", source.shape)
+    result = output_of(
+        emulator.run(kernel("vote", body, {"A": source}, out, threads=64), {"A": source})
+    )
+    np.testing.assert_array_equal(result, np.arange(64) // 32 == lane // 32)
