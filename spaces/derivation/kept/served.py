@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.maps.view import Access
-from spaces.derivation.products.forms import Entry, Form, Quotient, span
+from spaces.derivation.products.forms import Entry, Form, Quotient, axes_of, span
 
 
 def why_no_place(view: KeptView) -> str | None:
@@ -46,7 +46,7 @@ def _why_no_form(view: KeptView, access: Access, form: Form) -> str | None:
             return f"{access.array.name} is read at {atom}, an entry of a table"
         if isinstance(atom, Quotient):
             known = span(atom.dividend, view.limits)
-            if known is None or known[0] < 0 or not inner.isdisjoint(form.axes):
+            if known is None or known[0] < 0 or not inner.isdisjoint(axes_of(atom)):
                 return f"{access.array.name} is read at {atom}, which is not equally far apart"
     return None
 

@@ -58,6 +58,7 @@ ODD = workload("conv2d", n=1, c=3, h=9, w=11, o=3, groups=3, **DEPTHWISE)
 GROUPS = workload(
     "conv2d", n=2, c=3, h=5, w=7, o=24, r=3, s=2, stride=2, padding=1, groups=3, layout="NHWC"
 )
+SEVERAL = workload("conv2d", n=2, c=3, h=7, w=9, o=6, groups=3, **DEPTHWISE)
 COLUMNS = workload("y[c] = sum[r](x[r, c]) * b[c]", r=300, c=37)
 CASES = {
     "channels last": case(NHWC, vector=4, across="a2", turns=4),
@@ -69,6 +70,7 @@ CASES = {
     ),
     "groups of a task": case(GROUPS, vector=4, across="a3", turns=2),
     "a group of a task": case(GROUPS, vector=4, across="a2", turns=2),
+    "two outputs of a channel": case(SEVERAL, vector=4, across="a2", turns=3),
     "threads share": case(COLUMNS, vector=4, unroll=0, share=8),
     "blocks share": case(COLUMNS, vector=1, unroll=0, split=4, ahead=4),
     "both share": case(COLUMNS, vector=2, unroll=0, share=4, split=8),

@@ -37,7 +37,7 @@ NAMED = {
         "conv2d", n=1, c=3, h=14, w=41, o=3, groups=3, stride=2, **DEPTHWISE
     ),
     "dilated": workload("conv2d", n=1, c=3, h=17, w=29, o=3, groups=3, dilation=3, **DEPTHWISE),
-    "two outputs of a channel": workload("conv2d", n=1, c=3, h=9, w=9, o=6, groups=3, **DEPTHWISE),
+    "two outputs of a channel": workload("conv2d", n=2, c=3, h=9, w=9, o=6, groups=3, **DEPTHWISE),
     "columns": workload("y[c] = sum[r](x[r, c])", r=137, c=53),
     "few columns": workload("y[c] = max[r](x[r, c] * z[r]) / 2", r=137, c=3),
     "one column of many": workload("y[n, c] = sum[r](x[n, r, c])", n=7, r=31, c=1),
@@ -200,6 +200,11 @@ def test_every_planted_bug_is_found(tmp_path):
 )
 def test_refusals_say_why(w, words):
     assert words in KeptTemplate.refuses(w, detect_cpu())
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_programs_along_kept_axes_are_served(name):
+    assert KeptTemplate.refuses(NAMED[name], detect_cpu()) is None
 
 
 def test_a_kernel_says_what_it_writes():
