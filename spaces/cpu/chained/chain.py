@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from spaces.cpu.rows.reducing import IDENTITIES
-from spaces.cpu.rows.scopes import Leaf, Scope, combined, special
+from spaces.cpu.rows.scopes import VectorScope
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from spaces.derivation.scopes import Leaf, Scope, combined, special
 from spaces.language.tree import Expression, Read
 
 _FINITE = {
@@ -97,9 +98,9 @@ class RowChain:
     def write(self, masked: bool) -> list[str]:
         """The lines for a tile: of a row that sees all its keys, or only some if ``masked``."""
         self.lines = []
-        row = Scope("g", self.row_leaf, self.lines)
-        old = Scope("o", self._leaf("s"), self.lines, row)
-        new = Scope("n", self._leaf("t"), self.lines, row)
+        row = VectorScope("g", self.row_leaf, self.lines)
+        old = VectorScope("o", self._leaf("s"), self.lines, row)
+        new = VectorScope("n", self._leaf("t"), self.lines, row)
         for k, _ in enumerate(self.chained.scalars):
             self.lines.append(f"const vf s{k} = tw_set(state{k}[r]);")
         for level in range(self._levels.last + 1):
@@ -126,7 +127,7 @@ class RowChain:
         scalars = self._at(level)
         found: dict[str, list[str]] = {r.name: [] for _, r in scalars}
         for u in range(self.unroll):
-            scope = Scope(f"x{u}_", self._vector_leaf(u, level, masked), body, new)
+            scope = VectorScope(f"x{u}_", self._vector_leaf(u, level, masked), body, new)
             body += [f"const long v{u} = v + {u * self.lanes};", f"const long j{u} = tile + v{u};"]
             inside = self._inside(u, scope) if masked else None
             for _, r in scalars:

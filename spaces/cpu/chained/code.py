@@ -22,11 +22,11 @@ from spaces.cpu.chained.blocks import LINE, Blocks
 from spaces.cpu.chained.chain import RowChain, weight_tiles
 from spaces.cpu.chained.copying import copied_row
 from spaces.cpu.chained.finish import outputs_of_row
-from spaces.cpu.chained.forms import greatest, spans, split
 from spaces.cpu.chained.keys import Keys
 from spaces.cpu.chained.values import Values
-from spaces.cpu.rows.scopes import Leaf
+from spaces.derivation.chained.text import extreme, spans, split
 from spaces.derivation.chained.view import Chained
+from spaces.derivation.scopes import Leaf
 from spaces.workloads.array import Array
 
 BEGIN = {"sum": "0.0f", "prod": "1.0f", "max": "-__builtin_inff()", "min": "__builtin_inff()"}
@@ -153,7 +153,7 @@ class ChainedCode:
         """States and sums of nothing, the left operand's rows, and the keys that rows see."""
         b, chained = self.blocks, self.chained
         to = f"left + r * {b.left_stride}"
-        inner = copied_row(self._access, chained.left, chained.depth, to, b.lanes)
+        inner = copied_row(self._access, chained.scaled_left, chained.depth, to, b.lanes)
         inner += [f"state{k}[r] = {BEGIN[s.reducer]};" for k, s in enumerate(chained.scalars)]
         inner += ["seen[r] = 0;", *self._row_bounds()]
         lines = self._rows(inner)
@@ -174,7 +174,7 @@ class ChainedCode:
         """The keys that any row of the block sees, as far as intervals tell."""
         chained = self.chained
         rows = {part.name: self._names[part.name] for part in chained.rows}
-        found = (greatest(form, rows) for form in chained.bounds)
+        found = (extreme(form, rows, most=True) for form in chained.bounds)
         lines = spans("first_row", "(first_row + rows - 1)", chained.rows, self._names)
         ends = [f"{end}_{name}" for name in rows.values() for end in ("low", "high")]
         forms = self._access.forms.knowing({end: end for end in ends})

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from spaces.cpu.chained.access import Access
 from spaces.cpu.rows.reducing import IDENTITIES
-from spaces.cpu.rows.scopes import Leaf, Scope
+from spaces.cpu.rows.scopes import VectorScope
 from spaces.derivation.chained.view import Chained
+from spaces.derivation.scopes import Leaf
 from spaces.language.tree import Expression, Read
 
 
@@ -13,7 +14,9 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
     """The lines that compute and store all outputs of row ``r``. A reduction over no key is what
     its reducer begins with, whatever the program makes of that."""
     lines: list[str] = []
-    states = Scope("s", _scalar_states(chained), lines, Scope("g", access.of_row, lines))
+    states = VectorScope(
+        "s", _scalar_states(chained), lines, VectorScope("g", access.of_row, lines)
+    )
     results: dict[str, str] = {}
     for r in chained.scalars:
         name = f"result{len(results)}"
@@ -21,14 +24,14 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
             f"const vf {name} = seen[r] ? {states.text(r.result)} : {states.text(r.state)};"
         )
         results[r.name] = name
-    row = Scope("h", _results(results), lines, states)
+    row = VectorScope("h", _results(results), lines, states)
     wide = [output for output in chained.outputs if output.wide]
     for output in chained.outputs:
         if not output.wide:
             lines.append(access.store(output, row.text(output.value), "0"))
     if wide:
         body: list[str] = []
-        raw = Scope("w", _sums(chained), body, states)
+        raw = VectorScope("w", _sums(chained), body, states)
         sums: dict[str, str] = {}
         for i, weighing in enumerate(chained.weighings):
             value = raw.text(weighing.reduction.result)
@@ -36,7 +39,7 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
             sums[weighing.reduction.name] = f"y{i}"
         bounded = chained.width.extent % lanes > 0
         own = _results(sums)
-        scope = Scope(
+        scope = VectorScope(
             "x", lambda n: own(n) or access.along(n, chained.width, "e", bounded), body, row
         )
         body += [access.store(output, scope.text(output.value), "e") for output in wide]

@@ -12,8 +12,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.chained.rules import block_bytes
-from spaces.cpu.rows.scopes import special
 from spaces.cpu.rows.work import CALL
+from spaces.derivation.scopes import special
 from spaces.language.tree import Expression
 from spaces.quantities import filled
 from spaces.template import Columns

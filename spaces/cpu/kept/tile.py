@@ -10,13 +10,14 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.kept.held import Held
 from spaces.cpu.rows.reducing import IDENTITIES
-from spaces.cpu.rows.scopes import Scope
+from spaces.cpu.rows.scopes import VectorScope
 from spaces.derivation.kept.tiles import Ranges, moved, reach
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.text import form_text
 from spaces.derivation.maps.view import Access
 from spaces.derivation.products.forms import Atom, Form, Quotient
+from spaces.derivation.scopes import Scope
 from spaces.language.tree import Expression, Read
 
 By = Mapping[str, int]
@@ -175,7 +176,7 @@ class Tile:
             return loaded[text]
 
         self.scopes += 1
-        return Scope(f"x{self.scopes}_", leaf, lines)
+        return VectorScope(f"x{self.scopes}_", leaf, lines)
 
     def _load(self, access: Bounded, by: By, vector: int, tested: bool) -> str:
         """C text of a vector of what is read."""

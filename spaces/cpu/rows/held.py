@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from spaces.cpu.rows.scopes import special
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import RowOutput, Rows
+from spaces.derivation.scopes import special
 from spaces.language.tree import Expression, Read
 
 

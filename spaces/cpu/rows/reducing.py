@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spaces.cpu.rows.columns import Vector
-from spaces.cpu.rows.scopes import Leaf, Scope, combined
+from spaces.cpu.rows.scopes import VectorScope
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.rows.passes import Pass
+from spaces.derivation.scopes import Leaf, Scope, combined
 from spaces.language.tree import Expression, Read
 
 IDENTITIES = {
@@ -63,7 +64,7 @@ class Reducing:
         for i, r in enumerate(self.pass_):
             lines = self._together(i, r, parts, final) if self.across else self._each(i, r)
             self.row.lines += lines
-        plain = Scope(f"u{self.tag}_", self._raw("t"), self.row.lines, self.row)
+        plain = VectorScope(f"u{self.tag}_", self._raw("t"), self.row.lines, self.row)
         return {
             r.name: self._name("t", i) if r.name in self.ranks else plain.text(r.result)
             for i, r in enumerate(self.pass_)
@@ -177,7 +178,7 @@ class Reducing:
             return _FINITE[reducer].format(found) if found and reducer in _FINITE else found
 
         into = self.row.lines if lines is None else lines
-        return Scope(f"{prefix}{self.tag}_", leaf, into, self.row)
+        return VectorScope(f"{prefix}{self.tag}_", leaf, into, self.row)
 
     def _raw(self, states: str) -> Leaf:
         own = {r.name: self._name(states, i) for i, r in enumerate(self.pass_)}

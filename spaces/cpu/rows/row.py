@@ -10,9 +10,10 @@ from spaces.cpu.rows.access import RowAccess
 from spaces.cpu.rows.columns import Vector, Walk
 from spaces.cpu.rows.held import Held
 from spaces.cpu.rows.reducing import Reducing
-from spaces.cpu.rows.scopes import Scope
+from spaces.cpu.rows.scopes import VectorScope
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.rows.view import RowOutput, Rows
+from spaces.derivation.scopes import Scope
 from spaces.dtypes import dtype
 from spaces.language.tree import AxisValue, Expression, Read
 
@@ -84,7 +85,7 @@ class RowBody:
         return self.access.lanes_are_rows
 
     def _lanes(self, number: int) -> Lanes:
-        lanes = Lanes(number, Scope(f"g{number}_", lambda _: None, self.lines))
+        lanes = Lanes(number, VectorScope(f"g{number}_", lambda _: None, self.lines))
         lanes.shift = number * self.access.width
         lanes.left = self.left
         lanes.row.leaf = lambda node: self._row_leaf(lanes, node)
@@ -240,7 +241,7 @@ class RowBody:
                 return self.access.load(place, vector) if place.by_column else None
             return None
 
-        return Scope(f"x{u}_", leaf, lines, around)
+        return VectorScope(f"x{u}_", leaf, lines, around)
 
     def _column_number(self, node: AxisValue, vector: Vector) -> str | None:
         side, place = self.rows.axis[node.name]

@@ -1,6 +1,6 @@
 """A program as a product, a chain of reductions over its columns, and products of what that gives.
 
-    score[batch, row, key] = sum[depth](left[batch, row, depth] * right[batch, key, depth])
+    score[batch, row, key] = factor * sum[depth](left[batch, row, depth] * right[batch, key, depth])
     s[batch, row]          = reduce[key](f(score, s of before))           scalars of a row
     t[batch, row, width]   = sum[key](w(score, s) * matrix[batch, key, width])   weighings
 
@@ -70,12 +70,18 @@ class Chained:
     score: Read
     left: Expression
     right: Expression
+    factor: Expression
     scalars: tuple[ChainReduction, ...]
     weighings: tuple[Weighing, ...]
     bounds: tuple[Form, ...]
     conditions: tuple[Comparison, ...]
     outputs: tuple[ChainedOutput, ...]
     places: Mapping[Read, Place]
+
+    @property
+    def scaled_left(self) -> Expression:
+        """The left operand with the factor of all scores in it."""
+        return product((self.left, self.factor))
 
     @property
     def batches(self) -> int:
@@ -178,13 +184,13 @@ class _Reader:
     def chained(self) -> Chained:
         """The whole view."""
         (key,), (depth,) = self.indexing.parts(self.over[0]), self.roles.depth
-        left = product((self.roles.left, self.roles.leaving))
+        left, factor = self.roles.left, self.roles.leaving
         scalars, weighings, width = self._reductions()
         bounds, conditions = bounding_forms(
             self.program.bounding(self._chain[0]), self.indexing, key.name
         )
         outputs = tuple(self._output(output, width) for output in self.program.outputs)
-        bodies = [left, self.roles.right, *conditions, *(o.value for o in outputs)]
+        bodies = [left, factor, self.roles.right, *conditions, *(o.value for o in outputs)]
         bodies += [weighing.matrix for weighing in weighings]
         for r in (*scalars, *(w.reduction for w in weighings)):
             bodies += [r.element, r.result]
@@ -192,8 +198,8 @@ class _Reader:
         batch, rows = self._batch_and_rows(weighing.matrix for weighing in weighings)
         return Chained(
             self.program, self.indexing, batch, rows, key, depth, width,
-            self.score, left, self.roles.right, scalars, weighings, bounds, conditions, outputs,
-            self._places(bodies),
+            self.score, left, self.roles.right, factor, scalars, weighings, bounds, conditions,
+            outputs, self._places(bodies),
         )  # fmt: skip
 
     def _batch_and_rows(

@@ -12,17 +12,22 @@ from spaces.language.program import Program
 
 @dataclass(frozen=True)
 class FormText:
-    """``variables`` are the C variables of parts; ``buffers`` those of integer operands."""
+    """``variables`` are the C variables of parts; ``buffers`` those of integer operands. Numbers
+    are of the C type ``integer``, literals end with ``suffix``; ``entry`` reads an element of a
+    table as such a number."""
 
     program: Program
     indexing: Indexing
     variables: Mapping[str, str]
     buffers: Mapping[str, str]
+    integer: str = "long"
+    suffix: str = "L"
+    entry: str = "(long){buffer}[{place}]"
 
     def text(self, form: Form) -> str:
         """C text of a whole number of any sign, in parentheses."""
-        words = [f"{c}L * {self._atom(atom)}" for atom, c in form.terms]
-        return f"({' + '.join([*words, f'{form.constant}L'])})"
+        words = [f"{self._number(c)} * {self._atom(atom)}" for atom, c in form.terms]
+        return f"({' + '.join([*words, self._number(form.constant)])})"
 
     def knowing(self, variables: Mapping[str, str]) -> FormText:
         """The same with further variables."""
@@ -36,9 +41,9 @@ class FormText:
             step = form.coefficient(key.name)
             rest = Form(tuple(t for t in form.terms if t[0] != key.name), form.constant)
             if step > 0:
-                lines.append(f"{low} = tw_most({low}, -tw_quotient({self.text(rest)}, {step}L));")
+                lines.append(f"{low} = tw_most({low}, -{self._quotient(rest, step)});")
             elif step < 0:
-                last = f"tw_quotient({self.text(rest)}, {-step}L)"
+                last = self._quotient(rest, -step)
                 lines.append(f"{high} = tw_least({high}, {last} + 1);")
             else:
                 lines.append(f"if ({self.text(rest)} < 0) {high} = 0;")
@@ -46,30 +51,40 @@ class FormText:
 
     def _atom(self, atom: Atom) -> str:
         if isinstance(atom, Quotient):
-            return f"tw_quotient({self.text(atom.dividend)}, {atom.divisor}L)"
+            return self._quotient(atom.dividend, atom.divisor)
         if isinstance(atom, Entry):
             strides = self.program.operand[atom.table].strides
             place = Form()
             for index, stride in zip(atom.indices, strides, strict=True):
                 place = place + index * stride
-            entry = f"(long){self.buffers[atom.table]}[{self.text(place)}]"
-            return f"tw_entry({entry}, {self.indexing.limits[atom.table]}L)"
+            entry = self.entry.format(buffer=self.buffers[atom.table], place=self.text(place))
+            return f"tw_entry({entry}, {self._number(self.indexing.limits[atom.table])})"
         if self.indexing.limits.get(atom) == 1:
-            return "0L"
+            return self._number(0)
         return self.variables[atom]
 
+    def _quotient(self, dividend: Form, divisor: int) -> str:
+        return f"tw_quotient({self.text(dividend)}, {self._number(divisor)})"
 
-def split(number: str, parts: Sequence[Part], names: Mapping[str, str]) -> list[str]:
+    def _number(self, value: int) -> str:
+        return f"{value}{self.suffix}"
+
+
+def split(
+    number: str, parts: Sequence[Part], names: Mapping[str, str], integer: str = "long"
+) -> list[str]:
     """C declarations of parts, the last the fastest, from the number that they make together."""
     lines = []
     rest = number
     for part in reversed(parts):
-        lines.append(f"const long {names[part.name]} = {rest} % {part.extent};")
+        lines.append(f"const {integer} {names[part.name]} = {rest} % {part.extent};")
         rest = f"{rest} / {part.extent}"
     return lines[::-1]
 
 
-def spans(first: str, last: str, parts: Sequence[Part], names: Mapping[str, str]) -> list[str]:
+def spans(
+    first: str, last: str, parts: Sequence[Part], names: Mapping[str, str], integer: str = "long"
+) -> list[str]:
     """C declarations of the least and the greatest value of each part, ``low_NAME`` and
     ``high_NAME``, over the numbers from ``first`` to ``last``."""
     lines = []
@@ -77,20 +92,23 @@ def spans(first: str, last: str, parts: Sequence[Part], names: Mapping[str, str]
         low, high, n = f"low_{names[part.name]}", f"high_{names[part.name]}", part.extent
         lines += [
             f"const int same_{low} = {first} / {n} == {last} / {n};",
-            f"const long {low} = same_{low} ? {first} % {n} : 0;",
-            f"const long {high} = same_{low} ? {last} % {n} : {n - 1};",
+            f"const {integer} {low} = same_{low} ? {first} % {n} : 0;",
+            f"const {integer} {high} = same_{low} ? {last} % {n} : {n - 1};",
         ]
         first, last = f"{first} / {n}", f"{last} / {n}"
     return lines
 
 
-def greatest(form: Form, rows: Mapping[str, str]) -> Form | None:
+def extreme(form: Form, rows: Mapping[str, str], most: bool) -> Form | None:
     """The form with variables in the place of ``rows``, parts by their C variables, so that none of
-    their values gives more; None if some row is read other than by steps."""
+    their values gives more, or less if not ``most``; None if some row is read other than by
+    steps."""
     terms: list[tuple[Atom, int]] = []
     for atom, coefficient in form.terms:
         if isinstance(atom, str) and atom in rows:
-            terms.append((f"{'high' if coefficient > 0 else 'low'}_{rows[atom]}", coefficient))
+            terms.append(
+                (f"{'high' if (coefficient > 0) == most else 'low'}_{rows[atom]}", coefficient)
+            )
         elif not set(axes_of(atom)).isdisjoint(rows):
             return None
         else:

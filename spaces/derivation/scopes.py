@@ -1,0 +1,107 @@
+"""Expressions as text in C, each computed as far out of the loops as it is known.
+
+A scope is a part of the code in which some expressions have one value: a row, a tile of a row, or
+one vector of a tile. What is known further out is left to the scope around.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from spaces.derivation.algebra import ONE
+from spaces.derivation.work import PLAIN
+from spaces.language.text import Written
+from spaces.language.tree import Binary, Call, Comparison, Expression, Number, Read
+
+Leaf = Callable[[Expression], str | None]
+"""The C text of a read or an axis' value, as far as a scope knows it by itself."""
+
+
+@dataclass
+class Scope(ABC):
+    """Adds C variables for expressions to ``lines``.
+
+    ``leaf`` gives the text of what the scope can read, None of what the scope around can; it may
+    also give the text of whole expressions that are known already. Variables are called ``prefix``
+    and a number, and each expression has one. Quotients of whole numbers are exact: both are below
+    what floats tell apart, so a rounded quotient is never the next whole number.
+    """
+
+    prefix: str
+    leaf: Leaf
+    lines: list[str] = field(default_factory=list)
+    around: Scope | None = None
+    names: dict[Expression, str] = field(default_factory=dict)
+    own: dict[Expression, bool] = field(default_factory=dict)
+
+    # -- the language that is written -------------------------------------------------------------
+
+    @abstractmethod
+    def number(self, value: float) -> str:
+        """A constant."""
+
+    @abstractmethod
+    def operation(self, node: Expression, known: Callable[[Expression], Written | None]) -> str:
+        """An operation, whose parts ``known`` gives."""
+
+    @abstractmethod
+    def variable(self, name: str, value: str) -> str:
+        """Declare a variable in :attr:`lines`, and say how it is read."""
+
+    # -- expressions ------------------------------------------------------------------------------
+
+    def text(self, node: Expression) -> str:
+        """A C expression of ``node``: a constant, or a variable."""
+        if isinstance(node, Number):
+            return self.number(node.value)
+        if self.around and not self.holds(node):
+            return self.around.text(node)
+        if node not in self.names:
+            value = self.leaf(node) or self.value(node)
+            self.names[node] = self.variable(f"{self.prefix}{len(self.names)}", value)
+        return self.names[node]
+
+    def holds(self, node: Expression) -> bool:
+        """Whether an expression reads anything that this scope knows by itself."""
+        if node not in self.own:
+            below = () if isinstance(node, Read) else node.children
+            self.own[node] = self.leaf(node) is not None or any(map(self.holds, below))
+        return self.own[node]
+
+    def value(self, node: Expression) -> str:
+        """The operation of a node on the texts of its parts."""
+        match node:
+            case Binary("//", left, right):
+                return f"tw_floor({self.text(left)} / {self.text(right)})"
+            case Binary("%", left, right):
+                whole = self.text(Binary("//", left, right))
+                return f"{self.text(left)} - {self.text(right)} * {whole}"
+            case Binary("/", left, right) if self._multiplies(left, right):
+                node = Binary("*", left, Binary("/", ONE, right))
+
+        def known(part: Expression) -> Written | None:
+            is_written_here = part is node or isinstance(part, Comparison)
+            return None if is_written_here else Written(self.text(part))
+
+        return self.operation(node, known)
+
+    def _multiplies(self, left: Expression, right: Expression) -> bool:
+        """Whether a quotient is a product with a reciprocal known further out: where what is
+        divided has a function's error, another rounding is within what is allowed."""
+        return bool(self.around) and not self.holds(right) and self.holds(left) and special(left)
+
+
+def special(expression: Expression) -> bool:
+    """Whether a function is called that takes several instructions."""
+    return any(isinstance(n, Call) and n.function not in PLAIN for n in expression.walk())
+
+
+def combined(values: Sequence[str], join: Callable[[str, str], str]) -> str:
+    """All values joined pairwise, as a tree as flat as can be."""
+    values = list(values)
+    while len(values) > 1:
+        pairs = [join(*values[i : i + 2]) for i in range(0, len(values) - 1, 2)]
+        values = pairs + values[len(values) - len(values) % 2 :]
+    return values[0]
