@@ -74,6 +74,11 @@ class CpuTarget(Target):
             (moved - caches) / _FASTEST_MEMORY,
         )
 
+    @property
+    def even_workers(self) -> tuple[int, ...]:
+        """How many workers may share the threads evenly: the divisors of ``threads``."""
+        return tuple(n for n in range(1, self.threads + 1) if self.threads % n == 0)
+
     def lanes(self, element_bytes: int) -> int:
         """Elements of that size in one vector register."""
         return self.vector_bytes // element_bytes

@@ -20,6 +20,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.memory_rules import ahead_rules, cache_rules, layout_rules, packing_rules
 from spaces.cpu.blocked.rule_context import Context, TileContext, registers
+from spaces.cpu.sharing import enough_threads, idle_batch_workers, idle_threads
 from spaces.cpu.target import CpuTarget
 from spaces.template import Decision, Rule
 from spaces.workloads.product import Product
@@ -117,7 +118,7 @@ def _worker_rules(context: Context) -> list[Rule]:
     column_tiles = ceil_div(product.columns, context.lanes)
     most = dict(zip(WORKERS, (row_tiles, column_tiles, product.batches), strict=True))
     rules = worker_rules(context, work, most)
-    return [*rules, *([idle_batch_rule(product.batches)] if product.batch else [])]
+    return [*rules, *([idle_batch_workers(product.batches)] if product.batch else [])]
 
 
 def worker_rules(context: TileContext, work: float, most: Mapping[str, int]) -> list[Rule]:
@@ -129,41 +130,10 @@ def worker_rules(context: TileContext, work: float, most: Mapping[str, int]) -> 
     choices = pairs(*([n for n in context.values[w].tolist() if n <= most[w]] for w in reads))
     least = max(prod(each) for each in choices if prod(each) <= wanted)
 
-    def workers(c: Any) -> Any:
-        return prod(c[name] for name in reads)
-
-    def enough_threads(known: Sequence[str]) -> Rule:
-        return Rule(
-            "threads",
-            tuple(known),
-            lambda c: prod(c[name] for name in known) <= threads,
-            lambda c: (
-                f"{' times '.join(str(c[name]) for name in known)} workers are more than the "
-                f"target's {threads} threads"
-            ),
-        )
-
     return [
-        *(enough_threads(reads[:n]) for n in range(2, len(reads) + 1)),
-        Rule(
-            "idle_threads",
-            reads,
-            lambda c: workers(c) >= least,
-            lambda c: (
-                f"{workers(c)} of {threads} threads would work; there is work enough for {least}"
-            ),
-        ),
+        *(enough_threads(threads, reads[:n]) for n in range(2, len(reads) + 1)),
+        idle_threads(threads, least, reads),
     ]
-
-
-def idle_batch_rule(batches: int) -> Rule:
-    """No more workers share a batch than it has products."""
-    return Rule(
-        "idle_batch_workers",
-        ("batch_workers",),
-        lambda c: c["batch_workers"] <= batches,
-        lambda c: f"{c['batch_workers']} workers share {batches} products",
-    )
 
 
 def _identity_rules(context: Context) -> list[Rule]:

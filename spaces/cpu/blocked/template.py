@@ -91,7 +91,7 @@ class BlockedTemplate(Template):
         depths = _geometric(least_depth, cpu.l2_bytes // (2 * FLOAT * PANEL_WIDTH), halves=True)
         inputs = {operand.dtype for operand in self.product.workload.factors}
         pairs = cpu.bf16_dot and inputs == {"bfloat16"}
-        workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)
+        workers = cpu.even_workers
         return (
             Decision("multiply", ("fma", "dot") if pairs else ("fma",)),
             Decision("tile_rows", TILE_ROWS),

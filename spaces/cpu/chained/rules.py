@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.chained.blocks import DOTS
+from spaces.cpu.sharing import idle_threads
 from spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -106,12 +107,7 @@ def _worker_rules(template: ChainedTemplate) -> list[Rule]:
     items = chained.batches * chained.row_count
     least = threads if items >= threads else 1
     return [
-        Rule(
-            "idle_threads",
-            ("workers",),
-            lambda c: c["workers"] >= least,
-            lambda c: f"{c['workers']} of {threads} threads would work; there is work for {least}",
-        ),
+        idle_threads(threads, least),
         Rule(
             "row_share",
             ("rows", "workers"),

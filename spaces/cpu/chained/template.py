@@ -93,8 +93,6 @@ class ChainedTemplate(Template):
         return frozenset(self.workload.functions) | scalings
 
     def _decisions(self) -> tuple[Decision, ...]:
-        threads = self.cpu.threads
-        workers = tuple(n for n in range(1, threads + 1) if threads % n == 0)
         return (
             Decision("rows", _multiples(self.chained.row_count, (1, 2, 3), 128)),
             Decision("keys", _multiples(self.chained.key.extent, (4, 6), 1024, self.lanes)),
@@ -105,7 +103,7 @@ class ChainedTemplate(Template):
             Decision("value_rows", TILE_ROWS),
             Decision("value_vectors", VALUE_VECTORS),
             Decision("unroll", (1, 2, 4)),
-            Decision("workers", workers),
+            Decision("workers", self.cpu.even_workers),
         )
 
     def _forms_of_keys(self) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.kept.tiling import INNER, KEPT, OUTER, REDUCED
+from spaces.cpu.sharing import idle_threads
 from spaces.derivation.kept.tiles import segments
 from spaces.template import Rule
 
@@ -149,12 +150,7 @@ def _worker_rules(template: KeptTemplate) -> list[Rule]:
     outermost = np.array([0, *(loop.extent for loop in view.taps)][:2])
     turns = int(outermost[-1])
     return [
-        Rule(
-            "idle_threads",
-            ("workers",),
-            lambda c: c["workers"] >= least,
-            lambda c: f"{c['workers']} of {threads} threads would work; there is work for {least}",
-        ),
+        idle_threads(threads, least),
         Rule(
             "idle_workers",
             ("vectors", "across", "turns", "shared", "workers"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spaces.cpu.maps.tiling import ROWS
+from spaces.cpu.sharing import idle_threads
 from spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -113,12 +114,7 @@ def _worker_rules(template: MapTemplate) -> list[Rule]:
     threads, moved = template.cpu.threads, template.workload.least_bytes
     least = threads if moved >= threads * LEAST_BYTES else 1
     return [
-        Rule(
-            "idle_threads",
-            ("workers",),
-            lambda c: c["workers"] >= least,
-            lambda c: f"{c['workers']} of {threads} threads would work; there is work for {least}",
-        ),
+        idle_threads(threads, least),
         Rule(
             "idle_workers",
             ("tile_rows", "tile_columns", "workers"),

@@ -48,7 +48,7 @@ class MapTemplate(Template):
             Decision("stream", (False, True)),
             Decision("ahead", (False, True)),
             Decision("unroll", (1, 2, 4)),
-            Decision("workers", tuple(n for n in range(1, target.threads + 1))),
+            Decision("workers", tuple(range(1, target.threads + 1))),
         )
         self.rules = map_rules(self)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from spaces.cpu.rows.held import outputs_by_element
 from spaces.cpu.rows.work import registers
+from spaces.cpu.sharing import idle_threads
 from spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -131,14 +132,7 @@ def _worker_rules(template: RowsTemplate) -> list[Rule]:
     busy = rows.row_count >= threads and elements >= threads * LEAST_WORK
     least = threads if busy else 1
     return [
-        Rule(
-            "idle_threads",
-            ("workers",),
-            lambda c: c["workers"] >= least,
-            lambda c: (
-                f"{c['workers']} of {threads} threads would work; there is work enough for {least}"
-            ),
-        ),
+        idle_threads(threads, least),
         Rule(
             "row_share",
             ("workers",),

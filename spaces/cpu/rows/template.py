@@ -106,14 +106,13 @@ class RowsTemplate(Template):
         return Held(self.held, output.place if output else None)
 
     def _decisions(self) -> tuple[Decision, ...]:
-        rows, threads = self.rows, self.cpu.threads
+        rows = self.rows
         fused = len(rows.online) < len(rows.plain) and len(rows.columns) == 1
         held = [AGAIN] if self.held is None else [AGAIN, SCRATCH]
         held += [OUTPUT] * (
             self.held is not None and output_to_hold_in(rows, self.element.name) is not None
         )
         streams = outputs_by_element(rows) and self.element.name == "float32"
-        workers = tuple(n for n in range(1, threads + 1) if threads % n == 0)
         gathers = any(place.gathers for place in rows.places.values())
         across = rows.rows[-1].extent > 1 and not gathers
         return (
@@ -123,5 +122,5 @@ class RowsTemplate(Template):
             Decision("held", tuple(held)),
             Decision("stores", (CACHED, STREAMING) if streams else (CACHED,)),
             Decision("ahead", (False, True) if rows.row_count > 1 else (False,)),
-            Decision("workers", workers),
+            Decision("workers", self.cpu.even_workers),
         )

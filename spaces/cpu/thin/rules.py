@@ -11,7 +11,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.blocked.memory_rules import PAGE
-from spaces.cpu.blocked.rules import idle_batch_rule
+from spaces.cpu.sharing import enough_threads, idle_batch_workers, idle_threads
 from spaces.cpu.thin.blocking import CHUNK_UNIT
 from spaces.template import Rule
 from spaces.workloads.product import Product
@@ -184,25 +184,9 @@ def _worker_rules(template: Thin) -> list[Rule]:
     sharing = "batch_workers" if thin.batch else "depth_workers"
     reads = ("column_workers", sharing)
     return [
-        Rule(
-            "threads",
-            reads,
-            lambda c: c["column_workers"] * c[sharing] <= threads,
-            lambda c: (
-                f"{c['column_workers']} times {c[sharing]} workers are more than the "
-                f"target's {threads} threads"
-            ),
-        ),
-        Rule(
-            "idle_threads",
-            reads,
-            lambda c: c["column_workers"] * c[sharing] >= least,
-            lambda c: (
-                f"{c['column_workers'] * c[sharing]} of {threads} threads would work; "
-                f"there is work enough for {least}"
-            ),
-        ),
-        *([idle_batch_rule(thin.batches)] if thin.batch else [_depth_rule(thin)]),
+        enough_threads(threads, reads),
+        idle_threads(threads, least, reads),
+        *([idle_batch_workers(thin.batches)] if thin.batch else [_depth_rule(thin)]),
     ]
 
 

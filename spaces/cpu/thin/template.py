@@ -50,7 +50,7 @@ class Thin(Template):
         self.lanes = target.lanes(FLOAT)
         self.terms = 2 if self._has_pairs() else 1
         self.few = self.product.rows <= FEW_ROWS
-        workers = tuple(n for n in range(1, target.threads + 1) if target.threads % n == 0)
+        workers = target.even_workers
         self.decisions = (
             Decision("tile_rows", _even_parts(self.product.rows)),
             *self._tile_decisions(),

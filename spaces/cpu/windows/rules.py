@@ -14,7 +14,8 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.rule_context import TileContext
-from spaces.cpu.blocked.rules import distinct, idle_batch_rule, tile_rules, worker_rules
+from spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
+from spaces.cpu.sharing import idle_batch_workers
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.nest import Windows
 from spaces.template import Decision, Rule
@@ -89,7 +90,7 @@ def _worker_rules(context: _Context) -> list[Rule]:
     }
     rules = worker_rules(context, work * nest.terms, most)
     numbers = view.nest(not view.has_vectors).number_count
-    return [*rules, *([idle_batch_rule(numbers)] if numbers > 1 else [])]
+    return [*rules, *([idle_batch_workers(numbers)] if numbers > 1 else [])]
 
 
 def _reach_rules(context: _Context) -> list[Rule]:

@@ -74,7 +74,7 @@ class WindowsTemplate(Template):
     def _decisions(self) -> tuple[Decision, ...]:
         cpu, nest = self.cpu, self.view.nest(True)
         numbers = self.view.nest(not self.view.has_vectors).number_count
-        workers = tuple(n for n in range(1, cpu.threads + 1) if cpu.threads % n == 0)
+        workers = cpu.even_workers
         return (
             Decision("pack_right", (False, True)),
             Decision("tile_rows", TILE_ROWS),

@@ -1,0 +1,49 @@
+"""What rules out numbers of workers, whatever they share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from spaces.template import Rule
+
+
+def enough_threads(threads: int, reads: Sequence[str]) -> Rule:
+    """No more workers than threads, where the workers of kinds ``reads`` multiply."""
+    return Rule(
+        "threads",
+        tuple(reads),
+        lambda c: _workers(c, reads) <= threads,
+        lambda c: (
+            f"{' times '.join(str(c[name]) for name in reads)} workers are more than the "
+            f"target's {threads} threads"
+        ),
+    )
+
+
+def idle_threads(threads: int, least: int, reads: Sequence[str] = ("workers",)) -> Rule:
+    """No fewer workers than ``least``, for which there is work enough."""
+    return Rule(
+        "idle_threads",
+        tuple(reads),
+        lambda c: _workers(c, reads) >= least,
+        lambda c: (
+            f"{_workers(c, reads)} of {threads} threads would work; "
+            f"there is work enough for {least}"
+        ),
+    )
+
+
+def idle_batch_workers(batches: int) -> Rule:
+    """No more workers share a batch than it has products."""
+    return Rule(
+        "idle_batch_workers",
+        ("batch_workers",),
+        lambda c: c["batch_workers"] <= batches,
+        lambda c: f"{c['batch_workers']} workers share {batches} products",
+    )
+
+
+def _workers(c: Any, reads: Sequence[str]) -> Any:
+    return prod(c[name] for name in reads)
