@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+
+from spaces.cpu.tiles import doubles, moves, simd
+from spaces.workloads.array import Array
+
+ARRAY_TYPES = moves.TABLE_TYPES | doubles.C_TYPES | simd.C_TYPES
+"""C types of arrays' elements, by their dtypes."""
 
 ABI_PRELUDE = """\
 typedef struct tw_pool tw_pool;
@@ -23,6 +29,19 @@ static inline long tw_least(long a, long b) { return a < b ? a : b; }
 calls ``task(context, w)`` for every ``w < workers``, at once, and returns when all have. A kernel
 of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its own workers.
 """
+
+
+def buffer_variables(
+    arrays: Sequence[Array], names: Mapping[str, str], written: Collection[str], restrict: str = ""
+) -> list[str]:
+    """C variables for the buffers of ``call``, which are those of ``arrays`` in order: ``names``
+    has them by the arrays' names. Arrays that are not in ``written`` are constant."""
+    lines = []
+    for number, array in enumerate(arrays):
+        constant = "" if array.name in written else "const "
+        pointer = f"{constant}{ARRAY_TYPES[array.dtype]} *{restrict}{names[array.name]}"
+        lines.append(f"{pointer} = call->buffers[{number}];")
+    return lines
 
 
 def entry_function(entry: str, passes: Mapping[str, int]) -> list[str]:

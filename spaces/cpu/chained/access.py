@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from spaces.cpu.rows.access import C_TYPES
 from spaces.cpu.tiles.moves import TABLE_TYPES
 from spaces.derivation.chained.text import FormText
 from spaces.derivation.chained.view import Chained, ChainedOutput
 from spaces.derivation.products.forms import Form, axes_of, variable
 from spaces.derivation.products.splitting import Part
 from spaces.language.tree import AxisValue, Expression, Read
-from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)
@@ -109,10 +107,6 @@ class Access:
         if step != 1:
             return f"tw_spread_{dtype}({where} + {column} * {step}L, {step}L, {value}, {left});"
         return f"tw_store_most_{dtype}({where} + {column}, {value}, {left});"
-
-    def pointer_type(self, array: Array) -> str:
-        """C type of an array's elements."""
-        return C_TYPES[array.dtype]
 
     def _form(self, read: Read) -> Form:
         return self.chained.places[read].offset

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.abi import entry_function
+from spaces.cpu.abi import buffer_variables, entry_function
 from spaces.cpu.chained.access import Access
 from spaces.cpu.chained.blocks import LINE, Blocks
 from spaces.cpu.chained.chain import RowChain, weight_tiles
@@ -125,11 +125,7 @@ class ChainedCode:
 
     def _memory(self) -> list[str]:
         written = {output.array.name for output in self.chained.outputs}
-        lines = []
-        for i, operand in enumerate(self.operands):
-            constant = "" if operand.name in written else "const "
-            c_type = self._access.pointer_type(operand)
-            lines.append(f"{constant}{c_type} *b{i} = call->buffers[{i}];")
+        lines = buffer_variables(self.operands, self._access.buffers, written)
         place = f"(float *)call->workspace + worker * {self._scratch}L"
         for name, size in self._parts:
             lines.append(f"float *{name} = {place};")

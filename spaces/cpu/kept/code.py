@@ -22,11 +22,10 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
+from spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function
 from spaces.cpu.kept.held import Held, held
 from spaces.cpu.kept.tile import Tile, joined, whole
 from spaces.cpu.kept.tiling import Tiling
-from spaces.cpu.rows.access import C_TYPES
 from spaces.derivation.kept.tiles import Segment, moved
 from spaces.derivation.kept.view import KeptView
 from spaces.derivation.maps.nest import Loop
@@ -80,12 +79,8 @@ class KeptCode:
     ) -> list[str]:
         """C function ``ENTRY_name``, in which workers share the longest loop."""
         written = {output.array.name for output in self.view.outputs}
-        buffers = []
-        for i, operand in enumerate(self.operands):
-            constant = "" if operand.name in written else "const "
-            kind = f"{constant}{C_TYPES[operand.dtype]} *"
-            buffers.append(f"{kind}restrict x{i} = call->buffers[{i}];")
-        parts = f"{C_TYPES[self.element]} *restrict parts = call->workspace;"
+        buffers = buffer_variables(self.operands, self._pointers, written, "restrict ")
+        parts = f"{ARRAY_TYPES[self.element]} *restrict parts = call->workspace;"
         return [
             f"static void {self.entry}_{name}(void *context, int worker) {{",
             "  const tw_call *call = context;",

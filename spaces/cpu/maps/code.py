@@ -19,7 +19,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
+from spaces.cpu.abi import buffer_variables, entry_function
 from spaces.cpu.maps.tiling import ROWS, Tiling
 from spaces.cpu.maps.values import VectorValues
 from spaces.cpu.tiles.moves import TABLE_TYPES
@@ -109,12 +109,7 @@ class MapCode:
 
     def _buffers(self) -> list[str]:
         written = {output.array.name for output in self.plane.view.outputs}
-        lines = []
-        for i, operand in enumerate(self.operands):
-            constant = "" if operand.name in written else "const "
-            c_type = {**TABLE_TYPES, **C_TYPES}[operand.dtype]
-            lines.append(f"{constant}{c_type} *x{i} = call->buffers[{i}];")
-        return lines
+        return buffer_variables(self.operands, self._pointers, written)
 
     def _at_row(self, row: str) -> list[str]:
         """The C variable that says what the loop of rows is at."""

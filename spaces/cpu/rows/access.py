@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spaces.algebra.index import Index
+from spaces.cpu.abi import ARRAY_TYPES
 from spaces.cpu.rows.columns import Vector
-from spaces.cpu.tiles import doubles, moves, simd
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import Rows
 from spaces.language.tree import Read
 from spaces.workloads.array import Array
-
-C_TYPES = moves.TABLE_TYPES | doubles.C_TYPES | simd.C_TYPES
-"""C types of all arrays, by their dtypes."""
 
 
 @dataclass
@@ -41,7 +38,7 @@ class RowAccess:
         if key not in self.names:
             name = f"p{len(self.names)}"
             constant = "" if place.array in self._written else "const "
-            c_type = C_TYPES[self._dtype(place)]
+            c_type = ARRAY_TYPES[self._dtype(place)]
             self.lines.append(f"{constant}{c_type} *{name} = {self._start(place)};")
             self.names[key] = name
         return self.names[key]

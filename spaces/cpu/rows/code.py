@@ -9,7 +9,7 @@ in flight. As task mappings:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -17,8 +17,8 @@ from math import prod
 from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.abi import entry_function
-from spaces.cpu.rows.access import C_TYPES, RowAccess
+from spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function
+from spaces.cpu.rows.access import RowAccess
 from spaces.cpu.rows.columns import Walk
 from spaces.cpu.rows.held import Held
 from spaces.cpu.rows.row import LINE, RowBody
@@ -90,15 +90,16 @@ class RowsCode:
             "}",
         ]
 
+    @cached_property
+    def _names(self) -> Mapping[str, str]:
+        return {operand.name: f"b{i}" for i, operand in enumerate(self.operands)}
+
     def _buffers(self) -> list[str]:
         written = {output.array.name for output in self.rows.outputs}
-        lines = []
-        for i, operand in enumerate(self.operands):
-            constant = "" if operand.name in written else "const "
-            lines.append(f"{constant}{C_TYPES[operand.dtype]} *b{i} = call->buffers[{i}];")
+        lines = buffer_variables(self.operands, self._names, written)
         if self._held_elements:
             start = index("worker", self.workers) * self._held_elements
-            c_type = C_TYPES[self.element]
+            c_type = ARRAY_TYPES[self.element]
             lines.append(f"{c_type} *held = ({c_type} *)call->workspace + {start};")
         return lines
 
@@ -135,9 +136,8 @@ class RowsCode:
         self, at: Sequence[Index], walk: Walk, vectors: int = 1, left: str | None = None
     ) -> list[str]:
         lines: list[str] = []
-        buffers = {operand.name: f"b{i}" for i, operand in enumerate(self.operands)}
         access = RowAccess(
-            self.rows, buffers, at, lines, self.lanes, self.element, self.lanes_are_rows
+            self.rows, self._names, at, lines, self.lanes, self.element, self.lanes_are_rows
         )
         body = RowBody(access, walk, self.held, self.streaming, self.ahead, lines, vectors, left)
         body.write(self.passes)
