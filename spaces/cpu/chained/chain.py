@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
-from spaces.cpu.rows.reducing import IDENTITIES
 from spaces.cpu.rows.scopes import VectorScope
+from spaces.cpu.tiles.reducers import finite, identity, joined_operand
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf, Scope, combined, special
 from spaces.language.tree import Expression, Read
 
-_FINITE = {
-    "max": "tw_greater(tw_set(-TW_LARGEST), {})",
-    "min": "tw_lesser(tw_set(TW_LARGEST), {})",
-}
 SCORE = "score"
 
 
@@ -118,7 +114,7 @@ class RowChain:
             if not isinstance(node, Read) or node.name not in known:
                 return None
             name, reducer = known[node.name]
-            return _FINITE.get(reducer, "{}").format(name)
+            return finite(reducer, name)
 
         return leaf
 
@@ -131,14 +127,14 @@ class RowChain:
             body += [f"const long v{u} = v + {u * self.lanes};", f"const long j{u} = tile + v{u};"]
             inside = self._inside(u, scope) if masked else None
             for _, r in scalars:
-                identity = IDENTITIES[r.reducer]
-                found[r.name].append(_selected(inside, scope.text(r.element), identity))
+                value = scope.text(r.element)
+                found[r.name].append(_selected(inside, value, identity(r.reducer)))
             body += self._stores(u, level, scope, inside)
         for k, r in scalars:
             for u, value in enumerate(found[r.name]):
                 name = f"a{k}_{u}"
-                self.lines.append(f"vf {name} = {IDENTITIES[r.reducer]};")
-                body.append(f"{name} = {_joined(r, name, value)};")
+                self.lines.append(f"vf {name} = {identity(r.reducer)};")
+                body.append(f"{name} = {joined_operand(r.reducer, name, value)};")
         end = f"count + {self.width - 1}L) / {self.width} * {self.width}"
         self.lines += [
             f"for (long v = 0, end = ({end}; v < end; v += {self.width}) {{",
@@ -180,7 +176,7 @@ class RowChain:
         tiles = weight_tiles(self.chained)
         for weight in weights_of(self.chained):
             if self._levels.of(weight) == level:
-                value = _selected(inside, scope.text(weight), IDENTITIES["sum"])
+                value = _selected(inside, scope.text(weight), identity("sum"))
                 place = f"{tiles[weight]} + r * score_stride + v{u}"
                 lines.append(f"tw_store_float32({place}, {value});")
         if level == 0 and self._held is not None:
@@ -193,11 +189,11 @@ class RowChain:
     def _states(self, level: int, old: Scope, new: Scope) -> None:
         for k, r in self._at(level):
             parts = [f"a{k}_{u}" for u in range(self.unroll)]
-            total = combined(parts, lambda a, b, r=r: _joined(r, a, b))  # type: ignore[misc]
+            total = combined(parts, partial(joined_operand, r.reducer))
             part = f"tw_set(tw_across_{r.reducer}({total}))"
             before = self._corrected(r, f"s{k}", old, new)
             before = f"(seen[r] ? {before} : s{k})" if r.correction else before
-            self.lines.append(f"const vf t{k} = {_joined(r, before, part)};")
+            self.lines.append(f"const vf t{k} = {joined_operand(r.reducer, before, part)};")
             self.lines.append(f"state{k}[r] = t{k}[0];")
 
     def _scale(self, old: Scope, new: Scope) -> None:
@@ -231,10 +227,5 @@ def _factor(correction: Scaling, old: Scope, new: Scope) -> str:
     return f"tw_{correction.function}({after} - {before})"
 
 
-def _selected(inside: str | None, value: str, identity: str) -> str:
-    return f"tw_select({inside}, {value}, {identity})" if inside else value
-
-
-def _joined(r: ChainReduction, a: str, b: str) -> str:
-    operator = {"sum": "+", "prod": "*"}.get(r.reducer)
-    return f"({a} {operator} {b})" if operator else f"tw_{r.reducer}({a}, {b})"
+def _selected(inside: str | None, value: str, other: str) -> str:
+    return f"tw_select({inside}, {value}, {other})" if inside else value

@@ -24,12 +24,11 @@ from spaces.cpu.chained.copying import copied_row
 from spaces.cpu.chained.finish import outputs_of_row
 from spaces.cpu.chained.keys import Keys
 from spaces.cpu.chained.values import Values
+from spaces.cpu.tiles.reducers import IDENTITIES
 from spaces.derivation.chained.text import extreme, spans, split
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.scopes import Leaf
 from spaces.workloads.array import Array
-
-BEGIN = {"sum": "0.0f", "prod": "1.0f", "max": "-__builtin_inff()", "min": "__builtin_inff()"}
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ class ChainedCode:
         b, chained = self.blocks, self.chained
         to = f"left + r * {b.left_stride}"
         inner = copied_row(self._access, chained.scaled_left, chained.depth, to, b.lanes)
-        inner += [f"state{k}[r] = {BEGIN[s.reducer]};" for k, s in enumerate(chained.scalars)]
+        inner += [f"state{k}[r] = {IDENTITIES[s.reducer]};" for k, s in enumerate(chained.scalars)]
         inner += ["seen[r] = 0;", *self._row_bounds()]
         lines = self._rows(inner)
         whole = f"for (long r = rows; r < {b.rows}; r++)"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from spaces.cpu.chained.access import Access
-from spaces.cpu.rows.reducing import IDENTITIES
 from spaces.cpu.rows.scopes import VectorScope
+from spaces.cpu.tiles.reducers import identity
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.scopes import Leaf
 from spaces.language.tree import Expression, Read
@@ -35,7 +35,7 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
         sums: dict[str, str] = {}
         for i, weighing in enumerate(chained.weighings):
             value = raw.text(weighing.reduction.result)
-            body.append(f"const vf y{i} = seen[r] ? {value} : {IDENTITIES['sum']};")
+            body.append(f"const vf y{i} = seen[r] ? {value} : {identity('sum')};")
             sums[weighing.reduction.name] = f"y{i}"
         bounded = chained.width.extent % lanes > 0
         own = _results(sums)

@@ -9,8 +9,8 @@ from itertools import product
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.kept.held import Held
-from spaces.cpu.rows.reducing import IDENTITIES
 from spaces.cpu.rows.scopes import VectorScope
+from spaces.cpu.tiles.reducers import identity, joined
 from spaces.derivation.kept.tiles import Ranges, moved, reach
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.maps.nest import Loop
@@ -22,12 +22,6 @@ from spaces.language.tree import Expression, Read
 
 By = Mapping[str, int]
 """How many turns further on than the tile's first, of each loop; of loops written out, the turn."""
-
-
-def joined(reducer: str, a: str, b: str) -> str:
-    """C text of two values reduced to one."""
-    operator = {"sum": "+", "prod": "*"}.get(reducer)
-    return f"{a} {operator} {b}" if operator else f"tw_{reducer}({a}, {b})"
 
 
 @dataclass(frozen=True)
@@ -81,7 +75,7 @@ class Tile:
 
     def declared(self) -> list[str]:
         """The accumulators, of nothing yet."""
-        start = IDENTITIES[self.view.reducer]
+        start = identity(self.view.reducer)
         return [f"vf {self.state(place)} = {start};" for place in self.places]
 
     # -- terms -------------------------------------------------------------------------------

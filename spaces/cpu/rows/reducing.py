@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from spaces.cpu.rows.columns import Vector
 from spaces.cpu.rows.scopes import VectorScope
+from spaces.cpu.tiles.reducers import EXTREMES, finite, identity, joined_operand
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.scopes import Leaf, Scope, combined
 from spaces.language.tree import Expression, Read
 
-IDENTITIES = {
-    "sum": "tw_set(0.0f)",
-    "prod": "tw_set(1.0f)",
-    "max": "tw_set(-__builtin_inff())",
-    "min": "tw_set(__builtin_inff())",
-}
-EXTREMES = {"argmax": "max", "argmin": "min"}
 _BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}
-_FINITE = {"max": "tw_greater(tw_set(-TW_LARGEST), {})"}
-_FINITE["min"] = "tw_lesser(tw_set(TW_LARGEST), {})"
 
 
 @dataclass(frozen=True)
@@ -51,7 +44,7 @@ class Reducing:
         found = []
         for i, r in enumerate(self.pass_):
             begun = corrects and r.name not in self.ranks  # by the first tile
-            start = "" if begun else f" = {IDENTITIES[_kind(r)]}"
+            start = "" if begun else f" = {identity(r.reducer)}"
             found.append(f"vf {self._name('s', i)}{start};")
             if r.name in self.ranks:
                 found.append(f"vi {self._name('i', i)} = {{0}};")
@@ -90,10 +83,10 @@ class Reducing:
             if r.name in self.ranks:
                 lines += self._places(i, r, values, vectors)
                 continue
-            total = combined(values, _join(r))
+            total = combined(values, partial(joined_operand, r.reducer))
             if not first:
                 before = self._corrected(r, self._name("s", i), old, new)
-                total = _join(r)(before, total)
+                total = joined_operand(r.reducer, before, total)
             lines.append(f"const vf {self._name('t', i)} = {total};")
         lines += self.also(vectors, scopes)
         kept = [i for i, r in enumerate(self.pass_) if r.name not in self.ranks]
@@ -103,7 +96,7 @@ class Reducing:
         """What counts: lanes past the row's end have the reducer's identity."""
         if vector.left is None or not self.across:
             return value
-        return f"tw_select(tw_first({vector.left}), {value}, {IDENTITIES[_kind(r)]})"
+        return f"tw_select(tw_first({vector.left}), {value}, {identity(r.reducer)})"
 
     def _places(
         self, i: int, r: ChainReduction, values: Sequence[str], vectors: Sequence[Vector]
@@ -142,7 +135,7 @@ class Reducing:
         """All lanes of a state as one value in every lane."""
         value = self._corrected(r, self._name("s", i), parts, final)
         if self.short is not None:
-            value = f"tw_select(tw_first({self.short}), {value}, {IDENTITIES[_kind(r)]})"
+            value = f"tw_select(tw_first({self.short}), {value}, {identity(r.reducer)})"
         together = self._name("t", i)
         if r.name not in self.ranks:
             return [f"const vf {together} = tw_set(tw_across_{r.reducer}({value}));"]
@@ -175,7 +168,7 @@ class Reducing:
         def leaf(node: Expression) -> str | None:
             found = raw(node)
             reducer = next((r.reducer for r in self.pass_ if node == r.state), "")
-            return _FINITE[reducer].format(found) if found and reducer in _FINITE else found
+            return finite(reducer, found) if found else None
 
         into = self.row.lines if lines is None else lines
         return VectorScope(f"{prefix}{self.tag}_", leaf, into, self.row)
@@ -186,14 +179,3 @@ class Reducing:
 
     def _name(self, kind: str, i: int) -> str:
         return f"{kind}{self.tag}_{i}"
-
-
-def _kind(r: ChainReduction) -> str:
-    return EXTREMES.get(r.reducer, r.reducer)
-
-
-def _join(r: ChainReduction) -> Callable[[str, str], str]:
-    operator = {"sum": "+", "prod": "*"}.get(r.reducer)
-    if operator:
-        return lambda a, b: f"({a} {operator} {b})"
-    return lambda a, b: f"tw_{_kind(r)}({a}, {b})"

@@ -1,0 +1,41 @@
+"""The C of reducers on vectors: what no elements give, and two values as one."""
+
+from __future__ import annotations
+
+IDENTITIES = {
+    "sum": "0.0f",
+    "prod": "1.0f",
+    "max": "-__builtin_inff()",
+    "min": "__builtin_inff()",
+}
+"""What no elements give, as a number."""
+EXTREMES = {"argmax": "max", "argmin": "min"}
+"""The reducers whose values those that find places find."""
+_OPERATORS = {"sum": "+", "prod": "*"}
+_FINITE = {
+    "max": "tw_greater(tw_set(-TW_LARGEST), {})",
+    "min": "tw_lesser(tw_set(TW_LARGEST), {})",
+}
+
+
+def identity(reducer: str) -> str:
+    """A vector of what no elements give."""
+    return f"tw_set({IDENTITIES[EXTREMES.get(reducer, reducer)]})"
+
+
+def joined(reducer: str, a: str, b: str) -> str:
+    """Two values reduced to one."""
+    operator = _OPERATORS.get(reducer)
+    return f"{a} {operator} {b}" if operator else f"tw_{EXTREMES.get(reducer, reducer)}({a}, {b})"
+
+
+def joined_operand(reducer: str, a: str, b: str) -> str:
+    """Two values reduced to one, to stand within another expression."""
+    text = joined(reducer, a, b)
+    return f"({text})" if reducer in _OPERATORS else text
+
+
+def finite(reducer: str, state: str) -> str:
+    """A state while its row has not ended: finite, so that an infinite extreme of a part makes no
+    NaN of other parts."""
+    return _FINITE.get(reducer, "{}").format(state)
