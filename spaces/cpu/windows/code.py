@@ -137,6 +137,11 @@ class WindowsCode:
         return lines
 
     @property
+    def _rows(self) -> str:
+        """How many rows a line has, in C."""
+        return str(self.blocks.rows)
+
+    @property
     def _passes(self) -> dict[str, int]:
         workers = self.blocks.workers
         copies = {f"{self.entry}_copy{n}": workers for n in range(len(self.view.copies))}
@@ -221,13 +226,18 @@ class WindowsCode:
         column_chunks = -(-b.columns // b.chunk_columns)
         row_chunks = -(-b.row_tiles // b.chunk_tiles)
         extents = (b.numbers, row_chunks, column_chunks)
+        return self._work(mapping.emit(worker, self._chunk, extents=extents, prefix="n"))
+
+    def _work(self, lines: Sequence[str]) -> list[str]:
+        """The function of a worker, which has memory of its own."""
+        worker = index("worker", self.blocks.workers)
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
             f"  char *own = (char *)call->workspace + {self._worker_start};",
             f"  float *pr = (float *)(own + {worker * self._worker_bytes});",
             f"  float *sums = pr + {self._packed_floats};",
-            *indented(mapping.emit(worker, self._chunk, extents=extents, prefix="n")),
+            *indented(lines),
             "}",
         ]
 
@@ -235,14 +245,19 @@ class WindowsCode:
         """A worker's part of one number: its blocks of columns and of the depth."""
         b = self.blocks
         number, row, column = part
-        blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(b.block_columns, b.block_turns)
         return [
             *self._pointers(number),
             f"const long tile0 = {row * b.chunk_tiles}, column0 = {column * b.chunk_columns};",
             f"const long chunk_tiles = tw_least({b.row_tiles} - tile0, {b.chunk_tiles});",
             f"const long chunk_columns = tw_least({b.columns} - column0, {b.chunk_columns});",
-            *blocks.emit(0, self._block, extents=("chunk_columns", b.turns), prefix="b"),
+            *self._blocks(),
         ]
+
+    def _blocks(self) -> list[str]:
+        """All blocks of a worker's part of a number."""
+        b = self.blocks
+        blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(b.block_columns, b.block_turns)
+        return blocks.emit(0, self._block, extents=("chunk_columns", b.turns), prefix="b")
 
     def _pointers(self, number: Index) -> list[str]:
         """C variables for what all arrays have of one number."""
@@ -309,7 +324,7 @@ class WindowsCode:
         output = f"c + {at(OUTPUT).text}"
         sums = "sums" if self._own_sums else output
         depth = f"turns * {self._first_turns}" if self._first_turns > 1 else "turns"
-        sizes = f"tw_least({b.rows} - {i}, {b.tile_rows}), columns - {tj}"
+        sizes = f"tw_least({self._rows} - {i}, {b.tile_rows}), columns - {tj}"
         lines = [
             f"const long tile = tile0 + {start[0]};",
             f"{self.entry}_tile({left}, {right}, {sums}, {sizes}, {depth}, t > 0);",

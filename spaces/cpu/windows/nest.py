@@ -106,6 +106,12 @@ class Windows:
         return found | {read: place.offset for read, place in view.places.items()}
 
     @property
+    def most_rows(self) -> int:
+        """Rows of a line, of the longest one where they come in segments."""
+        segments = self.product.segments
+        return int(segments.drawn.max()) if segments else self.nest(True).row.extent
+
+    @property
     def copies(self) -> tuple[PaddedCopy, ...]:
         """Those that must be made, of the left operand first."""
         return tuple(s.padded for s in (self.left, self.right) if s.padded)

@@ -67,7 +67,7 @@ def window_rules(
     """All rules of the template."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
     nest = view.nest(True)
-    line = _Line(nest.row.extent, nest.column.extent)
+    line = _Line(view.most_rows, nest.column.extent)
     context = _Context(line, target, values, view)
     return (
         *tile_rules(context),

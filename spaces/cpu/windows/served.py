@@ -41,7 +41,7 @@ def why_no_windows(workload: Workload, target: CpuTarget) -> str | None:
 def _why_no_array(product: PlacedProduct) -> str | None:
     program = product.program
     for array in (*program.operands, *program.outputs):
-        if array.dtype not in DTYPES:
+        if array.dtype not in DTYPES and array not in product.tables:
             return f"{array.name} is {array.dtype}; allowed: {', '.join(DTYPES)}"
     for factor in (product.left, product.right):
         if factor.place.bounds and factor.operand.leading is not None:

@@ -15,6 +15,7 @@ from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.code import WindowsCode
 from spaces.cpu.windows.rules import window_rules
+from spaces.cpu.windows.segments import SegmentedCode
 from spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
 from spaces.cpu.windows.traffic import window_quantities
 from spaces.derivation.products.view import placed_product_of
@@ -58,7 +59,8 @@ class WindowsTemplate(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        code = WindowsCode(
+        kind = SegmentedCode if self.view.product.segments else WindowsCode
+        code = kind(
             view=self.view,
             arrays=self.workload.operands,
             values=schedule.values,
@@ -74,14 +76,14 @@ class WindowsTemplate(Template):
     def _decisions(self) -> tuple[Decision, ...]:
         cpu, nest = self.cpu, self.view.nest(True)
         numbers = self.view.nest(not self.view.has_vectors).number_count
-        workers = cpu.even_workers
+        workers, segments = cpu.even_workers, self.view.product.segments
         return (
             Decision("pack_right", (False, True)),
             Decision("tile_rows", TILE_ROWS),
             Decision("tile_vectors", TILE_VECTORS),
             Decision("row_workers", workers),
             Decision("column_workers", workers),
-            Decision("batch_workers", workers if numbers > 1 else (1,)),
+            Decision("batch_workers", workers if numbers > 1 and not segments else (1,)),
             Decision("order", ("columns_outer", "rows_outer")),
             Decision("block_depth", _doubled(LEAST_DEPTH, nest.terms)),
             Decision("block_columns", _doubled(self.lanes, nest.column.extent)),

@@ -7,6 +7,8 @@ are written once and read again. Names and units are those of ``spaces.quantitie
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
@@ -22,13 +24,31 @@ def window_quantities(view: Windows, target: CpuTarget, columns: Columns) -> dic
     """Every quantity of ``spaces.quantities``, one float64 array each."""
     lanes = target.lanes(FLOAT)
     values = widened(columns)
-    b = blocking(view, lanes, values)
+    b = _as_drawn(view, blocking(view, lanes, values))
     quantities = {
         **_work(view, b, lanes, values),
         **_traffic(view, b, target, values),
         **_workers(b, target),
     }
     return filled(quantities, values["tile_rows"].shape)
+
+
+def _as_drawn(view: Windows, b: Blocking) -> Blocking:
+    """The extents where rows come in segments: as many products as have rows, of equal ones."""
+    segments = view.product.segments
+    if segments is None:
+        return b
+    numbers = segments.drawn.size
+    rows = ceil_div(b.rows, numbers)
+    tiles = ceil_div(rows, b.tile_rows)
+    return replace(
+        b,
+        numbers=b.numbers // segments.count * numbers,
+        rows=rows,
+        row_tiles=tiles,
+        chunk_tiles=ceil_div(tiles, b.row_workers),
+        chunk_numbers=b.numbers // segments.count * numbers,
+    )
 
 
 def _work(view: Windows, b: Blocking, lanes: int, values: Columns) -> dict[str, np.ndarray]:

@@ -276,6 +276,8 @@ def tiled_product_of(workload: Workload) -> Tiled | str:
 def why_not_implicit(product: ImplicitProduct) -> str | None:
     """Why tiles of a product cannot be brought from its places, in words; None if they can."""
     view = product.view
+    if view.segments is not None:
+        return f"rows come in segments of {view.segments.table.name}"
     if product.workload.accumulator != "float32":
         return f"sums in places are kept in float32, not in {product.workload.accumulator}"
     if product.left is product.right:

@@ -10,7 +10,7 @@ a sorted table, rows of an expert each find their place. Each index is then a fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from spaces.algebra.integers import ceil_div
 from spaces.derivation.products.forms import Entry, Form, Quotient, divided, remainder, variable
@@ -71,6 +71,16 @@ class Indexing:
     def parts(self, axis: str) -> tuple[Part, ...]:
         """The parts of an axis."""
         return self.splits[axis].parts
+
+    @property
+    def counted_from_the_first(self) -> Indexing:
+        """The same, with the points of each segment of a sorted table counted from the first point
+        of all, not from the segment's own: the inner part of such an axis has the axis' values."""
+        splits = {
+            axis: replace(split, form=variable(split.parts[-1].name)) if split.table else split
+            for axis, split in self.splits.items()
+        }
+        return Indexing(splits, self.limits)
 
     def reads(self, expression: Expression) -> frozenset[str]:
         """The parts that an expression's value may depend on."""

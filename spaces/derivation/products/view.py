@@ -5,17 +5,23 @@ elements have places.
                                                   right[batch, column, depth]), ...)
 
 A convolution is this: each element of the image has the place of its window plus the place within
-the window, and lies beyond a border where a bound says so. Kernels of all targets read roles and
-places here, and know of no operator.
+the window, and lies beyond a border where a bound says so. So are products of rows, each with the
+matrix that a sorted table gives it: a segment of the rows is a product of a batch, whose rows begin
+and end where the table says. Kernels of all targets read roles and places here, and know of no
+operator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
+from typing import Any
 
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
 from spaces.derivation.algebra import times
 from spaces.derivation.inlining import inlined
 from spaces.derivation.products.forms import Form, Limits
@@ -39,13 +45,36 @@ class Factor:
 
 
 @dataclass(frozen=True)
+class Segments:
+    """Rows whose product is chosen by a sorted ``table``: row ``r`` is of product ``table[r]`` of
+    ``count``. Segments may be empty."""
+
+    table: Operand
+    count: int
+
+    @cached_property
+    def drawn(self) -> np.ndarray:
+        """Rows of each segment that has any, in a table as it is drawn: what schedules are judged
+        by, for any table is served."""
+        entries = np.random.default_rng(0).integers(0, self.count, self.table.size)
+        return np.unique(entries, return_counts=True)[1]
+
+    def tiles(self, rows: Any) -> Any:
+        """How many tiles of so many rows such segments are cut in; element by element."""
+        sizes, times = np.unique(self.drawn, return_counts=True)
+        return sum(n * ceil_div(int(size), rows) for size, n in zip(sizes, times, strict=True))
+
+
+@dataclass(frozen=True)
 class PlacedProduct:
     """The product, with columns along the output's fastest axis.
 
     Parts of a role stand from the slowest to the fastest in the output; those of the depth in the
     left factor. All places and indices are sums of whole multiples of parts. ``offset`` is the
     output's element. ``value`` is what is written there: an expression in which ``sum`` stands for
-    the finished sum, and reads find their elements at ``places``.
+    the finished sum, and reads find their elements at ``places``. With ``segments``, the batch is
+    one part that numbers them and the rows are one part, which counts those of all segments: a
+    product has some neighbours of them.
     """
 
     program: Program
@@ -60,6 +89,7 @@ class PlacedProduct:
     sum: Read
     value: Expression
     places: Mapping[Read, Place] = field(hash=False)
+    segments: Segments | None = None
 
     @property
     def fused(self) -> bool:
@@ -71,6 +101,11 @@ class PlacedProduct:
         """The extent of every part."""
         parts = (*self.batch, *self.rows, *self.columns, *self.depth)
         return {part.name: part.extent for part in parts}
+
+    @property
+    def tables(self) -> tuple[Operand, ...]:
+        """The operands that are read for indices only."""
+        return (self.segments.table,) if self.segments else ()
 
 
 def extent(parts: tuple[Part, ...]) -> int:
@@ -115,6 +150,7 @@ def _placed_product(program: Program) -> PlacedProduct:
         sum=summed,
         value=value,
         places={read: _place(program, found, read) for read in reads},
+        segments=_segments(program, found),
     )
 
 
@@ -132,14 +168,35 @@ def _stages(program: Program) -> tuple[Stage, Roles]:
     last = program.stage[program.outputs[0].name]
     if set(last.axes) != set(sums[0].axes):
         raise InputError(f"{last.name} has other axes than {sums[0].name}; needs an element a sum")
-    if uneven := [axis for axis, split in found.indexing.splits.items() if split.uneven]:
-        raise InputError(f"the groups of {uneven[0]} differ in size; needs as many in each")
+    _check_groups(found)
     in_memory = [last.axes[dimension] for dimension in program.outputs[0].order]
     kept = [part for axis in in_memory for part in found.indexing.parts(axis)]
     fastest = next((part for part in reversed(kept) if part.extent > 1), None)
     if fastest in found.batch or (kept and not found.columns):
         raise InputError(f"both factors are read along the fastest axis of {last.name}")
-    return last, found
+    return last, replace(found, indexing=found.indexing.counted_from_the_first)
+
+
+def _check_groups(found: Roles) -> None:
+    """Refuse groups of different sizes, unless they are segments of all the rows there are."""
+    for axis, split in found.indexing.splits.items():
+        if not split.uneven:
+            continue
+        if split.table is None:
+            raise InputError(f"the groups of {axis} differ in size; needs as many in each")
+        segment, rows = split.parts
+        if found.batch != (segment,) or found.rows != (rows,):
+            raise InputError(
+                f"{axis}, in segments of {split.table}, is not all of the batch and of the rows"
+            )
+
+
+def _segments(program: Program, found: Roles) -> Segments | None:
+    """What gives the rows their product, if there is such a table."""
+    for split in found.indexing.splits.values():
+        if split.table is not None:
+            return Segments(program.operand[split.table], split.parts[0].extent)
+    return None
 
 
 def _factor(program: Program, found: Roles, factor: Expression) -> Factor:

@@ -1,0 +1,122 @@
+"""The C of products whose rows come in segments, each with the matrix that a table gives it.
+
+A worker has a share of all rows and walks the table over it: where the entry changes, a segment
+ends. Empty segments are never seen. Within a segment all is as within one product of a batch, but
+how many rows there are is known only then, so that there is a micro-kernel for each number of rows
+up to the tile's. Whatever the table holds, nothing outside of the arrays is read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cpu.tiles.kernel_parts import tile_extents
+from spaces.cpu.tiles.register_tile import RegisterTile
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.windows.code import WindowsCode
+from spaces.cpu.windows.nest import Key, offset
+from spaces.derivation.products.view import Segments
+
+
+@dataclass(frozen=True)
+class SegmentedCode(WindowsCode):
+    """The kernel of a view that has segments."""
+
+    @property
+    def _segments(self) -> Segments:
+        assert self.view.product.segments is not None
+        return self.view.product.segments
+
+    @property
+    def _rows(self) -> str:
+        return "rows"
+
+    @cached_property
+    def _tiles(self) -> list[RegisterTile]:
+        b = self.blocks
+        return [
+            self._tile(rows, columns)
+            for rows in range(1, min(b.tile_rows, b.rows) + 1)
+            for columns in tile_extents(b.columns, b.tile_columns)
+        ]
+
+    def _tile_choice(self) -> list[str]:
+        """Of the micro-kernels for so many rows, the one for so many columns."""
+        a, b = C_TYPES[self._tiles[0].left_dtype], C_TYPES[self._tiles[0].right_dtype]
+        full = self.blocks.tile_columns
+        lines = []
+        for tile in sorted(self._tiles, key=lambda tile: tile.columns):
+            narrow = tile.columns < min(full, self.blocks.columns)
+            test = f"rows == {tile.rows}" + (f" && columns < {full}" if narrow else "")
+            lines.append(f"if ({test}) return {tile.name}(a, b, s, depth, accumulate);")
+        return [
+            f"static inline void {self.entry}_tile(",
+            f"    const {a} *a, const {b} *b, float *s,",
+            "    long rows, long columns, long depth, int accumulate) {",
+            *indented(lines),
+            "}",
+        ]
+
+    def _worker(self) -> list[str]:
+        b, worker = self.blocks, index("worker", self.blocks.workers)
+        shares = spatial(b.row_workers, b.column_workers)
+        extents = (ceil_div(b.rows, self._share_rows), ceil_div(b.columns, b.chunk_columns))
+        table = [array.name for array in self.arrays].index(self._segments.table.name)
+        return [
+            *self._segment_end(),
+            *self._work(
+                [
+                    f"const int *table = call->buffers[{table}];",
+                    *shares.emit(worker, self._share, extents=extents, prefix="n"),
+                ]
+            ),
+        ]
+
+    @property
+    def _share_rows(self) -> int:
+        """The rows that a worker walks over."""
+        return int(ceil_div(self.blocks.rows, self.blocks.row_workers))
+
+    def _segment_end(self) -> list[str]:
+        """C function ``name(table, first, end)``: where the segment of row ``first`` ends."""
+        return [
+            f"static long {self.entry}_segment(const int *table, long first, long end) {{",
+            "  long last = first + 1;",
+            "  while (last < end && table[last] == table[first]) last++;",
+            "  return last;",
+            "}",
+        ]
+
+    def _share(self, part: Sequence[Index]) -> list[str]:
+        """A worker's rows, segment by segment."""
+        b, most = self.blocks, self._segments.count - 1
+        row, column = part
+        apart = self.nest.number_count // self._segments.count
+        segment = index("segment", self._segments.count)
+
+        def product(at: Sequence[Index]) -> list[str]:
+            return [*self._pointers(segment * apart + at[0]), *self._blocks()]
+
+        return [
+            f"const long end = tw_least({b.rows}, {(row + 1) * self._share_rows});",
+            f"const long column0 = {column * b.chunk_columns}, tile0 = 0;",
+            f"const long chunk_columns = tw_least({b.columns} - column0, {b.chunk_columns});",
+            f"for (long first = {row * self._share_rows}, last; first < end; first = last) {{",
+            f"  last = {self.entry}_segment(table, first, end);",
+            "  const long entry = table[first] < 0 ? 0 : table[first];",
+            f"  const long segment = tw_least(entry, {most}), rows = last - first;",
+            f"  const long chunk_tiles = (rows + {b.tile_rows - 1}) / {b.tile_rows};",
+            *indented(repeat(apart).emit(0, product, prefix="a")),
+            "}",
+        ]
+
+    def _start(self, key: Key, number: Index) -> str:
+        first = index("first", self.blocks.rows) * self.nest.row.strides[key]
+        constant = self.view.places[key].constant
+        return (offset(self.nest.numbers, number, key) + first + constant).text

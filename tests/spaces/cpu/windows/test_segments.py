@@ -1,0 +1,179 @@
+"""Products whose rows come in segments, on a CPU: any table is served, and nothing else is read."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.cpu.windows.template import WindowsTemplate
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.testing.template import TemplateContract
+from spaces.workloads.workload import Workload
+from tests.kernels import rewritten
+from tests.spaces.cpu.native import compile_kernels, complaint
+
+SIZES = "t=37 n=29 k=19 experts=5"
+BESIDE = "gelu(x + bias[expert[t], n]) * gate[t, n]"
+GROUPED = {
+    "one after the other": f"grouped_matmul {SIZES}",
+    "transposed weights": f"grouped_matmul {SIZES} b=col",
+    "bfloat16": f"grouped_matmul {SIZES} dtype=bfloat16",
+    "bfloat16, wide, transposed": f"grouped_matmul {SIZES} dtype=bfloat16 out=float32 b=col",
+    "fused": f'grouped_matmul {SIZES} epilogue="{BESIDE}"',
+    "one group": "grouped_matmul t=9 n=17 k=5 experts=1",
+    "one row": "grouped_matmul t=1 n=17 k=5 experts=4",
+    "one column": "grouped_matmul t=20 n=1 k=5 experts=4",
+    "more groups than rows": "grouped_matmul t=6 n=40 k=33 experts=50",
+    "other names, and columns apart": (
+        '"which: int32[i](sorted < 3); y[i,p,q] = relu(sum[k](w[which[i],p,k,q] * x[i,k]))" '
+        "i=23 p=3 q=10 k=7"
+    ),
+}
+
+
+def tables(rows: int, count: int) -> Iterator[np.ndarray]:
+    """All kinds of tables: all rows in the first, the last or one between, a row each, none in the
+    first and last, every second one empty, most in few."""
+    yield from (np.full(rows, at) for at in {0, count - 1, count // 2})
+    yield np.minimum(np.arange(rows), count - 1)
+    yield np.sort(np.arange(rows) % count)
+    yield np.sort(np.clip(np.arange(rows) % count, 1, max(1, count - 2)) % count)
+    yield np.sort(np.arange(rows) % count // 2 * 2)
+    yield np.sort((np.random.default_rng(0).zipf(1.5, rows) - 1) % count)
+
+
+def machine(threads: int = 1) -> CpuTarget:
+    return dataclasses.replace(
+        detect_cpu(), threads=threads, cores=threads, l1_bytes=8 << 10, l2_bytes=32 << 10
+    )
+
+
+def space_of(w: Workload, target: CpuTarget) -> Space:
+    assert WindowsTemplate.refuses(w, target) is None
+    return Space(w, target, [WindowsTemplate(w, target)])
+
+
+def inputs_of(w: Workload) -> Iterator[dict[str, np.ndarray]]:
+    """Random ones with each table."""
+    drawn = w.make_inputs(0)
+    (table,) = (o for o in w.inputs if o.dtype == "int32")
+    count = table.drawn.below
+    for entries in tables(table.size, count):
+        yield drawn | {table.name: entries.astype(np.int32)}
+
+
+class TestSegments(TemplateContract):
+    template = WindowsTemplate
+
+    def served(self):
+        return [(workload(text), machine(2)) for text in GROUPED.values()]
+
+    def refused(self):
+        return [(workload(text), machine()) for text, _ in REFUSED]
+
+
+@pytest.mark.parametrize("threads", [1, 6])
+@pytest.mark.parametrize("name", GROUPED)
+def test_every_table_is_served(name, threads, tmp_path):
+    w, target = workload(GROUPED[name]), machine(threads)
+    space = space_of(w, target)
+    rows = np.unique(space.sample(np.random.default_rng(threads), 40), axis=0)[::10]
+    kernels = [space.lower(space.schedule(row)) for row in rows]
+    library = compile_kernels(kernels, target, tmp_path)
+    found = [complaint(k, library, w, 0, given) for k in kernels for given in inputs_of(w)]
+    assert not any(found), found
+
+
+@pytest.mark.parametrize("entry", [-1, 7, -(2**31), 2**31 - 1])
+def test_a_wild_table_leads_to_no_wild_access(entry, tmp_path):
+    w, target = workload(GROUPED["fused"]), machine()
+    space = space_of(w, target)
+    kernel = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
+    library = compile_kernels([kernel], target, tmp_path)
+    drawn = w.make_inputs(0)
+    drawn["expert"][::3] = entry
+    found = complaint(kernel, library, w, 0, {**drawn, "expert": drawn["expert"]})
+    assert "wrote outside" not in found, found
+    assert "changed" not in found, found
+
+
+FIXED = {"tile_rows": 3, "tile_vectors": 2, "order": "rows_outer", "unroll": 1}
+FIXED |= {"row_workers": 2, "column_workers": 1, "batch_workers": 1, "pack_right": True}
+FIXED |= {"block_depth": 128, "block_columns": 8}
+# what is broken: pattern, replacement of its first occurrence
+BUGS = {
+    "a segment's last row": (r"rows = last - first", "rows = last - first - (last > first + 1)"),
+    "a segment ends a row late": (r"return last;", "return last + (last < end);"),
+    "the table of the row before": (r": table\[first\]", ": table[first - (first > 0)]"),
+    "the table's first entry for all": (r": table\[first\]", ": table[0]"),
+    "the first group's matrix for all": (r"entry = table\[first\] < 0 \? 0 : [^;]*", "entry = 0"),
+    "a segment goes on over its end": (r"table\[last\] == table\[first\]", "1"),
+    "rows of the first segment": (r"(l = \(const float \*\)call->buffers\[1\]) [^;]*", r"\1"),
+    "output of the first segment": (r"(c = \(float \*\)call->buffers\[5\]) [^;]*", r"\1"),
+    "a bias of another expert": (r"(e0 = [^;]*)29 \* segment", r"\1 28 * segment"),
+    "a gate of another segment": (r"(e1 = [^;]*)29 \* first", r"\1 28 * first"),
+    "a worker begins a row late": (r"first = \(19 \* worker\)", "first = 20 * worker"),
+    "a tile too few": (r"\(rows \+ 2\) / 3", "rows / 3"),
+    "a whole tile where columns end": (r"rows == 2 && ", "rows == 2 && 0 && "),
+}
+
+
+def test_every_planted_bug_is_found(tmp_path):
+    w = workload(GROUPED["fused"])
+    target = dataclasses.replace(
+        machine(2), vector_bytes=16, isa="generic", bf16_dot=False, flags=("-O0",)
+    )
+    template = WindowsTemplate(w, target)
+    chosen = tuple((d.name, FIXED[d.name]) for d in template.decisions)
+    right = template.lower(Schedule("windows", chosen))
+    kernels = [right]
+    for number, (pattern, replacement) in enumerate(BUGS.values()):
+        source, count = re.subn(pattern, replacement, right.source.body, count=1)
+        assert count == 1, pattern
+        entry = f"bug{number}"
+        kernels.append(rewritten(right, source.replace(right.call.entry, entry), entry))
+    library = compile_kernels(kernels, target, tmp_path)
+    found = [
+        [complaint(kernel, library, w, 0, given) for given in inputs_of(w)] for kernel in kernels
+    ]
+    assert not any(found[0]), found[0]
+    shown = dict(zip(BUGS, map(any, found[1:]), strict=True))
+    assert shown == dict.fromkeys(BUGS, True)
+
+
+REFUSED = [
+    (
+        '"e: int32[i](index < 3); y[i,j] = sum[k](x[i,k] * w[e[i],k,j])" i=9 j=5 k=4',
+        "w is read at e[i]",
+    ),
+    (
+        '"e: int32[i](sorted < 3); y[i,h,j] = sum[k](x[i,h,k] * w[e[i],k,j])" i=9 h=2 j=5 k=4',
+        "i, in segments of e, is not all of the batch and of the rows",
+    ),
+    (
+        '"e: int32[j](sorted < 3); y[i,j] = sum[k](x[j,k] * w[e[j],k,i])" i=9 j=5 k=4',
+        "j, in segments of e, is not all of the batch and of the rows",
+    ),
+    ("grouped_matmul t=9 n=5 k=4 experts=3 dtype=float64", "allowed: float32"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+def test_refusals_say_why(text, words):
+    assert words in (WindowsTemplate.refuses(workload(text), detect_cpu()) or "")
+
+
+def test_schedules_are_judged_for_segments_as_they_are_drawn():
+    w = workload("grouped_matmul t=640 n=64 k=64 experts=64")
+    space = space_of(w, machine())
+    quantities = space.quantities(space.sample(np.random.default_rng(0), 100))
+    assert (quantities["flops"] >= quantities["useful_flops"]).all()
+    assert (quantities["main_bytes"] >= w.least_bytes).all()
+    assert (quantities["flops"] < 4 * quantities["useful_flops"]).any()
