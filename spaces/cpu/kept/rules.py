@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.kept.tiling import INNER, KEPT, OUTER, REDUCED
 from spaces.cpu.sharing import idle_threads
+from spaces.derivation.kept.cutting import turn_rules
 from spaces.derivation.kept.tiles import segments
 from spaces.template import Rule
 
@@ -40,9 +40,8 @@ def registers(template: KeptTemplate, c: Any) -> Any:
 
 def terms(template: KeptTemplate, c: Any) -> Any:
     """Terms that are written out, of all tiles that have code of their own."""
-    taps = [loop.extent for loop in template.view.taps]
-    written = np.array([prod(taps[len(taps) - n :]) for n in range(len(taps) + 1)], dtype=float)
-    return written[c["unroll"]] * c["turns"] * c["vectors"] * _codes(template, c)
+    taps = 1.0 * template.tiling(c).taps_written_out
+    return taps * c["turns"] * c["vectors"] * _codes(template, c)
 
 
 def _codes(template: KeptTemplate, c: Any) -> Any:
@@ -69,12 +68,7 @@ def _chosen(table: dict[int, int], values: Any) -> Any:
 
 def _tile_rules(template: KeptTemplate) -> list[Rule]:
     view, cpu, lanes = template.view, template.cpu, template.lanes
-    extent = {loop.name: loop.extent for loop in view.kept} | {"none": 1}
     most = ceil_div(view.lane.extent, lanes)
-    first = template.decisions[1].values[0]
-
-    def turns(c: Any) -> Any:
-        return np.select([c["across"] == n for n in extent], list(extent.values()), 1)
 
     return [
         Rule(
@@ -83,18 +77,7 @@ def _tile_rules(template: KeptTemplate) -> list[Rule]:
             lambda c: c["vectors"] <= most,
             lambda c: f"there are no {c['vectors']} vectors of {lanes} in {view.lane.extent}",
         ),
-        Rule(
-            "turn_count",
-            ("across", "turns"),
-            lambda c: c["turns"] <= turns(c),
-            lambda c: f"there are no {c['turns']} turns in {extent[c['across']]}",
-        ),
-        Rule(
-            "needless_across",
-            ("across", "turns"),
-            lambda c: (c["turns"] > 1) | (c["across"] == first),
-            lambda c: f"a tile of one turn is the same along {c['across']} and {first}",
-        ),
+        *turn_rules(view, "tile"),
         Rule(
             "registers",
             ("vectors", "turns"),

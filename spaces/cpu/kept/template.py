@@ -55,7 +55,7 @@ class KeptTemplate(Template):
 
     def tiling(self, values: Mapping[str, Any]) -> Tiling:
         """The tiles of one schedule or of columns of many."""
-        return Tiling(self.view, self.lanes, values)
+        return Tiling(self.view, values, self.lanes)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cpu.kept.traffic``."""

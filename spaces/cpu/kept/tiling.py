@@ -5,15 +5,14 @@ Works on integers and, element by element, on NumPy arrays of them, but for what
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from spaces.algebra.integers import ceil_div
+from spaces.derivation.kept.cutting import Cutting
 from spaces.derivation.kept.tiles import Segment, segments
-from spaces.derivation.kept.view import KeptView
 from spaces.derivation.maps.nest import Loop
 
 INNER, MIDDLE, OUTER = "inner", "middle", "outer"
@@ -23,19 +22,17 @@ KEPT, REDUCED = "kept", "reduced"
 
 
 @dataclass(frozen=True)
-class Tiling:
-    """The tiles that the decisions ``values`` (integers and words, or arrays of them) lead to."""
+class Tiling(Cutting):
+    """The tiles that decisions lead to, where vectors have so many ``lanes``."""
 
-    view: KeptView
     lanes: int
-    values: Mapping[str, Any]
-
-    # -- of one schedule ----------------------------------------------------------------------
 
     @property
-    def across(self) -> Loop | None:
-        """The kept loop of which a tile has several turns; None if there is none."""
-        return next((x for x in self.view.kept if x.name == self.values["across"]), None)
+    def lane_elements(self) -> Any:
+        """Elements of a tile's vectors side by side."""
+        return self.values["vectors"] * self.lanes
+
+    # -- of one schedule ----------------------------------------------------------------------
 
     def size(self, loop: Loop) -> int:
         """Turns of a kept loop that a tile has."""
@@ -59,16 +56,6 @@ class Tiling:
         return (*others[:place], lane, *others[place:])
 
     @property
-    def written_out(self) -> Sequence[Loop]:
-        """The innermost loops that are reduced over, which are written out."""
-        return self.view.taps[len(self.view.taps) - int(self.values["unroll"]) :]
-
-    @property
-    def rolled(self) -> Sequence[Loop]:
-        """The others."""
-        return self.view.taps[: len(self.view.taps) - int(self.values["unroll"])]
-
-    @property
     def workers(self) -> int:
         """Of the pass that reads."""
         return int(self.values["workers"])
@@ -89,15 +76,6 @@ class Tiling:
         return np.minimum(self.values["workers"], self.longest)
 
     # -- of many ------------------------------------------------------------------------------
-
-    @property
-    def counts(self) -> tuple[Any, ...]:
-        """Blocks of each kept loop."""
-        found = []
-        for loop in self.view.kept[:-1]:
-            turns = np.where(self.values["across"] == loop.name, self.values["turns"], 1)
-            found.append(ceil_div(loop.extent, turns))
-        return (*found, ceil_div(self.view.lane.extent, self.values["vectors"] * self.lanes))
 
     @property
     def longest(self) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from spaces.cuda.kept.sizes import WARP, WIDEST, KeptSizes, width
 from spaces.cuda.target import CudaTarget
+from spaces.derivation.kept.cutting import turn_rules
 from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.view import KeptView
 from spaces.template import Rule
@@ -25,10 +26,10 @@ BOOKKEEPING = 24
 """Registers of a thread that hold no elements."""
 
 
-def kept_rules(view: KeptView, target: CudaTarget, first: str) -> tuple[Rule, ...]:
-    """All rules of the template; ``first`` is the first of the loops that tasks may go across."""
+def kept_rules(view: KeptView, target: CudaTarget) -> tuple[Rule, ...]:
+    """All rules of the template."""
     return (
-        *_task_rules(view, first),
+        *_task_rules(view),
         *_register_rules(view, target),
         *_part_rules(view, target),
     )
@@ -59,12 +60,8 @@ def _widest(view: KeptView) -> int:
     return max(width(view, access, WIDEST) for access in moved)
 
 
-def _task_rules(view: KeptView, first: str) -> list[Rule]:
-    extent = {loop.name: loop.extent for loop in view.kept} | {"none": 1}
+def _task_rules(view: KeptView) -> list[Rule]:
     widest = max(_widest(view), 4)
-
-    def turns(c: Any) -> Any:
-        return np.select([c["across"] == n for n in extent], list(extent.values()), 1)
 
     return [
         Rule(
@@ -76,18 +73,7 @@ def _task_rules(view: KeptView, first: str) -> list[Rule]:
                 f"{widest}"
             ),
         ),
-        Rule(
-            "turn_count",
-            ("across", "turns"),
-            lambda c: c["turns"] <= turns(c),
-            lambda c: f"there are no {c['turns']} turns in {extent[c['across']]}",
-        ),
-        Rule(
-            "needless_across",
-            ("across", "turns"),
-            lambda c: (c["turns"] > 1) | (c["across"] == first),
-            lambda c: f"a task of one turn is the same along {c['across']} and {first}",
-        ),
+        *turn_rules(view, "task"),
         Rule(
             "needless_ahead",
             ("unroll", "ahead"),

@@ -5,17 +5,13 @@ Works on integers and, element by element, on NumPy arrays of them, but for what
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
-import numpy as np
-
 from spaces.algebra.integers import ceil_div
+from spaces.derivation.kept.cutting import Cutting
 from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.view import KeptView
-from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.view import Access
 from spaces.language.tree import Read
 
@@ -25,26 +21,13 @@ WIDEST = 16
 
 
 @dataclass(frozen=True)
-class KeptSizes:
-    """The tasks, one a thread or one for several threads, that the decisions ``values`` lead to."""
-
-    view: KeptView
-    values: Mapping[str, Any]
+class KeptSizes(Cutting):
+    """The tasks, one a thread or one for several threads, that decisions lead to."""
 
     @property
-    def across(self) -> Loop | None:
-        """The kept loop of which a task has several turns; None if there is none."""
-        return next((x for x in self.view.kept if x.name == self.values["across"]), None)
-
-    @property
-    def written_out(self) -> Sequence[Loop]:
-        """The innermost loops that are reduced over, which are written out."""
-        return self.view.taps[len(self.view.taps) - int(self.values["unroll"]) :]
-
-    @property
-    def rolled(self) -> Sequence[Loop]:
-        """The others."""
-        return self.view.taps[: len(self.view.taps) - int(self.values["unroll"])]
+    def lane_elements(self) -> Any:
+        """Elements of a task side by side."""
+        return self.values["vector"]
 
     @property
     def held(self) -> tuple[Read, ...]:
@@ -57,15 +40,6 @@ class KeptSizes:
             if tap_index(self.view, self.view.reads[read]) is not None
             and same_in_tile(self.view, self.view.reads[read], self.values)
         )
-
-    @property
-    def counts(self) -> tuple[Any, ...]:
-        """Tasks along each kept loop."""
-        found = []
-        for loop in self.view.kept[:-1]:
-            turns = np.where(self.values["across"] == loop.name, self.values["turns"], 1)
-            found.append(ceil_div(loop.extent, turns))
-        return (*found, ceil_div(self.view.lane.extent, self.values["vector"]))
 
     @property
     def tasks(self) -> Any:
@@ -109,13 +83,6 @@ class KeptSizes:
     def workspace_bytes(self) -> Any:
         """The accumulators of all blocks that share tasks with others."""
         return 4 * self.values["split"] * self.tasks * self.outputs * (self.values["split"] > 1)
-
-    @property
-    def taps_written_out(self) -> Any:
-        """Taps that are written out."""
-        extents = [loop.extent for loop in self.view.taps]
-        counts = [prod(extents[len(extents) - n :]) for n in range(len(extents) + 1)]
-        return np.array(counts)[self.values["unroll"]]
 
 
 def width(view: KeptView, access: Access, most: int) -> int:

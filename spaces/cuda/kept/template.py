@@ -38,9 +38,8 @@ class CudaKept(Template):
         super().__init__(workload, target)
         self.cuda = target
         self.view = cached_kept(workload.program)
-        across = loops_across(self.view)
-        self.decisions = self._decisions(across)
-        self.rules = kept_rules(self.view, target, across[0])
+        self.decisions = self._decisions()
+        self.rules = kept_rules(self.view, target)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
@@ -61,13 +60,13 @@ class CudaKept(Template):
             scalar_math.prelude(scalar_math.FUNCTIONS) + helpers("float")
         )
 
-    def _decisions(self, across: tuple[str, ...]) -> tuple[Decision, ...]:
+    def _decisions(self) -> tuple[Decision, ...]:
         view = self.view
         several = len(view.kept) > 1
         parts = bool(view.taps) and view.taps[0].extent >= LEAST_FOR_PARTS
         return (
             Decision("vector", (1, 2, 4, 8)),
-            Decision("across", across),
+            Decision("across", loops_across(view)),
             Decision("turns", (1, 2, 3, 4, 6, 7, 8) if several else (1,)),
             Decision("unroll", tuple(range(len(view.taps) + 1))),
             Decision("ahead", (1, 2, 4, 8)),
