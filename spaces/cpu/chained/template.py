@@ -22,7 +22,7 @@ from spaces.cpu.chained.served import why_not_chained
 from spaces.cpu.chained.traffic import chained_quantities
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.chained.view import Chained, chained_of
-from spaces.derivation.chains.chain_reduction import Scaling
+from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
@@ -88,9 +88,8 @@ class ChainedTemplate(Template):
     @property
     def _functions(self) -> frozenset[str]:
         """What the program calls, and what corrections add."""
-        corrections = (r.correction for r in self.chained.reductions)
-        scalings = {c.function for c in corrections if isinstance(c, Scaling)}
-        return frozenset(self.workload.functions) | scalings
+        added = correcting_functions(self.chained.reductions)
+        return frozenset(self.workload.functions) | added
 
     def _decisions(self) -> tuple[Decision, ...]:
         return (

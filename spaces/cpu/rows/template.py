@@ -20,7 +20,7 @@ from spaces.cpu.rows.rules import row_rules
 from spaces.cpu.rows.served import cached_rows, why_no_rows
 from spaces.cpu.rows.traffic import row_quantities
 from spaces.cpu.target import CpuTarget
-from spaces.derivation.chains.chain_reduction import Scaling
+from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.derivation.rows.passes import Pass
 from spaces.dtypes import dtype
 from spaces.kernel import Call, Kernel, Source, arguments
@@ -95,9 +95,8 @@ class RowsTemplate(Template):
     @property
     def _functions(self) -> frozenset[str]:
         """What the program calls, and what corrections add."""
-        reductions = [r for p in self.rows.online for r in p]
-        scalings = {r.correction.function for r in reductions if isinstance(r.correction, Scaling)}
-        return frozenset(self.workload.functions) | scalings
+        reductions = (r for p in self.rows.online for r in p)
+        return frozenset(self.workload.functions) | correcting_functions(reductions)
 
     def _held(self, where: str) -> Held | None:
         if self.held is None or where == AGAIN:

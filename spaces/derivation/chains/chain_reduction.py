@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from spaces.language.tree import AxisValue, Expression, Read
@@ -64,3 +64,9 @@ class ChainReduction:
 def state(name: str, axes: Sequence[str]) -> Read:
     """The read of a state at its own axes."""
     return Read(name, tuple(AxisValue(axis) for axis in axes))
+
+
+def correcting_functions(reductions: Iterable[ChainReduction]) -> frozenset[str]:
+    """The functions that corrections of these call."""
+    corrections = (r.correction for r in reductions)
+    return frozenset(c.function for c in corrections if isinstance(c, Scaling))
