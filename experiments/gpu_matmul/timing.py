@@ -20,11 +20,15 @@ LEAD = 4
 
 
 def interleave(
-    calls: Mapping[str, Call], rounds: int = 40, seconds: float = 2.0, lead: int = LEAD
+    calls: Mapping[str, Call],
+    rounds: int = 40,
+    seconds: float = 2.0,
+    lead: int = LEAD,
+    heat: float = HEAT_SECONDS,
 ) -> dict[str, list[float]]:
     """Seconds of one call, a list a name, in shuffled rounds after two that do not count.
 
-    All are first called in turn for :data:`HEAT_SECONDS`. Before each call that is timed other
+    All are first called in turn for ``heat`` seconds. Before each call that is timed other
     data is read until it fills L2 (written data would have to leave L2 while a call runs, and be
     paid for by that), and before that comes, where calls are long, another call of its kind.
     Calls and events are queued well ahead, by ``lead`` flushes where calls are short, so that the
@@ -34,7 +38,7 @@ def interleave(
     total = torch.empty((), device="cuda")
     times: dict[str, list[float]] = {name: [] for name in calls}
     names, spent = list(calls), 0.0
-    is_long = _heat(calls) > COOLING_CALL
+    is_long = _heat(calls, heat) > COOLING_CALL
 
     def flush() -> None:
         torch.sum(others, dim=0, out=total)
@@ -64,10 +68,10 @@ def interleave(
     return times
 
 
-def _heat(calls: Mapping[str, Call]) -> float:
+def _heat(calls: Mapping[str, Call], seconds: float) -> float:
     """Keep the device at work; seconds of a call on average."""
     start, made = time.monotonic(), 0
-    while time.monotonic() < start + HEAT_SECONDS:
+    while time.monotonic() < start + seconds:
         for call in calls.values():
             call()
         torch.cuda.synchronize()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from measure.database import Database
 from scheduler.best import best
 from scheduler.tuning.tuner import tune
 from spaces.target import Target, detect_target
+from spaces.workloads.workload import Workload
 
 TRIALS = 4096
 """More than most spaces have schedules: the seconds end a search, or the space does."""
+Call = Callable[[], Any]
 ROUNDS, TIMED = 60, 4.0
 """Rounds of timing, and the seconds after which no other begins."""
 
@@ -37,7 +39,21 @@ def target(threads: int) -> Target:
 
 def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     """The case's row of the results, after ``seconds`` of tuning."""
-    workload, threads = case.workload, int(target.to_json()["threads"])
+    return compare(case.workload, references(case), partial(other_layout, case), target, seconds)
+
+
+def compare(
+    workload: Workload,
+    rivals: Mapping[str, Callable[..., Any]],
+    others: Callable[[Mapping[str, Any]], Mapping[str, Call]],
+    target: Target,
+    seconds: float,
+    timed: float = TIMED,
+) -> dict[str, Any]:
+    """A workload's row of the results: tuned for ``seconds``, then timed for ``timed`` in turns
+    with ``rivals`` (``eager`` is one), functions of its tensors by name, and with ``others``, which
+    are made of them."""
+    threads = int(target.to_json()["threads"])
     torch.set_num_threads(threads)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tuning.db"
@@ -48,7 +64,6 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     tensors = {name: as_tensor(array) for name, array in inputs.items()}
     arguments = list(tensors.values())
     result = ours(*arguments)
-    rivals = references(case)
     reference = rivals["eager"]
     row: dict[str, Any] = {
         "largest_error": _largest_error(result, reference, tensors),
@@ -61,8 +76,8 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
         OURS: lambda: ours(*arguments, out=result),
         **{name: partial(rival, **tensors) for name, rival in rivals.items()},
         COPY: copy_of(workload.least_bytes, threads),
+        **others(tensors),
     }
-    calls |= other_layout(case, tensors)
     with threadpoolctl.threadpool_limits(threads), torch.no_grad():
         try:
             torch._dynamo.reset()  # sizes seen before would make these dynamic
@@ -71,7 +86,7 @@ def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
             calls["compiled"] = lambda: compiled(**tensors)
         except Exception as error:  # a compiler that fails is no reason to stop
             row["unavailable"] = {"compiled": str(error).splitlines()[0][:200]}
-        times = interleave(calls, threads, ROUNDS, TIMED)
+        times = interleave(calls, threads, ROUNDS, timed)
     median = {name: statistics.median(t) for name, t in times.items()}
     return row | {
         "median_s": median,

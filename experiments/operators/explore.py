@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,7 @@ class Explorer:
         assert isinstance(target, CudaTarget)
         self._target = target
         self._outputs = outputs_like(self.space.workload)
-        cache = torch.cuda.get_device_properties(0).L2_cache_size
-        self._others = torch.ones(cache, device="cuda")
+        self._others = others()
         self._total = torch.empty((), device="cuda")
 
     def explore(self, seconds: float, seed: int = 0) -> list[Schedule]:
@@ -102,9 +102,10 @@ class Explorer:
         fresh = [s for s in dict.fromkeys(schedules) if s not in self.calls]
         candidates = [Candidate(job, s, self.space.lower(s)) for s in fresh]
         for built in builder.build(candidates):
-            self._judge(built)
+            self.judge(built)
 
-    def _judge(self, built: Built) -> None:
+    def judge(self, built: Built) -> None:
+        """Keep a kernel's time if it is right."""
         schedule = built.candidate.schedule
         if built.binary is None:
             self.outcomes[str(built.error_kind)] += 1
@@ -140,6 +141,12 @@ class Explorer:
             events.append((start, end))
         torch.cuda.synchronize()
         return statistics.median(start.elapsed_time(end) * 1e-3 for start, end in events)
+
+
+@cache
+def others() -> torch.Tensor:
+    """Data that fill L2."""
+    return torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
 
 
 def launcher(

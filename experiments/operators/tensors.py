@@ -10,7 +10,8 @@ from spaces.workloads.workload import Workload
 
 
 def inputs_like(workload: Workload, seed: int = 0) -> dict[str, torch.Tensor]:
-    """Random inputs by name: uniform in [-1, 1), or indices within their limits. Row-major."""
+    """Random inputs by name: uniform in [-1, 1), or indices within their limits, in the
+    order in which workloads have them in memory."""
     generator = torch.Generator("cuda").manual_seed(seed)
     return {array.name: _drawn(array, generator) for array in workload.inputs}
 
@@ -30,5 +31,6 @@ def _drawn(array: Array, generator: torch.Generator) -> torch.Tensor:
         return torch.randint(
             drawn.below, array.shape, device="cuda", generator=generator, dtype=kind
         )
-    values = torch.rand(array.shape, device="cuda", generator=generator)
-    return values.mul_(2).sub_(1).to(kind)
+    lying = [array.shape[dimension] for dimension in array.order]
+    values = torch.rand(lying, device="cuda", generator=generator).mul_(2).sub_(1).to(kind)
+    return values.permute([array.order.index(d) for d in range(len(lying))])

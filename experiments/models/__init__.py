@@ -1,0 +1,1 @@
+"""Whole models, operator by operator, against libraries and compilers."""

@@ -1,0 +1,169 @@
+"""Compares whole models with torch, operator by operator; see README.md beside this file.
+
+    python -m experiments.models --target cpu|cuda [--model NAME ...] [--batch N ...]
+        [--minutes 5] [--threads 1] [--jobs 16] [--prepare] [--out FILE]
+
+Writes the results after every operator (CPU) or model (GPU), and tables beside them. A further call
+with the same file goes on with operators that are not in it. ``--prepare`` measures nothing: it
+compiles into caches what will be tried first on a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, as_completed
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from experiments.models.networks import MODELS, distinct
+from experiments.models.summary import line, summarise, table
+from spaces.cuda.target import CudaTarget
+from spaces.errors import InputError
+from spaces.registry import space_for
+from spaces.target import Target, detect_target
+
+DTYPES = {"cpu": "float32", "cuda": "float16"}
+Rows = Iterator[tuple[Any, dict[str, Any]]]
+Measure = Callable[..., Rows]
+"""The rows of some operators, each as it comes, made by a time ``end`` of ``time.monotonic``."""
+
+
+def main() -> int:
+    options = _options()
+    end = time.monotonic() + 60 * options.minutes
+    try:
+        target = detect_target(options.target, threads=options.threads)
+        wanted = {
+            f"{model}, batch {batch}": operators_of(model, batch, target)
+            for batch in options.batch
+            for model in options.model
+        }
+        if options.prepare:
+            prepare([o for operators in wanted.values() for o in operators], target, options.jobs)
+            return 0
+    except InputError as error:
+        print(f"models: {error}", file=sys.stderr)
+        return 2
+    results = _read(options.out) | {"target": target.to_json()}
+    results["date"] = datetime.now(UTC).date().isoformat()
+    results["command"] = "python -m experiments.models " + " ".join(sys.argv[1:])
+    with measuring(target, options.jobs) as measure:
+        run(wanted, results, measure, end, options.out)
+    return 0
+
+
+def operators_of(model: str, batch: int, target: Target) -> Counter[Any]:
+    """The distinct operators of a model in the dtype for this kind of target, and how often each
+    occurs. Attention is one operator where a template serves it."""
+    dtype = DTYPES[target.kind]
+    found = distinct(model, batch, dtype, whole=True)
+    try:
+        for operator in found:
+            if operator.name.startswith("attention"):
+                space_for(operator.workload, target)
+    except InputError:
+        return distinct(model, batch, dtype)
+    return found
+
+
+def run(
+    wanted: Mapping[str, Counter[Any]],
+    results: dict[str, Any],
+    measure: Measure,
+    end: float,
+    path: Path,
+) -> None:
+    """Measure what the results lack, each model for its share of the time by its operators."""
+    left = {
+        model: [o for o in operators if o.name not in _rows(results, model)]
+        for model, operators in wanted.items()
+    }
+    for model, operators in left.items():
+        now, waiting = time.monotonic(), sum(map(len, left.values()))
+        if now > end or not operators:
+            continue
+        until = now + (end - now) * len(operators) / waiting
+        entry = results["models"].setdefault(model, {"operators": {}})
+        for operator, row in measure(operators, end=until):
+            count = wanted[model][operator]
+            entry["operators"][operator.name] = {"count": count} | row
+            entry["distinct"] = len(wanted[model])
+            entry["summary"] = summarise(entry["operators"])
+            path.write_text(json.dumps(results, indent=1) + "\n")
+            path.with_suffix(".md").write_text(table(results))
+        left[model] = []
+        if "summary" in entry:
+            print(line(model, entry["summary"], entry["distinct"]), flush=True)
+
+
+@contextmanager
+def measuring(target: Target, jobs: int) -> Iterator[Measure]:
+    """How operators are measured on a target: on a CPU one after the other, those first that
+    compute most; on a GPU all of a model side by side."""
+    if isinstance(target, CudaTarget):
+        from experiments.models import gpu
+        from experiments.models.choosing import crew
+
+        with crew(jobs) as processes:
+            yield partial(gpu.compare, target=target, crew=processes)
+    else:
+        from experiments.models import cpu
+
+        yield partial(cpu.compare, target=target)
+
+
+def prepare(operators: list[Any], target: Target, jobs: int) -> None:
+    """Compile the rivals of each operator, by ``jobs`` processes on the GPU, and then its first
+    schedules, which needs no GPU."""
+    from experiments.models.choosing import build, crew
+    from experiments.models.gpu import FIRST, warm
+
+    if not isinstance(target, CudaTarget):
+        raise InputError(f"nothing is prepared for {target.name}; allowed: a GPU")
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # there are as many processes as cores
+    with crew(jobs) as processes:
+        waiting: list[Future[Any]] = [processes.submit(warm, operator) for operator in operators]
+        waiting += [
+            processes.submit(build, operator.workload, target, (), FIRST, 1)
+            for operator in operators
+        ]
+        for number, future in enumerate(as_completed(waiting), 1):
+            reason = future.exception()
+            print(number, "of", len(waiting), reason or "", flush=True)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"models": {}}
+    return found
+
+
+def _rows(results: Mapping[str, Any], model: str) -> Mapping[str, Any]:
+    rows: Mapping[str, Any] = results["models"].get(model, {}).get("operators", {})
+    return rows
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m experiments.models")
+    parser.add_argument("--target", choices=DTYPES, required=True)
+    parser.add_argument("--model", choices=MODELS, nargs="+", default=list(MODELS))
+    parser.add_argument("--batch", type=int, nargs="+", default=[1])
+    parser.add_argument("--minutes", type=float, default=5.0, help="for all of it")
+    parser.add_argument("--threads", type=int, default=1, help="of a CPU")
+    parser.add_argument("--jobs", type=int, default=0, help="processes beside a GPU; 0: all cores")
+    parser.add_argument("--prepare", action="store_true", help="fill the caches for a GPU")
+    parser.add_argument("--out", type=Path, default=Path("models.json"))
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

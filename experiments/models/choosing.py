@@ -1,0 +1,73 @@
+"""Which schedules are tried on a GPU, and their kernels: the work that needs none.
+
+Done by a crew of processes, since sampling and writing kernels is Python's work.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from measure.cuda.nvrtc import NvrtcBuilder
+from measure.interfaces import Built
+from measure.records.measurement import Candidate, Job, new_job_id
+from scheduler.machine import roofline
+from spaces.cuda.target import CudaTarget
+from spaces.registry import space_for
+from spaces.schedule import Schedule
+from spaces.workloads.workload import Workload
+
+SAMPLED = 1024
+"""Random schedules of which the roofline chooses the first ones."""
+COMPILE_SECONDS = 15.0
+
+spaces = lru_cache(maxsize=256)(space_for)
+
+
+def crew(size: int = 0) -> ProcessPoolExecutor:
+    """So many processes, or as many as there are cores."""
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(size or os.cpu_count() or 1, mp_context=context)
+
+
+def chosen(
+    workload: Workload, target: CudaTarget, parents: Sequence[Schedule], count: int, seed: int
+) -> list[Schedule]:
+    """The ``count`` schedules that the roofline likes best, of random ones or of neighbours of
+    ``parents``; equal for equal seeds."""
+    space, generator = spaces(workload, target), np.random.default_rng(seed)
+    if parents:
+        rows = generator.permutation(space.neighbours(space.rows(parents), generator))
+    else:
+        rows = np.unique(space.sample(generator, SAMPLED), axis=0)
+    score, _ = roofline(target).predict(space, rows)
+    return [space.schedule(row) for row in rows[np.argsort(-score, kind="stable")[:count]]]
+
+
+def build(
+    workload: Workload, target: CudaTarget, parents: Sequence[Schedule], count: int, seed: int
+) -> list[Built]:
+    """The kernels of the :func:`chosen` schedules, built, with their cubins' bytes. What was built
+    before comes from the cache on disk."""
+    space, job = spaces(workload, target), Job(new_job_id(), workload, target)
+    schedules = chosen(workload, target, parents, count, seed)
+    candidates = [Candidate(job, schedule, space.lower(schedule)) for schedule in schedules]
+    with closing(NvrtcBuilder(target, jobs=1, time_limit=COMPILE_SECONDS)) as builder:
+        return [_whole(built) for built in builder.build(candidates)]
+
+
+def _whole(built: Built) -> Built:
+    """The same with the cubin itself in the place of its path, which ends with the builder."""
+    path = built.binary
+    return (
+        built
+        if path is None or isinstance(path, bytes)
+        else replace(built, binary=path.read_bytes())
+    )

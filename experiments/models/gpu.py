@@ -1,0 +1,123 @@
+"""The operators of a model on a GPU: searched side by side, then each timed in turns with torch.
+
+Processes choose and compile schedules while this one judges and times what came: first those that
+the roofline likes best, then neighbours of the fastest, operator by operator in turn.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future
+from typing import Any
+
+import torch
+
+from experiments.gpu_matmul.timing import interleave
+from experiments.models.choosing import build
+from experiments.models.summary import ALONE
+from experiments.operators.explore import Explorer
+from experiments.operators.gpu import FINALISTS, KEPT, summary
+from experiments.operators.tensors import inputs_like
+from measure.interfaces import Built
+from spaces.cuda.target import CudaTarget
+from spaces.registry import space_for
+
+FIRST, FURTHER, PARENTS = 24, 12, 3
+"""Schedules of an operator that are tried at first, and at each further turn; of how many fast ones
+those are neighbours."""
+SLACK = 1e-3
+"""Of the outputs' mean, that sums of thousands of terms may be wrong by in float32."""
+LEAD = 48
+"""Flushes before a round: several calls of Python each, on a host that compiles."""
+HEAT = 0.05
+"""Seconds of work before an operator is timed; the one before it has warmed the device."""
+SETTLING = 1.0
+"""Seconds that an operator takes after its search: its compiled rival, and timing."""
+
+
+class Contest:
+    """One operator, what was found of it, and its rivals."""
+
+    def __init__(self, operator: Any, target: CudaTarget) -> None:
+        self.operator, self.target = operator, target
+        self.workload = operator.workload
+        self.tensors = inputs_like(self.workload)
+        wide = {n: t.double() if t.is_floating_point() else t for n, t in self.tensors.items()}
+        exact = operator.rivals["eager"](**wide)
+        space = space_for(self.workload, target)
+        self.explorer = Explorer(space, self.tensors, [exact], slack=SLACK)
+        self.turns = 0
+
+    def ask(self, crew: Executor) -> Future[list[Built]]:
+        """The next schedules, on their way."""
+        parents, count = self.explorer.best[:PARENTS], FURTHER if self.turns else FIRST
+        self.turns += 1
+        return crew.submit(build, self.workload, self.target, parents, count, self.turns)
+
+    def tell(self, found: Sequence[Built]) -> None:
+        """Judge and time what is new."""
+        for built in found:
+            if built.candidate.schedule not in self.explorer.calls:
+                self.explorer.judge(built)
+
+    def row(self) -> dict[str, Any]:
+        """The row of the results, after all were timed in turns."""
+        explorer, best = self.explorer, self.explorer.best[:FINALISTS]
+        calls: dict[str, Any] = {f"tilewright {n}": explorer.calls[s] for n, s in enumerate(best)}
+        for name, rival in self.operator.rivals.items():
+            calls[name] = lambda rival=rival: rival(**self.tensors)
+        if alone := self.operator.alone(self.tensors):
+            calls[ALONE] = alone
+        row: dict[str, Any] = {"outcomes": dict(explorer.outcomes), "turns": self.turns}
+        row["explored"] = [
+            {"us": 1e6 * explorer.seconds[s], "schedule": s.to_json()} for s in explorer.best[:KEPT]
+        ]
+        try:
+            compiled = compiled_rival(self.operator, self.tensors)
+            calls["compiled"] = lambda: compiled(**self.tensors)
+        except Exception as error:  # a compiler that fails is no reason to stop
+            row["unavailable"] = {"compiled": str(error).splitlines()[0][:200]}
+        times = interleave(calls, rounds=30, seconds=0.5, lead=LEAD, heat=HEAT)
+        return row | summary(times, [s.to_json() for s in best], self.workload.least_bytes)
+
+
+def compiled_rival(operator: Any, tensors: Any) -> Any:
+    """The operator by ``torch.compile``, called once."""
+    torch._dynamo.reset()  # sizes seen before would make these dynamic
+    compiled = torch.compile(operator.rivals["eager"], dynamic=False)
+    compiled(**tensors)
+    return compiled
+
+
+def compare(
+    operators: Sequence[Any], target: CudaTarget, crew: Executor, end: float
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Each operator and its row of the results, searched until it is time to settle them by
+    ``end`` (of ``time.monotonic``)."""
+    contests = [Contest(operator, target) for operator in operators]
+    search(contests, crew, end - SETTLING * len(contests))
+    torch.backends.cudnn.benchmark = True
+    with torch.no_grad():
+        for contest in contests:
+            yield contest.operator, contest.row()
+
+
+def search(contests: Sequence[Contest], crew: Executor, end: float) -> None:
+    """Judge the first schedules of each, then further ones in turn until ``end``."""
+    waiting = deque((contest, contest.ask(crew)) for contest in contests)
+    while waiting:
+        contest, future = waiting.popleft()
+        if contest.turns > 1 and time.monotonic() > end:
+            future.cancel()
+            continue
+        contest.tell(future.result())
+        if time.monotonic() < end:
+            waiting.append((contest, contest.ask(crew)))
+
+
+def warm(operator: Any) -> str:
+    """Fill the caches of ``torch.compile`` for an operator; its name."""
+    compiled_rival(operator, inputs_like(operator.workload))
+    return str(operator.name)

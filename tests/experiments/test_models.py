@@ -1,0 +1,202 @@
+"""Models as operators: what they are is what was published, and torch computes the same."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+import numpy as np
+import pytest
+
+from experiments.models.__main__ import operators_of, run
+from experiments.models.choosing import build, chosen
+from experiments.models.images import Convolution, Means, Pooling
+from experiments.models.networks import MODELS, TRANSFORMERS, distinct
+from experiments.models.products import EPILOGUES, Product, named
+from experiments.models.summary import summarise, table
+from spaces.language.evaluation import evaluate
+from spaces.registry import space_for
+from spaces.target import detect_target
+from spaces.workloads.contraction import Contraction
+
+BERT_EMBEDDINGS, GPT_POSITIONS = (30_522 + 512 + 2) * 768, 1024 * 768
+PARAMETERS = {
+    "resnet-50": 25_557_032,
+    "inception-v3": 27_161_264 - 3_326_696,  # without the auxiliary classifier
+    "mobilenet-v2": 3_504_872,
+    "bert-base": 109_482_240 - BERT_EMBEDDINGS,
+    "gpt-2": 124_439_808 - GPT_POSITIONS,
+}
+"""As published with the models' weights; what looks up tokens and positions is left out."""
+MULTIPLICATIONS = {
+    "resnet-50": 4_089_184_256,
+    "inception-v3": 5_713_216_096,
+    "mobilenet-v2": 300_774_272,
+    "bert-base": 128 * 12 * 12 * 768**2 + 768**2 + 2 * 12 * 128 * 128 * 768,
+    "gpt-2": 128 * 12 * 12 * 768**2 + 768 * 50_257 + 2 * 12 * 128 * 128 * 768,
+}
+"""Of an image, as torchvision publishes them, and of 128 tokens: one for each weight and token, and
+one for each pair of tokens and element of a head, twice."""
+
+
+def flops(operators):
+    """Of convolutions, products and attention."""
+    counted = ((o, n) for o, n in operators.items() if not o.name.startswith("layernorm"))
+    return sum(n * o.workload.flops for o, n in counted)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_models_have_as_many_parameters_and_multiply_as_often_as_published(model):
+    once, eight = (distinct(model, batch, "float32") for batch in (1, 8))
+    assert sum(count * o.weights for o, count in once.items()) == PARAMETERS[model]
+    assert [flops(once), flops(eight)] == [2 * MULTIPLICATIONS[model], 16 * MULTIPLICATIONS[model]]
+    assert len({operator.name for operator in once}) == len(once)
+
+
+@pytest.mark.parametrize(("model", "hidden"), [("bert-base", 0), ("gpt-2", 128 * 127 // 2)])
+def test_attention_as_one_operator_multiplies_what_no_mask_hides(model, hidden):
+    found = distinct(model, 1, "float32", whole=True)
+    assert flops(found) == 2 * (MULTIPLICATIONS[model] - 2 * 12 * 768 * hidden)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["cpu", "cuda:sm_90a"])
+@pytest.mark.parametrize("model", MODELS)
+def test_every_operator_of_a_model_is_served(model, kind):
+    target = detect_target(kind)
+    for operator in operators_of(model, 8, target):
+        assert space_for(operator.workload, target).templates
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda:sm_90a"])
+@pytest.mark.parametrize("model", TRANSFORMERS)
+def test_every_operator_of_a_transformer_is_served(model, kind):
+    target = detect_target(kind)
+    for operator in operators_of(model, 1, target):
+        assert space_for(operator.workload, target).templates
+
+
+def conv(*sizes: int, **changes: object) -> Convolution:
+    """A small convolution of two images."""
+    channels, size, outputs, height, width, stride = sizes
+    words = {"activation": "relu", "dtype": "float32", **changes}
+    return Convolution(
+        2, channels, size, outputs, (height, width), stride, (height // 2, width // 2), **words
+    )
+
+
+OPERATORS = (
+    conv(4, 7, 6, 3, 3, 2),
+    conv(4, 7, 6, 1, 1, 1, residual=True, activation=""),
+    conv(4, 6, 5, 1, 1, 2, activation=""),
+    conv(3, 9, 5, 1, 7, 1, activation="relu6"),
+    conv(3, 9, 5, 7, 1, 1, residual=True),
+    conv(6, 8, 6, 3, 3, 2, groups=6, activation="relu6"),
+    Pooling(2, 3, 9, 3, 2, 1, "max", "float32"),
+    Pooling(2, 3, 9, 3, 2, 0, "max", "float32"),
+    Pooling(2, 3, 9, 3, 1, 1, "avg", "float32"),
+    Means(2, 5, 3, "float32"),
+    *(Product(3, 4, 5, follows, "float32", "col") for follows in EPILOGUES),
+    Product(3, 4, 5, "scale", "float32", "col", 6),
+    named("attention", b=1, h=2, i=4, j=4, d=8, mask="causal", dtype="float32"),
+    named("layernorm", r=3, c=8, dtype="float32"),
+)
+
+
+@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+def test_what_torch_computes_is_what_an_operator_says(operator):
+    import torch
+
+    work = operator.workload
+    inputs = {name: 3 * array for name, array in work.make_inputs(seed=1).items()}
+    wide = {name: torch.from_numpy(array.astype(np.float64)) for name, array in inputs.items()}
+    single = isinstance(work, Contraction)
+    exact = work.reference(inputs) if single else evaluate(work.program, inputs)["y"]
+    for rival in operator.rivals.values():
+        np.testing.assert_allclose(rival(**wide).numpy(), exact, atol=1e-5)
+    for turned in operator.others(wide).values():
+        found = turned().permute(0, 2, 3, 1).reshape(exact.shape)
+        np.testing.assert_allclose(found.numpy(), exact, atol=1e-6)
+    alone = operator.alone(wide)
+    assert alone is None or alone().numel() == exact.size
+
+
+ROWS = {
+    "a": {"count": 3, "median_s": {"tilewright": 2.0, "eager": 3.0, "compiled": 1.0, "alone": 0.1}},
+    "b": {"count": 1, "median_s": {"tilewright": 1.0, "eager": 4.0, "sdpa": 2.0, "copy": 0.1}},
+    "c": {"count": 9, "median_s": {"eager": 4.0}},
+}
+
+
+def test_operators_count_as_often_as_they_occur_and_losses_are_named():
+    found = summarise(ROWS)
+    assert found["seconds"] == {"tilewright": 7.0, "eager": 13.0, "compiled": 7.0, "fastest": 5.0}
+    assert found["ratios"] == {"eager": 13 / 7, "compiled": 1.0, "fastest": 5 / 7}
+    assert (found["operators"], found["losses"], found["untimed"]) == (2, {"a": 0.5}, ["c"])
+
+
+def test_tables_have_each_model_and_each_operator():
+    entry = {"operators": ROWS, "distinct": 4, "summary": summarise(ROWS)}
+    text = table({"date": "2026-01-01", "command": "x", "models": {"net, batch 1": entry}})
+    assert "| net, batch 1 | 2 of 4 | 7000000.0 | 13000000.0 |" in text
+    assert "| a | 3 | 2000000.0 | 3000000.0 | 1000000.0 | 100000.0 | - | 0.50 |" in text
+
+
+def test_a_further_call_goes_on_with_what_is_missing(tmp_path):
+    wanted, asked = {"net, batch 1": distinct("bert-base", 1, "float32")}, []
+
+    def measure(operators, end):
+        asked.append([operator.name for operator in operators])
+        for operator in operators[:4]:
+            yield operator, {"median_s": {"tilewright": 1.0, "eager": 2.0}}
+
+    results = {"models": {}, "date": "2026-01-01", "command": "x"}
+    for _ in range(4):
+        run(wanted, results, measure, time.monotonic() + 1e6, tmp_path / "x.json")
+    assert [len(names) for names in asked] == [9, 5, 1]
+    assert sorted({*asked[0][:4], *asked[1][:4], *asked[2]}) == sorted(asked[0])
+    assert results["models"]["net, batch 1"]["summary"]["operators"] == 9
+
+
+def test_choices_are_the_same_wherever_they_are_made_and_can_be_built():
+    target, work = detect_target("cuda:sm_90a"), Means(1, 8, 4, "float16").workload
+    first, again = (chosen(work, target, (), 6, seed=1) for _ in range(2))
+    assert first == again
+    assert len(set(first)) == 6
+    assert set(chosen(work, target, first[:2], 4, seed=2)) <= set(
+        map(space_for(work, target).schedule, space_for(work, target).neighbours(
+            space_for(work, target).rows(first[:2]), np.random.default_rng(2)))
+    )  # fmt: skip
+    (built,) = build(work, target, (), 1, seed=1)
+    assert built.candidate.schedule == first[0]
+    assert isinstance(built.binary, bytes), built.error_text
+
+
+class Counted:
+    """What a search asks of an operator: how often it asked."""
+
+    def __init__(self) -> None:
+        self.turns, self.told = 0, 0
+
+    def ask(self, crew):
+        self.turns += 1
+        return crew.submit(lambda: ())
+
+    def tell(self, found):
+        self.told += 1
+
+
+def test_each_operator_is_searched_once_even_if_there_is_no_time():
+    from experiments.models.gpu import search
+
+    contests = [Counted() for _ in range(3)]
+    with ThreadPoolExecutor(1) as crew:
+        search(contests, crew, time.monotonic())
+    assert [(c.turns, c.told) for c in contests] == [(1, 1)] * 3
+
+
+def test_names_tell_operators_apart_at_every_batch():
+    for model, batch in product(MODELS, (1, 8)):
+        found = distinct(model, batch, "float16")
+        assert len({o.workload.key for o in found}) == len(found), model
