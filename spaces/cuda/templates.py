@@ -1,5 +1,6 @@
 """The templates of CUDA kernels."""
 
+from spaces.cuda.chained_hopper.template import ChainedHopper
 from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.kept.template import CudaKept
 from spaces.cuda.maps.template import CudaMap
@@ -9,4 +10,6 @@ from spaces.cuda.simt.template import Simt
 from spaces.cuda.thin.template import CudaThin
 from spaces.template import Template
 
-TEMPLATES: tuple[type[Template], ...] = (Hopper, Mma, Simt, CudaThin, CudaRows, CudaKept, CudaMap)
+TEMPLATES: tuple[type[Template], ...] = (
+    Hopper, Mma, Simt, CudaThin, ChainedHopper, CudaRows, CudaKept, CudaMap,
+)  # fmt: skip

@@ -22,6 +22,7 @@ WORKLOADS = [
     workload("y[j, i] = relu(x[i, j] + b[i])", i=70, j=130),
     workload("max_pool2d n=2 c=16 h=9 w=9 r=3"),
     workload("attention b=2 h=2 i=40 j=40 d=16"),
+    workload("attention b=2 h=4 kv=2 i=200 j=200 d=64 mask=causal dtype=bfloat16"),
 ]
 
 

@@ -1,0 +1,135 @@
+"""What rules out a schedule of a chained kernel on Hopper, and the sentence that says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spaces.algebra.integers import round_up
+from spaces.cuda.chained_hopper.sizes import ChainedSizes
+from spaces.cuda.chained_hopper.tiles import SLICE
+from spaces.cuda.target import CudaTarget
+from spaces.template import Rule
+
+INSTRUCTION_REGISTERS = 26
+"""What ptxas needs beside the sums that one wgmma writes, of the registers at launch."""
+
+
+def chained_rules(sizes: ChainedSizes, target: CudaTarget) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    return (
+        *_resource_rules(sizes, target),
+        *_turn_rules(),
+        *_extent_rules(sizes),
+        *_needless_rules(sizes, target),
+    )
+
+
+def _resource_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
+    return [
+        Rule(
+            "residency",
+            ("warpgroups", "residency"),
+            lambda c: sizes.group_registers(c) > 0,
+            lambda c: (
+                f"{c['residency']} blocks of {c['warpgroups']} multiplying warpgroups leave too "
+                "few registers to each; allowed: one block, or one warpgroup"
+            ),
+        ),
+        Rule(
+            "registers",
+            ("warpgroups", "residency", "keys", "overlap", "queries"),
+            lambda c: sizes.registers(c) <= sizes.group_registers(c),
+            lambda c: (
+                f"a thread keeps sums, scores and weights in {sizes.registers(c)} registers; "
+                f"it may have {sizes.group_registers(c)}"
+            ),
+        ),
+        Rule(
+            "instruction",
+            ("warpgroups", "residency", "keys"),
+            lambda c: (
+                _widest(sizes, c["keys"]) // 2 + INSTRUCTION_REGISTERS <= sizes.launch_registers(c)
+            ),
+            lambda c: (
+                f"a wgmma of {_widest(sizes, c['keys'])} columns takes "
+                f"{_widest(sizes, c['keys']) // 2 + INSTRUCTION_REGISTERS} registers; "
+                f"threads start with {sizes.launch_registers(c)}"
+            ),
+        ),
+        Rule(
+            "shared_memory",
+            ("warpgroups", "residency", "keys", "stages", "query_buffers"),
+            lambda c: sizes.shared_bytes(c) <= sizes.most_shared(c, target),
+            lambda c: (
+                f"{c['stages']} stages of {c['keys']} keys and {c['query_buffers']} times the rows "
+                f"take {sizes.shared_bytes(c)} bytes of shared memory; one of {c['residency']} "
+                f"blocks may have {sizes.most_shared(c, target)}"
+            ),
+        ),
+    ]
+
+
+def _widest(sizes: ChainedSizes, keys: Any) -> Any:
+    return keys + (sizes.width - keys) * (keys < sizes.width)
+
+
+def _turn_rules() -> list[Rule]:
+    return [
+        Rule(
+            "turns",
+            ("warpgroups", "ping_pong"),
+            lambda c: (c["warpgroups"] > 1) | (c["ping_pong"] == 0),
+            lambda c: "one warpgroup has nobody to take turns with; allowed: ping_pong=0",
+        ),
+    ]
+
+
+def _extent_rules(sizes: ChainedSizes) -> list[Rule]:
+    keys, rows = sizes.chained.key.extent, sizes.tiles.row_count
+    return [
+        Rule(
+            "keys",
+            ("keys",),
+            lambda c: c["keys"] <= round_up(keys, 16),
+            lambda c: f"a tile of {c['keys']} keys is larger than all {keys}",
+        ),
+        Rule(
+            "rows",
+            ("warpgroups",),
+            lambda c: (c["warpgroups"] - 1) * SLICE < rows,
+            lambda c: (
+                f"{c['warpgroups']} warpgroups of {SLICE} rows; the last would have none of {rows}"
+            ),
+        ),
+    ]
+
+
+def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
+    """Decisions that say nothing."""
+    tile = ("warpgroups", "residency", "blocks")
+
+    def alone(c: Any) -> Any:
+        """Whether each block has one tile."""
+        slots = target.multiprocessors * c["residency"]
+        return (c["blocks"] == "grid") | (sizes.tile_count(c) <= slots)
+
+    return [
+        Rule(
+            "needless_walk",
+            tile,
+            lambda c: (c["blocks"] == "grid") | (alone(c) == 0),
+            lambda c: f"{sizes.tile_count(c)} tiles find a block each; allowed: blocks=grid",
+        ),
+        Rule(
+            "needless_buffers",
+            (*tile, "query_buffers"),
+            lambda c: (c["query_buffers"] == 1) | (alone(c) == 0),
+            lambda c: "a block has one tile, and so one set of rows; allowed: query_buffers=1",
+        ),
+        Rule(
+            "needless_section",
+            ("warpgroups", "section"),
+            lambda c: (c["section"] == 1) | (sizes.row_tiles(c) > 1),
+            lambda c: "heads of one tile come one after the other anyway; allowed: section=1",
+        ),
+    ]

@@ -1,0 +1,119 @@
+"""Extents and resources of chained kernels on Hopper, for one schedule or for whole populations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cuda.blocks.traffic import BLOCK_SHARED
+from spaces.cuda.chained_hopper.tiles import PANEL, PANEL_BYTES, SLICE, RowTiles
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.chained.view import Chained
+
+GROUP, WARPS = 128, 4
+TERMS = 16
+"""Terms of 16 bits that one wgmma multiplies."""
+SPARE_REGISTERS = 32
+"""What a multiplying thread needs beside sums, scores, weights and rows: of about 100 kernels
+compiled, so many foresaw four of five that spilled, and kept one that did not from being tried."""
+MOVED = {2: (240, 24), 3: (160, 32), 4: (112, 24)}
+"""Registers of each multiplying thread and each loading one, once they are moved, by
+``warpgroups``; one warpgroup keeps what it starts with."""
+
+
+def launch_registers(warpgroups: int, residency: int) -> int:
+    """Registers that each thread has at launch."""
+    return min(65536 // residency // ((warpgroups + 1) * GROUP) // 8 * 8, 255)
+
+
+def group_registers(warpgroups: int, residency: int) -> int:
+    """Registers that a multiplying thread may have; 0 where so many blocks leave too few."""
+    if warpgroups == 1:
+        return launch_registers(warpgroups, residency)
+    return MOVED[warpgroups][0] if residency == 1 else 0
+
+
+@dataclass(frozen=True)
+class ChainedSizes:
+    """Extents and resources of schedules, from their decisions."""
+
+    chained: Chained
+
+    @cached_property
+    def tiles(self) -> RowTiles:
+        """Rows and heads."""
+        return RowTiles(self.chained)
+
+    @property
+    def depth(self) -> int:
+        """Terms of a score, in whole wgmma."""
+        return int(round_up(self.chained.depth.extent, TERMS))
+
+    @property
+    def width(self) -> int:
+        """Columns of the sums, as wgmma has them."""
+        return int(round_up(self.chained.width.extent, 8))
+
+    @property
+    def depth_panels(self) -> int:
+        """Panels of a row or a key."""
+        return int(ceil_div(self.chained.depth.extent, PANEL))
+
+    @property
+    def width_panels(self) -> int:
+        """Panels of a row of the matrix and of the output."""
+        return int(ceil_div(self.chained.width.extent, PANEL))
+
+    def rows(self, c: Any) -> Any:
+        """Rows of a tile."""
+        return c["warpgroups"] * SLICE
+
+    def row_tiles(self, c: Any) -> Any:
+        """Tiles of a head."""
+        return ceil_div(self.tiles.row_count, self.rows(c))
+
+    def tile_count(self, c: Any) -> Any:
+        """Tiles of all heads."""
+        return self.row_tiles(c) * self.tiles.head_count
+
+    def threads(self, c: Any) -> Any:
+        """Threads of a block."""
+        return (c["warpgroups"] + 1) * GROUP
+
+    def registers(self, c: Any) -> Any:
+        """Registers that a multiplying thread needs: sums, scores, weights that a product still
+        reads, rows that are kept, and more."""
+        weights = np.where(c["overlap"], c["keys"] // 4, 0)
+        rows = np.where(c["queries"] == "registers", self.depth // 4, 0)
+        return self.width // 2 + c["keys"] // 2 + weights + rows + SPARE_REGISTERS
+
+    def group_registers(self, c: Any) -> Any:
+        """Registers that it may have; 0 where so many blocks leave too few."""
+        return np.vectorize(group_registers, otypes=[np.int64])(c["warpgroups"], c["residency"])
+
+    def launch_registers(self, c: Any) -> Any:
+        """Registers that each thread has at launch."""
+        return np.vectorize(launch_registers, otypes=[np.int64])(c["warpgroups"], c["residency"])
+
+    @property
+    def region_bytes(self) -> int:
+        """Shared memory of a warpgroup's rows, where its output waits to be stored."""
+        return max(self.depth_panels, self.width_panels) * SLICE * PANEL_BYTES
+
+    def stage_bytes(self, c: Any) -> Any:
+        """Shared memory of a stage: keys and rows of the matrix."""
+        return c["keys"] * PANEL_BYTES * (self.depth_panels + self.width_panels)
+
+    def shared_bytes(self, c: Any) -> Any:
+        """All shared memory of a block: rows, stages, barriers of both, two tickets with theirs."""
+        buffers = c["query_buffers"] * c["warpgroups"]
+        return buffers * (self.region_bytes + 16) + c["stages"] * (self.stage_bytes(c) + 32) + 40
+
+    def most_shared(self, c: Any, target: CudaTarget) -> Any:
+        """Shared memory that a block may have."""
+        share = target.shared_per_multiprocessor // c["residency"] - BLOCK_SHARED
+        return np.minimum(share, target.shared_per_block)

@@ -1,0 +1,85 @@
+"""Chains over the columns of a product, such as attention, by TMA and wgmma.
+
+Decisions: ``warpgroups`` of 64 rows each; ``keys`` of a tile; ``stages`` of keys and of the matrix;
+``queries``, whether rows are multiplied from shared memory or from registers; ``overlap``, scores
+of the next tile beside sums of this one; ``ping_pong``, warpgroups taking turns to multiply;
+``rescale``, sums corrected ``always``, where a maximum ``moved``, or ``late``, where it rose by
+more than eight powers of two; ``query_buffers``, rows that wait their turn; ``residency``, blocks
+of a multiprocessor; ``blocks``, how they find their tiles; ``section``, heads that take turns.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.cuda.chained_hopper.code import LAZINESS, ChainedHopperCode
+from spaces.cuda.chained_hopper.plan import ChainedPlan
+from spaces.cuda.chained_hopper.rules import chained_rules
+from spaces.cuda.chained_hopper.served import why_not_chained
+from spaces.cuda.chained_hopper.sizes import ChainedSizes
+from spaces.cuda.chained_hopper.traffic import chained_quantities
+from spaces.cuda.chained_hopper.walk import WALKS
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.chained.view import Chained, chained_of
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+MOST_SECTION = 64
+
+
+class ChainedHopper(Template):
+    """One pass over the keys for 64 rows a warpgroup, in float32 between products of 16 bits."""
+
+    name: ClassVar[str] = "chained_hopper"
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.computation = workload
+        self.cuda = target
+        found = chained_of(workload.program)
+        assert isinstance(found, Chained)
+        self.sizes = ChainedSizes(found)
+        self.decisions = _decisions(self.sizes)
+        self.rules = chained_rules(self.sizes, target)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no Hopper, no such chain, or arrays that TMA does not bring."""
+        if not isinstance(target, CudaTarget) or not target.has("wgmma"):
+            return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
+        return why_not_chained(workload)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cuda.chained_hopper.traffic``."""
+        return chained_quantities(self.computation, self.sizes, self.cuda, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        plan = ChainedPlan(self.sizes, self.cuda, schedule.values)
+        return ChainedHopperCode(self.workload, plan, self.entry(schedule)).kernel()
+
+
+def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
+    heads = sizes.tiles.head_count
+    sections = tuple(n for n in range(1, min(heads, MOST_SECTION) + 1) if heads % n == 0)
+    return (
+        Decision("warpgroups", (1, 2, 3, 4)),
+        Decision("residency", (1, 2)),
+        Decision("keys", tuple(range(16, 257, 16))),
+        Decision("overlap", (0, 1)),
+        Decision("queries", ("shared", "registers")),
+        Decision("blocks", WALKS),
+        Decision("query_buffers", (1, 2)),
+        Decision("stages", (2, 3, 4)),
+        Decision("ping_pong", (0, 1)),
+        Decision("rescale", tuple(LAZINESS)),
+        Decision("section", sections),
+    )

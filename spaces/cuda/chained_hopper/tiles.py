@@ -1,0 +1,167 @@
+"""What TMA moves of a chained program: boxes of rows or keys, and where in an array each is.
+
+Rows of a tile are points of one part, such as queries, or of two if the faster one's extent divides
+the 64 rows of a box: then heads that share keys are stacked. All other parts number heads. Columns,
+depth or width, are cut into panels of 64, swizzled by 128 bytes; TMA fills up the last with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.products.forms import Form
+from spaces.derivation.products.splitting import Part
+from spaces.workloads.array import Array
+
+SLICE = 64
+"""Rows of one warpgroup: of a box of rows, and of one wgmma."""
+PANEL, PANEL_BYTES = 64, 128
+"""Columns of a panel, and their bytes in 16 bits each."""
+MOST_DIMENSIONS = 5
+
+
+@dataclass(frozen=True)
+class RowTiles:
+    """Which parts of a program number the rows of a tile, and which its heads."""
+
+    chained: Chained
+
+    @cached_property
+    def rows(self) -> tuple[Part, ...]:
+        """Parts that number rows, the last the fastest: one or two."""
+        found = [part for part in self.chained.rows if part.extent > 1]
+        if len(found) == 2 and SLICE % found[1].extent == 0:
+            return tuple(found)
+        return tuple(found[-1:]) or self.chained.rows[-1:] or (Part("1", "1", 1),)
+
+    @cached_property
+    def heads(self) -> tuple[Part, ...]:
+        """Parts that number heads, the last the fastest; heads that share keys are neighbours."""
+        parts = (*self.chained.batch, *self.chained.rows)
+        return tuple(part for part in parts if part.extent > 1 and part not in self.rows)
+
+    @property
+    def row_count(self) -> int:
+        """Rows of a head."""
+        return prod(part.extent for part in self.rows)
+
+    @property
+    def head_count(self) -> int:
+        """Heads."""
+        return prod(part.extent for part in self.heads)
+
+    @property
+    def box(self) -> tuple[tuple[Part, int], ...]:
+        """The parts of a box of rows, the fastest first, and how many points it has of each."""
+        if len(self.rows) == 1:
+            return ((self.rows[0], SLICE),)
+        outer, inner = self.rows
+        return ((inner, inner.extent), (outer, SLICE // inner.extent))
+
+    def coordinates(self, row: str) -> list[str]:
+        """C text of where the box that begins at ``row`` is along its parts."""
+        return [row] if len(self.rows) == 1 else ["0", f"{row} / {self.rows[1].extent}"]
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """An array whose element is at ``offset``, moved in boxes: panels of ``columns``, and points of
+    the parts ``box``; ``heads`` choose the rest."""
+
+    array: Array
+    offset: Form
+    columns: Part
+    box: tuple[tuple[Part, int], ...]
+    heads: tuple[Part, ...]
+
+    @cached_property
+    def own_heads(self) -> tuple[Part, ...]:
+        """The heads' parts that make a difference, the fastest first."""
+        return tuple(p for p in reversed(self.heads) if self.offset.coefficient(p.name))
+
+    @property
+    def panels(self) -> int:
+        """Panels of a box."""
+        return int(ceil_div(self.columns.extent, PANEL))
+
+    @property
+    def panel_bytes(self) -> int:
+        """Bytes of a panel."""
+        return prod(count for _, count in self.box) * PANEL_BYTES
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a box with all its panels."""
+        return self.panels * self.panel_bytes
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """The map of one panel."""
+        parts = [*(part for part, _ in self.box), *self.own_heads]
+        counts = [*(count for _, count in self.box), *(1 for _ in self.own_heads)]
+        size = self.array.element.bytes
+        return TensorMapSpec(
+            self.array.name,
+            self.array.dtype,
+            (self.columns.extent, *(part.extent for part in parts)),
+            tuple(self._step(part) * size for part in parts),
+            (PANEL, *counts),
+            PANEL_BYTES,
+        )
+
+    def _step(self, part: Part) -> int:
+        """Elements from point to point; of a single one, any that TMA takes."""
+        return self.offset.coefficient(part.name) if part.extent > 1 else SLICE
+
+    def why_not(self) -> str | None:
+        """Why TMA cannot move the boxes, in words; None if it can."""
+        name, size = self.array.name, self.array.element.bytes
+        gathered = [str(a) for a, _ in self.offset.terms if not isinstance(a, str)]
+        if gathered or self.offset.constant:
+            return f"{name} is read at {self.offset}; TMA moves boxes of steps from its start"
+        if self.columns.extent > 1 and self.offset.coefficient(self.columns.name) != 1:
+            return f"{name} does not run along {self.columns.name} in memory"
+        parts = [*(part for part, _ in self.box), *self.own_heads]
+        for part in parts:
+            if self._step(part) * size % 16 or self._step(part) <= 0:
+                return (
+                    f"{name} is {self._step(part) * size} bytes apart along {part.name}; "
+                    "TMA needs a multiple of 16"
+                )
+        if 1 + len(parts) > MOST_DIMENSIONS:
+            return f"{name} has {1 + len(parts)} dimensions; TMA takes {MOST_DIMENSIONS}"
+        return None
+
+    def _call(self, kind: str, panel: int, at: Sequence[str], names: Mapping[str, str]) -> str:
+        heads = [names[part.name] for part in self.own_heads]
+        places = ", ".join([str(panel * PANEL), *at, *heads])
+        return f"tw::tma_{kind}_{1 + len(self.box) + len(heads)}d({{}}, {places});"
+
+    def load(
+        self, to: str, tensor_map: str, barrier: str, at: Sequence[str], names: Mapping[str, str]
+    ) -> list[str]:
+        """Lines by which one thread loads a box; ``at`` is its place along its parts, ``names``
+        are the C variables of heads' parts."""
+        return [
+            self._call("load", panel, at, names).format(
+                f"{to} + {panel * self.panel_bytes}, &{tensor_map}, {barrier}"
+            )
+            for panel in range(self.panels)
+        ]
+
+    def store(
+        self, tensor_map: str, source: str, at: Sequence[str], names: Mapping[str, str]
+    ) -> list[str]:
+        """Lines by which one thread stores a box."""
+        return [
+            self._call("store", panel, at, names).format(
+                f"&{tensor_map}, {source} + {panel * self.panel_bytes}"
+            )
+            for panel in range(self.panels)
+        ]

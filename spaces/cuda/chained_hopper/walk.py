@@ -1,0 +1,100 @@
+"""Which tile a block works on when: one, every n-th, or the next that is left.
+
+Tiles are numbered so that heads of a section take turns, from the last rows to the first: where a
+condition lets later rows see more keys, long tiles come first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained_hopper.plan import ChainedPlan
+from spaces.derivation.chained.text import split
+
+WALKS = ("grid", "persistent", "tickets")
+
+
+class Walk:
+    """The loops over tiles of the loading thread and of multiplying warpgroups. Each declares
+    ``head`` and ``row0``, and the parts of the head."""
+
+    def __init__(self, plan: ChainedPlan) -> None:
+        self.plan = plan
+        self.total = int(plan.sizes.tile_count(plan.values))
+        self.kind = str(plan.values["blocks"])
+
+    def loading(self, body: Sequence[str]) -> list[str]:
+        """Lines that run ``body`` for each tile, and hand tickets on."""
+        inside = [*self._place(), *body]
+        if self.kind != "tickets":
+            return self._plain(inside)
+        ticket = [
+            "const u32 ticket = tw::take_ticket((u32 *)workspace);",
+            f"if (ticket == {self.total - 1}) tw::store_global<u32>((u32 *)workspace, 0u);",
+            "tile = (i32)ticket + (i32)gridDim.x;",
+        ]
+        return [
+            "i32 tile = (i32)blockIdx.x, number = 0;",
+            "#pragma unroll 1",
+            f"for (; tile < {self.total}; number++) {{",
+            *indented([*self._hand_on("tile"), *inside, *ticket]),
+            "}",
+            *self._hand_on(str(self.total)),
+        ]
+
+    def multiplying(self, body: Sequence[str]) -> list[str]:
+        """Lines that run ``body`` for each tile."""
+        inside = [*self._place(), *body]
+        if self.kind != "tickets":
+            return self._plain(inside)
+        return [
+            "#pragma unroll 1",
+            "for (i32 number = 0;; number++) {",
+            *indented([*self._take(), *inside]),
+            "}",
+        ]
+
+    def _plain(self, inside: Sequence[str]) -> list[str]:
+        if self.kind == "grid":
+            return ["{", "  const i32 tile = (i32)blockIdx.x;", *indented(inside), "}"]
+        return [
+            "#pragma unroll 1",
+            f"for (i32 tile = (i32)blockIdx.x; tile < {self.total}; tile += (i32)gridDim.x) {{",
+            *indented(inside),
+            "}",
+        ]
+
+    def _hand_on(self, tile: str) -> list[str]:
+        full, empty = (
+            f"shared + {self.plan.barriers[f'ticket_{k}'][0]}" for k in ("full", "empty")
+        )
+        return [
+            f"tw::mbarrier_wait({empty} + 8 * (number % 2), (number / 2 % 2) ^ 1);",
+            f"tw::store_shared<i32>(shared + {self.plan.tickets_at} + 4 * (number % 2), {tile});",
+            f"tw::mbarrier_arrive({full} + 8 * (number % 2));",
+        ]
+
+    def _take(self) -> list[str]:
+        full, empty = (
+            f"shared + {self.plan.barriers[f'ticket_{k}'][0]}" for k in ("full", "empty")
+        )
+        at = f"shared + {self.plan.tickets_at} + 4 * (number % 2)"
+        return [
+            f"tw::mbarrier_wait({full} + 8 * (number % 2), number / 2 % 2);",
+            f"const i32 tile = tw::load_shared<i32>({at});",
+            "tw::sync_warp();",
+            f"if (lane == 0) tw::mbarrier_arrive({empty} + 8 * (number % 2));",
+            f"if (tile >= {self.total}) break;",
+        ]
+
+    def _place(self) -> list[str]:
+        plan, section = self.plan, self.plan.number("section")
+        tiles = int(plan.sizes.row_tiles(plan.values))
+        rows = int(plan.sizes.rows(plan.values))
+        lines = [
+            f"const i32 within = tile % {section * tiles};",
+            f"const i32 head = tile / {section * tiles} * {section} + within % {section};",
+            f"const i32 row0 = ({tiles - 1} - within / {section}) * {rows};",
+        ]
+        return [*lines, *split("head", plan.tiles.heads, plan.names, "i32")]

@@ -1,0 +1,222 @@
+"""Chained kernels of TMA and wgmma: hard cases and planted bugs on the emulator, machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from measure.cuda.emulator import Emulator
+from spaces.cuda.chained_hopper.template import ChainedHopper
+from spaces.cuda.target import CudaTarget, cuda_target
+from spaces.operators import workload
+from spaces.schedule import Schedule, Value
+from spaces.space import Space
+from spaces.workloads.workload import Workload
+from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+
+TARGET = cuda_target("sm_90a")
+SMALL = replace(TARGET, multiprocessors=2)
+USUAL: dict[str, Value] = {
+    "warpgroups": 2,
+    "residency": 1,
+    "keys": 64,
+    "overlap": 1,
+    "queries": "shared",
+    "blocks": "grid",
+    "query_buffers": 1,
+    "stages": 2,
+    "ping_pong": 1,
+    "rescale": "late",
+    "section": 1,
+}
+
+
+def attention(**changes: int | str) -> Workload:
+    usual = {"b": 1, "h": 2, "i": 200, "j": 200, "d": 64, "dtype": "float16"}
+    return workload("attention", **(usual | changes))
+
+
+def space_of(w: Workload, target: CudaTarget = SMALL) -> Space:
+    return Space(w, target, [ChainedHopper(w, target)])
+
+
+def case(w: Workload, **changes: Value) -> Case:
+    """The workload, and the kernel of the usual schedule with some decisions changed."""
+    return w, space_of(w).lower(Schedule("chained_hopper", tuple((USUAL | changes).items())))
+
+
+def randomly(seed: int) -> Case:
+    """A form and a schedule at random."""
+    draw = np.random.default_rng(seed)
+
+    def one(*values: int | str) -> int | str:
+        return values[draw.integers(len(values))]
+
+    i, j = int(one(1, 17, 64, 129, 211)), int(one(16, 64, 97, 129, 200))
+    group, window = int(one(1, 2, 4)), int(one(0, 0, 30))
+    w = attention(
+        b=one(1, 2), h=4, kv=4 // group, i=i, j=max(i, j), d=one(16, 40, 64, 72, 128),
+        mask=one("none", "causal"), window=window, dtype=one("float16", "bfloat16"),
+    )  # fmt: skip
+    space = space_of(w)
+    return w, space.lower(space.schedule(space.sample(draw, 64)[0]))
+
+
+HALVES = "q: float16\nk: float16\nv: float16\ny: float16\n"
+PLAIN = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h,j,d])) * v[b,h,j,e])"
+
+
+def program(text: str, **changes: int) -> Workload:
+    """A text of halves."""
+    return workload(HALVES + text, **({"i": 100, "j": 100, "d": 64, "e": 64} | changes))
+
+
+CAUSAL = attention(mask="causal", dtype="bfloat16")
+STEEP = program(f"where j <= i\n{PLAIN}", b=1, h=2, i=200, j=200)
+"""Its scores are far apart, so that a correction left out shows."""
+CASES = {
+    "plain": case(attention()),
+    "apart": case(STEEP, overlap=0),
+    "free": case(STEEP, ping_pong=0, rescale="moved"),
+    "three warpgroups": case(CAUSAL, warpgroups=3, keys=80, rescale="always", stages=3),
+    "rows in registers": case(CAUSAL, queries="registers", overlap=0),
+    "walking": case(attention(h=6), blocks="persistent", query_buffers=2, section=3),
+    "tickets": case(
+        attention(h=6, mask="causal"), blocks="tickets", query_buffers=2, section=6, stages=3
+    ),
+    "grouped heads": case(attention(h=4, kv=2, b=2)),
+    "heads stacked as rows": case(attention(h=8, kv=2, i=32, mask="causal"), keys=48),
+    "window": case(attention(window=20, mask="causal"), keys=32),
+    "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
+    "lengths of a call": case(
+        program(f"n: int32[b](index < 91)\nwhere j < n[b]\n{PLAIN}", b=3, h=1, i=64, j=90),
+        warpgroups=1,
+        ping_pong=0,
+    ),
+}
+FURTHER = {
+    "four warpgroups": case(attention(i=256, j=256, d=32), warpgroups=4, keys=48),
+    "one warpgroup": case(
+        attention(h=1, i=64, j=700, mask="causal"),
+        warpgroups=1,
+        ping_pong=0,
+        residency=2,
+        stages=4,
+        keys=32,
+    ),
+    "tickets, one set of rows": case(attention(h=4, mask="causal"), blocks="tickets", section=2),
+    "one row a head": case(attention(h=8, kv=1, i=1, j=130), warpgroups=1, ping_pong=0),
+    "odd heads": case(attention(d=72, j=67, i=67), keys=48),
+    "wide heads": case(attention(d=128, h=1, dtype="bfloat16"), keys=80),
+    "one tile of keys": case(attention(i=65, j=70), keys=80),
+    "values of another width": case(program(PLAIN, b=1, h=2, d=32, e=128)),
+}
+
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "a stale maximum": ("apart", r"top\[r\] = best\[r\];", ""),
+    "sums are not corrected": (
+        "free",
+        r"sums\[i\] \*= factor\[i / 2 % 2\];\n +\}\n +more",
+        ";\n}\n more",
+    ),
+    "sums are corrected before they have ended": (
+        "plain",
+        r"tw::wgmma_wait<0>\(\);\n +tw::settle\(sums\);(\n +if \(lane == 0\))",
+        r"\1",
+    ),
+    "scores are read before they have ended": ("apart", r"tw::wgmma_wait<0>\(\);", ""),
+    "keys are released too early": (
+        "plain",
+        r"(tw::mbarrier_wait\(keys_full \+ 8 \* stage, phase\);)",
+        r"\1 if (lane == 0) tw::mbarrier_arrive(keys_empty + 8 * stage);",
+    ),
+    "keys are read before they are there": (
+        "apart",
+        r"tw::mbarrier_wait\(keys_full \+ 8 \* stage, phase\);",
+        "",
+    ),
+    "values are read before they are there": (
+        "plain",
+        r"tw::mbarrier_wait\(values_full \+ 8 \* stage, phase\);",
+        "",
+    ),
+    "a turn is not given on": ("plain", r"(tw::arrive_named\(1 \+ \(group)", r"if (0) \1"),
+    "another head of keys": ("grouped heads", r"(&keys_map, .*?), p1", r"\1, p2"),
+    "a key too many": ("apart", r"k >= high\[r\]", "k > high[r]"),
+    "a key too few": ("window", r"k < low\[r\]", "k <= low[r]"),
+    "whole where it is not": ("apart", r" > to_key\)", " > to_key + 64)"),
+    "a tile half inside is left out": ("free", r"\(end_key \+ 63\)", "(end_key + 40)"),
+    "no key is not zero": ("rows without a key", r"seen\[r\] \? 1", "1 ? 1"),
+    "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
+    "the output leaves before all have written": (
+        "plain",
+        r"tw::sync_named\(3 \+ group, 128\);",
+        "",
+    ),
+}
+MORE_BUGS = {
+    "the total is not corrected": ("free", r"total\[r\] \*= factor\[r\];", ""),
+    "a correction inverted": ("apart", r"top\[r\] - best\[r\]", "best[r] - top[r]"),
+    "weights are packed under the product": (
+        "plain",
+        r"(more = 0;[\s\S]*?tw::wgmma_wait<1>\(\);[\s\S]*?)tw::wgmma_wait<0>\(\);",
+        r"\1",
+    ),
+    "a tile of the window is left out": (
+        "window",
+        r"tw_least\(first_key / 32",
+        "tw_least((first_key + 31) / 32",
+    ),
+    "not divided": ("plain", r"1\.f / total\[r\]", "1.f"),
+    "lanes do not meet": ("plain", r"total\[r\] \+= tw::shuffle_xor\(total\[r\], 2\);", ""),
+    "rows of another warpgroup": ("plain", r"\(row0 \+ group \* 64\)", "row0"),
+    "rows come before the output has left": ("walking", r"tw::tma_wait_read<0>\(\);", ""),
+    "the output is not fenced": ("plain", r"tw::fence_async\(\);", ""),
+    "a tile is passed over": ("tickets", r"(\(i32\)ticket \+ )", r"\1 1 + "),
+    "a length of another sequence": ("lengths of a call", r"(n \+ \()1 \* p0", r"\1 0 * p0"),
+}
+
+
+def bugs(chosen: Iterable[str]) -> dict[str, Case]:
+    """Kernels with those of the bugs in them."""
+    every = BUGS | MORE_BUGS
+    return {n: planted((CASES | FURTHER)[every[n][0]], *every[n][1:]) for n in chosen}
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as running:
+        running.build([kernel for _, kernel in [*CASES.values(), *bugs(BUGS).values()]])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
+    check_right(emulator, CASES[name])
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_planted_bugs_are_found(emulator, name):
+    check_found(emulator, bugs([name])[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_cases_agree_with_the_reference_in_any_order(emulator, name):
+    check_right(emulator, FURTHER[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MORE_BUGS)
+def test_further_planted_bugs_are_found(emulator, name):
+    check_found(emulator, bugs([name])[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_random_forms_and_schedules_agree_with_the_reference(emulator, seed):
+    check_right(emulator, randomly(seed))
