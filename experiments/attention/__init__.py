@@ -1,0 +1,1 @@
+"""Attention on a GPU against libraries and compilers."""

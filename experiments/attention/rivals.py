@@ -1,0 +1,85 @@
+"""Attention by torch: in float64, by its libraries, and compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+from experiments.attention.cases import AttentionCase
+
+BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+Tensors = Mapping[str, torch.Tensor]
+
+
+def exact(case: AttentionCase, tensors: Tensors) -> torch.Tensor:
+    """The output in float64, a head at a time and so many rows that they fit."""
+    q, k, v = (tensors[name].flatten(0, 1) for name in "qkv")
+    group, step = q.shape[0] // k.shape[0], 4096
+    found = torch.empty(q.shape, dtype=torch.float64, device="cuda")
+    place = torch.arange(case.length, device="cuda")
+    for h in range(q.shape[0]):
+        keys, values = k[h // group].double(), v[h // group].double()
+        for i in range(0, case.length, step):
+            score = q[h, i : i + step].double() @ keys.T / math.sqrt(case.depth)
+            if case.causal:
+                score.masked_fill_(place[None, :] > place[i : i + step, None], -math.inf)
+            found[h, i : i + step] = score.softmax(-1) @ values
+    return found.view(tensors["q"].shape)
+
+
+def rivals(
+    case: AttentionCase, tensors: Tensors, compiled: bool
+) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
+    """Calls by name, and why others are not among them."""
+    calls: dict[str, Callable[[], Any]] = {}
+    unavailable: dict[str, str] = {}
+    makers = {name: _library(case, tensors, which) for name, which in BACKENDS.items()}
+    if compiled:
+        makers["flex"] = _flex(case, tensors)
+    for name, call in makers.items():
+        try:
+            call()
+            torch.cuda.synchronize()
+            calls[name] = call
+        except Exception as error:  # a rival that fails is no reason to stop
+            unavailable[name] = str(error).splitlines()[0][:200]
+    return calls, unavailable
+
+
+def _library(case: AttentionCase, tensors: Tensors, which: SDPBackend) -> Callable[[], Any]:
+    q, k, v = (tensors[name] for name in "qkv")
+    grouped = case.heads != case.kv_heads
+
+    def call() -> Any:
+        with sdpa_kernel(which):
+            return scaled_dot_product_attention(q, k, v, is_causal=case.causal, enable_gqa=grouped)
+
+    return call
+
+
+def _flex(case: AttentionCase, tensors: Tensors) -> Callable[[], Any]:
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+    def later(b: Any, h: Any, q: Any, k: Any) -> Any:
+        return q >= k
+
+    state: dict[str, Any] = {}
+
+    def call() -> Any:
+        if not state:
+            torch._dynamo.reset()
+            n = case.length
+            mask = create_block_mask(later, None, None, n, n, "cuda") if case.causal else None
+            state["flex"] = torch.compile(flex_attention, dynamic=False)
+            state["mask"] = mask
+        q, k, v = (tensors[name] for name in "qkv")
+        return state["flex"](
+            q, k, v, block_mask=state["mask"], enable_gqa=case.heads != case.kv_heads
+        )
+
+    return call
