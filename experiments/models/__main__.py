@@ -30,6 +30,7 @@ from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.target import Target, detect_target
+from spaces.validation.checks import whole
 
 DTYPES = {"cpu": "float32", "cuda": "float16"}
 Rows = Iterator[tuple[Any, dict[str, Any]]]
@@ -41,7 +42,8 @@ def main() -> int:
     options = _options()
     end = time.monotonic() + 60 * options.minutes
     try:
-        target = detect_target(options.target, threads=options.threads)
+        threads = options.threads if options.target == "cpu" else None
+        target = detect_target(options.target, threads=threads)
         wanted = {
             f"{model}, batch {batch}": operators_of(model, batch, target)
             for batch in options.batch
@@ -64,7 +66,7 @@ def main() -> int:
 def operators_of(model: str, batch: int, target: Target) -> Counter[Any]:
     """The distinct operators of a model in the dtype for this kind of target, and how often each
     occurs. Attention is one operator where a template serves it."""
-    dtype = DTYPES[target.kind]
+    dtype, batch = DTYPES[target.kind], whole("batch", batch, least=1)
     found = distinct(model, batch, dtype, whole=True)
     try:
         for operator in found:
@@ -128,7 +130,7 @@ def prepare(operators: list[Any], target: Target, jobs: int) -> None:
     from experiments.models.gpu import FIRST, warm
 
     if not isinstance(target, CudaTarget):
-        raise InputError(f"nothing is prepared for {target.name}; allowed: a GPU")
+        raise InputError(f"nothing is prepared for {target.kind}; allowed: cuda")
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # there are as many processes as cores
     with crew(jobs) as processes:
         waiting: list[Future[Any]] = [processes.submit(warm, operator) for operator in operators]

@@ -1,12 +1,13 @@
 """ResNet-50's convolutions against cuDNN and torch; see README.md beside this file.
 
     python -m experiments.operators.convolutions [--batch 32 1] [--seconds 4] [--minutes 3]
-        [--verify N] [--only PATTERN] [--out FILE]
+        [--layout NHWC] [--dtype float16] [--plain] [--verify N] [--only PATTERN] [--out FILE]
 
-float16, NHWC, with bias, relu and, where a block ends, its residual. Each layer is searched for so
-many seconds and then timed in turns with cuDNN's convolution alone, which computes none of what
-follows it, with eager torch and with compiled torch. Writes the results after every layer, and a
-table beside them; a further call with the same file goes on with layers not in it. Needs a GPU.
+With bias, relu and, where a block ends, its residual, or ``--plain``, without. Each layer is
+searched for so many seconds and then timed in turns with cuDNN's convolution alone, which computes
+none of what follows it, with eager torch and with compiled torch. Writes the results after every
+layer, and a table beside them; a further call with the same file goes on with layers not in it.
+Needs a GPU.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ from spaces.operators import workload
 from spaces.workloads.workload import Workload
 
 EPILOGUES = {
+    "plain": "",
     "bias": "x + bias[o]",
     "relu": "relu(x + bias[o])",
-    "residual": "relu(x + bias[o] + residual[n, p, q, o])",
+    "residual": "relu(x + bias[o] + residual[{}])",
 }
+"""What follows a convolution; a residual is read where the output is written."""
+AXES = {"NHWC": "n, p, q, o", "NCHW": "n, o, p, q"}
+"""Of the output, by layout."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +52,17 @@ class Layer:
     stride: int
     fused: str
     batch: int = 1
+    layout: str = "NHWC"
+    dtype: str = "float16"
 
     @property
     def name(self) -> str:
-        """Such as ``32 x 64 3x3 at 56 to 64, relu``."""
+        """Such as ``32 x 64 3x3 at 56 to 64, relu``; another layout or dtype comes last."""
         step = f"/{self.stride}" if self.stride > 1 else ""
         window = f"{self.channels} {self.window}x{self.window}{step} at {self.size}"
-        return f"{self.batch} x {window} to {self.outputs}, {self.fused}"
+        usual = (self.layout, self.dtype) == ("NHWC", "float16")
+        kind = "" if usual else f", {self.layout} {self.dtype}"
+        return f"{self.batch} x {window} to {self.outputs}, {self.fused}{kind}"
 
     @cached_property
     def workload(self) -> Workload:
@@ -62,19 +71,30 @@ class Layer:
             "conv2d",
             n=self.batch, c=self.channels, h=self.size, w=self.size, o=self.outputs,
             r=self.window, s=self.window, stride=self.stride, padding=self.window // 2,
-            layout="NHWC", dtype="float16", epilogue=EPILOGUES[self.fused],
+            layout=self.layout, dtype=self.dtype,
+            epilogue=EPILOGUES[self.fused].format(AXES[self.layout]),
         )  # fmt: skip
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
         """Of the arrays as they lie in memory."""
-        size, to = self.size, (self.size - 1) // self.stride + 1
-        window = (self.outputs, self.window, self.window, self.channels)
-        shapes = {"image": (self.batch, size, size, self.channels), "filter": window}
-        shapes |= {"bias": (self.outputs,)}
+        to = (self.size - 1) // self.stride + 1
+        shapes = {"image": self._shape(self.batch, self.channels, self.size)}
+        shapes |= {"filter": self._shape(self.outputs, self.channels, self.window)}
+        if self.fused != "plain":
+            shapes |= {"bias": (self.outputs,)}
         if self.fused == "residual":
-            shapes |= {"residual": (self.batch, to, to, self.outputs)}
+            shapes |= {"residual": self._shape(self.batch, self.outputs, to)}
         return shapes
+
+    def _shape(self, number: int, channels: int, size: int) -> tuple[int, ...]:
+        if self.layout == "NCHW":
+            return number, channels, size, size
+        return number, size, size, channels
+
+    def turned(self, array: Any) -> Any:
+        """An array as torch indexes it, channels first; lying as it does."""
+        return array if self.layout == "NCHW" else array.permute(0, 3, 1, 2)
 
 
 LAYERS = (
@@ -117,7 +137,7 @@ def main() -> None:
     if options.verify and "verification" not in results:
         results["verification"] = verified(target, options.verify)
         print(json.dumps(results["verification"]), flush=True)
-    for layer in (Layer(*shape, batch=batch) for shape in LAYERS for batch in options.batch):
+    for layer in _layers(options):
         if layer.name in results["cases"] or not options.only.search(layer.name):
             continue
         if time.monotonic() + options.seconds + 8 > end:
@@ -127,6 +147,16 @@ def main() -> None:
         path.write_text(json.dumps(results, indent=1) + "\n")
         path.with_suffix(".md").write_text(table(results))
         print(line(layer.name, row), flush=True)
+
+
+def _layers(options: argparse.Namespace) -> list[Layer]:
+    """Those to measure; of layers that differ in what follows them alone, plain ones are one."""
+    shapes = [(*shape[:5], "plain") if options.plain else shape for shape in LAYERS]
+    return [
+        Layer(*shape, batch, options.layout, options.dtype)
+        for shape in dict.fromkeys(shapes)
+        for batch in options.batch
+    ]
 
 
 def verified(target: Any, schedules: int) -> dict[str, dict[str, int]]:
@@ -159,11 +189,13 @@ def measure(layer: Layer, target: Any, seconds: float) -> dict[str, Any]:
     from spaces.registry import space_for
 
     torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = False  # ours do not round float32 either
     made = layer.workload
     tensors = _tensors(layer)
     given = {a.name: t for a, t in zip(made.inputs, tensors.values(), strict=True)}
-    exact = fused(layer, *(t.double() for t in tensors.values())).permute(0, 2, 3, 1)
-    exact = exact.reshape(made.outputs[0].shape)
+    exact = fused(layer, *(t.double() for t in tensors.values()))
+    lying = exact if layer.layout == "NCHW" else exact.permute(0, 2, 3, 1)
+    exact = lying.contiguous().reshape(made.outputs[0].shape)
     explorer = Explorer(space_for(made, target), given, [exact], roofline(target), SLACK)
     best = explorer.explore(seconds)[:FINALISTS]
     del exact
@@ -194,30 +226,30 @@ def _tensors(layer: Layer) -> dict[str, Any]:
 
     generator = torch.Generator("cuda").manual_seed(0)
     return {
-        name: torch.rand(shape, device="cuda", generator=generator).mul_(2).sub_(1).half()
+        name: torch.rand(shape, device="cuda", generator=generator)
+        .mul_(2)
+        .sub_(1)
+        .to(getattr(torch, layer.dtype))
         for name, shape in layer.shapes.items()
     }
 
 
-def convolved(layer: Layer, image: Any, filters: Any) -> Any:
-    """The convolution alone, of images and to images with channels last."""
+def convolved(layer: Layer, image: Any, filters: Any, bias: Any = None) -> Any:
+    """The convolution alone, perhaps with its bias, of images and to images as they lie."""
     import torch
 
-    turned = image.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2)
-    return torch.nn.functional.conv2d(*turned, stride=layer.stride, padding=layer.window // 2)
+    turned = layer.turned(image), layer.turned(filters)
+    return torch.nn.functional.conv2d(*turned, bias, stride=layer.stride, padding=layer.window // 2)
 
 
-def fused(layer: Layer, image: Any, filters: Any, bias: Any, *residual: Any) -> Any:
-    """The convolution and what follows it."""
+def fused(layer: Layer, image: Any, filters: Any, *beside: Any) -> Any:
+    """The convolution and what follows it: a bias, a residual."""
     import torch
 
-    turned = image.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2)
-    found = torch.nn.functional.conv2d(
-        *turned, bias, stride=layer.stride, padding=layer.window // 2
-    )
-    for beside in residual:
-        found = found + beside.permute(0, 3, 1, 2)
-    return found if layer.fused == "bias" else torch.relu(found)
+    found = convolved(layer, image, filters, *beside[:1])
+    for residual in beside[1:]:
+        found = found + layer.turned(residual)
+    return torch.relu(found) if layer.fused in ("relu", "residual") else found
 
 
 def _options() -> argparse.Namespace:
@@ -225,6 +257,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, nargs="+", default=[32, 1])
     parser.add_argument("--seconds", type=float, default=4.0, help="of search a layer")
     parser.add_argument("--minutes", type=float, default=3.0, help="for all of it")
+    parser.add_argument("--layout", choices=AXES, default="NHWC")
+    parser.add_argument("--dtype", choices=("float16", "bfloat16", "float32"), default="float16")
+    parser.add_argument("--plain", action="store_true", help="nothing follows the convolutions")
     parser.add_argument("--verify", type=int, default=0, help="schedules of each of a few problems")
     parser.add_argument("--only", type=re.compile, default=re.compile(""), help="layers' names")
     parser.add_argument("--out", type=Path, default=Path("convolutions.json"))

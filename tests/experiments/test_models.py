@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from experiments.models.__main__ import operators_of, run
+from experiments.models.__main__ import main, operators_of, run
 from experiments.models.choosing import build, chosen
 from experiments.models.images import Convolution, Means, Pooling
 from experiments.models.networks import MODELS, TRANSFORMERS, distinct
@@ -171,6 +171,19 @@ def test_choices_are_the_same_wherever_they_are_made_and_can_be_built():
     (built,) = build(work, target, (), 1, seed=1)
     assert built.candidate.schedule == first[0]
     assert isinstance(built.binary, bytes), built.error_text
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--prepare"], "models: nothing is prepared for cpu; allowed: cuda"),
+        (["--batch", "0"], "models: batch=0 is out of range; allowed: whole numbers from 1"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(monkeypatch, capsys, words, says):
+    monkeypatch.setattr("sys.argv", ["models", "--target", "cpu", *words])
+    assert main() == 2
+    assert capsys.readouterr().err == says + "\n"
 
 
 class Counted:

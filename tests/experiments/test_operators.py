@@ -98,12 +98,13 @@ def test_what_torch_computes_is_what_a_window_says(made):
         np.testing.assert_allclose(found.numpy().reshape(exact.shape), exact, atol=1e-6)
 
 
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("kind", EPILOGUES)
 @pytest.mark.parametrize(("window", "stride"), [(3, 2), (1, 1)])
-def test_what_torch_computes_is_what_a_layer_says(kind, window, stride):
+def test_what_torch_computes_is_what_a_layer_says(kind, window, stride, layout):
     import torch
 
-    layer = Layer(4, 7, 6, window, stride, kind, batch=2)
+    layer = Layer(4, 7, 6, window, stride, kind, batch=2, layout=layout)
     work = layer.workload
     inputs = work.make_inputs(seed=1)
     lying = [
@@ -111,13 +112,15 @@ def test_what_torch_computes_is_what_a_layer_says(kind, window, stride):
         for array in work.inputs
     ]
     arrays = [t.reshape(shape) for t, shape in zip(lying, layer.shapes.values(), strict=True)]
-    found = fused(layer, *arrays).permute(0, 2, 3, 1).numpy()
+    found = fused(layer, *arrays)
+    found = found if layout == "NCHW" else found.permute(0, 2, 3, 1)
     exact = (
         work.reference(inputs)
         if hasattr(work, "reference")
         else evaluate(work.program, inputs)["y"]
     )
-    np.testing.assert_allclose(found.reshape(exact.shape), exact, atol=1e-9)
+    exact = exact.transpose(work.outputs[0].order)
+    np.testing.assert_allclose(found.numpy().reshape(exact.shape), exact, atol=1e-9)
     assert convolved(layer, *arrays[:2]).shape == fused(layer, *arrays).shape
 
 
