@@ -51,6 +51,9 @@ class LocalExecutor:
     Thread-safe.
     """
 
+    devices = 1
+    ahead = 1
+
     def __init__(
         self,
         target: Target,

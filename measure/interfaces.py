@@ -99,6 +99,17 @@ class Executor(Protocol):
         """How many candidates at a time keep it busy."""
         ...
 
+    @property
+    def devices(self) -> int:
+        """How many candidates run side by side, each on a device of its own."""
+        ...
+
+    @property
+    def ahead(self) -> int:
+        """How many batches may be pending when another is asked for: no device is to wait for one
+        to be built."""
+        ...
+
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
         """Queue candidates of ``job`` for building and running; returns at once."""
         ...

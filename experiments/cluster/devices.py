@@ -5,11 +5,23 @@ Workers get this file, and that of the simulated device, as modules of their own
 
 from __future__ import annotations
 
+import time
+import zlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
-from simulated import Simulated, SimulatedRunner
+from simulated import Gpus, Simulated, SimulatedBuilder, SimulatedRunner, gpu
+
+from measure.interfaces import Built
+from measure.records.measurement import Candidate, Job, Measurement
+from spaces.cuda.target import cuda_target
+from spaces.target import Target
 
 SLEEP = 0.05  # seconds that a candidate takes where it takes any
+CORES = 20  # of a host with GPUs
+COMPILING = 0.1, 0.5  # seconds of NVRTC for a kernel, least and most
+SETTING_UP, TIMING = 0.1, 0.03  # seconds of a GPU for what runs together, and for each of it
 
 
 class Devices(Simulated):
@@ -42,3 +54,51 @@ class SleepingOne(Devices):
 
 class SleepingTwo(Two):
     seconds = SLEEP
+
+
+class Paced(Gpus):
+    """GPUs that take about as long as real ones do, on a host that has cores for all compilers."""
+
+    def device(self, kind: str) -> Target:
+        """The GPU that this process was given, of the usual model."""
+        return gpu(cuda_target("sm_90a").model)
+
+    def domains(self) -> Sequence[tuple[tuple[int, ...], ...]]:
+        """Cores for compilers."""
+        return (tuple((core,) for core in range(CORES)),)
+
+    def builder(self, target: Target, jobs: int) -> SimulatedBuilder:
+        """As many compilers as there would be cores for."""
+        return PacedBuilder(jobs)
+
+    def runner(self, target: Target) -> SimulatedRunner:
+        """One of the GPUs."""
+        return PacedRunner(TIMING)
+
+
+class PacedBuilder(SimulatedBuilder):
+    """Sleeps while it would compile, ``jobs`` kernels at a time."""
+
+    def __init__(self, jobs: int) -> None:
+        self._threads = ThreadPoolExecutor(jobs)
+
+    def build(self, candidates: Sequence[Candidate]) -> list[Built]:
+        """Side by side."""
+        return list(self._threads.map(self._compiled, candidates))
+
+    def _compiled(self, candidate: Candidate) -> Built:
+        least, most = COMPILING
+        share = zlib.crc32(candidate.schedule.key.encode()) / 2**32
+        seconds = least + (most - least) * share**2
+        time.sleep(seconds)
+        return replace(self._build(candidate), seconds=seconds)
+
+
+class PacedRunner(SimulatedRunner):
+    """Sleeps for what runs together, then for each of it."""
+
+    def run(self, job: Job, built: Sequence[Built]) -> list[Measurement]:
+        """One after the other."""
+        time.sleep(SETTING_UP)
+        each = SETTING_UP / max(1, len(built)) + TIMING
+        return [replace(m, run_seconds=each) for m in super().run(job, built)]

@@ -39,9 +39,12 @@ class RayExecutor:
     on what to measure: by default on CPUs, with one thread. Workers take what they measure with
     from ``outfit``; ``code`` are further files of Python that it needs.
 
+    A batch is built elsewhere than it is run, so one is built and one begun while a third runs.
     Waits for the first workers. :class:`InputError` if there is no such cluster, or nothing to
     measure on. Thread-safe.
     """
+
+    ahead = 2
 
     def __init__(
         self,
@@ -71,8 +74,13 @@ class RayExecutor:
     @property
     def batch(self) -> int:
         """As many candidates as all run workers run at a time."""
+        return RUN_TOGETHER * self.devices
+
+    @property
+    def devices(self) -> int:
+        """Its run workers."""
         with self._outcomes.changed:
-            return RUN_TOGETHER * max(1, len(self._dispatcher.devices()))
+            return max(1, len(self._dispatcher.devices()))
 
     def targets(self) -> list[Target]:
         """What this can measure on: the devices of its workers, each once."""

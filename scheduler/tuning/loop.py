@@ -94,7 +94,7 @@ class Tuning:
     def _finalists(self) -> dict[Task, list[Schedule]]:
         """What there is time to compare, each task in its share of it."""
         tasks = {task: task.reserve for task in self._tasks if task.comparable}
-        left, late, total = self._time_left, self._budget.overtime, sum(tasks.values())
+        left, late, total = self._time_left, self._budget.overtime, self._reserve(list(tasks))
         found = {
             task: task.finalists(left * reserve / total, late * reserve / total)
             for task, reserve in tasks.items()
@@ -120,7 +120,7 @@ class Tuning:
     def _make_room_to_compare(self) -> None:
         """Drop what does not run yet if it would leave no time to compare; not before each task
         has a result, for any kernel is better than none."""
-        needed = sum(task.reserve for task in self._tasks if task.comparable)
+        needed = self._reserve([task for task in self._tasks if task.comparable])
         if needed < self._time_left or not all(task.board.trials for task in self._open):
             return
         if needed:
@@ -133,7 +133,8 @@ class Tuning:
         for task in self._open:
             if reason := self._reason_to_stop(task):
                 self._end([task], reason)
-        if self._pending() > max((task.batch_size for task in self._open), default=0):
+        largest = max((task.batch_size for task in self._open), default=0)
+        if self._pending() > self._executor.ahead * largest:
             return False
         for task in self._order(self._open):
             room = min(task.batch_size, self._trials_left, task.affordable(self._left_for(task)))
@@ -198,5 +199,11 @@ class Tuning:
 
     def _left_for(self, task: Task) -> float:
         """Seconds that the others need neither for what they have pending nor to compare."""
-        others = (other for other in self._tasks if other is not task)
-        return self._time_left - sum(other.owed + other.reserve for other in others)
+        owed = sum(other.owed for other in self._tasks if other is not task)
+        return self._time_left - owed - (self._reserve(self._tasks) - task.reserve)
+
+    def _reserve(self, tasks: Sequence[Task]) -> float:
+        """Seconds to compare the best of ``tasks``, as many of these at a time as there are
+        devices."""
+        together = max(1, min(self._executor.devices, len(tasks)))
+        return sum(task.reserve for task in tasks) / together

@@ -161,10 +161,10 @@ class Pace:
     batch: int
     final: Comparison
 
-    def batch_size(self, run: float | None) -> int:
+    def batch_size(self, run: float | None, devices: int = 1) -> int:
         """Candidates to ask for at a time: fewer where they run for long, so that many asks are
-        made with what is known."""
-        each = self.candidate_seconds(run)
+        made with what is known. On several ``devices`` so many run side by side."""
+        each = self.candidate_seconds(run) / devices
         wanted = int((BATCH_SHARE * self.seconds - self.expected.setup) / each)
         return min(self.batch, max(LEAST_BATCH, int(LEAST_SHARE * self.batch), wanted))
 

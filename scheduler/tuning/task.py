@@ -109,7 +109,7 @@ class Task:
     @property
     def batch_size(self) -> int:
         """Candidates to ask for at a time."""
-        return self._pace.batch_size(self._rate.run)
+        return self._pace.batch_size(self._rate.run, self._executor.devices)
 
     @property
     def batch_seconds(self) -> float:
@@ -121,7 +121,7 @@ class Task:
     def ahead(self) -> int:
         """How many may be pending when more are asked for. The first batch is awaited, since all
         that follow profit from it; from then on one is built while another is timed."""
-        return self.batch_size if self.board.trials else 0
+        return self._executor.ahead * self.batch_size if self.board.trials else 0
 
     @property
     def reserve(self) -> float:

@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from math import gcd
 
 _ATOMIC = re.compile(r"(\(\w+\))?[\w.]+\Z")
+REMEMBERED = 4096  # divisions, since a kernel repeats each of its own dozens of times
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Quotient:
     dividend: Index
     divisor: int
 
-    @property
+    @cached_property
     def extent(self) -> int | None:
         """Number of values, None if unbounded."""
         extent = self.dividend.extent
@@ -73,7 +75,7 @@ class Index:
     terms: tuple[tuple[Atom, int], ...] = ()
     constant: int = 0
 
-    @property
+    @cached_property
     def extent(self) -> int | None:
         """One more than the greatest value; None if that is not known."""
         greatest = self.constant
@@ -106,31 +108,10 @@ class Index:
     __rmul__ = __mul__
 
     def __floordiv__(self, divisor: int) -> Index:
-        high, low = self._split(divisor)
-        whole = high._exactly(divisor)
-        if _below(low, divisor):
-            return whole
-        for common in low._common_divisors(divisor):
-            multiples, rest = low._split(common)
-            if _below(rest, common):
-                return whole + multiples._exactly(common) // (divisor // common)
-        only = low._only_atom()
-        if isinstance(only, Quotient):
-            return whole + only.dividend // (only.divisor * divisor)
-        return whole + Index(((Quotient(low, divisor), 1),))
+        return _quotient(self, divisor)
 
     def __mod__(self, divisor: int) -> Index:
-        low = self._split(divisor)[1]
-        if _below(low, divisor):
-            return low
-        for common in low._common_divisors(divisor):
-            multiples, rest = low._split(common)
-            if _below(rest, common):
-                return multiples._exactly(common) % (divisor // common) * common + rest
-        only = low._only_atom()
-        if isinstance(only, Remainder) and only.divisor % divisor == 0:
-            return only.dividend % divisor
-        return Index(((Remainder(low, divisor), 1),))
+        return _remainder(self, divisor)
 
     @property
     def text(self) -> str:
@@ -182,6 +163,37 @@ def index(value: Index | int | str, extent: int | None = None) -> Index:
     if extent == 1:
         return Index()
     return Index(((Variable(value, extent), 1),))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _quotient(dividend: Index, divisor: int) -> Index:
+    high, low = dividend._split(divisor)
+    whole = high._exactly(divisor)
+    if _below(low, divisor):
+        return whole
+    for common in low._common_divisors(divisor):
+        multiples, rest = low._split(common)
+        if _below(rest, common):
+            return whole + multiples._exactly(common) // (divisor // common)
+    only = low._only_atom()
+    if isinstance(only, Quotient):
+        return whole + only.dividend // (only.divisor * divisor)
+    return whole + Index(((Quotient(low, divisor), 1),))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _remainder(dividend: Index, divisor: int) -> Index:
+    low = dividend._split(divisor)[1]
+    if _below(low, divisor):
+        return low
+    for common in low._common_divisors(divisor):
+        multiples, rest = low._split(common)
+        if _below(rest, common):
+            return multiples._exactly(common) % (divisor // common) * common + rest
+    only = low._only_atom()
+    if isinstance(only, Remainder) and only.divisor % divisor == 0:
+        return only.dividend % divisor
+    return Index(((Remainder(low, divisor), 1),))
 
 
 def _safe(text: str) -> str:

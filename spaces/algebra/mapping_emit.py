@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import Repeat, TaskMapping
+
+REMEMBERED = 1024  # mappings, since kernels of one space share most of theirs
 
 Body = Callable[[tuple[Index, ...]], Sequence[str]]
 
@@ -149,6 +152,7 @@ class _Writer:
         return isinstance(extent, int) and position.constant >= extent
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _start_and_loops(
     mapping: TaskMapping, worker: Index, prefix: str
 ) -> tuple[tuple[Index, ...], tuple[_Loop, ...]]:

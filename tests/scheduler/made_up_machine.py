@@ -33,6 +33,8 @@ class MadeUpMachine:
     """
 
     batch = 16
+    devices = 1
+    ahead = 1
     together = 5
 
     def __init__(

@@ -7,6 +7,7 @@ the same) stay as they are, and all that counts is how fast the large operand co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
 
 from spaces.algebra.index import Index
@@ -28,79 +29,79 @@ class ThinProduct:
 
     product: Product
 
-    @property
+    @cached_property
     def rows_are_few(self) -> bool:
         """Whether the left operand is the small one."""
         return self.product.rows <= self.product.columns
 
-    @property
+    @cached_property
     def few(self) -> int:
         """Rows of the small operand."""
         return min(self.product.rows, self.product.columns)
 
-    @property
+    @cached_property
     def many(self) -> int:
         """Columns of the large operand."""
         return max(self.product.rows, self.product.columns)
 
-    @property
+    @cached_property
     def terms(self) -> int:
         """Extent of the axis that is summed over."""
         return self.product.terms
 
-    @property
+    @cached_property
     def small(self) -> Operand:
         """The operand with few rows."""
         return self.product.left if self.rows_are_few else self.product.right
 
-    @property
+    @cached_property
     def large(self) -> Operand:
         """The operand with many columns."""
         return self.product.right if self.rows_are_few else self.product.left
 
-    @property
+    @cached_property
     def small_name(self) -> str:
         """What an entry calls the small operand."""
         return "left" if self.rows_are_few else "right"
 
-    @property
+    @cached_property
     def large_name(self) -> str:
         """What an entry calls the large operand."""
         return "right" if self.rows_are_few else "left"
 
-    @property
+    @cached_property
     def row_stride(self) -> int:
         """Elements between rows of the small operand."""
         return self.small.stride(self._axes[0])
 
-    @property
+    @cached_property
     def column_stride(self) -> int:
         """Elements between columns of the large operand."""
         return self.large.stride(self._axes[1])
 
-    @property
+    @cached_property
     def small_depth_stride(self) -> int:
         """Elements between terms of the small operand."""
         return self.small.stride(self.product.depth)
 
-    @property
+    @cached_property
     def large_depth_stride(self) -> int:
         """Elements between terms of the large operand."""
         return self.large.stride(self.product.depth)
 
-    @property
+    @cached_property
     def large_runs_deep(self) -> bool:
         """Whether the large operand is contiguous along the depth (else along columns)."""
         return self.large_depth_stride == 1
 
-    @property
+    @cached_property
     def large_vector(self) -> int:
         """Elements of the large operand's widest accesses: up to 16 bytes, in whole and aligned
         wherever its rows start."""
         extent = self.terms if self.large_runs_deep else self.many
         return gcd(16 // self.large.element.bytes, extent)
 
-    @property
+    @cached_property
     def small_vector(self) -> int:
         """The same of the small operand along the depth; 1 where it runs along its rows."""
         if self.small_depth_stride != 1:
@@ -111,7 +112,7 @@ class ThinProduct:
         """Row and column of the output, of those of the thin product."""
         return (row, column) if self.rows_are_few else (column, row)
 
-    @property
+    @cached_property
     def _axes(self) -> tuple[str, str]:
         axes = self.product.row, self.product.column
         return axes if self.rows_are_few else axes[::-1]

@@ -308,6 +308,19 @@ def test_where_time_is_short_each_gets_a_kernel_before_any_are_compared(
     assert result.seconds <= 6 + 2
 
 
+def test_devices_that_compare_side_by_side_leave_more_time_to_search(
+    tmp_path: Path, clock: Clock
+) -> None:
+    def trials(devices: int) -> int:
+        machine = Six(pause=0.04, clock=clock)
+        machine.devices = devices
+        clock.now = 0.0
+        with Database(tmp_path / f"{devices}.db") as own:
+            return tuned(own, machine, trials=100_000, seconds=16).trials
+
+    assert trials(3) > trials(1)
+
+
 def test_a_machine_that_hangs_does_not_keep_the_tuner(database: Database, clock: Clock) -> None:
     class Hanging(Six):
         def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:

@@ -29,6 +29,12 @@ def test_experience_replaces_expectation() -> None:
     assert SLOW.batch_size(run=0.1) == 16
 
 
+def test_as_many_more_are_asked_for_as_run_side_by_side() -> None:
+    pace = Pace(seconds=20, expected=Expected(2e-3), batch=48, final=CPU)
+    assert pace.batch_size(run=0.1) == 16
+    assert pace.batch_size(run=0.1, devices=2) == 32
+
+
 def test_many_compilers_are_kept_busy() -> None:
     pace = Pace(seconds=20, expected=Expected(2e-3), batch=48, final=CPU)
     assert pace.batch_size(run=0.02) == 48

@@ -97,6 +97,13 @@ def test_the_next_batch_is_queued_before_the_last_is_done(database: Database) ->
     assert machine.most_pending > 16
 
 
+def test_more_batches_are_queued_where_building_takes_long(database: Database) -> None:
+    machine = MadeUpMachine()
+    machine.ahead = 2
+    tuner(hills(), database, machine).run(trials=96, seconds=60)
+    assert 2 * 16 < machine.most_pending <= 3 * 16
+
+
 def test_the_runners_know_the_latency_to_beat(database: Database) -> None:
     machine = MadeUpMachine()
     result = tuner(hills(), database, machine).run(trials=32, seconds=60)
