@@ -13,11 +13,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dtype
+from spaces.cuda.blocks.finish import (
+    SUM_TYPES,
+    batch_parts,
+    parameter_name,
+    signature,
+    sum_dtype,
+)
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.partial_sums import PartialSums
+from spaces.cuda.blocks.segments import segment_lines, segments_of
 from spaces.cuda.blocks.sizes import RingSizes
-from spaces.cuda.blocks.tile_copy import BlockCopy, position_type
+from spaces.cuda.blocks.tile_copy import BlockCopy, Ends, position_type
 from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.schedule import Value
@@ -157,7 +164,7 @@ class BlockCode(ABC):
             f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
             "  const u32 shared = tw::shared_base();",
             *indented(self.grid.number),
-            *indented(batch_parts(self.product)),
+            *([] if segments_of(self.product) else indented(batch_parts(self.product))),
             *(f"  {line}" for line in self.grid.emit(self._tile)),
             "}",
         ]
@@ -166,6 +173,7 @@ class BlockCode(ABC):
     def _tile(self) -> list[str]:
         """What a block does with its tile."""
         return [
+            *self._segment(),
             *self.corner(),
             self.declare_sums,
             *self.left.start(*self.left_corner),
@@ -175,11 +183,23 @@ class BlockCode(ABC):
             *self.finish(),
         ]
 
+    def _segment(self) -> list[str]:
+        """Declare the block's segment, its ``first_row`` there and what arrays have of its product;
+        nothing if rows come in none."""
+        segments = segments_of(self.product)
+        if segments is None:
+            return []
+        table = parameter_name(self.product, segments.table)
+        return [*segment_lines(segments, table, self.block[0]), *batch_parts(self.product)]
+
     def corner(self) -> list[str]:
         """Declare where the block's tile starts: ``row0``, ``column0`` and ``depth0``."""
         position = position_type(self.product)
+        row = (
+            "first_row" if segments_of(self.product) else f"({position})tile_row * {self.block[0]}"
+        )
         return [
-            f"const {position} row0 = ({position})tile_row * {self.block[0]};",
+            f"const {position} row0 = {row};",
             f"const {position} column0 = ({position})tile_column * {self.block[1]};",
             f"{position} depth0 = ({position})first_step * {self.depth};",
         ]
@@ -193,6 +213,15 @@ class BlockCode(ABC):
     def right_corner(self) -> tuple[str, str]:
         """Where the next right tile starts, as its memory runs: (slow, fast)."""
         return ("column0", "depth0") if self.product.right_runs_deep else ("depth0", "column0")
+
+    @property
+    def left_ends(self) -> Ends:
+        """Where what may be read of the left operand ends: rows with their segment, if there are
+        any."""
+        slow, fast = self.left.ends
+        if segments_of(self.product) is None:
+            return slow, fast
+        return ("end_row", fast) if self.product.left_runs_deep else (slow, "end_row")
 
     def advance(self) -> list[str]:
         """Go on to the next tiles."""

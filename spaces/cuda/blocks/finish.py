@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from spaces.algebra.index import Index
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
-from spaces.cuda.blocks.batch import product_number
 from spaces.cuda.blocks.implicit import PlacedBeside, Tiled
+from spaces.cuda.blocks.segments import PRELUDE, number_of, segments_of
 from spaces.cuda.scalar_code import ScalarCode, Value
 from spaces.kernel import arguments
 from spaces.workloads.array import Array
@@ -37,9 +37,10 @@ def why_no_finish(workload: Workload) -> str | None:
     )
 
 
-def prelude(workload: Workload) -> str:
-    """What the epilogue's expression calls."""
-    return scalar_math.prelude(workload.functions)
+def prelude(product: Tiled) -> str:
+    """What the epilogue's expression calls, and what finds segments of rows."""
+    found = PRELUDE if segments_of(product) else ""
+    return scalar_math.prelude(product.workload.functions) + found
 
 
 def signature(product: Tiled, workspace: bool = False, maps: Sequence[str] = ()) -> str:
@@ -83,7 +84,7 @@ def parts(product: Tiled, operands: Sequence[Array], number: Index) -> list[str]
 
 def batch_parts(product: Tiled) -> list[str]:
     """:func:`parts` of all that have them, the product being that of the block."""
-    return parts(product, product.numbered, product_number(product.batches, "i64"))
+    return parts(product, product.numbered, number_of(product, "i64"))
 
 
 @dataclass(frozen=True)
@@ -152,16 +153,14 @@ class Finish:
         return _guarded(self._tests(row, column), body)
 
     def _tests(self, row: Index, column: Index) -> list[str]:
-        """What tells whether an element is inside the output; nothing if all are."""
+        """What tells whether an element is inside the output, and of the block's segment; nothing
+        if all are."""
         row_first, column_first = self.first
-        return [
-            f"{position.text} >= {first}" if first else f"{position.text} < {extent}"
-            for position, extent, block, first in (
-                (row, self.product.rows, self.block_rows, row_first),
-                (column, self.product.columns, self.block_columns, column_first),
-            )
-            if extent % block
-        ]
+        columns = _test(column, self.product.columns, self.block_columns, column_first)
+        if segments_of(self.product) is None:
+            return [*_test(row, self.product.rows, self.block_rows, row_first), *columns]
+        first = [f"{row.text} >= {row_first}"] if row_first else []
+        return [*first, f"{row.text} < end_row", *columns]
 
     def _all_loads(self, row: Index, column: Index, width: int) -> list[str]:
         return [
@@ -223,6 +222,13 @@ class Finish:
                 element if beside.array.dtype == "float64" else f"double(tw::to_float({element}))"
             )
         return element if beside.array.dtype == "float32" else f"tw::to_float({element})"
+
+
+def _test(position: Index, extent: int, block: int, first: str | None) -> list[str]:
+    """Whether a row or column is inside the output and no other tile's; nothing if all are."""
+    if extent % block == 0:
+        return []
+    return [f"{position.text} >= {first}" if first else f"{position.text} < {extent}"]
 
 
 def _as_float(total: str, accumulator: str) -> str:

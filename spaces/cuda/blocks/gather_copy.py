@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.cuda.blocks.batch import product_number
 from spaces.cuda.blocks.implicit import Gathered, ImplicitProduct, Tiled
 from spaces.cuda.blocks.tile_copy import (
     BlockCopy,
@@ -53,13 +52,12 @@ class GatherCopy(BlockCopy):
     def start(self, slow: str, fast: str) -> list[str]:
         """Declare the first term, and what a thread's rows or columns add."""
         corner, depth = (slow, fast) if self.gathered.deep else (fast, slow)
-        batch = product_number(self.product.batches, "int")
         tables = [f"int {table}[{self._width_turns}];" for table in self._tables("at")]
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             (along,) = indices
             number = index(corner) + along * (1 if self.gathered.deep else self.vector)
-            values = self.gathered.of_width(number, batch)
+            values = self.gathered.of_width(number, self.product.number)
             return [
                 f"{table}[{self._width_turn(along).text}] = {value.text};"
                 for table, value in zip(self._tables("at"), values, strict=True)

@@ -14,7 +14,7 @@ from functools import cached_property
 from math import gcd
 from typing import ClassVar, TypeVar
 
-from spaces.algebra.index import Index
+from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Strided, strided
 from spaces.cuda.blocks.batch import product_number
 from spaces.derivation.products.forms import Form
@@ -151,8 +151,9 @@ class ImplicitProduct:
 
     @property
     def batches(self) -> int:
-        """How many products there are."""
-        return extent(self.view.batch)
+        """How many products there are whose tiles a launch numbers: of segments of rows, tiles are
+        numbered all together."""
+        return 1 if self.view.segments else extent(self.view.batch)
 
     @property
     def batch(self) -> tuple[str, ...]:
@@ -240,11 +241,17 @@ class ImplicitProduct:
         form = _without(self.view.offset, self.batch)
         return at(form, self.values(row, column)) + form.constant
 
+    @property
+    def number(self) -> Index:
+        """The number of the block's product, an int."""
+        if self.view.segments:
+            return index("segment", self.view.segments.count)
+        return Index() if self.batches == 1 else product_number(self.batches, "int")
+
     def values(self, row: Index, column: Index) -> dict[str, Index]:
         """Of all parts of the batch, rows and columns."""
-        number = Index() if self.batches == 1 else product_number(self.batches, "int")
         return {
-            **digits(self.view.batch, number),
+            **digits(self.view.batch, self.number),
             **digits(self.view.rows, row),
             **digits(self.view.columns, column),
         }
@@ -276,8 +283,6 @@ def tiled_product_of(workload: Workload) -> Tiled | str:
 def why_not_implicit(product: ImplicitProduct) -> str | None:
     """Why tiles of a product cannot be brought from its places, in words; None if they can."""
     view = product.view
-    if view.segments is not None:
-        return f"rows come in segments of {view.segments.table.name}"
     if product.workload.accumulator != "float32":
         return f"sums in places are kept in float32, not in {product.workload.accumulator}"
     if product.left is product.right:
@@ -291,7 +296,12 @@ def why_not_implicit(product: ImplicitProduct) -> str | None:
         if place.bounds:
             return f"{read} leaves its array beside the sum; needs reads within borders"
     counts = [extent(parts) for parts in (view.rows, view.columns, view.depth)]
-    most = max(*counts, *(array.span_bytes for array in product.workload.operands))
+    groups = view.segments.count if view.segments else 1
+    spans = (
+        array.span_bytes // (groups if array is product.right else 1)
+        for array in product.workload.operands
+    )
+    most = max(*counts, *spans)
     return f"{most} elements are too many for 32 bits" if most >= MOST else None
 
 

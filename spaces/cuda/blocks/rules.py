@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.segments import most_rows
 from spaces.cuda.blocks.sizes import WARP, BlockSizes
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
@@ -132,7 +133,7 @@ def reuse_rule(product: Tiled, target: CudaTarget, reads: tuple[str, str], worke
     more."""
     workers = target.multiprocessors * LEAST_THREADS // worker.threads
     share = max(product.rows * product.columns * product.batches // workers, 1)
-    whole = 2 ** ((product.rows - 1).bit_length() + (product.columns - 1).bit_length())
+    whole = 2 ** ((most_rows(product) - 1).bit_length() + (product.columns - 1).bit_length())
     own = max(whole * worker.threads // WARP, 1)  # where one warp has all of a product
     least = min(worker.sums, own, 2 ** (share.bit_length() - 1))
     return Rule(

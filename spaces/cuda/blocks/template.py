@@ -72,4 +72,4 @@ class BlockTemplate(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         code = self.code(self.sizes, schedule.values, self.entry(schedule))
-        return code.kernel(prelude(self.product.workload))
+        return code.kernel(prelude(self.product))

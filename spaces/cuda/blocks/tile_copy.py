@@ -57,6 +57,12 @@ class BlockCopy(ABC):
         """Extents of the operand along (slow, fast)."""
 
     @property
+    def ends(self) -> Ends:
+        """Where the operand ends, along which tiles do not divide it."""
+        slow, fast = (e if e % t else None for e, t in zip(self.extents, self.tile, strict=True))
+        return slow, fast
+
+    @property
     @abstractmethod
     def step(self) -> int:
         """What :meth:`advance` goes on by from a tile to the next."""
@@ -103,14 +109,14 @@ class BlockCopy(ABC):
         """The registers that a tile passes through."""
         return [f"{C_TYPES[self.dtype]} {self.name}_held[{self.registers}];"]
 
-    def copy(self, stage: str, slow: str, fast: str) -> list[str]:
+    def copy(self, stage: str, slow: str, fast: str, ends: Ends | None = None) -> list[str]:
         """Start asynchronous copies of the tile, whose corner is at (slow, fast), to the address
-        ``stage``."""
+        ``stage``. ``ends`` are by default the operand's, where tiles do not divide it."""
         size = self.vector * dtype(self.dtype).bytes
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices[0], indices[1] * self.vector
-            inside = self._inside(slow, fast, i, j, self._within(indices))
+            inside = self._inside(slow, fast, i, j, self._within(indices), ends)
             count = f", {inside} ? {size} : 0" if inside else ""
             to = f"{stage} + {self._place(i, j)}"
             return [
@@ -232,10 +238,9 @@ class BlockCopy(ABC):
         ends: Ends | None = None,
     ) -> str:
         """The test whether a vector lies before the ends and is ``within``; empty if all are."""
-        usual = [e if e % t else None for e, t in zip(self.extents, self.tile, strict=True)]
         tests = [
             f"{(index(origin) + within).text} < {end}"
-            for origin, within, end in zip((slow, fast), (i, j), ends or usual, strict=True)
+            for origin, within, end in zip((slow, fast), (i, j), ends or self.ends, strict=True)
             if end is not None
         ]
         return " && ".join([*tests, *within])

@@ -16,6 +16,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, spatial
 from spaces.cuda.blocks.batch import number_lines, product_number, x_numbers
 from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.segments import drawn_row_tiles, row_tiles
 from spaces.template import Decision, Rule
 
 RASTERS = ("along_columns", "along_rows")
@@ -118,7 +119,7 @@ def tile_grid(
 ) -> TileGrid:
     """The grid of tiles of this size, with the decisions of :func:`grid_decisions`."""
     return TileGrid(
-        int(ceil_div(product.rows, block_rows)),
+        int(row_tiles(product, block_rows)),
         int(ceil_div(product.columns, block_columns)),
         int(ceil_div(product.terms, depth)),
         str(values["raster"]),
@@ -151,7 +152,7 @@ def grid_rules(
 
     def tiles(c: Any) -> tuple[Any, Any]:
         rows, columns = block(c)
-        return ceil_div(product.rows, rows), ceil_div(product.columns, columns)
+        return drawn_row_tiles(product, rows), ceil_div(product.columns, columns)
 
     def count(c: Any) -> Any:
         rows, columns = tiles(c)

@@ -14,6 +14,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.segments import drawn_row_tiles
 from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.target import CudaTarget
 from spaces.quantities import filled
@@ -118,7 +119,7 @@ def grid_quantities(
     # blocks of a cluster send each other their sums without a trip to L2
     through_memory = (splits > 1) & (columns["exchange"] != "cluster")
     rows, columns_of_tiles = (
-        ceil_div(product.rows, blocks.rows),
+        drawn_row_tiles(product, blocks.rows),
         ceil_div(product.columns, blocks.columns),
     )
     steps = ceil_div(product.terms, blocks.depth)
@@ -165,7 +166,8 @@ def _from_memory(
     what they load is shared among them, or stays in L2 for good if everything fits; of a batch,
     everything that the products at work have."""
     element = product.left.element.bytes
-    rows, wide = ceil_div(product.rows, blocks.rows), ceil_div(product.columns, blocks.columns)
+    rows = drawn_row_tiles(product, blocks.rows)
+    wide = ceil_div(product.columns, blocks.columns)
     along_columns = columns["raster"] == "along_columns"
     group = columns["group"].astype(np.int64)
     wave = np.minimum(slots / columns["splits"], rows * wide)

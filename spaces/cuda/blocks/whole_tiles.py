@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.segments import segments_of
 from spaces.cuda.blocks.tile_copy import Ends, position_type
 
 
@@ -61,6 +62,10 @@ class WholeTiles:
         (extent, block), name = self._size(rank), ("row", "column")[rank]
         position = position_type(self.product)
         place = f"({position})tile_{name} * {block}"
+        if rank == 0 and segments_of(self.product):
+            last = max(extent - block, 0)
+            yield f"const int row0 = first_row < {last} ? first_row : {last};"
+            return
         if first := self._first(rank):
             yield f"const {position} {first} = {place};"
             place = f"{first} < {extent - block} ? {first} : {extent - block}"
@@ -68,6 +73,8 @@ class WholeTiles:
 
     def _first(self, rank: int) -> str | None:
         extent, block = self._size(rank)
+        if rank == 0 and segments_of(self.product):
+            return "first_row"
         return ("first_row", "first_column")[rank] if extent > block and extent % block else None
 
     def _size(self, rank: int) -> tuple[int, int]:

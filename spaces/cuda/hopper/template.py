@@ -12,6 +12,7 @@ import numpy as np
 from spaces.algebra.index import Index
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
+from spaces.cuda.blocks.segments import segments_of
 from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.hopper.code import HopperCode
@@ -68,6 +69,8 @@ class Hopper(Template):
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"
         if product.output.element.is_integer:
             return f"the output is {product.output.dtype}; allowed: floating point"
+        if segments := segments_of(product):
+            return f"rows come in segments of {segments.table.name}"
         if isinstance(product, ImplicitProduct):
             return why_no_placed_map(product)
         return _why_no_matrix_map(product)
@@ -97,7 +100,7 @@ class Hopper(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         plan = HopperPlan(self.sizes, self.cuda, schedule.values)
-        return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.product.workload))
+        return HopperCode(plan, self.entry(schedule)).kernel(prelude(self.product))
 
     def _blocks(self, sizes: HopperSizes, c: Any) -> Blocks:
         """A warp issues a wgmma for each block of 64 rows and 32 bytes of depth. Blocks count as

@@ -165,6 +165,7 @@ TW_INLINE void sync_block() { __syncthreads(); }
 TW_INLINE void sync_warp() { __syncwarp(); }
 TW_INLINE void sync_named(int id, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
 TW_INLINE void arrive_named(int id, int threads) { asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory"); }
+TW_INLINE int count_lanes(bool x) { return __popc(__ballot_sync(0xffffffffu, x)); }
 TW_INLINE bool any_lane(bool x) { return __any_sync(0xffffffffu, x); }
 template <class T> TW_INLINE T shuffle(T x, int lane) { return __shfl_sync(0xffffffffu, x, lane); }
 template <class T> TW_INLINE T shuffle_xor(T x, int mask) { return __shfl_xor_sync(0xffffffffu, x, mask); }

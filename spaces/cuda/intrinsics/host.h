@@ -79,6 +79,11 @@ TW_INLINE void arrive_named(int id, int threads) { emulator::barrier(id, threads
 template <class T> TW_INLINE T shuffle(T x, int lane) { emulator::shuffle(&x, sizeof(T), lane & 31); return x; }
 template <class T> TW_INLINE T shuffle_xor(T x, int mask) { emulator::shuffle(&x, sizeof(T), (emulator::lane() ^ mask) & 31); return x; }
 TW_INLINE u32 warp_uniform(u32 x) { return shuffle(x, 0); }
+TW_INLINE int count_lanes(bool x) {
+  i32 found = x;
+  for (int mask = 1; mask < 32; mask *= 2) found += shuffle_xor(found, mask);
+  return found;
+}
 TW_INLINE bool any_lane(bool x) {
   i32 found = x;
   for (int mask = 1; mask < 32; mask *= 2) found |= shuffle_xor(found, mask);

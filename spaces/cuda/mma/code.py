@@ -153,10 +153,11 @@ class MmaCode(BlockCode):
         """Start to move the next tiles to the stage at ``next``, and go on to those after them."""
         lines = []
         for copy, corner, stage in self._moves():
+            ends = self.left_ends if copy is self.left else None
             if copy.can_be_asynchronous:
-                lines += copy.copy(stage, *corner)
+                lines += copy.copy(stage, *corner, ends)
             else:
-                lines += copy.load(*corner)
+                lines += copy.load(*corner, ends)
         return [*lines, *self.advance()]
 
     def _settle(self) -> list[str]:

@@ -15,6 +15,7 @@ from spaces.cuda.blocks.rules import (
     sums_rule,
     thread_rules,
 )
+from spaces.cuda.blocks.segments import most_rows
 from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
 from spaces.cuda.mma.accumulators import VECTOR
 from spaces.cuda.mma.fragments import FRAGMENT
@@ -59,7 +60,7 @@ def _tile_rules(sizes: MmaSizes) -> list[Rule]:
             ),
         )
 
-    rows, columns = sizes.product.rows, sizes.product.columns
+    rows, columns = most_rows(sizes.product), sizes.product.columns
     return [
         bounded("tile_height", "rows", ("tile_rows",), rows),
         bounded("tile_height", "rows", ("tile_rows", "warp_rows"), rows),

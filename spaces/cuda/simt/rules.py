@@ -18,6 +18,7 @@ from spaces.cuda.blocks.rules import (
     sums_rule,
     thread_rules,
 )
+from spaces.cuda.blocks.segments import most_rows
 from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
 from spaces.cuda.simt.sizes import SimtSizes
@@ -78,8 +79,9 @@ def _tile_rules(sizes: SimtSizes) -> list[Rule]:
 
     Where the output has few rows, lanes must go along columns, however few these are."""
     product = sizes.product
-    tallest = 2 * product.rows
-    fewest_lanes = WARP // min(WARP, 2 ** (product.rows - 1).bit_length())
+    most = most_rows(product)
+    tallest = 2 * most
+    fewest_lanes = WARP // min(WARP, 2 ** (most - 1).bit_length())
     widest = 2 * max(product.columns, fewest_lanes)
 
     tall = ("lane_rows", "thread_rows", "warp_rows")
@@ -97,8 +99,7 @@ def _tile_rules(sizes: SimtSizes) -> list[Rule]:
             tuple(names),
             lambda c: rows(c, names) < tallest,
             lambda c: (
-                f"a tile of {rows(c)} rows is twice as high as the product's {product.rows}, or "
-                "higher"
+                f"a tile of {rows(c)} rows is twice as high as the product's {most}, or higher"
             ),
         )
 

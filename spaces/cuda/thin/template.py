@@ -76,7 +76,7 @@ class CudaThin(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         code = ThinCode(self.sizes, schedule.values, self.entry(schedule))
-        return code.kernel(prelude(self.product.workload))
+        return code.kernel(prelude(self.product))
 
     def _blocks(self, c: Any) -> Blocks:
         sizes, thin = self.sizes, self.sizes.thin

@@ -38,7 +38,7 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   tw::arrive_named(1, 128);
   tw::sync_named(2, 64);
   f[1] = tw::shuffle(x[0], 3) + tw::shuffle_xor(x[1], 1);
-  w[6] = tw::warp_uniform(w[7]) + tw::any_lane(f[3] > 0.f);
+  w[6] = tw::warp_uniform(w[7]) + tw::any_lane(f[3] > 0.f) + tw::count_lanes(f[2] > 0.f);
   tw::cp_async<4>(s, f);
   tw::cp_async<8>(s, f, 4);
   tw::cp_async<16>(s, f, w[8]);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from spaces.testing.template import TemplateContract
 from spaces.workloads.workload import Workload
 from tests.kernels import rewritten
 from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.tables import inputs_of
 
 SIZES = "t=37 n=29 k=19 experts=5"
 BESIDE = "gelu(x + bias[expert[t], n]) * gate[t, n]"
@@ -38,17 +38,6 @@ GROUPED = {
 }
 
 
-def tables(rows: int, count: int) -> Iterator[np.ndarray]:
-    """All kinds of tables: all rows in the first, the last or one between, a row each, none in the
-    first and last, every second one empty, most in few."""
-    yield from (np.full(rows, at) for at in {0, count - 1, count // 2})
-    yield np.minimum(np.arange(rows), count - 1)
-    yield np.sort(np.arange(rows) % count)
-    yield np.sort(np.clip(np.arange(rows) % count, 1, max(1, count - 2)) % count)
-    yield np.sort(np.arange(rows) % count // 2 * 2)
-    yield np.sort((np.random.default_rng(0).zipf(1.5, rows) - 1) % count)
-
-
 def machine(threads: int = 1) -> CpuTarget:
     return dataclasses.replace(
         detect_cpu(), threads=threads, cores=threads, l1_bytes=8 << 10, l2_bytes=32 << 10
@@ -58,15 +47,6 @@ def machine(threads: int = 1) -> CpuTarget:
 def space_of(w: Workload, target: CpuTarget) -> Space:
     assert WindowsTemplate.refuses(w, target) is None
     return Space(w, target, [WindowsTemplate(w, target)])
-
-
-def inputs_of(w: Workload) -> Iterator[dict[str, np.ndarray]]:
-    """Random ones with each table."""
-    drawn = w.make_inputs(0)
-    (table,) = (o for o in w.inputs if o.dtype == "int32")
-    count = table.drawn.below
-    for entries in tables(table.size, count):
-        yield drawn | {table.name: entries.astype(np.int32)}
 
 
 class TestSegments(TemplateContract):

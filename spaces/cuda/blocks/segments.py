@@ -1,0 +1,88 @@
+"""Rows in segments on a GPU: which block computes which rows, of which product.
+
+Tiles of ``H`` rows are cut from each segment by itself, the first one at its first row. With
+``start[e]`` the first row of segment ``e``, its tiles have the numbers from ``start[e] / H + e``
+on, rounded down: no two segments share a number, none is above ``rows / H + segments``, and some
+have no tile. So a block finds its segment by its number alone: it is the last ``e`` whose first
+number is not above, which is so where row ``(number - e + 1) * H - 1`` is of segment ``e`` or a
+later one. Two more searches give the segment's first row and the end of the tile; each is done by
+every warp for itself, 32 rows at a time, and reads nothing outside of the table whatever that
+holds. Blocks without rows leave at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.batch import product_number
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from spaces.derivation.products.view import Segments
+
+PRELUDE = """\
+// The first number from low on for which `holds` does not; what comes after it does not count.
+template <class Holds> TW_INLINE int tw_first_not(int low, int high, Holds holds) {
+  while (low < high) {
+    const int step = (high - low + 31) / 32;
+    const int probe = low + ((int)threadIdx.x % 32 + 1) * step - 1;
+    low += tw::count_lanes(probe < high && holds(probe)) * step;
+    high = low + step - 1 < high ? low + step - 1 : high;
+  }
+  return low;
+}
+"""
+
+
+def segments_of(product: Tiled) -> Segments | None:
+    """The segments of a product's rows, if it has any."""
+    return product.view.segments if isinstance(product, ImplicitProduct) else None
+
+
+def number_of(product: Tiled, integer: str) -> Index:
+    """The number of the block's product, of C type ``integer``."""
+    segments = segments_of(product)
+    if segments:
+        return index(f"({integer})segment", segments.count)
+    return product_number(product.batches, integer)
+
+
+def row_tiles(product: Tiled, rows: Any) -> Any:
+    """Numbers of tiles of so many rows that a launch has, whatever the table holds."""
+    segments = segments_of(product)
+    return product.rows // rows + segments.count if segments else ceil_div(product.rows, rows)
+
+
+def drawn_row_tiles(product: Tiled, rows: Any) -> Any:
+    """How many of them have rows, with tables as they are drawn."""
+    segments = segments_of(product)
+    return segments.tiles(rows) if segments else ceil_div(product.rows, rows)
+
+
+def most_rows(product: Tiled) -> int:
+    """Rows of a product, of the longest segment with tables as they are drawn."""
+    segments = segments_of(product)
+    return int(segments.drawn.max()) if segments else product.rows
+
+
+def segment_lines(segments: Segments, table: str, rows: int) -> list[str]:
+    """C lines that declare the ``segment`` of the tile ``tile_row``, its ``first_row``
+    and ``end_row``, where its rows end; a block leaves if it has none. ``table`` is a pointer."""
+    extent = segments.table.size
+    entry = f"tw::load_global({table} + row)"
+    return [
+        f"const int after = tw_first_not(0, {segments.count}, [&](int e) {{",
+        f"  const int row = (tile_row - e + 1) * {rows} - 1;",
+        f"  return row >= 0 && (row >= {extent} || {entry} >= e);",
+        "});",
+        "const int segment = after > 0 ? after - 1 : 0;",
+        f"const int start = tw_first_not(0, {extent}, [&](int row) {{",
+        f"  return {entry} < segment;",
+        "});",
+        f"const int first_row = start % {rows} + (tile_row - segment) * {rows};",
+        f"const int most = first_row + {rows} < {extent} ? first_row + {rows} : {extent};",
+        "const int end_row = tw_first_not(first_row, most, [&](int row) {",
+        f"  return {entry} <= segment;",
+        "});",
+        "if (end_row <= first_row) return;",
+    ]

@@ -1,0 +1,229 @@
+"""Products whose rows come in segments, on GPUs: any table is served, and nothing else is read.
+
+Every kernel runs on the emulator in eager, lazy and two random orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from measure.cuda.emulator import Emulator, Interleaving
+from scheduler.verification import draw, emulate
+from spaces.cuda.mma.template import Mma
+from spaces.cuda.simt.template import Simt
+from spaces.cuda.target import cuda_target
+from spaces.derivation.rounding.allowance import allowed
+from spaces.numerics.allowance import agrees
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.template import Template
+from spaces.testing.template import TemplateContract
+from tests.measure.cuda.emulator.planting import Case, planted
+from tests.spaces.tables import inputs_of
+
+SIZES = "t=37 n=24 k=40 experts=5"
+BESIDE = "gelu(x + bias[expert[t], n]) * gate[t, n]"
+GROUPED = {
+    "one after the other": f"grouped_matmul {SIZES}",
+    "transposed weights": f"grouped_matmul {SIZES} b=col",
+    "fused": f'grouped_matmul {SIZES} epilogue="{BESIDE}"',
+    "one group": "grouped_matmul t=19 n=17 k=8 experts=1 b=col",
+    "one row": "grouped_matmul t=1 n=17 k=9 experts=4",
+    "more groups than rows": "grouped_matmul t=6 n=40 k=33 experts=50",
+    "other names": (
+        '"which: int32[i](sorted < 3); y[i,j] = relu(sum[k](w[which[i],j,k] * x[i,k]))" '
+        "i=33 j=30 k=16"
+    ),
+}
+TEMPLATES = {
+    "mma": (Mma, "dtype=float16"),
+    "mma bfloat16": (Mma, "dtype=bfloat16 out=float32"),
+    "simt": (Simt, "dtype=float32"),
+}
+
+
+def space_of(text: str, template: type[Template]) -> Space:
+    made, target = workload(text), cuda_target("sm_90a")
+    assert template.refuses(made, target) is None
+    return Space(made, target, [template(made, target)])
+
+
+def text_of(name: str, dtype: str) -> str:
+    if "other" in name:
+        dtype = dtype.replace("out=float32", "")
+    return f"{GROUPED[name]} {dtype}"
+
+
+class _Contract(TemplateContract):
+    kind = ""
+
+    def served(self):
+        names = ("fused", "one row", "more groups than rows")
+        return [
+            (workload(text_of(name, TEMPLATES[self.kind][1])), cuda_target("sm_80"))
+            for name in names
+        ]
+
+    def refused(self):
+        return [(workload(text), cuda_target("sm_80")) for text, _ in REFUSED]
+
+
+class TestMma(_Contract):
+    template, kind = Mma, "mma"
+
+
+class TestSimt(_Contract):
+    template, kind = Simt, "simt"
+
+
+@pytest.mark.parametrize("kind", TEMPLATES)
+@pytest.mark.parametrize("name", ["one after the other", "other names", "one row"])
+def test_random_schedules_agree_with_the_reference(name, kind):
+    template, dtype = TEMPLATES[kind]
+    space = space_of(text_of(name, dtype), template)
+    verdicts = emulate(space, draw(space, 1, 1))
+    assert all(verdict.right for verdict in verdicts), verdicts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TEMPLATES)
+@pytest.mark.parametrize("name", GROUPED)
+def test_many_more_schedules_agree_with_the_reference(name, kind):
+    template, dtype = TEMPLATES[kind]
+    space = space_of(text_of(name, dtype), template)
+    verdicts = emulate(space, draw(space, 8, 2))
+    assert all(verdict.right for verdict in verdicts), verdicts
+
+
+def complaints(emulator: Emulator, case: Case) -> list[str]:
+    """What is wrong with a kernel's results, with any table."""
+    made, _ = case
+    return [text for given in inputs_of(made) if (text := _complaint(emulator, case, given))]
+
+
+def _complaint(emulator: Emulator, case: Case, given: Mapping[str, np.ndarray]) -> str:
+    made, kernel = case
+    result = emulator.run(kernel, given, Interleaving("random", 1))
+    if result.error_kind is not None:
+        return f"{result.error_kind}: {result.error_text}"
+    bounds = allowed(made.program, given)
+    wrong = [name for name in bounds if not agrees(result.outputs[name], *bounds[name]).all()]
+    return f"{wrong} with {given}" if wrong else ""
+
+
+ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
+MMA = {"tile_rows": 16, "tile_columns": 16, "warp_rows": 1, "warp_columns": 1, "store": "direct"}
+MMA |= {"depth": 32, "stages": 3, "residency": 1, **ALONE}
+SIMT = {"lane_rows": 4, "thread_rows": 2, "thread_columns": 4, "warp_rows": 1, "warp_columns": 1}
+SIMT |= {"depth": 8, "residency": 1, "spread": 4, **ALONE}
+
+
+def fixed(name: str, kind: str, **changes: int | str) -> Case:
+    """One schedule of a template, some of its decisions changed."""
+    template, dtype = TEMPLATES[kind]
+    space = space_of(text_of(name, dtype), template)
+    values = (MMA if template is Mma else SIMT) | changes
+    order = [decision.name for decision in space.templates[template.name].decisions]
+    schedule = Schedule(template.name, tuple((name, values[name]) for name in order))
+    assert space.why_not(schedule) is None, space.why_not(schedule)
+    return space.workload, space.lower(schedule)
+
+
+CASES = {
+    "mma": fixed("fused", "mma"),
+    "mma shared": fixed("transposed weights", "mma", store="shared", tile_columns=32, depth=16),
+    "mma split": fixed("fused", "mma", splits=2, exchange="add"),
+    "simt": fixed("fused", "simt"),
+    "simt, one row": fixed("one row", "simt", lane_rows=1, thread_rows=1, thread_columns=1),
+    "mma, many groups": fixed("more groups than rows", "mma bfloat16"),
+}
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "a segment's last row": ("mma", r"<= segment;", "< segment + (row % 5 > 0);"),
+    "rows of the next segment": ("mma", r"\) <= segment;", ") <= segment + 1;"),
+    "rows before the segment": ("simt", r"[^(]* >= first_row && ", ""),
+    "the segment of another block": ("mma", r"\(tile_row - e \+ 1\)", "(tile_row - e)"),
+    "a tile of the segment before": ("mma", r"after - 1 : 0", "after - 2 : 0"),
+    "the matrix of the first group": ("mma", r"(right = whole_right) \+ [^;]*", r"\1"),
+    "tiles are cut from the first row of all": ("mma", r"start % 16 \+ ", ""),
+    "the first tile of each segment again": (
+        "mma",
+        r"\(tile_row - segment\) \* 16",
+        "start / 16 * 16",
+    ),
+    "a bias of another group": ("mma", r"24 \* segment \+ column0", "24 * (segment / 2) + column0"),
+    "a gate of another row": ("mma", r"(e_gate \+ [^;]*24 \* )row0", r"\1tile_row"),
+    "rows after the table": (
+        "simt",
+        r"row0 = first_row < \d+ \? first_row : \d+",
+        "row0 = first_row",
+    ),
+    "too few tiles": ("mma", r"(const int tile_row = [^;]*);", r"\1; if (tile_row > 5) return;"),
+    "the last row of the table": ("mma", r"row >= 37 \|\| ", "row >= 37 && "),
+}
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator() as running:
+        kernels = [kernel for _, kernel in CASES.values()]
+        running.build(kernels + [planted(CASES[kind], *rest)[1] for kind, *rest in BUGS.values()])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_table_is_served(emulator, name):
+    assert complaints(emulator, CASES[name]) == []
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found(emulator, name):
+    kind, pattern, replacement = BUGS[name]
+    assert complaints(emulator, planted(CASES[kind], pattern, replacement))
+
+
+@pytest.mark.parametrize("entry", [-1, 7, -(2**31), 2**31 - 1])
+@pytest.mark.parametrize("name", ["mma", "simt"])
+def test_a_wild_table_leads_to_no_wild_access(emulator, name, entry):
+    made, kernel = CASES[name]
+    drawn = made.make_inputs(0)
+    drawn["expert"][::3] = entry
+    result = emulator.run(kernel, drawn)
+    assert result.error_kind is None, result.error_text
+
+
+REFUSED = [
+    (
+        '"e: int32[i](index < 3); y[i,j] = sum[k](x[i,k] * w[e[i],k,j])" i=9 j=5 k=4',
+        "w is read at e[i]",
+    ),
+    (
+        '"e: int32[i](sorted < 3); y[i,h,j] = sum[k](x[i,h,k] * w[e[i],k,j])" i=9 h=2 j=5 k=4',
+        "i, in segments of e, is not all of the batch and of the rows",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+def test_refusals_say_why(text, words):
+    assert words in (Mma.refuses(workload(text), cuda_target("sm_80")) or "")
+
+
+def test_a_launch_has_room_for_any_table_and_is_judged_by_drawn_ones():
+    space = space_of("grouped_matmul t=512 n=64 k=64 experts=64 dtype=float16", Mma)
+    rows = space.sample(np.random.default_rng(0), 50)
+    quantities = space.quantities(rows)
+    assert (quantities["flops"] >= quantities["useful_flops"]).all()
+    for row, visits in zip(rows, quantities["tile_visits"], strict=True):
+        schedule = space.schedule(row)
+        high = int(schedule.values["tile_rows"]) * int(schedule.values["warp_rows"])
+        wide = -(
+            -64 // (int(schedule.values["tile_columns"]) * int(schedule.values["warp_columns"]))
+        )
+        x, splits, _ = space.lower(schedule).call.launches[0].grid
+        assert x >= (512 // high + 64) * wide
+        assert visits <= x * splits
