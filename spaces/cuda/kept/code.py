@@ -3,7 +3,7 @@
 A task is a vector along the fastest kept axis, and some turns of another kept loop, whose windows
 overlap and are read once. Threads of a block have neighbouring tasks, or share one: each then
 reduces a part of the outermost loop, and parts meet in shared memory, those of several blocks in
-the workspace, where another launch finds them. As task mappings:
+the workspace, where the last of these blocks to come finds them. As task mappings:
 
     blocks (parts, tasks) * threads (parts, tasks);    tasks (kept loops, the last the fastest)
 
@@ -18,11 +18,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import parameters
-from spaces.cuda.kept.sizes import KeptSizes
+from spaces.cuda.kept.sizes import TICKET, KeptSizes
 from spaces.cuda.kept.thread import Thread
 from spaces.cuda.maps.code import HELPERS
 from spaces.derivation.kept.view import KeptView
@@ -49,24 +48,21 @@ class KeptCode:
 
     def kernel(self, prelude: str) -> Kernel:
         """The kernel as a whole; ``prelude`` defines the functions that are called."""
-        values, threads = self.sizes.values, (self.threads, 1, 1)
-        shared = int(self.sizes.shared_bytes)
-        launches = [Launch((int(self.sizes.blocks), 1, 1), threads, shared_bytes=shared)]
-        if values["split"] > 1:
-            grid = (ceil_div(self.tasks, self.threads), 1, 1)
-            launches.append(Launch(grid, threads, entry=f"{self.entry}_merge"))
-        workspace = int(self.sizes.workspace_bytes)
-        call = Call(self.entry, tuple(self.arguments), workspace, launches=tuple(launches))
+        shared, blocks = int(self.sizes.shared_bytes), (int(self.sizes.blocks), 1, 1)
+        call = Call(
+            self.entry,
+            tuple(self.arguments),
+            int(self.sizes.workspace_bytes),
+            int(self.sizes.ticket_bytes),
+            (Launch(blocks, (self.threads, 1, 1), shared_bytes=shared),),
+        )
         return Kernel(Source("cuda", prelude, self.source), call)
 
     @property
     def source(self) -> str:
-        """The helpers, and all entries."""
+        """The helpers, and the entry."""
         store = "store_stream" if self.sizes.values["stores"] == "stream" else "store_global"
-        lines = self._function(self.entry, self._reduce())
-        if self.sizes.values["split"] > 1:
-            lines += self._function(f"{self.entry}_merge", self._merge())
-        return HELPERS.replace("STORE", store) + FILL + "\n".join(lines) + "\n"
+        return HELPERS.replace("STORE", store) + FILL + "\n".join(self._function()) + "\n"
 
     @property
     def view(self) -> KeptView:
@@ -83,6 +79,20 @@ class KeptCode:
         """Tasks in all."""
         return int(self.sizes.tasks)
 
+    @property
+    def share(self) -> int:
+        """Threads of a block that share a task."""
+        return int(self.sizes.values["share"])
+
+    @property
+    def split(self) -> int:
+        """Blocks that share a task."""
+        return int(self.sizes.values["split"])
+
+    @property
+    def _outputs(self) -> range:
+        return range(int(self.sizes.outputs))
+
     @cached_property
     def thread(self) -> Thread:
         """What a thread does."""
@@ -94,62 +104,46 @@ class KeptCode:
         """C type of the loops' variables and of offsets."""
         return "i64" if any(a.array.size >= LARGEST for a in self.arguments) else "int"
 
-    # -- entries -----------------------------------------------------------------------------
+    # -- the entry ---------------------------------------------------------------------------
 
-    def _function(self, name: str, lines: Sequence[str]) -> list[str]:
+    def _function(self) -> list[str]:
         named = [
             replace(a, array=replace(a.array, name=f"x{i}")) for i, a in enumerate(self.arguments)
         ]
-        given = parameters(named, workspace=self.sizes.values["split"] > 1)
+        given = parameters(named, workspace=self.split > 1)
         bounds = f"__launch_bounds__({self.threads})"
-        head = f'extern "C" __global__ void {bounds} {name}({given}) {{'
-        return [head, *indented(lines), "}"]
+        head = f'extern "C" __global__ void {bounds} {self.entry}({given}) {{'
+        return [head, *indented(self._reduce()), "}"]
 
     def _reduce(self) -> list[str]:
         """A part of what each task reduces over, for each thread."""
-        split, tasks = int(self.sizes.values["split"]), int(self.sizes.block_tasks)
-        share = int(self.sizes.values["share"])
-        blocks = spatial(split, int(self.sizes.task_blocks)) * spatial(share, tasks)
-        worker = index("worker", blocks.num_workers)
+        blocks = spatial(self.split, int(self.sizes.task_blocks))
+        workers = blocks * spatial(self.share, int(self.sizes.block_tasks))
+        worker = index("worker", workers.num_workers)
         lines = [f"const int worker = blockIdx.x * {self.threads} + threadIdx.x;"]
-        return [*lines, *blocks.emit(worker, self._part, integer="int", language="cuda")]
+        return [*lines, *workers.emit(worker, self._part, integer="int", language="cuda")]
 
     def _part(self, at: Sequence[Index]) -> list[str]:
         part, own = at
-        after = self._saved() if self.sizes.values["split"] > 1 else self.thread.outputs()
-        together = self._together()
-        begin = f"const int part = {part.text};"
-        whole = self.sizes.values["share"] == 1 or not together
-        test = "own == task" if whole else f"own == task && threadIdx.x < {self.sizes.block_tasks}"
+        shared = self.share > 1 or self.split > 1
         return [
-            begin,
+            f"const int part = {part.text};",
             *self._at(own.text),
             *self._declared(),
             *self.thread.held(),
             *self._taps(),
-            *together,
-            f"if ({test}) {{",
-            *indented(after),
-            "}",
+            *["const u32 shared = tw::shared_base();"] * shared,
+            *self._together(),
+            *(self._exchanged() if self.split > 1 else []),
+            *self._first(self.thread.outputs()),
         ]
 
-    def _merge(self) -> list[str]:
-        """The outputs of a task, of all parts."""
-        own = f"blockIdx.x * {self.threads} + threadIdx.x"
-        reads = [
-            self.thread.join(f"s[{j}]", f"tw::load_global({self._place('part', j)})")
-            for j in range(int(self.sizes.outputs))
-        ]
-        return [
-            *self._at(own),
-            *self._declared(),
-            f"for (int part = 0; part < {self.sizes.values['split']}; part++) {{",
-            *indented(reads),
-            "}",
-            "if (own == task) {",
-            *indented(self.thread.outputs()),
-            "}",
-        ]
+    def _first(self, lines: Sequence[str]) -> list[str]:
+        """Lines for the first of the threads that share a task, if there is one."""
+        test = "own == task"
+        if self.share > 1:
+            test += f" && threadIdx.x < {self.sizes.block_tasks}"
+        return [f"if ({test}) {{", *indented(lines), "}"]
 
     # -- a task ------------------------------------------------------------------------------
 
@@ -181,12 +175,15 @@ class KeptCode:
         return [*lines, f"const {self.integer} left = {left};"]
 
     def _declared(self) -> list[str]:
-        identity = REDUCERS[self.view.reducer].identity
-        text = f"{identity!r}f"
-        if identity in (float("inf"), float("-inf")):
-            text = f"{'-' if identity < 0 else ''}tw::bits_float(0x7f800000u)"
         count = int(self.sizes.outputs)
-        return [f"float s[{count}] = {{{', '.join([text] * count)}}};"]
+        return [f"float s[{count}] = {{{', '.join([self._identity] * count)}}};"]
+
+    @property
+    def _identity(self) -> str:
+        identity = REDUCERS[self.view.reducer].identity
+        if identity in (float("inf"), float("-inf")):
+            return f"{'-' if identity < 0 else ''}tw::bits_float(0x7f800000u)"
+        return f"{identity!r}f"
 
     def _taps(self) -> list[str]:
         """What is reduced over; parts share the outermost loop."""
@@ -207,35 +204,59 @@ class KeptCode:
 
     def _together(self) -> list[str]:
         """The parts of threads of a block, in the registers of the first of each task."""
-        share, tasks = int(self.sizes.values["share"]), int(self.sizes.block_tasks)
-        if share == 1:
+        if self.share == 1:
             return []
-
-        def slot(j: int, thread: str) -> str:
-            return f"shared + 4 * ({j * self.threads} + {thread})"
-
-        count = range(int(self.sizes.outputs))
+        tasks = int(self.sizes.block_tasks)
+        slots = f"shared + 4 * ({{}} * {self.threads} + {{}})"
+        saved = [
+            f"tw::store_shared({slots.format(j, 'threadIdx.x')}, s[{j}]);" for j in self._outputs
+        ]
         other = f"threadIdx.x + q * {tasks}"
         merged = [
-            self.thread.join(f"s[{j}]", f"tw::load_shared<float>({slot(j, other)})") for j in count
+            self.thread.join(f"s[{j}]", f"tw::load_shared<float>({slots.format(j, other)})")
+            for j in self._outputs
         ]
         return [
-            "const u32 shared = tw::shared_base();",
-            *(f"tw::store_shared({slot(j, 'threadIdx.x')}, s[{j}]);" for j in count),
+            *saved,
             "tw::sync_block();",
-            f"if (threadIdx.x < {tasks}) for (int q = 1; q < {share}; q++) {{",
+            f"if (threadIdx.x < {tasks}) for (int q = 1; q < {self.share}; q++) {{",
             *indented(merged),
             "}",
         ]
 
-    def _saved(self) -> list[str]:
-        part = f"part / {self.sizes.values['share']}"
+    def _exchanged(self) -> list[str]:
+        """Parts of blocks go to the workspace; the last block of its tasks goes on, with all of
+        them, which its threads share as they shared its own."""
+        ticket = f"shared + {int(self.sizes.shared_bytes) - TICKET}"
+        saved = [
+            f"tw::store_global({self._place(f'part / {self.share}', j)}, s[{j}]);"
+            for j in self._outputs
+        ]
+        merged = [
+            self.thread.join(f"s[{j}]", f"tw::load_global({self._place('other', j)})")
+            for j in self._outputs
+        ]
+        first, step = f"part % {self.share}", self.share
         return [
-            f"tw::store_global({self._place(part, j)}, s[{j}]);"
-            for j in range(int(self.sizes.outputs))
+            *self._first(saved),
+            "tw::fence_global();",
+            "tw::sync_block();",
+            f"u32 *const tickets = (u32 *)workspace + own / {int(self.sizes.block_tasks)};",
+            f"if (threadIdx.x == 0) tw::store_shared({ticket}, tw::take_ticket(tickets));",
+            "tw::sync_block();",
+            f"if (tw::load_shared<u32>({ticket}) != {self.split - 1}) return;",
+            "tw::fence_global();",
+            *(f"s[{j}] = {self._identity};" for j in self._outputs),
+            "#pragma unroll 4",
+            f"for (int other = {first}; other < {self.split}; other += {step}) {{",
+            *indented(merged),
+            "}",
+            *self._together(),
+            "if (threadIdx.x == 0) tw::store_global(tickets, 0u);",
         ]
 
     def _place(self, part: str, j: int) -> str:
-        """C text of where an accumulator of a part is."""
+        """C text of where an accumulator of a block's part is."""
         row = f"({part}) * {int(self.sizes.outputs)} + {j}"
-        return f"(float *)workspace + (({row}) * {self.tasks} + task)"
+        sums = f"(float *)(workspace + {int(self.sizes.ticket_bytes)})"
+        return f"{sums} + (({row}) * {self.tasks} + task)"

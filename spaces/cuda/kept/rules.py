@@ -159,7 +159,7 @@ def _part_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "shared_memory",
-            ("vector", "turns", "threads", "share"),
+            ("vector", "turns", "threads", "share", "split"),
             lambda c: sizes(c).shared_bytes <= target.shared_per_block,
             lambda c: (
                 f"{sizes(c).shared_bytes} bytes of shared memory; a block has "

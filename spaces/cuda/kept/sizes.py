@@ -18,6 +18,10 @@ from spaces.language.tree import Read
 WARP = 32
 WIDEST = 16
 """Bytes that a thread moves at once, at most."""
+TICKET = 16
+"""Bytes of shared memory for the ticket of a block."""
+TICKETS = 256
+"""Bytes that tickets in the workspace are a multiple of."""
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,21 @@ class KeptSizes(Cutting):
 
     @property
     def shared_bytes(self) -> Any:
-        """Shared memory of a block: the accumulators of all threads."""
-        return 4 * self.values["threads"] * self.outputs * (self.values["share"] > 1)
+        """Shared memory of a block: the accumulators of all threads, and then its ticket."""
+        slots = 4 * self.values["threads"] * self.outputs * (self.values["share"] > 1)
+        return slots + TICKET * (self.values["split"] > 1)
+
+    @property
+    def ticket_bytes(self) -> Any:
+        """The start of the workspace: a ticket for the blocks that share tasks."""
+        tickets = ceil_div(4 * self.task_blocks, TICKETS) * TICKETS
+        return tickets * (self.values["split"] > 1)
 
     @property
     def workspace_bytes(self) -> Any:
-        """The accumulators of all blocks that share tasks with others."""
-        return 4 * self.values["split"] * self.tasks * self.outputs * (self.values["split"] > 1)
+        """The tickets, and the accumulators of all blocks that share tasks with others."""
+        sums = 4 * self.values["split"] * self.tasks * self.outputs * (self.values["split"] > 1)
+        return self.ticket_bytes + sums
 
 
 def width(view: KeptView, access: Access, most: int) -> int:

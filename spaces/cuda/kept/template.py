@@ -26,11 +26,17 @@ from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
 
+def splits(target: CudaTarget) -> tuple[int, ...]:
+    """How many blocks may share a task: powers of two, and what leaves no multiprocessor idle."""
+    shares = (target.multiprocessors * 2**n // 8 for n in range(8))
+    return tuple(sorted({*(2**n for n in range(11)), *(n for n in shares if n > 1)}))
+
+
 class CudaKept(Template):
     """Pooling, depthwise convolutions, sums of columns: a reduction of its own in each lane."""
 
     name: ClassVar[str] = "kept"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
@@ -72,6 +78,6 @@ class CudaKept(Template):
             Decision("ahead", (1, 2, 4, 8)),
             Decision("threads", (64, 128, 256, 512)),
             Decision("share", (1, 2, 4, 8, 16, 32) if parts else (1,)),
-            Decision("split", tuple(2**n for n in range(11)) if parts else (1,)),
+            Decision("split", splits(self.cuda) if parts else (1,)),
             Decision("stores", ("cached", "stream")),
         )

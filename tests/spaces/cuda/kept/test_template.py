@@ -56,9 +56,10 @@ def test_every_task_has_a_thread_and_parts_meet(name):
         call = space.lower(schedule).call
         grid = call.launches[0].grid[0]
         assert grid * schedule["threads"] >= sizes.tasks * schedule["share"] * schedule["split"]
-        assert len(call.launches) == 1 + (schedule["split"] > 1)
-        assert bool(call.workspace_bytes) == (schedule["split"] > 1)
-        assert bool(call.launches[0].shared_bytes) == (schedule["share"] > 1)
+        assert len(call.launches) == 1
+        assert bool(call.workspace_bytes) == bool(call.workspace_zeroed) == (schedule["split"] > 1)
+        parts = schedule["share"] > 1 or schedule["split"] > 1
+        assert bool(call.launches[0].shared_bytes) == parts
 
 
 def test_vectors_are_as_wide_as_all_steps_allow():
