@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import numpy as np
 
 from measure.cpu.problem import array_in
-from measure.cuda import oracle
 from measure.cuda.device import Device, DeviceError, Prepared
+from measure.cuda.trusted import oracle
 from spaces.kernel import Kernel
 from spaces.workloads.array import Array
 
@@ -60,6 +61,18 @@ class Buffers:
     def bound(self, kernel: Kernel) -> Prepared:
         """A call of one of our own kernels on these arrays."""
         return self.device.bind(kernel.call, kernel.source, self.addresses)
+
+    @contextmanager
+    def working(self, kernel: Kernel) -> Iterator[Prepared]:
+        """A call of one of our own kernels, whose workspace lives within it."""
+        address = self.device.allocate(kernel.call.workspace_bytes)
+        try:
+            addresses = {**self.addresses, "workspace": address}
+            yield self.device.bind(kernel.call, kernel.source, addresses)
+            self.report()  # waits
+        finally:
+            with suppress(DeviceError):
+                self.device.free(address)
 
     def write(self, array: Array, values: np.ndarray) -> None:
         """Copy ``values``, of the array's shape, to the device; gaps of a slice are poisoned."""

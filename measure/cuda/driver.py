@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measure.cuda import oracle
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepared
 from measure.cuda.launching import bindings, checked, load_functions, prepare
+from measure.cuda.trusted import oracle
 from spaces.cuda.intrinsics import device_text
 from spaces.kernel import Call, Source
 

@@ -1,8 +1,8 @@
 """Problems in device memory: inputs, what is allowed of the outputs, and whether inputs stay.
 
-A product is drawn, and evaluated in float64, where its data is (:mod:`measure.cuda.oracle`). Any
-other workload is drawn and evaluated on the host, once for all batches of a search in one process,
-for that takes up to half a second (:mod:`measure.drawing.programs`), and uploaded.
+What is allowed is worked out in float64 where the data is (:mod:`measure.cuda.trusted`). A product
+is drawn there, too. Any other program is drawn on the host, once for all batches of a search in
+one process, and uploaded; some of its rows are evaluated on both.
 """
 
 from __future__ import annotations
@@ -12,16 +12,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from measure.cuda import oracle
 from measure.cuda.buffers import Buffers
 from measure.cuda.device import Prepared
+from measure.cuda.trusted import oracle
+from measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
+from measure.cuda.trusted.programs import fits
 from measure.drawing.draw import Bounds, Draw, are_for, fresh_inputs
 from measure.drawing.product_telling import is_telling, telling
 from measure.drawing.products import ATTEMPTS
+from measure.drawing.programs import Points, ProgramDraw, ProgramInputs
 from spaces.workloads.array import Array
+from spaces.workloads.computation import Computation
 from spaces.workloads.contraction import Contraction
 from spaces.workloads.product import product_of
 from spaces.workloads.workload import Workload
+
+POINTS = Points(search=1 << 26, final=1 << 34)
+"""Points of a program that a device evaluates: some milliseconds, and a second."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +46,31 @@ class HostDraws:
     """
 
     def __init__(self, pause: Callable[[], None] = lambda: None) -> None:
-        self._pause = pause
+        self.pause = pause
         self._draw: Draw | None = None
         self._allowed: Mapping[str, Bounds] = {}
 
-    def of(
-        self, workload: Workload, seed: int, final: bool
-    ) -> tuple[Mapping[str, np.ndarray], Mapping[str, Bounds]]:
-        """Inputs and what is allowed, each by name."""
-        if final or self._draw is None or not are_for(self._draw, workload):
-            self._draw, self._allowed = None, {}  # the old one's memory first
-            draw = fresh_inputs(workload, seed, self._pause).draw(seed, final)
-            if final:
-                return draw.inputs, draw.allowed()
-            self._draw, self._allowed = draw, draw.allowed()
-        return self._draw.inputs, self._allowed
+    def of(self, workload: Workload, seed: int, final: bool) -> tuple[Draw, bool]:
+        """The problem, and whether it is new."""
+        if not final and self._draw is not None and are_for(self._draw, workload):
+            return self._draw, False
+        self._draw, self._allowed = None, {}  # the old one's memory first
+        draw = _fresh(workload, seed, self.pause, final)
+        self._draw = None if final else draw
+        return draw, True
+
+    def allowed(self, draw: Draw) -> Mapping[str, Bounds]:
+        """What is allowed of a problem by the host; that of the last one is kept."""
+        if draw is not self._draw:
+            return draw.allowed()
+        self._allowed = self._allowed or draw.allowed()
+        return self._allowed
+
+
+def _fresh(workload: Workload, seed: int, pause: Callable[[], None], final: bool) -> Draw:
+    if isinstance(workload, Computation) and fits(workload.program):
+        return ProgramInputs(workload, seed, pause, POINTS).draw(seed, final)
+    return fresh_inputs(workload, seed, pause).draw(seed, final)
 
 
 def set_up(
@@ -64,17 +81,22 @@ def set_up(
     buffers.add(*workload.operands, *map(oracle.allowed_operand, workload.outputs))
     if isinstance(workload, Contraction) and not isinstance(product_of(workload), str):
         return list(_drawn_there(buffers, workload, seed))
-    return list(_uploaded(buffers, workload, *host.of(workload, seed, final)))
+    draw, is_new = host.of(workload, seed, final)
+    checks = list(_uploaded(buffers, workload, draw.inputs))
+    if isinstance(draw, ProgramDraw) and fits(draw.workload.program):
+        evaluate(buffers, draw, host.pause)
+        if is_new:
+            hold_to_the_host(buffers, draw)
+        return checks
+    for name, bounds in host.allowed(draw).items():
+        output = next(o for o in workload.outputs if o.name == name)
+        buffers.write(oracle.allowed_operand(output), np.stack(bounds))
+    return checks
 
 
 def _uploaded(
-    buffers: Buffers,
-    workload: Workload,
-    inputs: Mapping[str, np.ndarray],
-    allowed: Mapping[str, Bounds],
+    buffers: Buffers, workload: Workload, inputs: Mapping[str, np.ndarray]
 ) -> Iterator[Check]:
-    for output in workload.outputs:
-        buffers.write(oracle.allowed_operand(output), np.stack(allowed[output.name]))
     for operand in workload.inputs:
         copy = replace(operand, name=oracle.copy_name(operand))
         buffers.add(copy)

@@ -12,10 +12,10 @@ from statistics import median
 import numpy as np
 
 from measure.cpu.problem import index_of
-from measure.cuda import oracle
 from measure.cuda.buffers import GUARD, POISON, Buffers
 from measure.cuda.device import Device, DeviceError, LoadError, MemoryShortError, Prepared
 from measure.cuda.problems import HostDraws, set_up
+from measure.cuda.trusted import oracle
 from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
 from spaces.kernel import Call

@@ -32,7 +32,7 @@ from spaces.numerics.allowance import bounds_dtype
 from spaces.workloads.computation import Computation
 
 SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 26
-"""Points of the largest stage that are evaluated for a draw, and for a final comparison."""
+"""Points of the largest stage that the host evaluates for a draw, and for a final comparison."""
 POINT_SECONDS = 0.5e-6
 """For one of these points."""
 PIECE = 1 << 20
@@ -86,17 +86,31 @@ class ProgramDraw:
         return [Rows(axis, which[i : i + step]) for i in range(0, len(which), step)]
 
 
+@dataclass(frozen=True)
+class Points:
+    """How many points of its largest stage a program's rows are judged by, at most."""
+
+    search: int
+    final: int
+
+
 class ProgramInputs:
     """Random problems of one program: :class:`InputError` if none would be telling.
 
-    ``pause`` is called now and then in the work on them, and may raise to end it.
+    ``pause`` is called now and then in the work on them, and may raise to end it. ``most`` is what
+    the host can evaluate, unless it is given.
     """
 
     def __init__(
-        self, workload: Computation, seed: int, pause: Callable[[], None] = lambda: None
+        self,
+        workload: Computation,
+        seed: int,
+        pause: Callable[[], None] = lambda: None,
+        most: Points | None = None,
     ) -> None:
         self.workload, self._telling, self._pause = workload, telling(workload.program), pause
-        large = points(workload.program) > SEARCH_POINTS
+        self._most = most or Points(SEARCH_POINTS, FINAL_POINTS)
+        large = points(workload.program) > self._most.search
         self._kept = large and row_axis(workload.program) is None
         self._first = self._drawn(np.random.default_rng(seed), None) if self._kept else None
 
@@ -105,7 +119,7 @@ class ProgramInputs:
         if self._first is not None and not final:
             return self._first
         generator = np.random.default_rng(seed)
-        most = FINAL_POINTS if final else SEARCH_POINTS
+        most = self._most.final if final else self._most.search
         return self._drawn(generator, sample(self.workload.program, most, generator))
 
     def _drawn(self, generator: np.random.Generator, rows: Rows | None) -> ProgramDraw:

@@ -40,6 +40,20 @@ OPERATIONS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 """What each operator does to two arrays, or numbers."""
 
+EXACT = 2.0**53
+"""Whole numbers below have a float64 each."""
+
+
+def literal(value: float) -> int | float:
+    """A number of an expression: whole ones are integers, as indices are, as far as float64 has
+    each; others are of floating point."""
+    return int(value) if abs(value) < EXACT and float(value).is_integer() else float(value)
+
+
+def is_literal(operator: str, left: Any, right: Any) -> bool:
+    """Whether an operation takes two whole literals to another; by Python, which is exact."""
+    return operator in ("+", "-", "*") and isinstance(left, int) and isinstance(right, int)
+
 
 def evaluate(program: Program, inputs: Arrays) -> dict[str, np.ndarray]:
     """The outputs by name, of float64 or int64; what an integer output cannot hold is clipped to
@@ -104,7 +118,7 @@ def _piece(program: Program, stage: Stage, values: Arrays, part: Mapping[str, sl
     holding = [condition.fold(meaning) for condition in conditions]
     mask = reduce(np.logical_and, holding) if holding else None
     if len(factors) > 1:
-        found = masked([factor.fold(meaning) for factor in factors], mask)
+        found = masked([np.asarray(factor.fold(meaning)) for factor in factors], mask)
         if found is not None:
             return sum_of_products(found, grid, len(stage.axes))
     shape = np.broadcast_shapes(*(axis.shape for axis in grid.values()))
@@ -235,9 +249,14 @@ class _Exact(Elementwise):
     part: Mapping[str, slice]
     bounded: bool
 
-    def number(self, value: float) -> np.ndarray:
-        whole = value.is_integer() and value < 2.0**53
-        return np.asarray(int(value) if whole else value)
+    def number(self, value: float) -> Any:
+        number = literal(value)
+        return number if isinstance(number, int) else np.float64(number)
+
+    def binary(self, operator: str, left: Any, right: Any) -> Any:
+        if is_literal(operator, left, right):
+            return self.number(OPERATIONS[operator](left, right))
+        return OPERATIONS[operator](np.asarray(left), right)
 
     def axis(self, name: str) -> np.ndarray:
         return self.grid[name]

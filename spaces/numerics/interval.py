@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from spaces.dtypes import DType, dtype
+from spaces.language.evaluation import OPERATIONS
 from spaces.language.functions import FUNCTIONS
 from spaces.language.tree import Operations
 
@@ -28,6 +29,19 @@ class Numbers(Protocol):
 
     def constant(self, value: float) -> Any:
         """A value of the same in every place."""
+        ...
+
+    def is_whole(self, value: Any) -> bool:
+        """Whether values are integers, not float64 or conditions."""
+        ...
+
+    def wide(self, value: Any) -> Any:
+        """Integers, or conditions as 0 and 1, in float64."""
+        ...
+
+    def operation(self, operator: str, a: Any, b: Any) -> Any:
+        """One of ``+ - * / // %`` or of comparisons; of integers by ``/`` in float64, by ``//``
+        rounded down."""
         ...
 
     def least(self, a: Any, b: Any) -> Any:
@@ -217,6 +231,18 @@ class Arrays:
         """A scalar."""
         return np.float64(value)
 
+    def is_whole(self, value: Any) -> bool:
+        """By the array's dtype."""
+        return np.asarray(value).dtype.kind == "i"
+
+    def wide(self, value: Any) -> Any:
+        """By ``astype``."""
+        return np.asarray(value).astype(np.float64, copy=False)
+
+    def operation(self, operator: str, a: Any, b: Any) -> Any:
+        """Python's, element by element."""
+        return OPERATIONS[operator](np.asarray(a), b)
+
     def least(self, a: Any, b: Any) -> Any:
         """``numpy.minimum``."""
         return np.minimum(a, b)
@@ -226,8 +252,10 @@ class Arrays:
         return np.maximum(a, b)
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
-        """``numpy.where``, unless the condition holds nowhere."""
-        return np.where(condition, a, b) if np.any(condition) else b
+        """``numpy.where``, without its work if the condition holds nowhere."""
+        if np.any(condition):
+            return np.where(condition, a, b)
+        return np.broadcast_to(b, np.broadcast_shapes(*map(np.shape, (condition, a, b))))
 
     def call(self, function: str, arguments: Sequence[Any]) -> Any:
         """The function's reference."""

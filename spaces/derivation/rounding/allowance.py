@@ -2,7 +2,7 @@
 
 Values and bounds go through the program together, stage by stage: each operation rounds once
 (:mod:`spaces.numerics.interval`), and sums lose what
-:func:`~spaces.derivation.rounding.approximate_reductions.error_of_sum` says. What is made of whole
+:func:`~spaces.derivation.rounding.reductions.error_of_sum` says. What is made of whole
 numbers alone, and the places of ``argmax`` and ``argmin``, is exact. Compare by
 :func:`spaces.numerics.allowance.agrees`.
 """
@@ -15,8 +15,9 @@ from functools import reduce
 
 import numpy as np
 
-from spaces.derivation.rounding.approximate import Approximate, Approximation
-from spaces.derivation.rounding.approximate_reductions import reduced, summed
+from spaces.derivation.rounding.approximate import Approximate, bounds
+from spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
+from spaces.derivation.rounding.reduced_arrays import reduced, summed, whole_body
 from spaces.derivation.rounding.rows import Rows
 from spaces.dtypes import DType
 from spaces.language.evaluation import largest_array
@@ -81,17 +82,13 @@ class _Context:
             part = dict(values)
             if sizes:
                 part[stage.axes[longest]] = values[stage.axes[longest]][start : start + step]
-            meaning = Approximation(self.rules, arrays, _grid(part), self.places)
+            meaning = ApproximateArrays(self.rules, arrays, _grid(part), self.places)
             pieces.append(_piece(self.program, stage, meaning))
         return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
 
 
 def _stored(rules: Rules, found: Approximate, element: DType) -> tuple[np.ndarray, np.ndarray]:
-    if found.interval is None and element.is_integer:
-        limits = np.iinfo(element.numpy)
-        exact = np.clip(found.value, limits.min, limits.max).astype(np.float64)
-        return exact, exact
-    low, high = rules.stored(found.bounds, element)
+    low, high = rules.stored(bounds(found, rules.numbers), element)
     shape = found.value.shape
     return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
 
@@ -106,18 +103,16 @@ def _grid(values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def _joined(pieces: Sequence[Approximate], dimension: int) -> Approximate:
     value = np.concatenate([p.value for p in pieces], axis=dimension)
-    if all(p.interval is None for p in pieces):
+    intervals = [over(p, lambda values: values).interval for p in pieces]
+    if None in intervals:
         return Approximate(value)
-    wide = [p.over(lambda values: values) for p in pieces]
-    ends = ([getattr(w.bounds, end) for w in wide] for end in ("low", "high", "free"))
+    ends = ([getattr(i, end) for i in intervals] for end in ("low", "high", "free"))
     return Approximate(value, Interval(*(np.concatenate(end, axis=dimension) for end in ends)))
 
 
-def _piece(program: Program, stage: Stage, meaning: Approximation) -> Approximate:
-    shape = np.broadcast_shapes(*(axis.shape for axis in meaning.axes.values()))
+def _piece(program: Program, stage: Stage, meaning: ApproximateArrays) -> Approximate:
     conditions = [c.fold(meaning).value for c in program.bounding(stage)]
     mask = reduce(np.logical_and, conditions) if conditions else None
     if stage.reducer == "sum":
         return summed(program, stage, meaning, mask)
-    body = stage.body.fold(meaning).over(lambda values: np.broadcast_to(values, shape))
-    return reduced(stage, body, mask) if stage.reducer else body
+    return reduced(stage, meaning, mask) if stage.reducer else whole_body(stage, meaning)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from measure.cuda import oracle
 from measure.cuda.emulator import Emulator, verify
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.problems import HostDraws
 from measure.cuda.runner import CudaRunner
 from measure.cuda.session import Session
+from measure.cuda.trusted import oracle
 from measure.records.measurement import Candidate, ErrorKind, Job
 from measure.timing import TimingProtocol
 from spaces.cuda.abi import parameters

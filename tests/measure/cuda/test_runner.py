@@ -14,11 +14,11 @@ import numpy as np
 import psutil
 import pytest
 
-from measure.cuda import oracle
 from measure.cuda.device import DeviceError
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.cuda.session import CHECKED, Session, Trial, check_oracle
+from measure.cuda.trusted import oracle
 from measure.records.measurement import Candidate, ErrorKind, Job, Status
 from measure.registry import runner_for
 from measure.testing.runner import RunnerContract

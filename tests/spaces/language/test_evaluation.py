@@ -117,6 +117,16 @@ def test_whole_numbers_are_exact_and_clipped_to_their_output() -> None:
     assert result("y = -sum[i](x[i])", {"x": large}, i=2).dtype == np.int64
 
 
+def test_large_whole_constants_do_not_wrap() -> None:
+    x, i = np.array([0.5, -1.0]), np.array([3, -2], dtype=np.int32)
+    found = result("y[i] = x[i] * (1e10 * 1e10)", {"x": x}, i=2)
+    np.testing.assert_array_equal(found, x * 1e20)
+    found = result("y[i] = x[i] * (3e9 * 3e9 + 1e18 - 4e18 * 4)", {"x": x}, i=2)
+    np.testing.assert_array_equal(found, x * -6e18)
+    text = "w: int32[i]\nz[i] = float32(w[i] * (1000000 * 1000000 * 1000000 * 1000000))"
+    np.testing.assert_array_equal(result(text, {"w": i}, i=2), i * np.float64(np.float32(1e24)))
+
+
 def test_casts_round_as_their_dtype_does() -> None:
     x = np.array([1 / 3, 1e4, 6e4])
     found = result("y[i] = float16(x[i])", {"x": x}, i=3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda import oracle
 from measure.cuda.emulator import Emulator, verify
 from measure.cuda.emulator.emulator import INTERLEAVINGS
+from measure.cuda.trusted import oracle
 from spaces.cuda.blocks import batch
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Kernel

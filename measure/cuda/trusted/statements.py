@@ -19,7 +19,9 @@ double ceil(double);
 double erf(double);
 double erfc(double);
 double exp(double);
+double exp2(double);
 double floor(double);
+double log(double);
 double sqrt(double);
 double tanh(double);
 }
@@ -28,6 +30,8 @@ TW_INLINE double ex_infinity() { return exp(1000.0); }
 TW_INLINE double ex_floor(double x) { return floor(x); }
 TW_INLINE double ex_ceil(double x) { return ceil(x); }
 TW_INLINE double ex_exp(double x) { return exp(x); }
+TW_INLINE double ex_exp2(double x) { return exp2(x); }
+TW_INLINE double ex_log(double x) { return log(x); }
 TW_INLINE double ex_tanh(double x) { return tanh(x); }
 TW_INLINE double ex_erf(double x) { return erf(x); }
 TW_INLINE double ex_sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }
@@ -48,8 +52,32 @@ TW_INLINE double ex_abs(double x) { return x < 0.0 ? -x : x; }
 TW_INLINE double ex_bfloat16(double x) { return tw::to_float(tw::from_float<bf16>((float)x)); }
 TW_INLINE double ex_float16(double x) { return tw::to_float(tw::from_float<f16>((float)x)); }
 TW_INLINE double ex_float32(double x) { return (float)x; }
+TW_INLINE i64 ex_quotient(i64 a, i64 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+TW_INLINE i64 ex_remainder(i64 a, i64 b) { return a - b * ex_quotient(a, b); }
+TW_INLINE i64 ex_whole_max(i64 a, i64 b) { return a > b ? a : b; }
+TW_INLINE i64 ex_whole_min(i64 a, i64 b) { return a < b ? a : b; }
+TW_INLINE i64 ex_nearest(i64 i, i64 extent) { return i < 0 ? 0 : i < extent ? i : extent - 1; }
+struct Place { double value; i64 at; };
+TW_INLINE Place ex_argmax(Place a, Place b) {
+  if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
+  const bool no_a = a.value != a.value, no_b = b.value != b.value;
+  const bool equal = a.value == b.value || (no_a && no_b);
+  if (equal) return a.at < b.at ? a : b;
+  return no_a || (!no_b && a.value > b.value) ? a : b;
+}
+TW_INLINE Place ex_argmin(Place a, Place b) {
+  const Place least = ex_argmax({-a.value, a.at}, {-b.value, b.at});
+  return {-least.value, least.at};
+}
 """
-"""The functions of epilogues in float64, by their names with ``ex_`` before."""
+"""The functions of expressions in float64, by their names with ``ex_`` before; what whole numbers
+need; and the first place of the greatest or least value, or of a NaN, where there is one (-1 is no
+place)."""
+
+_WHOLE = {"//": "ex_quotient", "%": "ex_remainder"}
+_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+DOUBLE, WHOLE, CONDITION = "double", "i64", "bool"
+"""The types of variables."""
 
 
 class Statements:
@@ -61,15 +89,36 @@ class Statements:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def variable(self, text: str, kind: str = "double") -> Variable:
-        """A new variable that has the value of the expression ``text``."""
+    def variable(self, expression: str, kind: str = DOUBLE) -> Variable:
+        """A new variable that has the value of an expression in C."""
         name = f"t{len(self.lines)}"
-        self.lines.append(f"const {kind} {name} = {text};")
-        return Variable(self, name)
+        self.lines.append(f"const {kind} {name} = {expression};")
+        return Variable(self, name, kind)
 
     def constant(self, value: float) -> Variable:
         """A literal."""
-        return self.variable(_text(value))
+        return self.variable(text(value))
+
+    def is_whole(self, value: Any) -> bool:
+        """Whether its type is that of integers."""
+        return _kind(value) == WHOLE
+
+    def wide(self, value: Any) -> Variable:
+        """A conversion, of what is no double."""
+        if isinstance(value, Variable) and value.kind == DOUBLE:
+            return value
+        return self.variable(f"(double){text(value)}")
+
+    def operation(self, operator: str, a: Any, b: Any) -> Variable:
+        """C's operators, but for ``//`` and ``%``, which round down."""
+        if operator in _WHOLE:
+            return self.variable(f"{_WHOLE[operator]}({text(a)}, {text(b)})", WHOLE)
+        if operator in _COMPARISONS:
+            return self.variable(f"{text(a)} {operator} {text(b)}", CONDITION)
+        whole = operator != "/" and self.is_whole(a) and self.is_whole(b)
+        if operator == "/":
+            a = self.wide(a)
+        return self.variable(f"{text(a)} {operator} {text(b)}", WHOLE if whole else DOUBLE)
 
     def least(self, a: Any, b: Any) -> Variable:
         """NaN where one of them is."""
@@ -81,7 +130,9 @@ class Statements:
 
     def select(self, condition: Any, a: Any, b: Any) -> Variable:
         """The conditional operator."""
-        return self.variable(f"{condition} ? {_text(a)} : {_text(b)}")
+        kinds = {_kind(a), _kind(b)}
+        kind = kinds.pop() if len(kinds) == 1 else DOUBLE
+        return self.variable(f"{text(condition)} ? {text(a)} : {text(b)}", kind)
 
     def call(self, function: str, arguments: Sequence[Any]) -> Variable:
         """A function of :data:`MATHEMATICS`."""
@@ -90,14 +141,14 @@ class Statements:
     def cast(self, value: Any, name: str) -> Variable:
         """By the conversions of the device."""
         if name == "float64":
-            return self.variable(_text(value))
-        narrow = f"(float){_text(value)}"
+            return self.variable(text(value))
+        narrow = f"(float){text(value)}"
         if name == "float32":
             return self.variable(narrow)
         return self.variable(f"tw::to_float(tw::from_float<{C_TYPES[name]}>({narrow}))")
 
     def _call(self, function: str, *arguments: Any) -> Variable:
-        return self.variable(f"ex_{function}({', '.join(map(_text, arguments))})")
+        return self.variable(f"ex_{function}({', '.join(map(text, arguments))})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,51 +157,49 @@ class Variable:
 
     code: Statements
     name: str
+    kind: str = DOUBLE
 
     def __str__(self) -> str:
         return self.name
 
     def __add__(self, other: Any) -> Variable:
-        return self._number("+", other)
+        return self.code.operation("+", self, other)
 
     def __sub__(self, other: Any) -> Variable:
-        return self._number("-", other)
+        return self.code.operation("-", self, other)
 
     def __mul__(self, other: Any) -> Variable:
-        return self._number("*", other)
+        return self.code.operation("*", self, other)
 
     def __truediv__(self, other: Any) -> Variable:
-        return self._number("/", other)
+        return self.code.operation("/", self, other)
 
     def __neg__(self) -> Variable:
-        return self.code.variable(f"-{self}")
+        return self.code.variable(f"-{self}", self.kind)
+
+    def __invert__(self) -> Variable:
+        return self.code.variable(f"!{self}", CONDITION)
 
     def __lt__(self, other: Any) -> Variable:
-        return self._condition("<", other)
+        return self.code.operation("<", self, other)
 
     def __le__(self, other: Any) -> Variable:
-        return self._condition("<=", other)
+        return self.code.operation("<=", self, other)
 
     def __gt__(self, other: Any) -> Variable:
-        return self._condition(">", other)
+        return self.code.operation(">", self, other)
 
     def __ge__(self, other: Any) -> Variable:
-        return self._condition(">=", other)
+        return self.code.operation(">=", self, other)
 
     def __ne__(self, other: object) -> Variable:  # type: ignore[override]
-        return self._condition("!=", other)
+        return self.code.operation("!=", self, other)
 
     def __and__(self, other: Any) -> Variable:
-        return self._condition("&&", other)
+        return self.code.variable(f"{self} && {text(other)}", CONDITION)
 
     def __or__(self, other: Any) -> Variable:
-        return self._condition("||", other)
-
-    def _number(self, operator: str, other: Any) -> Variable:
-        return self.code.variable(f"{self} {operator} {_text(other)}")
-
-    def _condition(self, operator: str, other: Any) -> Variable:
-        return self.code.variable(f"{self} {operator} {_text(other)}", "bool")
+        return self.code.variable(f"{self} || {text(other)}", CONDITION)
 
 
 def as_double(value: str, kind: str) -> str:
@@ -159,9 +208,18 @@ def as_double(value: str, kind: str) -> str:
     return f"(double){value}" if exact else f"(double)tw::to_float({value})"
 
 
-def _text(value: Any) -> str:
+def _kind(value: Any) -> str:
+    if isinstance(value, Variable):
+        return value.kind
+    return WHOLE if isinstance(value, int) else DOUBLE
+
+
+def text(value: Any) -> str:
+    """A variable's name, or a literal: integers of Python are whole."""
     if isinstance(value, Variable):
         return value.name
+    if isinstance(value, int):
+        return f"(i64){value}"
     if math.isinf(value):
         return "ex_infinity()" if value > 0 else "-ex_infinity()"
     return repr(float(value))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from measure.cpu.problem import in_memory_order as in_order
-from measure.cuda import oracle
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.emulator import Emulator
+from measure.cuda.trusted import oracle
 from spaces.cuda.intrinsics import device_text
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError

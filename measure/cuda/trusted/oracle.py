@@ -12,7 +12,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
-from measure.cuda.statements import MATHEMATICS, Statements, as_double
+from measure.cuda.trusted.statements import MATHEMATICS, Statements, as_double
 from spaces.algebra.index import index
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.abi import C_TYPES
@@ -92,6 +92,16 @@ def compare(output: Array, blocks: int) -> Kernel:
     operands = (allowed_operand(output), output, report(blocks))
     entry = f"tw_compare_{output.name}"
     return _walk(entry, operands, output.size, blocks, MATHEMATICS, body)
+
+
+def anything(output: Array, blocks: int) -> Kernel:
+    """``(allowed)``: an output whose elements may all be anything."""
+    bounds = allowed_operand(output)
+    kind = C_TYPES[bounds.dtype]
+    body = f"""\
+    tw::store_global(out + i, ({kind})-ex_infinity());
+    tw::store_global(out + {output.size} + i, ({kind})ex_infinity());"""
+    return _walk(f"tw_anything_{output.name}", (bounds,), output.size, blocks, MATHEMATICS, body)
 
 
 def allowed_operand(output: Array) -> Array:

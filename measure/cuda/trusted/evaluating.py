@@ -1,0 +1,74 @@
+"""The bounds of a program's outputs, made on a device from its inputs there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from measure.cuda.buffers import Buffers
+from measure.cuda.device import DeviceError
+from measure.cuda.trusted import oracle
+from measure.cuda.trusted.programs import expect_program, rows_of_a_piece, rows_operand
+from measure.drawing.program_telling import points
+from measure.drawing.programs import SEARCH_POINTS, ProgramDraw
+from spaces.derivation.rounding.rows import Rows, row_axis
+
+HELD_POINTS = 1 << 14
+"""Points of the rows that the host evaluates, too; one row at least."""
+AGREEING = 0.99
+"""Share of these rows' elements: all but those about which rounding decides."""
+
+
+def evaluate(buffers: Buffers, draw: ProgramDraw, pause: Callable[[], None]) -> None:
+    """Write what is allowed of each output; anything of rows that the draw does not judge.
+
+    ``pause`` is called before each piece, and may raise to end the work.
+    """
+    program = draw.workload.program
+    axis, piece = row_axis(program), rows_of_a_piece(program)
+    if axis is None or (piece is None and draw.rows is None):
+        with buffers.working(expect_program(program)) as call:
+            call()
+        return
+    which = _rows(draw, axis)
+    count = min(piece or len(which), len(which))
+    rows = rows_operand(count)
+    buffers.add(rows)
+    for output in draw.workload.outputs:
+        buffers.bound(oracle.anything(output, buffers.blocks))()
+    with buffers.working(expect_program(program, count)) as call:
+        for start in range(0, len(which), count):
+            pause()
+            part = which[start : start + count]
+            buffers.write(rows, np.pad(part, (0, count - len(part)), mode="edge"))
+            call()
+
+
+def hold_to_the_host(buffers: Buffers, draw: ProgramDraw) -> None:
+    """:class:`DeviceError` if the host comes to other bounds in some rows of the draw."""
+    program = draw.workload.program
+    axis, rows = row_axis(program), draw.rows
+    if axis is None and points(program) > SEARCH_POINTS:
+        return
+    if axis is not None:
+        which = _rows(draw, axis)
+        count = max(1, HELD_POINTS * program.extent[axis] // points(program))
+        chosen = np.random.default_rng(0).permutation(len(which))[:count]
+        rows = Rows(axis, np.sort(which[chosen]))
+    right = replace(draw, rows=rows).allowed()
+    for output in draw.workload.outputs:
+        found = buffers.read(oracle.allowed_operand(output))
+        wanted = np.stack(right[output.name])
+        held = ~np.isinf(wanted)
+        if not held.any():
+            continue
+        agreeing = np.isclose(found[held], wanted[held], 1e-5, 1e-30, equal_nan=True)
+        if np.mean(agreeing) < AGREEING:
+            raise DeviceError(f"{buffers.device.name} computes otherwise than the host")
+
+
+def _rows(draw: ProgramDraw, axis: str) -> np.ndarray:
+    extent = draw.workload.program.extent[axis]
+    return np.arange(extent) if draw.rows is None else draw.rows.which

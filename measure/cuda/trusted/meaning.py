@@ -1,0 +1,125 @@
+"""What expressions of a program mean in a kernel that judges: values with their intervals, as
+variables of CUDA C++ (:mod:`spaces.derivation.rounding.approximate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import Any
+
+from measure.cuda.trusted.statements import CONDITION, WHOLE, Statements, Variable, as_double, text
+from spaces.derivation.rounding.approximate import Approximate, Approximation
+from spaces.numerics.interval import Interval, Rules
+from spaces.workloads.array import Array
+
+
+@dataclass(frozen=True)
+class Given:
+    """An operand in memory: ``pointer`` is C text of its first element's address."""
+
+    array: Array
+    pointer: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each dimension."""
+        return self.array.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The distance of neighbours along each dimension."""
+        return self.array.strides
+
+    def load(self, code: Statements, rules: Rules, at: str) -> Approximate:
+        """The element at a position."""
+        element = f"tw::load_global({self.pointer} + {at})"
+        if self.array.element.is_integer:
+            return Approximate(code.variable(f"(i64){element}", WHOLE))
+        value = code.variable(as_double(element, self.array.dtype))
+        return Approximate(value, rules.given(value, self.array.element))
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A stage in the workspace, dense: whole numbers; or values, lows and highs, and then a byte
+    each that says whether anything goes. ``offset`` is where, in bytes; ``row`` the dimension, if
+    there is one, along which it has the rows of a piece alone."""
+
+    shape: tuple[int, ...]
+    whole: bool
+    offset: int
+    row: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return reduce(lambda a, b: a * b, self.shape, 1)
+
+    @property
+    def bytes(self) -> int:
+        """Of all that is kept."""
+        return self.size * (8 if self.whole else 25)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The distance of neighbours along each dimension."""
+        return Array("", "float64", self.shape, tuple(range(len(self.shape)))).strides
+
+    def load(self, code: Statements, rules: Rules, at: str) -> Approximate:
+        """The element at a position."""
+        if self.whole:
+            return Approximate(code.variable(self._loaded(WHOLE, 0, at), WHOLE))
+        value, low, high = (code.variable(self._loaded("double", n, at)) for n in range(3))
+        free = code.variable(f"{self._loaded('u8', 3, at)} != 0", CONDITION)
+        return Approximate(value, Interval(low, high, free))
+
+    def store(self, found: Approximate, at: str) -> list[str]:
+        """Statements that keep an element."""
+        if found.interval is None:
+            return [f"tw::store_global({self._plane(WHOLE, 0)} + {at}, {text(found.value)});"]
+        b = found.interval
+        ends = enumerate((found.value, b.low, b.high))
+        lines = [f"tw::store_global({self._plane('double', n)} + {at}, {end});" for n, end in ends]
+        return [*lines, f"tw::store_global({self._plane('u8', 3)} + {at}, (u8){text(b.free)});"]
+
+    def _loaded(self, kind: str, plane: int, at: str) -> str:
+        return f"tw::load_global({self._plane(kind, plane)} + {at})"
+
+    def _plane(self, kind: str, number: int) -> str:
+        return f"({kind} *)(workspace + {self.offset + 8 * number * self.size})"
+
+
+@dataclass(frozen=True)
+class Coded(Approximation):
+    """At one point: ``axes`` are variables, ``extents`` how far each goes; ``row``, if there is
+    one, is the axis of the piece's rows, and the number of the row within them."""
+
+    code: Statements
+    arrays: Mapping[str, Given | Kept]
+    axes: Mapping[str, Variable]
+    extents: Mapping[str, int]
+    row: tuple[str, Variable] | None = None
+
+    def axis(self, name: str) -> Approximate:
+        """The loop's."""
+        return Approximate(self.axes[name])
+
+    def entry(self, name: str, indices: Sequence[Any]) -> tuple[Approximate, Any]:
+        """Loaded; an index that is an axis needs no care."""
+        array, places, within = self.arrays[name], [], []
+        known = {variable.name: self.extents[axis] for axis, variable in self.axes.items()}
+        for dimension, (index, extent) in enumerate(zip(indices, array.shape, strict=True)):
+            if isinstance(array, Kept) and dimension == array.row and self.row:
+                index = self.row[1]
+            elif known.get(text(index), extent + 1) > extent:
+                whole = self.code.variable(f"(i64)({text(index)})", WHOLE)
+                index = self.code.variable(f"ex_nearest({whole}, {extent})", WHOLE)
+                within.append(self.code.operation("==", whole, index))
+            places.append(index)
+        terms = [f"{text(i)} * {s}" for i, s in zip(places, array.strides, strict=True)]
+        at = self.code.variable(" + ".join(terms) or "0", WHOLE)
+        found = array.load(self.code, self.rules, at.name)
+        return found, reduce(and_, within) if within else True

@@ -1,0 +1,122 @@
+"""What is allowed of a program's outputs, worked out where its data is: a kernel in float64 for
+each stage, written from the program's own trees by the rules of :mod:`spaces.derivation.rounding`.
+
+All stages of a program are one kernel of several launches. Large programs are judged in pieces,
+some rows at a time, so that what lies between stages fits into :data:`BETWEEN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from measure.cuda.trusted.meaning import Given, Kept
+from measure.cuda.trusted.oracle import allowed_operand
+from measure.cuda.trusted.stages import StageKernel, Surroundings, keeps_whole
+from measure.cuda.trusted.statements import MATHEMATICS
+from spaces.cuda.abi import C_TYPES
+from spaces.derivation.rounding.rows import row_axis
+from spaces.kernel import Argument, Call, Kernel, Role, Source
+from spaces.language.program import Program
+from spaces.workloads.array import Array
+
+BETWEEN = 1 << 30
+"""Bytes of all stages that later ones read, of one piece."""
+WIDE = 25
+"""Bytes of an element between stages: its value and both ends of its interval, and a flag."""
+ALIGNMENT = 256
+
+
+def rows_operand(rows: int) -> Array:
+    """The numbers of the rows of a piece; these rise, but for the last, which may come again."""
+    return Array("tw.rows", "int32", (rows,), (0,))
+
+
+def fits(program: Program) -> bool:
+    """Whether pieces of a program are small enough to be worked out on a device."""
+    axis, (along, whole) = row_axis(program), _bytes_between(program)
+    return whole + (along // program.extent[axis] if axis else 0) <= BETWEEN
+
+
+def rows_of_a_piece(program: Program) -> int | None:
+    """As many as fit, if not all; None for all of them."""
+    axis, (along, whole) = row_axis(program), _bytes_between(program)
+    if axis is None or along + whole <= BETWEEN:
+        return None
+    return max(1, (BETWEEN - whole) * program.extent[axis] // along)
+
+
+def _bytes_between(program: Program) -> tuple[int, int]:
+    """Bytes of the stages that have rows, and of the others."""
+    axis, along, whole = row_axis(program), 0, 0
+    for stage in program.stages:
+        if _is_read(program, stage.name):
+            size = WIDE * prod(program.shape(stage.axes))
+            along, whole = (along + size, whole) if axis in stage.axes else (along, whole + size)
+    return along, whole
+
+
+def expect_program(program: Program, rows: int | None = None) -> Kernel:
+    """``(operands, rows, allowed)``: what is allowed of each output, as
+    :func:`spaces.derivation.rounding.allowance.allowed` has it; of so many rows alone, if ``rows``
+    are given, and nothing else is written then."""
+    axis = row_axis(program) if rows is not None else None
+    bounds = [allowed_operand(output) for output in program.outputs]
+    which = [rows_operand(rows)] if rows is not None else []
+    read = [Argument(array, Role.IN) for array in (*program.operands, *which)]
+    written = [Argument(array, Role.IN_OUT if rows else Role.OUT) for array in bounds]
+    given = {o.name: Given(o, f"in{n}") for n, o in enumerate(program.operands)}
+    first = len(read)
+    ends = zip(program.outputs, bounds, strict=True)
+    around = Surroundings(
+        program,
+        dict(given),
+        {output.name: (array, f"in{first + n}") for n, (output, array) in enumerate(ends)},
+        _signature((*read, *written)),
+        axis,
+        rows or 0,
+        f"in{len(program.operands)}",
+    )
+    kernels, size = _stage_kernels(around)
+    entry = f"tw_expect_{program.digest}"
+    launches = tuple(kernel.launch for kernel in kernels)
+    source = Source("cuda", MATHEMATICS, "".join(kernel.text for kernel in kernels))
+    return Kernel(source, Call(entry, (*read, *written), size, launches=launches))
+
+
+def _stage_kernels(around: Surroundings) -> tuple[list[StageKernel], int]:
+    """A kernel for each stage, and the bytes of what lies between them."""
+    program, offset = around.program, 0
+    arrays: dict[str, Given | Kept] = dict(around.arrays)
+    kernels = []
+    for number, stage in enumerate(program.stages):
+        known = _with(around, arrays)
+        if _is_read(program, stage.name):
+            shape = tuple(map(around.extent, stage.axes))
+            has_rows = around.row_axis in stage.axes
+            row = stage.axes.index(str(around.row_axis)) if has_rows else None
+            kept = Kept(shape, keeps_whole(known, stage), offset, row)
+            arrays[stage.name] = kept
+            offset += -(-kept.bytes // ALIGNMENT) * ALIGNMENT
+        entry = f"tw_stage{number}_{program.digest}"
+        kernels.append(StageKernel(_with(around, arrays), stage, entry))
+    return kernels, max(offset, ALIGNMENT)
+
+
+def _with(around: Surroundings, arrays: Mapping[str, Given | Kept]) -> Surroundings:
+    return replace(around, arrays=dict(arrays))
+
+
+def _is_read(program: Program, name: str) -> bool:
+    """Whether a stage is read by another, or by a condition."""
+    expressions = (*(stage.body for stage in program.stages), *program.conditions)
+    return any(read.name == name for expression in expressions for read in expression.reads)
+
+
+def _signature(arguments: tuple[Argument, ...]) -> str:
+    texts = [
+        f"{'const ' if a.role is Role.IN else ''}{C_TYPES[a.array.dtype]} *in{n}"
+        for n, a in enumerate(arguments)
+    ]
+    return ", ".join([*texts, "u8 *workspace"])

@@ -1,0 +1,131 @@
+"""Reductions in a kernel that judges: what each thread keeps, and how threads' shares are joined.
+
+The formulas are those of :mod:`spaces.derivation.rounding.reductions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import mul
+from typing import Any
+
+from measure.cuda.trusted.meaning import Coded
+from measure.cuda.trusted.statements import CONDITION, DOUBLE, WHOLE, Variable, text
+from spaces.derivation.rounding.approximate import Approximate
+from spaces.derivation.rounding.reductions import (
+    Terms,
+    product_of_terms,
+    sum_of_terms,
+    terms_of_sum,
+)
+from spaces.language.program import Program, Stage
+from spaces.numerics.interval import Interval
+
+_OPERATORS = ("+", "*", "||")
+
+
+@dataclass(frozen=True)
+class State:
+    """A variable that takes in one ``term`` after the other, from ``start`` on. ``join`` is C text
+    of two of them, which it joins: ``+``, or a function's name."""
+
+    kind: str
+    start: str
+    join: str
+    term: str
+
+    def joined(self, a: str, b: str) -> str:
+        """C text of two states as one."""
+        return f"{a} {self.join} {b}" if self.join in _OPERATORS else f"{self.join}({a}, {b})"
+
+
+Finish = Callable[[Coded, Sequence[Variable]], Approximate]
+"""What a reduction is, once its states have taken in everything."""
+
+
+def reduction(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], Finish]:
+    """The states of a stage's reduction, their terms at one point, and what becomes of them."""
+    if stage.reducer == "sum":
+        return _sum(program, stage, meaning)
+    body = stage.body.fold(meaning)
+    if stage.reducer in ("argmax", "argmin"):
+        return _place(program, stage, meaning, body)
+    if body.interval is None:
+        return _whole(stage, body)
+    if stage.reducer == "prod":
+        return _product(program, stage, meaning, body)
+    return _extreme(stage, body)
+
+
+def _sum(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], Finish]:
+    terms = terms_of_sum(program, stage, meaning)
+
+    def added(parts: Sequence[Any]) -> State:
+        kind = DOUBLE if terms.sizes else WHOLE
+        return State(kind, "0", "+", text(reduce(mul, parts)))
+
+    states = [added(parts) for parts in (terms.values, terms.sizes, *terms.off) if parts]
+
+    def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
+        value, *others = found
+        if not others:
+            return Approximate(value)
+        return sum_of_terms(program, stage, meaning, Terms([value], [others[0]], others[1:]))
+
+    return states, finish
+
+
+def _place(
+    program: Program, stage: Stage, meaning: Coded, body: Approximate
+) -> tuple[list[State], Finish]:
+    """The number of a point among all that are reduced; 0 where there are none."""
+    at = "0"
+    for axis in stage.over:
+        at = f"({at} * {program.extent[axis]} + {meaning.axes[axis]})"
+    term = f"Place{{(double){text(body.value)}, {at}}}"
+    states = [State("Place", "Place{0.0, -1}", f"ex_{stage.reducer}", term)]
+
+    def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
+        place = f"{found[0]}.at"
+        return Approximate(meaning.code.variable(f"{place} < 0 ? 0 : {place}", WHOLE))
+
+    return states, finish
+
+
+def _whole(stage: Stage, body: Approximate) -> tuple[list[State], Finish]:
+    """Of whole numbers."""
+    starts = {"prod": "1", "max": "-9223372036854775807 - 1", "min": "9223372036854775807"}
+    join = {"prod": "*"}.get(stage.reducer or "", f"ex_whole_{stage.reducer}")
+    reducer = stage.reducer or ""
+    states = [State(WHOLE, starts[reducer], join, text(body.value))]
+    return states, lambda meaning, found: Approximate(found[0])
+
+
+def _product(
+    program: Program, stage: Stage, meaning: Coded, body: Approximate
+) -> tuple[list[State], Finish]:
+    size = meaning.numbers.call("abs", [body.value]) + meaning.radius(body)
+    states = [State(DOUBLE, "1", "*", text(part)) for part in (body.value, size)]
+    terms = reduce(mul, program.shape(stage.over), 1)
+
+    def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
+        value, most = found
+        return product_of_terms(meaning, value, most, terms)
+
+    return states, finish
+
+
+def _extreme(stage: Stage, body: Approximate) -> tuple[list[State], Finish]:
+    assert body.interval is not None
+    b, start = body.interval, "-ex_infinity()" if stage.reducer == "max" else "ex_infinity()"
+    join, ends = f"ex_{stage.reducer}", (body.value, b.low, b.high)
+    states = [State(DOUBLE, start, join, text(end)) for end in ends]
+    states.append(State(CONDITION, "false", "||", text(b.free)))
+
+    def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
+        value, *interval = found
+        return Approximate(value, Interval(*interval))
+
+    return states, finish

@@ -1,0 +1,96 @@
+"""Reductions of approximate values that are arrays of NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from spaces.derivation.rounding.approximate import Approximate
+from spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
+from spaces.derivation.rounding.reductions import (
+    Terms,
+    product_of_terms,
+    sum_of_terms,
+    terms_of_sum,
+)
+from spaces.language.evaluation import masked, sum_of_products
+from spaces.language.functions import REDUCERS
+from spaces.language.program import Program, Stage
+from spaces.numerics.interval import Interval
+
+Mask = np.ndarray | None
+"""Where the conditions hold that bound a reduction; None if there are none."""
+
+
+def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate:
+    """A sum, factor by factor."""
+
+    def added(terms: Sequence[np.ndarray]) -> np.ndarray:
+        return _added(stage, meaning, mask, list(map(np.asarray, terms)))
+
+    terms = terms_of_sum(program, stage, meaning)
+    value = added(terms.values)
+    if not terms.sizes:
+        return Approximate(value)
+    sums = Terms([value], [added(terms.sizes)], [added(part) for part in terms.off])
+    return sum_of_terms(program, stage, meaning, sums)
+
+
+def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate:
+    """``max`` and ``min`` of all ends; places of exact values; products."""
+    reducer, kept = REDUCERS[stage.reducer or ""], len(stage.axes)
+    combine: np.ufunc = reducer.combine  # type: ignore[assignment]
+    body = whole_body(stage, meaning)
+
+    def flat(values: np.ndarray, outside: float) -> np.ndarray:
+        inside = values if mask is None else np.where(mask, values, outside)
+        return inside.reshape((*values.shape[:kept], -1))
+
+    found = flat(body.value, _identity(reducer.identity, body.value.dtype))
+    value = combine.reduce(found, axis=-1)
+    if reducer.argument:
+        hits = flat(np.ones(body.value.shape, bool), False)
+        return Approximate(np.argmax(hits & _is(found, value[..., None]), axis=-1))
+    if body.interval is None:
+        return Approximate(value)
+    if stage.reducer == "prod":
+        most = np.prod(np.abs(found) + flat(meaning.radius(body), 0.0), axis=-1)
+        return product_of_terms(meaning, value, most, found.shape[-1])
+    free = flat(body.interval.free, False).any(axis=-1)
+    ends = (flat(end, reducer.identity) for end in (body.interval.low, body.interval.high))
+    low, high = (combine.reduce(end, axis=-1) for end in ends)
+    return Approximate(value, Interval(low, high, free))
+
+
+def whole_body(stage: Stage, meaning: ApproximateArrays) -> Approximate:
+    """The stage's body at all points."""
+    shape = np.broadcast_shapes(*(axis.shape for axis in meaning.axes.values()))
+    body = stage.body.fold(meaning)
+    value = np.broadcast_to(body.value, shape)
+    return over(Approximate(value, body.interval), lambda values: values)
+
+
+def _added(
+    stage: Stage, meaning: ApproximateArrays, mask: Mask, terms: Sequence[np.ndarray]
+) -> np.ndarray:
+    """The sum of products over the axes that are reduced, where the mask holds."""
+    counting = masked(terms, mask)
+    if counting is not None:
+        return sum_of_products(counting, meaning.axes, len(stage.axes))
+    assert mask is not None
+    shape = [axis.size for axis in meaning.axes.values()]
+    product = np.where(mask, reduce(np.multiply, terms), 0)
+    return np.broadcast_to(product, shape).sum(axis=tuple(range(len(stage.axes), len(shape))))
+
+
+def _identity(value: float, kind: np.dtype) -> float:
+    if kind.kind != "i" or np.isfinite(value):
+        return value
+    return np.iinfo(kind).min if value < 0 else np.iinfo(kind).max
+
+
+def _is(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Equal, or NaN, which any order of comparing ends at."""
+    return (values == wanted) | np.isnan(values)

@@ -1,0 +1,121 @@
+"""What right kernels may make of sums and products whose terms are known up to intervals.
+
+The formulas stand here once, over any numbers (:mod:`spaces.numerics.interval`); adding up the
+terms is left to whoever has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from spaces.derivation.algebra import factors
+from spaces.derivation.rounding.approximate import Approximate, Approximation
+from spaces.dtypes import dtype
+from spaces.language.program import Program, Stage
+from spaces.language.tree import Expression, Read
+from spaces.numerics.interval import SLACK, Arithmetic, Interval
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The factors of a sum's terms: of their ``values``, of their ``sizes``, and of several parts
+    of how far they may be ``off``. Of whole numbers there are values alone."""
+
+    values: Sequence[Any]
+    sizes: Sequence[Any] = ()
+    off: Sequence[Any] = ()
+
+
+def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Terms:
+    """What is to be multiplied, and added up over all points that are reduced."""
+    parts = [_rounded_to(program, stage, f, meaning) for f in factors(stage.body)]
+    values = [part.value for part in parts]
+    if all(meaning.is_whole(part) for part in parts):
+        return Terms(values)
+    wide = [meaning.numbers.wide(value) for value in values]
+    sizes = [meaning.numbers.call("abs", [value]) for value in wide]
+    off = []
+    for place, part in enumerate(parts):
+        if not _is_exact(part):
+            before = [
+                size if _is_exact(other) else size + meaning.radius(other)
+                for size, other in zip(sizes[:place], parts[:place], strict=True)
+            ]
+            off.append([*before, meaning.radius(part), *sizes[place + 1 :]])
+    return Terms(wide, sizes, off)
+
+
+def sum_of_terms(
+    program: Program, stage: Stage, meaning: Approximation, sums: Terms
+) -> Approximate:
+    """A sum by what those of :class:`Terms` add up to, one number each: the error of adding up,
+    and how far terms may be off."""
+    numbers, kind = meaning.numbers, meaning.rules.kind
+    (value,), (size,) = sums.values, sums.sizes
+    relative, absolute = error_of_sum(program, stage, prod(program.shape(stage.over)), kind)
+    error = numbers.call("abs", [value]) * relative + size * absolute
+    for part in sums.off:
+        error = error + part
+    return within(meaning, value, error + Arithmetic.of(kind).least)
+
+
+def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) -> Approximate:
+    """A product of so many ``terms``, which is ``value``; ``most`` that of all their magnitudes,
+    each with how far it may be off."""
+    size = meaning.numbers.call("abs", [value])
+    rounding = size * (terms * Arithmetic.of("float32").unit)
+    return within(meaning, value, (most - size + rounding) * SLACK)
+
+
+def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
+    """So far from a value; anything where the error is not known, but the value is."""
+    unknown = (error != error) & (value <= value)
+    return Approximate(value, Interval(value - error, value + error, unknown))
+
+
+def error_of_sum(program: Program, stage: Stage, terms: int, kind: str) -> tuple[float, float]:
+    """The error allowed of a sum of so many terms, relative to its value and to the sum of its
+    terms' magnitudes.
+
+    Adding one term to the n before rounds their sum by half a unit at most. As random errors these
+    add up, one term after the other and all of one sign, to a standard deviation of sqrt(n) / 6
+    units of the sum (Higham and Mary, SISC 41, 2019): so sqrt(n) + 8 are beyond what is ever seen,
+    in any order. Tensor cores truncate, see :func:`spaces.numerics.allowance.error_of_sums`: up to
+    a unit of the sum for 16 products, and float8 products are summed with 14 bits.
+    """
+    unit = Arithmetic.of(kind).unit
+    dtypes = _dtypes(program, stage)
+    if dtypes and all(name.startswith("float8") for name in dtypes):
+        unit = 2.0**-13
+    truncating = {"float16", "bfloat16", "tfloat32"} & set(dtypes)
+    return (terms / 16.0 * unit if truncating else 0.0), unit * (8.0 + terms**0.5)
+
+
+def _rounded_to(
+    program: Program, stage: Stage, factor: Expression, meaning: Approximation
+) -> Approximate:
+    """A factor that is computed may be rounded to the dtype of the arrays that it is multiplied
+    with, as tensor cores need it."""
+    found = factor.fold(meaning)
+    given = isinstance(factor, Read) and factor.name in program.operand
+    epsilons = [dtype(name).epsilon for name in _dtypes(program, stage)]
+    if given or found.interval is None or not epsilons or factor.axes.isdisjoint(stage.over):
+        return found
+    b = found.interval
+    width = meaning.numbers.call("abs", [found.value]) * max(epsilons)
+    return Approximate(found.value, Interval(b.low - width, b.high + width, b.free))
+
+
+def _is_exact(part: Approximate) -> bool:
+    """Whether all kernels have the same value, as they have of an operand."""
+    return part.interval is None or part.interval.low is part.interval.high
+
+
+def _dtypes(program: Program, stage: Stage) -> list[str]:
+    """The dtypes of the operands that a sum of products has as factors."""
+    found = factors(stage.body)
+    names = [f.name for f in found if isinstance(f, Read) and f.name in program.operand]
+    return [program.operand[name].dtype for name in names] if len(found) > 1 else []

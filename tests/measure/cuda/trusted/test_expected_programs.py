@@ -1,0 +1,214 @@
+"""What kernels in float64 say is allowed of programs, on the emulator, against the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from measure.cuda.buffers import Buffers
+from measure.cuda.compilation import compile_cubin
+from measure.cuda.device import DeviceError
+from measure.cuda.emulator import Emulator
+from measure.cuda.trusted import oracle
+from measure.cuda.trusted import programs as trusted_programs
+from measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
+from measure.cuda.trusted.programs import expect_program, fits, rows_of_a_piece, rows_operand
+from measure.drawing.programs import ProgramDraw
+from spaces.cuda.intrinsics import device_text
+from spaces.derivation.rounding.allowance import allowed
+from spaces.derivation.rounding.rows import Rows, row_axis
+from spaces.errors import InputError
+from spaces.language import Program, program
+from spaces.language.inputs import draw
+from spaces.numerics.allowance import bounds_dtype
+from spaces.operators import workload
+from tests.measure.cuda.emulated_device import EmulatedDevice
+from tests.spaces.derivation import programs as known
+from tests.spaces.language.strategies import programs
+
+TEXTS = {
+    "whole numbers": (
+        "x: int8[r, c]; i: int32[r](index < 5)\n"
+        "s[r] = sum[c](x[r,c] * (c - 2)); m[r] = max[c](x[r,c]); l[r] = argmin[c](-x[r,c] // 3)\n"
+        "y[r] = s[r] % 7 + m[i[r]] * 1.5\n-> y, s, m, l",
+        {"r": 5, "c": 9},
+    ),
+    "places, of NaN too": (
+        "where c != 3\ny[r] = argmax[c](sqrt(x[r,c])); z[r] = argmin[c](x[r,c]); "
+        "p = argmax[c, r](abs(x[r,c]))\n-> y, z, p",
+        {"r": 6, "c": 40},
+    ),
+    "nothing in some rows": (
+        "where c < r - 2\nm[r] = max[c](x[r,c]); s[r] = sum[c](x[r,c] * x[r,c]); "
+        "p[r] = prod[c](x[r,c]); a[r] = argmax[c](x[r,c])\n-> m, s, p, a",
+        {"r": 6, "c": 9},
+    ),
+    "borders": (
+        "x: float16[n, 2, 7, 7]; w: float16[o, 2, 3, 3]\n"
+        "y[n,o,p,q] = relu(sum[c,r,s](inside(x[n, c, 2 * p + r - 1, 2 * q + s - 1], 0) "
+        "* w[o,c,r,s]) + b[o])\ny: float16[n, o, p, q](order=(0, 2, 3, 1))",
+        {"n": 2, "o": 3, "p": 4, "q": 4, "c": 2, "r": 3, "s": 3},
+    ),
+    "a value outside": (
+        "x: float32[12]\ny[i] = max[k](inside(x[i + k - 2], -0.5))",
+        {"i": 12, "k": 5},
+    ),
+    "conditions that are not sure": (
+        "m[r] = mean[c](x[r,c])\ny[r,c] = select(x[r,c] < m[r], x[r,c], m[r] * log(abs(m[r])))",
+        {"r": 4, "c": 16},
+    ),
+    "functions": (
+        "y[i] = exp2(x[i]) + floor(3 * x[i]) + gelu(x[i]) + silu(x[i]) * erf(x[i]); "
+        "z[i] = bfloat16(tanh(x[i])) / (sigmoid(x[i]) - 0.5) - gelu_tanh(x[i]) + sqrt(x[i])"
+        "\n-> y, z",
+        {"i": 64},
+    ),
+    "rounded factors": (
+        "v: bfloat16[j, d]\np[i,j] = softmax[j](x[i,j])\ny[i,d] = sum[j](p[i,j] * v[j,d])",
+        {"i": 3, "j": 20, "d": 5},
+    ),
+    "eight bits": (
+        "a: float8_e4m3fn[i, k]; b: float8_e4m3fn[k, j]\ny[i,j] = sum[k](a[i,k] * b[k,j])",
+        {"i": 5, "j": 3, "k": 17},
+    ),
+    "a sum of all": ("y = sum[a, b](x[a,b] * x[a,b])", {"a": 7, "b": 1100}),
+    "products of many": ("y[a] = prod[b](1 + 0.1 * x[a,b] / (2 + x[a,0]))", {"a": 3, "b": 50}),
+    "whole outputs": (
+        "y: int8[i]; z: int32[i]\ny[i] = 200 * x[i]; z[i] = x[i] / x[0]\n-> y, z",
+        {"i": 9},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    with Emulator(batch=16) as emulator:
+        yield emulator
+
+
+def held_to_the_host(emulator: Emulator, made: Program, inputs=None) -> None:
+    inputs = draw(made, 5) if inputs is None else inputs
+    found = emulator.run(expect_program(made), inputs)
+    assert found.error_kind is None, f"{found.error_text}\n{made}"
+    agree(made, found.outputs, allowed(made, inputs))
+
+
+def agree(made: Program, found, right, at=...) -> None:
+    for output in made.outputs:
+        kind = bounds_dtype(output).numpy
+        for own, wanted in zip(found[f"tw.allowed.{output.name}"], right[output.name], strict=True):
+            with np.errstate(over="ignore"):
+                expected = wanted.astype(kind)
+            np.testing.assert_allclose(own[at], expected, 3e-7, 1e-37, err_msg=str(made))
+
+
+def of_texts() -> list[Program]:
+    return [program(text, **extents) for text, extents in TEXTS.values()]
+
+
+def all_held_to_the_host(emulator: Emulator, made: Sequence[Program]) -> None:
+    emulator.build([expect_program(one) for one in made])
+    for one in made:
+        held_to_the_host(emulator, one)
+
+
+def test_what_is_allowed_is_what_the_host_says(emulator):
+    all_held_to_the_host(emulator, [*of_texts(), known.attention("prefill_window")])
+
+
+@pytest.mark.slow
+def test_so_it_is_for_chains(emulator):
+    attentions = map(known.attention, (*known.ATTENTIONS, *known.WITH_EMPTY_ROWS))
+    rows = map(known.rows, (*known.ROWS, *known.FURTHER_ROWS))
+    all_held_to_the_host(emulator, [*attentions, *rows])
+
+
+def test_they_compile_for_gpus():
+    for made in (*of_texts(), known.attention("prefill_window")):
+        source = expect_program(made).source.text
+        compilation = compile_cubin(device_text(source) + source, "sm_90a", 60, lambda: False)
+        assert compilation.cubin is not None, compilation.log
+
+
+def test_some_rows_are_judged_alone(emulator):
+    for name in ("prefill_gqa", "layernorm"):
+        made = known.attention(name) if name in known.ATTENTIONS else known.rows(name)
+        axis = row_axis(made)
+        which = np.array([1, 3, 4])
+        inputs = draw(made, 2)
+        kernel = expect_program(made, rows=4)
+        unknown = {a.name: np.full(a.shape, 7.0, np.float32) for a in kernel.call.written}
+        rows = {rows_operand(4).name: np.array([*which, 4])}
+        found = emulator.run(kernel, {**inputs, **rows, **unknown})
+        assert found.error_kind is None, found.error_text
+        axes = made.stage["y"].axes
+        at = tuple(which if a == axis else slice(None) for a in axes)
+        agree(made, found.outputs, allowed(made, inputs, Rows(axis, which)), at)
+        others = np.delete(found.output, which, axis=1 + axes.index(axis))
+        assert (others == 7).all()
+
+
+def random_ones_agree(emulator: Emulator, drawn) -> None:
+    made = []
+    for text, extents in drawn:
+        try:
+            made.append(program(text, **extents))
+        except InputError:
+            continue
+    all_held_to_the_host(emulator, made)
+
+
+LISTS = st.lists(programs(), min_size=12, max_size=12)
+QUIET = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+@settings(max_examples=1, **QUIET)
+@given(LISTS)
+def test_random_programs(emulator, drawn):
+    random_ones_agree(emulator, drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=30, **QUIET)
+@given(LISTS)
+def test_many_random_programs(emulator, drawn):
+    random_ones_agree(emulator, drawn)
+
+
+LARGE = "p[r,c] = softmax[c](x[r,c] * u[c])\ny[r,d] = sum[c](p[r,c] * w[c,d])\n-> y, p"
+
+
+@pytest.mark.parametrize("rows", [None, np.array([0, 2, 3, 7, 19, 20, 36])])
+def test_pieces_of_some_rows_make_up_the_whole(monkeypatch, rows):
+    work = workload(LARGE, r=37, c=50, d=3)
+    monkeypatch.setattr(trusted_programs, "BETWEEN", 5_000)
+    inputs = draw(work.program, 1)
+    which = None if rows is None else Rows(row_axis(work.program), rows)
+    problem = ProgramDraw(work, inputs, which)
+    paused = []
+    with Buffers(EmulatedDevice(), 2) as buffers:
+        buffers.add(*work.inputs, *map(oracle.allowed_operand, work.outputs))
+        for operand in work.inputs:
+            buffers.write(operand, inputs[operand.name])
+        evaluate(buffers, problem, lambda: paused.append(1))
+        found = {
+            f"tw.allowed.{o.name}": buffers.read(oracle.allowed_operand(o)) for o in work.outputs
+        }
+        hold_to_the_host(buffers, problem)
+        buffers.write(oracle.allowed_operand(work.outputs[0]), np.zeros((2, 37, 3)))
+        with pytest.raises(DeviceError, match="computes otherwise than the host"):
+            hold_to_the_host(buffers, problem)
+    assert len(paused) > 1
+    agree(work.program, found, problem.allowed())
+
+
+def test_what_does_not_fit_is_left_to_the_host(monkeypatch):
+    made = program("y = max[i](x[i] / sum[i](x[i]))", i=1000)
+    assert fits(made)
+    assert rows_of_a_piece(made) is None
+    monkeypatch.setattr(trusted_programs, "BETWEEN", 20)
+    assert not fits(made)
