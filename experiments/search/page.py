@@ -1,6 +1,6 @@
 """Tables and plots of the committed results: ``python -m experiments.search.page [--out FOLDER]``.
 
-Writes page.md, curves.svg and ranking.svg; nothing is measured for them. See README.md.
+Writes page.md and its plots; nothing is measured for them. See README.md.
 """
 
 from __future__ import annotations
@@ -52,9 +52,7 @@ class Found:
 
 def read(file: str, search: str) -> Found:
     """The runs of a search that a file of ``results`` holds."""
-    with gzip.open(HERE / "results" / f"{file}.jsonl.gz", "rt") as text:
-        lines = [line for line in map(json.loads, text) if line["space"] is not None]
-    lines = [line for line in lines if line["search"] == search]
+    lines = [line for line in _lines(file) if line["search"] == search and line["space"]]
 
     def scored(key: str) -> float:
         return float(np.mean([line["scores"][key]["value"] for line in lines]))
@@ -62,6 +60,11 @@ def read(file: str, search: str) -> Found:
     best = np.array([[_curve(line, gains) for gains in line["gains"]] for line in lines])
     spaces = [line["space"] for line in lines]
     return Found(spaces, best, scored("p"), scored("search_ms"))
+
+
+def _lines(file: str) -> list[dict[str, Any]]:
+    with gzip.open(HERE / "results" / f"{file}.jsonl.gz", "rt") as text:
+        return [json.loads(line) for line in text]
 
 
 def _curve(line: Mapping[str, Any], gains: Iterable[tuple[int, float]]) -> np.ndarray:
@@ -107,8 +110,7 @@ def spaces(found: Found) -> str:
 
 def variants(file: str) -> str:
     """A line for each search in a file of ``results``, and its gain over the first by seeds."""
-    with gzip.open(HERE / "results" / f"{file}.jsonl.gz", "rt") as text:
-        names = list(dict.fromkeys(json.loads(line)["search"] for line in text))
+    names = list(dict.fromkeys(line["search"] for line in _lines(file)))
     known = {name: read(file, name) for name in names}
     first = known[names[0]].best
     points = [trials for trials in POINTS if trials <= first.shape[2]]
@@ -193,6 +195,23 @@ def plot_ranking(results: Mapping[str, Any], path: Path) -> None:
     _save(figure, path)
 
 
+def plot_predicted(known: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Predicted scores of unseen schedules, with their standard deviations, by the measured ones,
+    of each space."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 5.5), layout="constrained")
+    every = figure.subplots(2, -(-len(known) // 2), sharex=True, sharey=True)
+    for axes, found in zip(every.flat, known, strict=False):
+        bars = {"markersize": 2, "elinewidth": 0.4, "alpha": 0.5, "rasterized": True}
+        axes.errorbar(found["measured"], found["score"], found["spread"], fmt="o", **bars)
+        axes.plot((0, 1), (0, 1), color="black", linewidth=0.8)
+        axes.set_title(found["space"], fontsize="small")
+    figure.supxlabel("measured: the best time seen in training over the schedule's own")
+    figure.supylabel("predicted")
+    _save(figure, path)
+
+
 def _figure() -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
@@ -217,6 +236,7 @@ def main() -> None:
     )
     plot_curves(known, folder / "curves.svg")
     plot_ranking(ranking, folder / "ranking.svg")
+    plot_predicted(_lines("predicted"), folder / "predicted.svg")
     (folder / "page.md").write_text(
         "# What the committed results say\n\n"
         "Written by `python -m experiments.search.page`; what the words mean is in README.md.\n\n"
@@ -227,6 +247,8 @@ def main() -> None:
         f"## Variants, batch 64\n\n{variants('variants_batch_64')}\n"
         f"## Variants of warm starts, batch 8\n\n{variants('variants_warm')}\n"
         f"## How the cost model ranks\n\n{ranked(ranking)}\n![ranking](ranking.svg)\n\n"
+        "Schedules that a model of 256 others has not seen; bars are its own standard deviations."
+        "\n\n![predicted against measured](predicted.svg)\n\n"
         f"## Beginning with what siblings' records say\n\n{warmed(warm)}"
     )
 

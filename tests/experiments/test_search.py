@@ -67,4 +67,5 @@ def test_the_page_follows_from_the_committed_results(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.argv", ["page", "--out", str(tmp_path)])
     page.main()
     assert (tmp_path / "page.md").read_text() == (page.HERE / "page.md").read_text()
-    assert {path.name for path in tmp_path.iterdir()} == {"page.md", "curves.svg", "ranking.svg"}
+    plots = {"curves.svg", "ranking.svg", "predicted.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == {"page.md", *plots}

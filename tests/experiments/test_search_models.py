@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.search import paired, ranking, subspaces, variants, warm
+from experiments.search import cost, paired, predicted, ranking, subspaces, variants, warm
 from experiments.search.results import estimate, write
 from scheduler.replay.formats.foreign import ForeignTarget
 from scheduler.replay.recording import recording
 from scheduler.tuning.transfer import LEADERS
+from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target
 from spaces.template import Template
@@ -35,6 +36,24 @@ def test_a_model_of_some_schedules_ranks_the_others():
     assert (found[:, 0] > 0.6).all()
     assert ((found >= 0) & (found <= 1)).all()
     assert set(ranking.summary(found)) == {"pairwise", "top1", "recall1"}
+
+
+def test_what_a_model_predicts_stands_beside_what_was_measured():
+    found = predicted.predicted(hilly(), rows=64, points=100)
+    score, spread, measured = (np.array(found[name]) for name in ("score", "spread", "measured"))
+    assert len(score) == len(spread) == len(measured) == 100
+    assert np.corrcoef(score, measured)[0, 1] > 0.5
+    assert (measured == 0).any()  # those that failed
+    assert (spread > 0).all()
+
+
+def test_the_search_is_timed_on_outcomes_that_stay_what_they_are():
+    space = space_for(workload(cost.WORKLOAD), detect_target("cpu", 1))
+    rows = space.sample(np.random.default_rng(0), 8)
+    told = cost.outcomes(space, rows)
+    assert told == cost.outcomes(space, rows)
+    assert all(latency > 0 for _, latency in told)
+    assert cost.searched(space, rows=16, trials=8, batch=4) > 0
 
 
 def test_what_a_sibling_knows_begins_the_search(monkeypatch):

@@ -1,0 +1,60 @@
+"""What the cost model predicts of schedules that it has not seen, beside what was measured.
+
+    python -m experiments.search.predicted FILE... [--rows 256] [--points 200] [--out FILE]
+
+See README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from costmodel.dataset import Group
+from costmodel.model import XGBoostModel
+from scheduler.defaults import only
+from scheduler.replay.formats.reading import read_recordings
+from scheduler.replay.recording import Recording
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
+    parser.add_argument("--rows", type=int, default=256, help="random schedules the model has seen")
+    parser.add_argument("--points", type=int, default=200, help="random others of each space")
+    parser.add_argument("--out", type=Path, default=HERE / "results" / "predicted.jsonl.gz")
+    options = parser.parse_args()
+    recordings = [made for file in options.files for made in read_recordings(file, print)]
+    with gzip.GzipFile(options.out, "wb", mtime=0) as out:
+        for each in recordings:
+            found = predicted(each, options.rows, options.points)
+            told = {"space": each.name, "rows": options.rows, **found}
+            out.write(f"{json.dumps(told)}\n".encode())
+
+
+def predicted(recording: Recording, rows: int, points: int) -> Mapping[str, Sequence[float]]:
+    """Of each of ``points`` random schedules its predicted ``score``, the standard deviation
+    ``spread`` of that, and the score ``measured``: the least time of the ``rows`` schedules that
+    the model has seen, over its own; 0 where it failed."""
+    space = recording.space
+    population = space.rows(list(recording.outcomes))
+    order = np.random.default_rng(0).permutation(len(population))
+    known, others = order[:rows], order[rows : rows + points]
+    latency = np.where(np.isinf(recording.seconds), np.nan, recording.seconds)
+    model = XGBoostModel(space_for=only(space))
+    model.fit_groups([Group(space, population[known], latency[known])])
+    score, spread = model.predict(space, population[others])
+    measured = np.nanmin(latency[known]) / recording.seconds[others]
+    columns = {"score": score, "spread": spread, "measured": measured}
+    return {name: np.round(values, 4).tolist() for name, values in columns.items()}
+
+
+if __name__ == "__main__":
+    main()
