@@ -13,42 +13,22 @@ from functools import cached_property, partial
 
 from spaces.cpu.rows.scopes import VectorScope
 from spaces.cpu.tiles.reducers import finite, identity, joined_operand
+from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.scopes import Leaf, Scope, combined, special
+from spaces.derivation.scopes import Leaf, Scope, combined
 from spaces.language.tree import Expression, Read
 
 SCORE = "score"
 
 
-def weights_of(chained: Chained) -> tuple[Expression, ...]:
-    """The distinct weights of keys; the last that can be is kept in the place of the scores."""
-    return tuple(dict.fromkeys(weighing.weight for weighing in chained.weighings))
-
-
 def weight_tiles(chained: Chained) -> Mapping[Expression, str]:
     """The C variable of the tile that each weight is kept in: the scores' own, or a further one
     where scores are read once more."""
-    levels = _Levels(chained)
-    own = [w for w in weights_of(chained) if levels.of(w) == levels.last][-1:]
-    others = [w for w in weights_of(chained) if w not in own]
-    return dict.fromkeys(own, SCORE) | {w: f"weight{i}" for i, w in enumerate(others)}
-
-
-class _Levels:
-    """The loop over a tile in which an expression can be computed: the first if it reads no states,
-    else that after the states it reads."""
-
-    def __init__(self, chained: Chained) -> None:
-        self.states: dict[str, int] = {}
-        for r in chained.scalars:
-            self.states[r.name] = self.of(r.element)
-        self.last = max(map(self.of, (*weights_of(chained), *(r.element for r in chained.scalars))))
-
-    def of(self, expression: Expression) -> int:
-        """The number of the loop."""
-        reads = (self.states.get(read.name, -1) for read in expression.reads)
-        return 1 + max(reads, default=-1)
+    levels = Levels(chained)
+    others = [weight for weight in levels.weights if weight != levels.in_place]
+    own = {} if levels.in_place is None else {levels.in_place: SCORE}
+    return own | {weight: f"weight{i}" for i, weight in enumerate(others)}
 
 
 @dataclass
@@ -70,24 +50,8 @@ class RowChain:
         return self.unroll * self.lanes
 
     @cached_property
-    def _levels(self) -> _Levels:
-        return _Levels(self.chained)
-
-    @cached_property
-    def _held(self) -> Expression | None:
-        """The largest value with a special function that the first loop computes of each key and a
-        later one again: it is kept in the place of the score."""
-        if not self._levels.last:
-            return None
-        first, later = self._computed(0), self._computed(1)
-        found = [n for n in first if n in later and special(n) and self.chained.reads_key(n)]
-        return max(found, key=lambda n: sum(1 for _ in n.walk()), default=None)
-
-    def _computed(self, level: int) -> dict[Expression, None]:
-        """What the first loop computes, or those after it."""
-        bodies = [*(r.element for r in self.chained.scalars), *weights_of(self.chained)]
-        chosen = [b for b in bodies if (self._levels.of(b) > 0) == (level > 0)]
-        return dict.fromkeys(node for body in chosen for node in body.walk())
+    def _levels(self) -> Levels:
+        return Levels(self.chained)
 
     # -- a tile ------------------------------------------------------------------------------
 
@@ -120,7 +84,7 @@ class RowChain:
 
     def _loop(self, level: int, new: Scope, masked: bool) -> None:
         body: list[str] = []
-        scalars = self._at(level)
+        scalars = self._levels.scalars(level)
         found: dict[str, list[str]] = {r.name: [] for _, r in scalars}
         for u in range(self.unroll):
             scope = VectorScope(f"x{u}_", self._vector_leaf(u, level, masked), body, new)
@@ -142,12 +106,8 @@ class RowChain:
             "}",
         ]
 
-    def _at(self, level: int) -> list[tuple[int, ChainReduction]]:
-        scalars = enumerate(self.chained.scalars)
-        return [(k, r) for k, r in scalars if self._levels.of(r.element) == level]
-
     def _vector_leaf(self, u: int, level: int, masked: bool) -> Leaf:
-        held = self._held if level else None
+        held = self._levels.held if level else None
         key = self.key_leaf(u, masked)
 
         def leaf(node: Expression) -> str | None:
@@ -174,20 +134,20 @@ class RowChain:
         """Weights, and what is kept for later loops."""
         lines = []
         tiles = weight_tiles(self.chained)
-        for weight in weights_of(self.chained):
+        for weight in self._levels.weights:
             if self._levels.of(weight) == level:
                 value = _selected(inside, scope.text(weight), identity("sum"))
                 place = f"{tiles[weight]} + r * score_stride + v{u}"
                 lines.append(f"tw_store_float32({place}, {value});")
-        if level == 0 and self._held is not None:
-            value, place = scope.text(self._held), f"{SCORE} + r * score_stride + v{u}"
+        if level == 0 and self._levels.held is not None:
+            value, place = scope.text(self._levels.held), f"{SCORE} + r * score_stride + v{u}"
             lines.append(f"tw_store_float32({place}, {value});")
         return lines
 
     # -- states ------------------------------------------------------------------------------
 
     def _states(self, level: int, old: Scope, new: Scope) -> None:
-        for k, r in self._at(level):
+        for k, r in self._levels.scalars(level):
             parts = [f"a{k}_{u}" for u in range(self.unroll)]
             total = combined(parts, partial(joined_operand, r.reducer))
             part = f"tw_set(tw_across_{r.reducer}({total}))"
