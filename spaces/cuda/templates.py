@@ -1,5 +1,6 @@
 """The templates of CUDA kernels."""
 
+from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.chained_hopper.template import ChainedHopper
 from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.kept.template import CudaKept
@@ -11,5 +12,5 @@ from spaces.cuda.thin.template import CudaThin
 from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
-    Hopper, Mma, Simt, CudaThin, ChainedHopper, CudaRows, CudaKept, CudaMap,
+    Hopper, Mma, Simt, CudaThin, ChainedHopper, CudaChained, CudaRows, CudaKept, CudaMap,
 )  # fmt: skip

@@ -67,19 +67,20 @@ FORMS = {
 }
 
 
-def made(text: str, **changes: int) -> Program:
+def made(text: str, dtype: str = "float32", **changes: int) -> Program:
     """The program of a text, with the extents that it has axes for."""
     extents = EXTENTS | changes
     used = {a: n for a, n in extents.items() if re.search(rf"[\[,]{a}[\],]", text)}
-    return program(text, **used)
+    return program(text, dtype=dtype, **used)
 
 
-def form(name: str, **changes: int) -> Program:
-    """One of :data:`FORMS`."""
-    return made(FORMS[name], **changes)
+def form(name: str, dtype: str = "float32", **changes: int) -> Program:
+    """One of :data:`FORMS`, its floats of ``dtype``."""
+    text = FORMS[name] if dtype == "float32" else re.sub("float32(?=[\\[(])", dtype, FORMS[name])
+    return made(text, dtype, **changes)
 
 
-def random_form(seed: int) -> Program:
+def random_form(seed: int, dtype: str = "float32") -> Program:
     """A score, masks, a normalisation and extents at random."""
     draw = random.Random(seed)
     score = f"sum[d](q[b,h,i,d] * k[b,{draw.choice(['h', 'h // 2', 'h // 4'])},j,d]) * 0.2"
@@ -103,4 +104,4 @@ def random_form(seed: int) -> Program:
         text += "\nl[b,h,i] = logsumexp[j](p[b,h,i,j])\n-> y, l"
     lines = "".join(f"{mask}\n" for mask in chosen)
     extents = {a: draw.choice([1, 2, 7, 16, 17, 31]) for a in "ide"} | {"b": draw.choice([1, 2])}
-    return made(declared + lines + text, **extents, j=draw.choice([1, 13, 17, 64, 97]))
+    return made(declared + lines + text, dtype, **extents, j=draw.choice([1, 13, 17, 64, 97]))

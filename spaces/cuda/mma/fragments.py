@@ -96,7 +96,7 @@ class Fragments:
             address = f"{stage} + {place * self.element_bytes}"
             return [f"tw::ldmatrix_x4{transpose}({self.name}[{fragment.text}], {address});"]
 
-        return unrolled(self.mapping, THREAD, body, f"{self.name}_")
+        return unrolled(self.mapping, THREAD, body, f"{self.name.partition('[')[0]}_")
 
 
 def _along(rank: int, extent: int) -> TaskMapping:

@@ -13,7 +13,7 @@ is ever an array. Roles and places are those of the score
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
 
@@ -82,6 +82,21 @@ class Chained:
     def scaled_left(self) -> Expression:
         """The left operand with the factor of all scores in it."""
         return product((self.left, self.factor))
+
+    @cached_property
+    def bare(self) -> Chained:
+        """The same where ``score`` is the sum alone, and what reads it has the factor."""
+
+        def scaled(node: Expression) -> Expression:
+            if node == self.score:
+                return product((self.factor, node))
+            if isinstance(node, Read):
+                return node
+            return node.with_children(tuple(map(scaled, node.children)))
+
+        scalars = (replace(r, element=scaled(r.element)) for r in self.scalars)
+        weighings = (replace(w, weight=scaled(w.weight)) for w in self.weighings)
+        return replace(self, scalars=tuple(scalars), weighings=tuple(weighings), factor=ONE)
 
     @property
     def batches(self) -> int:

@@ -1,0 +1,1 @@
+"""Chains over the columns of a product by matrix instructions: attention, and what is like it."""

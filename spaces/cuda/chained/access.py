@@ -1,0 +1,103 @@
+"""Where a chained kernel finds what a row, a key or an element of a tile reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from spaces.cuda.abi import C_TYPES
+from spaces.derivation.chained.text import FormText
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.products.forms import Form, span
+from spaces.language.tree import AxisValue, Expression, Read
+
+HELPERS = """\
+template <class I> TW_INLINE I tw_quotient(I x, I d) { return x / d - (x % d < 0); }
+template <class A, class B> TW_INLINE auto tw_least(A a, B b) -> decltype(a + b) {
+  return a < b ? a : b;
+}
+template <class A, class B> TW_INLINE auto tw_most(A a, B b) -> decltype(a + b) {
+  return a > b ? a : b;
+}
+template <class T, class I> TW_INLINE I tw_entry(T i, I below) {
+  return i < 0 ? 0 : i < below ? (I)i : below - 1;
+}
+"""
+"""Whole numbers; entries of tables are bounded, so that no read is wild."""
+
+_FARTHEST = 2**31 - 2**16  # elements, tiles that stick out included
+
+
+@dataclass(frozen=True)
+class Access:
+    """``names`` has the C variable of each part that is known."""
+
+    chained: Chained
+    names: Mapping[str, str]
+
+    def knowing(self, names: Mapping[str, str]) -> Access:
+        """The same with further variables."""
+        return replace(self, names={**self.names, **names})
+
+    @cached_property
+    def buffers(self) -> Mapping[str, str]:
+        """The C variable of each array."""
+        program = self.chained.program
+        arrays = (*program.operands, *program.outputs)
+        return {array.name: f"buffer{i}" for i, array in enumerate(arrays)}
+
+    @cached_property
+    def integer(self) -> str:
+        """The C type of whole numbers: wide where an array or a bound needs it."""
+        chained, limits = self.chained, self.chained.indexing.limits
+        forms = [place.offset for place in chained.places.values()]
+        forms += [*chained.bounds, *(output.offset for output in chained.outputs)]
+        spans = [span(form, limits) for form in forms]
+        narrow = all(s is not None and s[0] > -_FARTHEST and s[1] < _FARTHEST for s in spans)
+        return "int" if narrow else "i64"
+
+    @property
+    def forms(self) -> FormText:
+        """Forms as C."""
+        return FormText(
+            self.chained.program,
+            self.chained.indexing,
+            self.names,
+            self.buffers,
+            self.integer,
+            "" if self.integer == "int" else "LL",
+            "tw::load_global({buffer} + {place})",
+        )
+
+    def leaf(self, node: Expression) -> str | None:
+        """What the known parts say: an axis' value or an element of an array, as a float."""
+        if isinstance(node, AxisValue):
+            form = self.chained.indexing.form(node)
+            return f"(float){self.forms.text(form)}" if self._knows(form) else None
+        if isinstance(node, Read) and node in self.chained.places:
+            form = self.chained.places[node].offset
+            return self.element(node) if self._knows(form) else None
+        return None
+
+    def element(self, read: Read) -> str:
+        """The element that a read takes, as a float."""
+        entry = f"tw::load_global({self.address(read)})"
+        is_integer = self.chained.program.operand[read.name].element.is_integer
+        return f"(float){entry}" if is_integer else f"tw::to_float({entry})"
+
+    def address(self, read: Read) -> str:
+        """Where that is."""
+        return f"{self.buffers[read.name]} + {self.forms.text(self.chained.places[read].offset)}"
+
+    def parameters(self) -> str:
+        """The C parameters of all arrays."""
+        program = self.chained.program
+        read = [f"const {C_TYPES[operand.dtype]}" for operand in program.operands]
+        written = [C_TYPES[output.dtype] for output in program.outputs]
+        pairs = zip([*read, *written], self.buffers.values(), strict=True)
+        return ", ".join(f"{kind} *__restrict__ {name}" for kind, name in pairs)
+
+    def _knows(self, form: Form) -> bool:
+        limits = self.chained.indexing.limits
+        return {axis for axis in form.axes if limits.get(axis) != 1} <= set(self.names)

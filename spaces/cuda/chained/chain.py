@@ -1,0 +1,331 @@
+"""The CUDA C++ of a chain on the fragments of one tile: scores become weights, states become new.
+
+Matrix instructions leave sixteen rows of a product on the 32 lanes of a warp, two rows to a lane:
+element ``e`` of a lane is of row ``lane / 4 + 8 * (e / 2 % 2)`` and of column ``2 * (lane % 4) +
+e % 2 + 8 * (e / 4)``. Four lanes share a row. A state that others read is joined across them in
+each tile; one that only results read stays each lane's own until the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained.scopes import RowScope, ThreadScope
+from spaces.derivation.algebra import ZERO
+from spaces.derivation.chained.levels import Levels
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from spaces.derivation.scopes import Leaf
+from spaces.language.tree import Expression, Read
+
+IDENTITIES = {"sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY"}
+_JOINED = {
+    "sum": "{} + {}",
+    "prod": "{} * {}",
+    "max": "tw::max_nan({}, {})",
+    "min": "tw::min_nan({}, {})",
+}
+_FINITE = {"max": "tw::max_nan({}, -TW_LARGEST)", "min": "tw::min_nan({}, TW_LARGEST)"}
+_EXTREMES = tuple(_FINITE)
+ROWS = 2
+"""Rows of a lane in each slice of sixteen."""
+
+HELPERS = """\
+#define TW_INFINITY tw::bits_float(0x7f800000u)
+#define TW_LARGEST 3.402823466e38f
+TW_INLINE float tw_fused(float a, float b, float c) { return a * b + c; }
+"""
+"""The compiler makes one instruction of ``tw_fused``."""
+
+
+@dataclass(frozen=True)
+class FragmentChain:
+    """Writes the chain of a slice of sixteen rows over one tile.
+
+    ``chained`` has bare scores (:attr:`~spaces.derivation.chained.view.Chained.bare`), of which a
+    lane has ``elements`` in a tile; ``score`` gives the C text of the one of an index. Rows of a
+    lane over all its slices are ``rows``; row ``h`` of this slice is row ``r``, which the C text
+    ``number`` gives. ``row_leaf`` gives the text of what differs from row to row, for row ``r``,
+    and ``key_leaf`` of what differs from key to key, for row ``r`` and the key ``key``.
+    ``ends`` tells whether some row's keys begin after the first, or end before the last that a
+    tile has.
+    """
+
+    chained: Chained
+    elements: int
+    rows: int
+    number: str
+    score: Callable[[str], str]
+    row_leaf: Leaf
+    key_leaf: Leaf
+    ends: tuple[bool, bool]
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The loops over a tile."""
+        return Levels(self.chained)
+
+    @cached_property
+    def row(self) -> RowScope:
+        """What is the same along a row."""
+        return RowScope("g", self.row_leaf, index="r")
+
+    @cached_property
+    def weights(self) -> Mapping[Expression, Callable[[str], str]]:
+        """Where each weight is: in the place of the scores, or in an array ``weight0``, ..."""
+        further = [weight for weight in self.levels.weights if weight != self.levels.in_place]
+        found = {weight: _element(f"weight{i}") for i, weight in enumerate(further)}
+        own = self.levels.in_place
+        return found if own is None else {**found, own: self.score}
+
+    def tile(self, masked: bool) -> tuple[list[str], list[str | None]]:
+        """The lines for a tile that begins with the key ``tile``, of which the lane's first is
+        ``first``, of rows that see all its keys, or only some if ``masked``; and for each weighing
+        the array by ``h`` of factors for its sums, which these lines declare."""
+        return _Tile(self, masked).written()
+
+    def of_rows(self) -> list[str]:
+        """Lines of a loop over rows ``r``, before the first tile, that compute what is the same
+        along each and make its states those of nothing. To be written after all tiles are."""
+        scalars = enumerate(self.chained.scalars)
+        begun = [f"state{k}[r] = {IDENTITIES[r.reducer]};" for k, r in scalars]
+        return [*self.row.lines, *begun, "seen[r] = false;"]
+
+    def declared(self) -> list[str]:
+        """The arrays that :meth:`of_rows` sets."""
+        names = [*self.row.declared, *(f"state{k}" for k in range(len(self.chained.scalars)))]
+        return [*(f"float {name}[{self.rows}];" for name in names), f"bool seen[{self.rows}];"]
+
+    def joined_rows(self) -> list[str]:
+        """Lines of a loop over rows ``r``, after the last tile, that join what lanes have."""
+        lines = []
+        for k, r in enumerate(self.chained.scalars):
+            if not self.is_shared(r):
+                lines += across_lanes(r.reducer, f"state{k}[r]")
+        if self.chained.conditions:
+            lines += [f"seen[r] = tw::shuffle_xor((int)seen[r], {n}) | seen[r];" for n in (1, 2)]
+        return lines
+
+    def is_shared(self, r: ChainReduction) -> bool:
+        """Whether all four lanes of a row must know a state in each tile."""
+        return r.name in self._read or isinstance(r.correction, Series)
+
+    @cached_property
+    def _read(self) -> frozenset[str]:
+        """States that anything but results read."""
+        return frozenset(read.name for body in self._bodies() for read in body.reads)
+
+    def _bodies(self) -> Iterator[Expression]:
+        yield from self.levels.weights
+        for r in self.chained.reductions:
+            if r.name in {scalar.name for scalar in self.chained.scalars}:
+                yield r.element
+            match r.correction:
+                case Scaling(_, exponent):
+                    yield exponent
+                case Series(about, terms):
+                    yield about
+                    yield from (sum_ for _, sum_ in terms)
+
+
+@dataclass
+class _Tile:
+    """The lines of one tile, in the order of its loops. Lines for each row wait until a loop over
+    the elements, or the end, needs them."""
+
+    chain: FragmentChain
+    masked: bool
+    lines: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    factors: dict[Scaling, str] = field(default_factory=dict)
+    arrays: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        row = self.chain.row
+        self.old = RowScope("o", self._states("state{}[r]"), self.waiting, row, index="h")
+        self.new = RowScope("n", self._states("next{}[h]"), self.waiting, row, index="h")
+        self.parts: dict[int, tuple[float, Expression]] = {}
+
+    def written(self) -> tuple[list[str], list[str | None]]:
+        levels, chained = self.chain.levels, self.chain.chained
+        if self.masked:
+            self._ends()
+        for level in range(levels.last + 1):
+            self._loop(level)
+            for k, r in levels.scalars(level):
+                self._join(k, r)
+        corrections = [weighing.reduction.correction for weighing in chained.weighings]
+        factors = [self._factor(c) if isinstance(c, Scaling) else None for c in corrections]
+        self._remember()
+        self._flush()
+        names = [*self.arrays, *self.old.declared, *self.new.declared, *self.factors.values()]
+        declared = [f"float {name}[{ROWS}];" for name in dict.fromkeys(names)]
+        further = len(self.chain.weights) - (levels.in_place is not None)
+        declared += [f"float weight{i}[{self.chain.elements}];" for i in range(further)]
+        return [*declared, *self.lines], factors
+
+    def _states(self, text: str) -> Leaf:
+        """States, finite until the row has ended, so that an infinite extreme of a part makes no
+        NaN of other parts."""
+        scalars = enumerate(self.chain.chained.scalars)
+        known = {r.name: _FINITE.get(r.reducer, "{}").format(text.format(k)) for k, r in scalars}
+        return lambda node: known.get(node.name) if isinstance(node, Read) else None
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Write the loop over rows of what waits."""
+        if self.waiting:
+            self.lines += over_rows([f"const int r = {self.chain.number};", *self.waiting])
+            self.waiting.clear()
+
+    def _ends(self) -> None:
+        """Where the keys of each row begin and end, from the lane's first key on."""
+        low, high = self.chain.ends
+        self.lines += [f"int from[{ROWS}];"] * low + [f"int to[{ROWS}];"] * high
+        self.waiting += ["from[h] = low[r] - first;"] * low + ["to[h] = high[r] - first;"] * high
+        if self.chain.chained.conditions:
+            self.lines.append(f"bool any[{ROWS}] = {{}};")
+
+    def _join(self, k: int, r: ChainReduction) -> None:
+        """The state ``k`` with what the tile has."""
+        scale, rest = self.parts[k]
+        part = f"part{k}[h]"
+        self.waiting.append(f"{part} = {_JOINED[r.reducer].format(part, f'part{k}[h + 2]')};")
+        if self.chain.is_shared(r):
+            self.waiting += across_lanes(r.reducer, part)
+        if scale != 1:
+            self.waiting.append(f"{part} *= {scale!r}f;")
+        if rest != ZERO:
+            self.waiting.append(f"{part} += {self.new.text(rest)};")
+        before = self._corrected(k, r)
+        self.waiting.append(f"next{k}[h] = {_JOINED[r.reducer].format(before, part)};")
+        self.arrays.append(f"next{k}")
+
+    def _corrected(self, k: int, r: ChainReduction) -> str:
+        state = f"state{k}[r]"
+        match r.correction:
+            case Scaling():
+                return f"{state} * {self._factor(r.correction)}[h]"
+            case Series(about, terms):
+                distance = f"({self.new.text(about)} - {self.old.text(about)})"
+                added = (" * ".join([*[distance] * p, self.old.text(sum_)]) for p, sum_ in terms)
+                return f"(seen[r] ? {' + '.join([state, *added])} : {state})"
+        return state
+
+    def _factor(self, correction: Scaling) -> str:
+        if correction not in self.factors:
+            name = f"factor{len(self.factors)}"
+            before, after = self.old.text(correction.exponent), self.new.text(correction.exponent)
+            power = self.new.power_of(correction.function, f"{after} - {before}")
+            self.waiting.append(f"{name}[h] = seen[r] ? {power} : 1.0f;")
+            self.factors[correction] = name
+        return self.factors[correction]
+
+    def _remember(self) -> None:
+        """The new states become the old ones of the next tile."""
+        scalars = range(len(self.chain.chained.scalars))
+        self.waiting += [f"state{k}[r] = next{k}[h];" for k in scalars]
+        low, high = self.chain.ends
+        if self.masked and self.chain.chained.conditions:
+            self.waiting += [f"any[h] |= (bool)tw::shuffle_xor((int)any[h], {n});" for n in (1, 2)]
+            self.waiting.append("seen[r] |= any[h];")
+        elif self.masked and (low or high):
+            self.waiting.append("seen[r] |= low[r] < tile + TW_KEYS && high[r] > tile;")
+        else:
+            self.waiting.append("seen[r] = true;")
+
+    # -- elements ----------------------------------------------------------------------------------
+
+    def _loop(self, level: int) -> None:
+        body: list[str] = []
+        scope = ThreadScope("x", self._leaf(level), body, self.new)
+        inside = self._inside(scope) if self.masked else None
+        for k, r in self.chain.levels.scalars(level):
+            part = f"part{k}[e / 2 % 4]"
+            value = _selected(inside, self._element(k, r, scope), IDENTITIES[r.reducer])
+            body.append(f"{part} = {_JOINED[r.reducer].format(part, value)};")
+        body += self._stores(level, scope, inside)
+        self._flush()
+        for k, r in self.chain.levels.scalars(level):
+            begun = ", ".join([IDENTITIES[r.reducer]] * 2 * ROWS)
+            self.lines.append(f"float part{k}[{2 * ROWS}] = {{{begun}}};")
+        last = self.chain.chained.key.extent - 1
+        key = f"tw_least(first + at, {last})" if self.masked else "first + at"
+        self.lines += [
+            "#pragma unroll",
+            f"for (int e = 0; e < {self.chain.elements}; e++) {{",
+            "  const int h = e / 2 % 2, at = e / 4 * 8 + e % 2;",
+            f"  const int r = {self.chain.number}, key = {key};",
+            *indented(body),
+            "}",
+        ]
+
+    def _element(self, k: int, r: ChainReduction, scope: ThreadScope) -> str:
+        """What joins the part ``k`` of each element. Of an extreme of multiples, that is what they
+        are multiples of: the multiple is taken once a row."""
+        self.parts[k] = 1.0, ZERO
+        if r.reducer in _EXTREMES:
+            own, rest = scope.apart(scope.scaled_terms(r.element))
+            if len(own) == 1 and own[0][0] > 0:
+                ((scale, atom),) = own
+                self.parts[k] = scale, rest
+                return scope.text(atom)
+        return scope.text(r.element)
+
+    def _leaf(self, level: int) -> Leaf:
+        chained, score = self.chain.chained, self.chain.score("e")
+        held = self.chain.levels.held if level else None
+
+        def leaf(node: Expression) -> str | None:
+            if node == held or (node == chained.score and held is None):
+                return score
+            return self.chain.key_leaf(node)
+
+        return leaf
+
+    def _inside(self, scope: ThreadScope) -> str | None:
+        """The test whether the key counts for the row."""
+        low, high = self.chain.ends
+        tests = ["at >= from[h]"] * low + ["at < to[h]"] * high
+        for condition in self.chain.chained.conditions:
+            left, right = scope.text(condition.left), scope.text(condition.right)
+            tests.append(f"{left} {condition.operator} {right}")
+        if not tests:
+            return None
+        scope.lines.append(f"const bool inside = {' && '.join(tests)};")
+        if self.chain.chained.conditions:
+            scope.lines.append("any[h] |= inside;")
+        return "inside"
+
+    def _stores(self, level: int, scope: ThreadScope, inside: str | None) -> list[str]:
+        """Weights, and what is kept for later loops."""
+        lines, levels = [], self.chain.levels
+        for weight, place in self.chain.weights.items():
+            if levels.of(weight) == level:
+                lines.append(f"{place('e')} = {_selected(inside, scope.text(weight), '0.0f')};")
+        if level == 0 and levels.held is not None:
+            lines.append(f"{self.chain.score('e')} = {scope.text(levels.held)};")
+        return lines
+
+
+def over_rows(body: Sequence[str]) -> list[str]:
+    """A loop over the rows ``h`` of a slice."""
+    return ["#pragma unroll", f"for (int h = 0; h < {ROWS}; h++) {{", *indented(body), "}"]
+
+
+def across_lanes(reducer: str, value: str) -> list[str]:
+    """Lines that join a variable across the four lanes of a row."""
+    join = _JOINED[reducer]
+    return [f"{value} = {join.format(value, f'tw::shuffle_xor({value}, {n})')};" for n in (1, 2)]
+
+
+def _element(name: str) -> Callable[[str], str]:
+    return lambda e: f"{name}[{e}]"
+
+
+def _selected(inside: str | None, value: str, identity: str) -> str:
+    return f"(inside ? {value} : {identity})" if inside else value

@@ -1,0 +1,127 @@
+"""The CUDA C++ of what is done with a row's states and sums once all its keys have passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import gcd
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.chained.access import Access
+from spaces.cuda.chained.chain import FragmentChain
+from spaces.cuda.chained.scopes import ThreadScope
+from spaces.derivation.chained.view import Chained, ChainedOutput
+from spaces.derivation.scopes import Leaf
+from spaces.language.tree import Expression, Read
+
+
+@dataclass(frozen=True)
+class Finish:
+    """Writes the outputs of row ``r`` of a lane, if that is the row ``row`` of a product.
+
+    ``access`` knows that row. ``sums`` gives the C text of element ``e`` of pair ``j`` of a
+    weighing's sums; there are ``pairs`` of them, from the column ``column0`` on, eight apart.
+    """
+
+    chain: FragmentChain
+    access: Access
+    sums: Sequence[str]
+    pairs: int
+
+    @property
+    def chained(self) -> Chained:
+        """The program."""
+        return self.chain.chained
+
+    def lines(self) -> list[str]:
+        """All outputs of a row. A reduction over no key is what its reducer begins with, whatever
+        the program makes of that."""
+        lines: list[str] = []
+        around = self.chain.row
+        scalars = self.chained.scalars
+        raw = {r.name: f"state{k}[r]" for k, r in enumerate(scalars)}
+        states = ThreadScope("u", _known(raw), lines, around)
+        for k, r in enumerate(scalars):
+            value = f"seen[r] ? {states.text(r.result)} : {states.text(r.state)}"
+            lines.append(f"const float result{k} = {value};")
+        results = {r.name: f"result{k}" for k, r in enumerate(scalars)}
+        row = ThreadScope("w", _known(results), lines, states)
+        for output in self.chained.outputs:
+            if not output.wide:
+                lines += self._row_output(output, row.text(output.value))
+        if any(output.wide for output in self.chained.outputs):
+            lines += self._wide_outputs(row, states)
+        return lines
+
+    def _row_output(self, output: ChainedOutput, value: str) -> list[str]:
+        kind = C_TYPES[output.array.dtype]
+        stored = f"tw::store_global({self._place(output)}, tw::from_float<{kind}>({value}));"
+        return [f"if (is_first) {stored}"]
+
+    def _wide_outputs(self, row: ThreadScope, states: ThreadScope) -> list[str]:
+        body: list[str] = []
+        width = self.chained.width
+        names = {width.name: "column"}
+        weighings = self.chained.weighings
+        sums = {w.reduction.name: text for w, text in zip(weighings, self.sums, strict=True)}
+        raw = ThreadScope("y", _known(sums), body, states)
+        results = {}
+        for n, weighing in enumerate(weighings):
+            value = raw.text(weighing.reduction.result)
+            body.append(f"const float sum{n} = seen[r] ? {value} : 0.0f;")
+            results[weighing.reduction.name] = f"sum{n}"
+        wide = _known(results)
+        leaf = self.access.knowing(names).leaf
+        scope = ThreadScope("z", lambda node: wide(node) or self._along(node, leaf), body, row)
+        outputs = [output for output in self.chained.outputs if output.wide]
+        stores = []
+        for n, output in enumerate(outputs):
+            kind = C_TYPES[output.array.dtype]
+            body.append(f"pair{n}[e] = tw::from_float<{kind}>({scope.text(output.value)});")
+            stores += self._store_pair(output, f"pair{n}")
+        declared = [f"{C_TYPES[o.array.dtype]} pair{n}[2];" for n, o in enumerate(outputs)]
+        last = f"tw_least(column0 + j * 8 + e, {width.extent - 1})"
+        return [
+            "#pragma unroll",
+            f"for (int j = 0; j < {self.pairs}; j++) {{",
+            *indented(declared),
+            "  #pragma unroll",
+            "  for (int e = 0; e < 2; e++) {",
+            f"    const int column = {last};",
+            *indented(indented(body)),
+            "  }",
+            *indented(stores),
+            "}",
+        ]
+
+    def _along(self, node: Expression, leaf: Leaf) -> str | None:
+        """What differs along the width."""
+        width = self.chained.width.name
+        return leaf(node) if width in self.chained.indexing.reads(node) else None
+
+    def _store_pair(self, output: ChainedOutput, pair: str) -> list[str]:
+        width = self.chained.width
+        step = output.offset.coefficient(width.name)
+        others = [c for atom, c in output.offset.terms if atom != width.name]
+        together = step == 1 and gcd(2, output.offset.constant, width.extent, *others) == 2
+        if together:
+            at = self._place(output, "column0 + j * 8")
+            return [
+                f"if (column0 + j * 8 < {width.extent}) tw::store_global<2>({at}, {pair});",
+            ]
+        lines = []
+        for e in range(2):
+            column = f"column0 + j * 8 + {e}"
+            at = self._place(output, column)
+            lines.append(f"if ({column} < {width.extent}) tw::store_global({at}, {pair}[{e}]);")
+        return lines
+
+    def _place(self, output: ChainedOutput, column: str = "0") -> str:
+        known: Mapping[str, str] = {self.chained.width.name: f"({column})"}
+        offset = self.access.knowing(known).forms.text(output.offset)
+        return f"{self.access.buffers[output.array.name]} + {offset}"
+
+
+def _known(texts: Mapping[str, str]) -> Leaf:
+    return lambda node: texts.get(node.name) if isinstance(node, Read) else None

@@ -1,0 +1,90 @@
+"""What rules out a schedule of a chained kernel, and the sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.cuda.blocks.traffic import BLOCK_SHARED
+from spaces.cuda.chained.sizes import ChainedSizes
+from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.target import CudaTarget
+from spaces.rules.early import judged_early
+from spaces.template import Decision, Rule
+
+TILE = ("queries", "columns", "slices", "keys", "warps")
+"""The decisions that sizes depend on, in the order in which they are made."""
+
+
+def chained_rules(
+    sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the template."""
+    least = {decision.name: decision.values[0] for decision in decisions}
+    steps = [TILE[: n + 1] for n in range(len(TILE))]
+    early = [
+        rule
+        for known in (*steps, (*TILE, "stages"), (*TILE, "stages", "residency"))
+        for rule in judged_early(_memory_rules(sizes, target), known, least)
+    ]
+    return (*_tile_rules(sizes), *early)
+
+
+def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
+    rows, keys = sizes.chained.row_count, sizes.chained.key.extent
+    return [
+        Rule(
+            "tile_height",
+            ("slices", "warps"),
+            lambda c: (c["slices"] * c["warps"] == 1) | (sizes.rows(c) < 2 * rows),
+            lambda c: (
+                f"a block of {sizes.rows(c)} rows is twice as high as the {rows} of a product"
+            ),
+        ),
+        Rule(
+            "tile_keys",
+            ("keys",),
+            lambda c: (c["keys"] == FRAGMENT) | (c["keys"] < 2 * keys),
+            lambda c: f"a tile of {c['keys']} keys is twice the {keys} there are, or more",
+        ),
+        Rule(
+            "stages_filled",
+            ("keys", "stages"),
+            lambda c: (c["stages"] == 2) | ((c["stages"] - 1) * c["keys"] < keys),
+            lambda c: f"{c['stages']} stages of {c['keys']} keys are more than {keys} keys fill",
+        ),
+    ]
+
+
+def _memory_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
+    return [
+        Rule(
+            "shared_memory",
+            (),
+            lambda c: sizes.shared_bytes(c) <= target.shared_per_block,
+            lambda c: (
+                f"the tiles of a block take {sizes.shared_bytes(c)} bytes of shared memory; "
+                f"it may have {target.shared_per_block}"
+            ),
+        ),
+        Rule(
+            "resident_shared_memory",
+            (),
+            lambda c: (
+                (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
+                <= target.shared_per_multiprocessor
+            ),
+            lambda c: (
+                f"{c['residency']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do "
+                f"not fit the {target.shared_per_multiprocessor} of a multiprocessor"
+            ),
+        ),
+        Rule(
+            "registers",
+            (),
+            lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
+            lambda c: (
+                f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
+                f"{sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
+            ),
+        ),
+    ]

@@ -1,0 +1,115 @@
+"""Scopes whose expressions are floats of a thread, powers as the special function unit has them.
+
+``exp(c * x - m)`` is two to the power ``c * log2(e) * x - log2(e) * m``: what is known further out
+is scaled there, and each element takes one multiply-add before its power of two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from spaces.cuda.scalar_code import ScalarCode, Value
+from spaces.derivation.algebra import ZERO, constant, number, plus, times
+from spaces.derivation.scopes import Scope
+from spaces.language.text import Written
+from spaces.language.tree import Binary, Call, Expression, Negation
+
+POWERS = {"exp": math.log2(math.e), "exp2": 1.0}
+"""Functions that are powers of two of so many times their argument."""
+
+Terms = list[tuple[float, Expression]]
+"""A sum of multiples of expressions."""
+
+
+@dataclass
+class ThreadScope(Scope):
+    """One value a thread."""
+
+    def number(self, value: float) -> str:
+        """A literal."""
+        return f"{value!r}f"
+
+    def operation(self, node: Expression, known: Callable[[Expression], Written | None]) -> str:
+        """By the operators of C."""
+
+        def given(part: Expression) -> Value | None:
+            found = known(part)
+            return None if found is None else Value(found.text, found.binds)
+
+        return node.fold(ScalarCode(explicit=True), given).text
+
+    def variable(self, name: str, value: str) -> str:
+        """A constant."""
+        self.lines.append(f"const float {name} = {value};")
+        return name
+
+    def value(self, node: Expression) -> str:
+        """Powers by the unit, anything else by the operation."""
+        if isinstance(node, Call) and node.function in POWERS:
+            return self._power(node.arguments[0], POWERS[node.function])
+        return super().value(node)
+
+    def scaled_terms(self, node: Expression) -> Terms:
+        """The expression as a sum of multiples of what is no sum, or is known by itself."""
+        if not self.holds(node) or self.leaf(node) is not None or node in self.names:
+            return [(1.0, node)]
+        match node:
+            case Negation(inner):
+                return _times(-1.0, self.scaled_terms(inner))
+            case Binary("+", left, right):
+                return self.scaled_terms(left) + self.scaled_terms(right)
+            case Binary("-", left, right):
+                return self.scaled_terms(left) + _times(-1.0, self.scaled_terms(right))
+            case Binary("*", left, right) if (c := constant(left)) is not None:
+                return _times(c, self.scaled_terms(right))
+            case Binary("*", left, right) if (c := constant(right)) is not None:
+                return _times(c, self.scaled_terms(left))
+            case Binary("/", left, right) if (c := constant(right)) is not None and c:
+                return _times(1 / c, self.scaled_terms(left))
+        return [(1.0, node)]
+
+    def apart(self, terms: Terms) -> tuple[Terms, Expression]:
+        """The terms that this scope knows by itself, and the sum of all others."""
+        own = [(c, atom) for c, atom in terms if self.around is None or self.holds(atom)]
+        return own, total(t for t in terms if t not in own)
+
+    def power_of(self, function: str, exponent: str) -> str:
+        """A power of a C text."""
+        return f"tw::exp2_approx(({exponent}) * {POWERS[function]!r}f)"
+
+    def _power(self, exponent: Expression, scale: float) -> str:
+        own, rest = self.apart(_times(scale, self.scaled_terms(exponent)))
+        text = "" if rest == ZERO else self.text(rest)
+        for c, atom in own:
+            known = self.text(atom)
+            text = f"tw_fused({known}, {c!r}f, {text})" if text else f"{known} * {c!r}f"
+        return f"tw::exp2_approx({text})"
+
+
+@dataclass
+class RowScope(ThreadScope):
+    """One value for each row of a thread: variables are arrays, written by the lines of a loop over
+    rows in which ``index`` is the row's place in them; ``declared`` are their names."""
+
+    index: str = "r"
+    declared: list[str] = field(default_factory=list)
+
+    def variable(self, name: str, value: str) -> str:
+        """An entry of an array."""
+        self.declared.append(name)
+        self.lines.append(f"{name}[{self.index}] = {value};")
+        return f"{name}[{self.index}]"
+
+
+def total(terms: Iterable[tuple[float, Expression]]) -> Expression:
+    """The sum."""
+    found = ZERO
+    for c, atom in terms:
+        found = plus(found, times(number(c), atom))
+    return found
+
+
+def _times(c: float, terms: Terms) -> Terms:
+    return [(c * own, atom) for own, atom in terms]

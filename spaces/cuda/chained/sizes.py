@@ -1,0 +1,87 @@
+"""What schedules of chained kernels take: tiles, shared memory, registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cuda.chained.tiles import BYTES
+from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.chained.levels import Levels
+from spaces.derivation.chained.view import Chained
+
+WARP = 32
+
+
+@dataclass(frozen=True)
+class ChainedSizes:
+    """Sizes of schedules of a program, from their decisions."""
+
+    chained: Chained
+
+    @property
+    def depth(self) -> int:
+        """Terms of a score, filled up to whole fragments."""
+        return round_up(self.chained.depth.extent, FRAGMENT)
+
+    @property
+    def width(self) -> int:
+        """Columns of a sum, filled up to whole fragments; none if there are no sums."""
+        return round_up(self.chained.width.extent, FRAGMENT) if self.chained.weighings else 0
+
+    def slices(self, c: Any) -> Any:
+        """Parts that the width is cut into, a block for each."""
+        return ceil_div(self.width, c["columns"]) if self.width else 1 + 0 * c["columns"]
+
+    def rows(self, c: Any) -> Any:
+        """Rows of a block."""
+        return c["warps"] * c["slices"] * FRAGMENT
+
+    def row_tiles(self, c: Any) -> Any:
+        """Blocks along the rows of a product."""
+        return ceil_div(self.chained.row_count, self.rows(c))
+
+    def blocks(self, c: Any) -> Any:
+        """All blocks."""
+        return self.row_tiles(c) * self.slices(c) * self.chained.batches
+
+    def threads(self, c: Any) -> Any:
+        """Threads of a block."""
+        return c["warps"] * WARP
+
+    def left_bytes(self, c: Any) -> Any:
+        """Shared memory of a block's rows of the left operand."""
+        return self.rows(c) * self.depth * BYTES
+
+    def stage_bytes(self, c: Any) -> Any:
+        """Shared memory of a tile of keys, and of the matrices' rows for them."""
+        columns = c["columns"] * len(self.chained.weighings)
+        return c["keys"] * (self.depth + columns) * BYTES
+
+    def shared_bytes(self, c: Any) -> Any:
+        """Shared memory of a block: rows that are held in registers leave theirs to the stages."""
+        stages = c["stages"] * self.stage_bytes(c)
+        left = self.left_bytes(c)
+        return np.where(c["queries"] == "registers", np.maximum(stages, left), stages + left)
+
+    def sums(self, c: Any) -> Any:
+        """Registers of a thread's sums."""
+        return c["slices"] * c["columns"] // 2 * len(self.chained.weighings)
+
+    def registers(self, c: Any) -> Any:
+        """The least 32-bit registers that a thread can do with: sums, scores, weights of one step,
+        rows that are held, fragments, states and addresses."""
+        weights = max(len(Levels(self.chained).weights), 1)
+        scores = c["slices"] * c["keys"] // 2 * weights
+        held = np.where(c["queries"] == "registers", c["slices"] * self.depth // 4, c["slices"] * 4)
+        states = 2 * c["slices"] * (2 + 2 * len(self.chained.scalars))
+        return self.sums(c) + scores + held + states + 40
+
+    def register_limit(self, target: CudaTarget, c: Any) -> Any:
+        """Registers that a thread may have, so that as many blocks fit as were asked for."""
+        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
+        return np.minimum(share // 8 * 8, target.registers_per_thread)

@@ -1,0 +1,64 @@
+"""Which keys some rows see: any of them, so that no other tile is visited, or all of them, so that
+a tile tests nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.cuda.chained.access import Access
+from spaces.derivation.chained.text import extreme, spans
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.products.forms import Form
+
+
+@dataclass(frozen=True)
+class Spans:
+    """``access`` knows the block's product."""
+
+    access: Access
+
+    @property
+    def chained(self) -> Chained:
+        """The program."""
+        return self.access.chained
+
+    @property
+    def _rows(self) -> dict[str, str]:
+        return {part.name: f"w{i}" for i, part in enumerate(self.chained.rows)}
+
+    def _forms(self, most: bool) -> list[Form | None]:
+        return [extreme(form, self._rows, most) for form in self.chained.bounds]
+
+    @property
+    def can_be_whole(self) -> bool:
+        """Whether it is known where all keys count."""
+        return not self.chained.conditions and None not in self._forms(most=False)
+
+    def ends(self, keys: int) -> tuple[bool, bool]:
+        """Whether some row's keys begin after the first, or end before the last of a tile."""
+        key = self.chained.key
+        steps = [form.coefficient(key.name) for form in self.chained.bounds]
+        return any(s > 0 for s in steps), any(s <= 0 for s in steps) or key.extent % keys > 0
+
+    def block_lines(self, first_row: str, rows: int, first: str, last: str) -> list[str]:
+        """Set ``first`` and ``last`` to where the keys of any of ``rows`` begin and end."""
+        return self._lines(first_row, rows, first, last, most=True)
+
+    def whole_lines(self, first_row: str, rows: int, first: str, last: str) -> list[str]:
+        """Set them to where the keys that all rows see begin and end."""
+        if not self.can_be_whole:
+            return []
+        return self._lines(first_row, rows, first, last, most=False)
+
+    def _lines(self, first_row: str, rows: int, first: str, last: str, most: bool) -> list[str]:
+        integer, end = self.access.integer, self.chained.row_count - 1
+        known = [form for form in self._forms(most) if form is not None]
+        names = [f"{e}_{name}" for name in self._rows.values() for e in ("low", "high")]
+        forms = self.access.knowing({name: name for name in names}).forms
+        body = [
+            f"const {integer} upper = tw_least({first_row}, {end});",
+            f"const {integer} lower = tw_least({first_row} + {rows - 1}, {end});",
+            *spans("upper", "lower", self.chained.rows, self._rows, integer),
+            *forms.bounds(known, self.chained.key, first, last),
+        ]
+        return [f"{integer} {first}, {last};", "{", *(f"  {line}" for line in body), "}"]

@@ -1,0 +1,98 @@
+"""The CUDA template for chains over the columns of a product, by ``mma.sync``: attention, and what
+is like it.
+
+Decisions: ``warps`` of a block, ``slices`` of sixteen rows that each has; ``keys`` of a tile and
+``stages`` of tiles on their way; ``columns`` of sums that a block has, of all columns or a part;
+``queries``, whether rows of the left operand stay in registers or are read again from shared
+memory; ``rescale``, whether sums are corrected in every tile or where a row's results moved;
+``order`` of the blocks; ``residency``, blocks of a multiprocessor that registers are to suffice
+for.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cuda.chained.code import ChainedCode
+from spaces.cuda.chained.rules import chained_rules
+from spaces.cuda.chained.served import multiplied, why_not_chained
+from spaces.cuda.chained.sizes import ChainedSizes
+from spaces.cuda.chained.traffic import chained_quantities
+from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.target import CudaTarget
+from spaces.derivation.chained.view import Chained, chained_of
+from spaces.kernel import Kernel, arguments
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+MOST_COLUMNS = 256
+
+
+class CudaChained(Template):
+    """One pass over the keys for every block of rows."""
+
+    name: ClassVar[str] = "chained"
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        assert isinstance(workload, Computation)
+        super().__init__(workload, target)
+        self.cuda = target
+        self.computation = workload
+        found = chained_of(workload.program)
+        assert isinstance(found, Chained)
+        self.sizes = ChainedSizes(found)
+        self.decisions = self._decisions()
+        self.rules = chained_rules(self.sizes, target, self.decisions)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no product with such a chain, or types that are not multiplied."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        return why_not_chained(workload, target)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cuda.chained.traffic``."""
+        return chained_quantities(self, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        dtype = multiplied(self.sizes.chained)
+        assert dtype
+        code = ChainedCode(self.sizes, schedule.values, dtype, self.entry(schedule))
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        return code.kernel(given, frozenset(self.workload.functions))
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        chained = self.sizes.chained
+        orders = ("rows", "products")
+        if chained.bounds:
+            orders = (*orders, "rows down", "products down")  # type: ignore[assignment]
+        return (
+            Decision("queries", ("shared", "registers")),
+            Decision("columns", self._columns()),
+            Decision("slices", (1, 2, 4)),
+            Decision("keys", (16, 32, 48, 64, 80, 96, 128)),
+            Decision("warps", (1, 2, 4, 8)),
+            Decision("stages", (2, 3, 4)),
+            Decision("residency", (1, 2, 3, 4, 6, 8)),
+            Decision("rescale", ("always", "moved")),
+            Decision("order", orders),
+        )
+
+    def _columns(self) -> tuple[int, ...]:
+        """Equal parts of the width."""
+        width = self.sizes.width
+        if not width:
+            return (0,)
+        parts = (round_up(ceil_div(width, n), FRAGMENT) for n in (1, 2, 4, 8, 16))
+        found = sorted({columns for columns in parts if columns <= MOST_COLUMNS})
+        least = found[-1] // 2
+        return tuple(columns for columns in found if columns > least) or (found[-1],)

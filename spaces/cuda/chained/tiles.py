@@ -1,0 +1,157 @@
+"""Tiles of a chained kernel's operands, from memory or computed, to shared memory.
+
+What is an array that lies along the tile goes by ``cp.async``, each vector from wherever its row
+or key has it: pages of a table of keys are no different. Anything else (other types, rotations,
+scales) is computed element by element on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd
+
+from spaces.algebra.index import Index
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.layout import Layout
+from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.unrolled import THREAD, unrolled
+from spaces.cuda.chained.access import Access
+from spaces.cuda.chained.scopes import ThreadScope
+from spaces.cuda.mma.fragments import swizzled_tile
+from spaces.derivation.chained.text import split
+from spaces.derivation.products.forms import axes_of
+from spaces.derivation.products.splitting import Part
+from spaces.language.tree import Expression, Read
+
+PIECE = 8
+"""Elements of 16 bits that move at a time: 16 bytes."""
+BYTES = 2
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a tile: ``extent`` points of ``parts``, taken as one number, from ``first`` on,
+    which is C. Points beyond the last are zeros if ``ends``, else the last again."""
+
+    parts: tuple[Part, ...]
+    extent: int
+    first: str
+    ends: bool
+
+    @property
+    def points(self) -> int:
+        """How many there are."""
+        count = 1
+        for part in self.parts:
+            count *= part.extent
+        return count
+
+    def names(self, prefix: str) -> dict[str, str]:
+        """The C variables of the parts."""
+        return {part.name: f"{prefix}{i}" for i, part in enumerate(self.parts)}
+
+    def declare(self, index: str, prefix: str, integer: str) -> list[str]:
+        """Declare the parts of the point ``index`` of the tile."""
+        number = f"tw_least({self.first} + {index}, {self.points - 1})"
+        return [
+            f"const {integer} {prefix} = {number};",
+            *split(prefix, self.parts, self.names(prefix), integer),
+        ]
+
+
+@dataclass(frozen=True)
+class SharedTile:
+    """A tile of ``value`` in 16-bit elements of ``dtype``, its side ``fast`` contiguous."""
+
+    access: Access
+    value: Expression
+    slow: Side
+    fast: Side
+    dtype: str
+    threads: int
+
+    @property
+    def layout(self) -> Layout:
+        """Where elements lie."""
+        return swizzled_tile(self.slow.extent, self.fast.extent, BYTES)
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        return self.slow.extent * self.fast.extent * BYTES
+
+    @cached_property
+    def vector(self) -> int:
+        """Elements that ``cp.async`` can move at a time; 0 if it cannot."""
+        if not isinstance(self.value, Read) or len(self.fast.parts) != 1:
+            return 0
+        chained, part = self.access.chained, self.fast.parts[0]
+        form = chained.places[self.value].offset
+        if chained.program.operand[self.value.name].dtype != self.dtype:
+            return 0
+        others = [(atom, c) for atom, c in form.terms if atom != part.name]
+        gathered = any(part.name in axes_of(atom) for atom, _ in others)
+        if gathered or form.coefficient(part.name) != 1:
+            return 0
+        found = gcd(PIECE, form.constant, part.extent, *(c for _, c in others))
+        return found if found >= 2 else 0
+
+    def copy(self, stage: str) -> list[str]:
+        """Start to move the tile to the address ``stage``."""
+        fast_pieces = self.fast.extent // self._width
+        fast = gcd(fast_pieces, self.threads)
+        slow = self.threads // fast
+        turns = ceil_div(self.slow.extent, slow), fast_pieces // fast
+        extents = (self.slow.extent, fast_pieces)
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            return ["{", *indented(self._piece(stage, *indices)), "}"]
+
+        mapping = repeat(*turns) * spatial(slow, fast)
+        return unrolled(mapping, THREAD, body, "turn", extents)
+
+    @property
+    def _width(self) -> int:
+        return self.vector or PIECE
+
+    def _piece(self, stage: str, i: Index, j: Index) -> list[str]:
+        """Move the vector ``j`` of row ``i``."""
+        first = j * self._width
+        to = f"{stage} + {self.layout.index([i, first]) * BYTES}"
+        slow = self.slow.declare(i.text, "s", self.access.integer)
+        known = self.access.knowing(self.slow.names("s"))
+        if not self.vector:
+            return [*slow, *self._computed(known, to, i, first)]
+        assert isinstance(self.value, Read)
+        fast = self.fast.declare(first.text, "t", self.access.integer)
+        address = known.knowing(self.fast.names("t")).address(self.value)
+        size = self.vector * BYTES
+        test = self._inside(i, first.text)
+        count = f", {test} ? {size} : 0" if test else ""
+        return [*slow, *fast, f"tw::cp_async<{size}>({to}, {address}{count});"]
+
+    def _computed(self, known: Access, to: str, i: Index, first: Index) -> list[str]:
+        body = self.fast.declare(f"{first.text} + v", "t", self.access.integer)
+        scope = ThreadScope("x", known.knowing(self.fast.names("t")).leaf, body)
+        value = scope.text(self.value)
+        test = self._inside(i, f"{first.text} + v")
+        value = f"{test} ? {value} : 0.0f" if test else value
+        kind = C_TYPES[self.dtype]
+        return [
+            f"{kind} piece[{PIECE}];",
+            "#pragma unroll",
+            f"for (int v = 0; v < {PIECE}; v++) {{",
+            *indented([*body, f"piece[v] = tw::from_float<{kind}>({value});"]),
+            "}",
+            f"tw::store_shared<{PIECE}>({to}, piece);",
+        ]
+
+    def _inside(self, i: Index, j: str) -> str:
+        tests = []
+        for side, point in ((self.slow, i.text), (self.fast, j)):
+            if side.ends:
+                tests.append(f"{side.first} + {point} < {side.points}")
+        return " && ".join(tests)

@@ -1,0 +1,91 @@
+"""Work and memory traffic of chained kernels; names and units are those of ``spaces.quantities``.
+
+Operations of a product are those of whole tiles; of the chain, what is computed of each score,
+special functions counting for several. Near memory is shared memory, middle memory L2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.traffic import Occupancy
+from spaces.cuda.chained.sizes import WARP
+from spaces.derivation.chained.levels import Levels
+from spaces.derivation.scopes import special
+from spaces.language.tree import Expression
+from spaces.quantities import filled, widened
+from spaces.template import Columns
+
+if TYPE_CHECKING:
+    from spaces.cuda.chained.template import CudaChained
+
+CALL = 6
+"""Issue slots of a special function, more or less."""
+_PRODUCT = 16 * 8 * 16  # multiply-adds of one instruction
+
+
+def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.ndarray]:
+    """Every quantity, one float64 array each."""
+    c, sizes, target = widened(columns), template.sizes, template.cuda
+    chained = sizes.chained
+    blocks, threads = sizes.blocks(c), sizes.threads(c)
+    registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
+    occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c))
+    visited = _visited(template, c)
+    tiles = blocks * visited
+    scores = tiles * sizes.rows(c) * c["keys"]
+    width = c["columns"] * len(chained.weighings)
+    multiplied = scores * (sizes.depth + width)
+    chain = scores * _operations(chained.bare)
+    rescaled = np.where(c["rescale"] == "always", 1.0, 0.2) * tiles * sizes.rows(c) * width
+    products = multiplied / _PRODUCT
+    loads = products / (2 * c["slices"]) * (1 + (c["queries"] == "shared") / c["keys"] * 8)
+    passing = tiles * sizes.stage_bytes(c) + blocks * sizes.left_bytes(c)
+    least = float(template.workload.least_bytes)
+    quantities: dict[str, Any] = {
+        "flops": 2 * multiplied + chain,
+        "useful_flops": float(template.workload.work),
+        "instructions": products + loads + (chain + rescaled) / WARP + 30.0 * tiles * c["warps"],
+        "register_bytes": loads * 512,
+        "near_bytes": passing,
+        "middle_bytes": passing,
+        "main_bytes": least,
+        "packing_bytes": 0.0,
+        "epilogue_elements": blocks * sizes.rows(c) * np.maximum(c["columns"], 1.0),
+        "middle_footprint": passing / np.maximum(blocks, 1) * np.minimum(blocks, occupancy.slots),
+        "far_fraction": min(least / target.l2_bytes, 1e6),
+        "vector_fraction": 1.0,
+        "intensity": products / np.maximum(loads, 1),
+        "main_loop_trips": visited,
+        "tile_visits": tiles,
+        "synchronisations": visited,
+        **occupancy.quantities(c["slices"] * c["keys"] // 8),
+    }
+    quantities["middle_fraction"] = quantities["middle_footprint"] / target.l2_bytes
+    return filled(quantities, c["keys"].shape)
+
+
+def _visited(template: CudaChained, c: Any) -> Any:
+    """Tiles of keys that a block visits, by the share of all pairs that conditions let count."""
+    chained, sizes = template.sizes.chained, template.sizes
+    width = chained.width.extent * len(chained.weighings)
+    full = 2.0 * chained.batches * chained.row_count * chained.key.extent
+    share = template.computation.flops / (full * (chained.depth.extent + width))
+    tiles = ceil_div(chained.key.extent, c["keys"])
+    return np.minimum(tiles, np.minimum(share, 1.0) * tiles + (share < 1) * 0.5 + 0 * sizes.rows(c))
+
+
+def _operations(chained: Any) -> float:
+    """Issue slots for each score of the chain."""
+    seen: set[Expression] = set()
+    bodies = [*(r.element for r in chained.scalars), *Levels(chained).weights]
+    total = 2 * len(bodies)
+    for body in bodies:
+        for node in body.walk():
+            if node not in seen and chained.reads_key(node) and node.children:
+                seen.add(node)
+                total += CALL if special(node) and not any(map(special, node.children)) else 1
+    return float(total)

@@ -1,0 +1,186 @@
+"""Chained kernels of a GPU on the emulator: all forms of attention, planted bugs, random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from measure.cuda.compilation import compile_cubin
+from measure.cuda.emulator import Emulator
+from spaces.cuda.chained.template import CudaChained
+from spaces.cuda.intrinsics import device_text
+from spaces.cuda.target import cuda_target
+from spaces.errors import InputError
+from spaces.language import Program
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.workloads.computation import Computation
+from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.spaces.chained_programs import FORMS, form, random_form
+
+H200 = cuda_target("sm_90a")
+PLAIN = {
+    "queries": "shared",
+    "columns": 32,
+    "slices": 1,
+    "keys": 16,
+    "warps": 2,
+    "stages": 2,
+    "residency": 1,
+    "rescale": "always",
+    "order": "rows",
+}
+HELD = {**PLAIN, "queries": "registers", "keys": 32, "stages": 3, "rescale": "moved"}
+WIDE = {**PLAIN, "slices": 2, "warps": 1, "keys": 48, "order": "products"}
+
+
+def dtype_of(name: str) -> str:
+    """Weights without a bound need the range of bfloat16."""
+    return "bfloat16" if name in ("no chain", "half precision") else "float16"
+
+
+def case(found: Program, values: dict) -> Case:
+    """The kernel of a schedule of a program."""
+    work = Computation("program", (), found, "")
+    template = CudaChained(work, H200)
+    columns = template.decisions[1].values[-1]
+    return work, template.lower(Schedule("chained", tuple({**values, "columns": columns}.items())))
+
+
+CASES = {
+    f"{name}, {number}": case(form(name, dtype_of(name)), values)
+    for number, name in enumerate(FORMS)
+    for values in [(PLAIN, HELD, WIDE)[number % 3]]
+}
+CAUSAL = case(form("causal", "float16"), PLAIN)
+MANY = case(form("grouped heads", "float16"), PLAIN)
+BUGS = {
+    "the correction is inverted": (MANY, r"\((n\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
+    "sums are not corrected": (MANY, r"sums0\[f\]\[j\]\[e\] \*= factor0\[e / 2\];", ";"),
+    "the factor of the other row": (MANY, r"\*= factor0\[e / 2\]", "*= factor0[1 - e / 2]"),
+    "the total is not corrected": (MANY, r"state1\[r\] \* factor0\[h\]", "state1[r]"),
+    "lanes do not join their greatest": (
+        MANY,
+        r"part0\[h\] = tw::max_nan\(part0\[h\], tw::shuffle_xor\(part0\[h\], 2\)\);",
+        "",
+    ),
+    "lanes do not join their totals": (
+        MANY,
+        r"state1\[r\] = state1\[r\] \+ tw::shuffle_xor\(state1\[r\], 1\);",
+        "",
+    ),
+    "one key too many": (CAUSAL, r"to\[h\] = high\[r\] - first", "to[h] = high[r] - first + 1"),
+    "a tile half inside is taken for whole": (
+        CAUSAL,
+        r"tile \+ 16 <= whole_last",
+        "tile <= whole_last",
+    ),
+    "the last tile is not visited": (
+        MANY,
+        r"tile < last_key; tile \+= 16",
+        "tile + 16 < last_key; tile += 16",
+    ),
+    "a warp skips its last tile": (CAUSAL, r"tile < own_last &&", "tile + 16 < own_last &&"),
+    "a stage is read before it is full": (
+        MANY,
+        r"tw::cp_async_wait<0>\(\);\n    tw::sync_block\(\);",
+        "tw::sync_block();",
+    ),
+    "a stage is filled while it is read": (MANY, r"\(step \+ 1\) % 2", "step % 2"),
+    "keys beyond the last count": (MANY, r"to\[h\] = high\[r\]", "to[h] = 16 + high[r]"),
+    "values of another head": (MANY, r"(buffer2 \+ \([^;]*?)b1", r"\1(1 - b1)"),
+    "weights of the other half": (MANY, r"weights0\[k\]\[f\]\[i\] = ", "weights0[k][f][3 - i] = "),
+    "rows beyond the last are written": (
+        MANY,
+        r"tw_least\(own, 89\)(.*\n(?:.*\n)*?.*)own < 90",
+        r"own\1own < 200",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def emulator():
+    bugs = [planted(*bug)[1] for bug in BUGS.values()]
+    with Emulator(batch=16) as running:
+        running.build([*(kernel for _, kernel in CASES.values()), CAUSAL[1], MANY[1], *bugs])
+        yield running
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_forms_agree_with_their_unfused_programs(emulator, name):
+    check_right(emulator, CASES[name])
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_every_planted_bug_is_found(emulator, name):
+    found, *change = BUGS[name]
+    check_right(emulator, found)
+    check_found(emulator, planted(found, *change))
+
+
+def sampled(found: Program, count: int, seed: int) -> list[Case]:
+    """Random schedules of a program; none of one that is refused."""
+    work = Computation("program", (), found, "")
+    if CudaChained.refuses(work, H200):
+        return []
+    space = Space(work, H200, [CudaChained(work, H200)])
+    rows = space.sample(np.random.default_rng(seed), count)
+    return [(work, space.lower(space.schedule(row))) for row in rows]
+
+
+def random_cases(seeds: range) -> list[Case]:
+    """A schedule of each random form that has a row with a key."""
+    cases = []
+    for seed in seeds:
+        try:
+            cases += sampled(random_form(seed, ("float16", "bfloat16")[seed % 2]), 1, seed)
+        except InputError as refused:
+            if "no element for any row" not in str(refused):
+                raise
+    return cases
+
+
+def test_random_forms_agree(emulator):
+    cases = random_cases(range(12))
+    emulator.build([kernel for _, kernel in cases])
+    for drawn in cases:
+        check_right(emulator, drawn)
+
+
+@pytest.mark.slow
+def test_many_random_forms_agree(emulator):
+    for begin in range(100, 650, 50):
+        cases = random_cases(range(begin, begin + 50))
+        emulator.build([kernel for _, kernel in cases])
+        for drawn in cases:
+            check_right(emulator, drawn)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize(("i", "j"), [(1, 1), (1, 129), (17, 64), (64, 17), (129, 131)])
+def test_forms_agree_at_all_lengths(emulator, name, i, j):
+    if name == "pages" or "< 54" in FORMS[name] or "< 53" in FORMS[name]:
+        j = min(j, 53)
+    try:
+        cases = sampled(form(name, dtype_of(name), i=i, j=j), 3, i)
+    except InputError as refused:
+        if "no element for any row" not in str(refused):
+            raise
+        return
+    emulator.build([kernel for _, kernel in cases])
+    for drawn in cases:
+        check_right(emulator, drawn)
+
+
+def test_kernels_compile_for_the_gpu_without_spills():
+    work = workload("attention", b=1, h=8, i=2048, j=2048, d=128, mask="causal", dtype="float16")
+    template = CudaChained(work, H200)
+    for values in ({"keys": 64, "warps": 4}, {"queries": "registers", "keys": 64, "warps": 4}):
+        chosen = {**PLAIN, "columns": 128, **values}
+        kernel = template.lower(Schedule("chained", tuple(chosen.items())))
+        text = device_text(kernel.source.text) + kernel.source.text
+        built = compile_cubin(text, "sm_90a", 120, lambda: False)
+        assert built.cubin is not None, built.log[:2000]
+        assert " 0 bytes spill stores" in built.log

@@ -1,0 +1,70 @@
+"""The chained template of a GPU: its space, its rules, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spaces.cuda.chained.template import CudaChained
+from spaces.cuda.target import cuda_target
+from spaces.operators import workload
+from spaces.target import Target
+from spaces.testing.template import TemplateContract
+from spaces.workloads.workload import Workload
+from tests.spaces.chained_programs import FORMS
+
+H200, A100 = cuda_target("sm_90a"), cuda_target("sm_80")
+HALF = {"dtype": "float16"}
+PREFILL = workload("attention", b=1, h=8, i=2048, j=2048, d=128, mask="causal", **HALF)
+DECODE = workload("attention", b=4, h=32, kv=8, i=1, j=4096, d=128, dtype="bfloat16")
+LATENT = workload(
+    "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,j,d])) * k[b,j,e])",
+    b=1, h=16, i=1, j=512, d=576, e=512, dtype="bfloat16",
+)  # fmt: skip
+LOSS = workload(
+    "l: int32[i](index < 500)\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
+    "y[i] = logsumexp[j](z[i,j]) - sum[j](select(j == l[i], z[i,j], 0))",
+    i=96, j=500, d=64, **HALF,
+)  # fmt: skip
+
+
+class TestCudaChained(TemplateContract):
+    template = CudaChained
+
+    def served(self) -> list[tuple[Workload, Target]]:
+        return [(PREFILL, H200), (DECODE, A100), (LATENT, H200), (LOSS, H200)]
+
+    def refused(self) -> list[tuple[Workload, Target]]:
+        softmax = workload("softmax", r=4, c=8, **HALF)
+        single = workload("attention", b=1, h=1, i=8, j=8, d=8)
+        return [
+            (softmax, H200),
+            (single, H200),
+            (workload("matmul", m=8, n=8, k=8), H200),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (FORMS["grouped heads"], "no factor, or several kinds, of float16 or bfloat16"),
+        ("k: bfloat16\n" + FORMS["grouped heads"].replace("sum[j]", "sum[j]", 1), "kinds"),
+        (FORMS["no chain"], "may leave the range of float16"),
+    ],
+)
+def test_what_products_cannot_multiply_is_refused_in_words(text, why):
+    dtype = {"no factor, or several kinds, of float16 or bfloat16": "float32"}.get(why, "float16")
+    extents = {"b": 1, "h": 2, "i": 4, "j": 5, "d": 6, "e": 7}
+    found = CudaChained.refuses(workload(text, **extents, dtype=dtype), H200)
+    assert found is not None
+    assert why in found
+
+
+def test_tiles_outside_are_counted_as_not_visited():
+    whole = workload("attention", b=1, h=8, i=2048, j=2048, d=128, **HALF)
+    counts = []
+    for w in (whole, PREFILL):
+        template = CudaChained(w, H200)
+        columns = {d.name: np.array([d.values[0]]) for d in template.decisions}
+        counts.append(template.quantities(columns)["tile_visits"][0])
+    assert counts[1] < 0.6 * counts[0]
