@@ -1,6 +1,7 @@
 """A suite on one GPU and on two of the same host, both by Ray: trials a second, and what is found.
 
     python -m experiments.cluster.two_gpus [--suite llama-3-8b-decode] [--seconds 60] [--out FILE]
+    python -m experiments.cluster.two_gpus --simulated [--seconds 60]
 
 See README.md.
 """
@@ -11,10 +12,12 @@ import argparse
 import json
 import os
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,17 +26,29 @@ from experiments.suites.winners import Runs, described, latencies_of_winners, we
 from measure.cluster.driving.plan import Needs
 from measure.cluster.executor import RayExecutor
 from measure.database import Database
-from scheduler.suites.progress import SuiteProgress
+from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.suites.suite import Suite, read_suite
 from scheduler.suites.tuner import SuiteTuner
 from spaces.target import detect_target
+from tests.measure.cluster.nodes import CODE, cluster
 
+HERE = Path(__file__).parent
 TRIALS = 1_000_000  # more than there is time for
 GPUS = ("0", "1")
+LOOK_SECONDS = 0.05  # how often it is noted what each worker does
+CORES = 20  # of the host of simulated GPUs
 
 
 def run(options: argparse.Namespace) -> None:
     suite = read_suite(options.suite)
+    if options.simulated:
+        for count in (1, 2):
+            with simulated(count) as executor:
+                found = tuned(suite, executor, options.seconds)
+            print(
+                f"{count}: {found['searched_per_s']:.2f} trials/s while searching; {found['time']}"
+            )
+        return
     report: dict[str, Any] = {
         "date": time.strftime("%Y-%m-%d"),
         "suite": options.suite,
@@ -41,13 +56,14 @@ def run(options: argparse.Namespace) -> None:
         "runs": {},
     }
     for count in (1, 2):
-        found = seeing(GPUS[:count], tuned, suite, options.target, options.seconds)
+        found = seeing(GPUS[:count], tuned_here, suite, options.target, options.seconds)
         report["runs"][str(count)] = found
         options.out.write_text(json.dumps(report, indent=1) + "\n")
         rates = (
             f"{found['trials_per_s']:.2f} trials/s, {found['searched_per_s']:.2f} while searching"
         )
         print(f"{count}: {rates}; {found['devices']}, {found['drifting']} drifting", flush=True)
+        print(f"   {found['time']}", flush=True)
     report |= compared(suite, options.target, report["runs"])
     options.out.write_text(json.dumps(report, indent=1) + "\n")
     shown = ("trials_ratio", "searched_ratio", "weighted_sums_s", "second_over_first")
@@ -64,15 +80,30 @@ def _see(gpus: Sequence[str]) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
 
 
-def tuned(suite: Suite, kind: str, seconds: float) -> dict[str, Any]:
-    """One run from an empty database, on all GPUs that this process sees."""
-    with (
-        closing(RayExecutor(needs=Needs((kind,)))) as executor,
-        tempfile.TemporaryDirectory() as folder,
-        Database(f"{folder}/tuning.db") as database,
-    ):
+@contextmanager
+def simulated(count: int) -> Iterator[RayExecutor]:
+    """So many made-up GPUs of a host that has cores for all compilers, see ``devices.py``."""
+    code = (*CODE, str(HERE / "devices.py"))
+    with cluster(cpus=CORES, num_gpus=count) as made:
+        needs = Needs(("cuda",))
+        with closing(
+            RayExecutor(made.address, needs, outfit="devices:Paced", code=code)
+        ) as executor:
+            yield executor
+
+
+def tuned_here(suite: Suite, kind: str, seconds: float) -> dict[str, Any]:
+    """One run on all GPUs that this process sees."""
+    with closing(RayExecutor(needs=Needs((kind,)))) as executor:
+        return tuned(suite, executor, seconds)
+
+
+def tuned(suite: Suite, executor: RayExecutor, seconds: float) -> dict[str, Any]:
+    """One run from an empty database."""
+    with tempfile.TemporaryDirectory() as folder, Database(f"{folder}/tuning.db") as database:
         [target] = executor.targets()
         noting = Noting(executor)
+        noting.start()
         result = SuiteTuner(suite, target, database, executor).run(
             TRIALS, seconds, on_progress=noting.note
         )
@@ -84,28 +115,64 @@ def tuned(suite: Suite, kind: str, seconds: float) -> dict[str, Any]:
         "searched_per_s": noting.rate,
         "remarks": noting.remarks,
         "drifting": drifting,
+        "time": {**noting.shares(), **_shares_of_driver(result)},
         **described(result),
     }
 
 
-class Noting:
-    """Prints what is said of workers, and takes the time of the search."""
+def _shares_of_driver(result: SuiteResult) -> dict[str, float]:
+    """Of the whole run, what the driver's thread did."""
+    spent = {
+        "search": result.search_seconds,
+        "lowering": result.lowering_seconds,
+        "database": result.database_seconds,
+        "waiting": result.waiting_seconds,
+        "idle": result.idle_seconds,
+    }
+    return {f"driver {name}": round(s / result.seconds, 3) for name, s in spent.items()}
+
+
+class Noting(threading.Thread):
+    """Looks what each worker does, prints what is said of it, and takes the time of the search."""
 
     def __init__(self, executor: RayExecutor) -> None:
+        super().__init__(daemon=True)
         self._executor = executor
+        self._states: Counter[str] = Counter()
+        self._searches = False
         self._first: tuple[int, float] | None = None
         self._last = (0, 0.0)
         self.remarks: list[tuple[float, str]] = []
 
     def note(self, progress: SuiteProgress) -> None:
+        self._searches = progress.phase == "search" and progress.trials > 0
         if progress.phase == "search" and progress.latest is not None:
             self._last = (progress.trials, progress.elapsed)
             self._first = self._first or self._last
-        for worker in self._executor.status().workers:
+
+    def run(self) -> None:
+        """Until the process ends."""
+        while True:
+            self._look()
+            time.sleep(LOOK_SECONDS)
+
+    def _look(self) -> None:
+        workers = self._executor.status().workers
+        if self._searches:
+            self._states.update(f"{worker.role} {worker.state}" for worker in workers)
+        for worker in workers:
             remark = f"{worker.role} {worker.device} {worker.state}: {worker.why}"
             if worker.why and remark not in (known for _, known in self.remarks):
-                self.remarks.append((progress.elapsed, remark))
-                print(f"{progress.elapsed:5.1f} s  {remark}", flush=True)
+                self.remarks.append((self._last[1], remark))
+                print(f"{self._last[1]:5.1f} s  {remark}", flush=True)
+
+    def shares(self) -> dict[str, float]:
+        """Of the search, what workers of each role did."""
+        roles = Counter[str]()
+        for state, count in self._states.items():
+            roles[state.split()[0]] += count
+        states = sorted(self._states.items())
+        return {state: round(count / roles[state.split()[0]], 3) for state, count in states}
 
     @property
     def rate(self) -> float:
@@ -144,7 +211,8 @@ def main() -> None:
     parser.add_argument("--suite", default="llama-3-8b-decode", help="a shipped one, or a file")
     parser.add_argument("--seconds", type=float, default=60.0, help="of tuning, each time")
     parser.add_argument("--target", default="cuda", help="cuda, or cpu to try this without a GPU")
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("two_gpus.json"))
+    parser.add_argument("--simulated", action="store_true", help="made-up GPUs, without a GPU")
+    parser.add_argument("--out", type=Path, default=HERE / "two_gpus.json")
     run(parser.parse_args())
 
 

@@ -114,13 +114,18 @@ class SuiteResult(SuiteStates):
 
     ``history`` lists the trials, elapsed seconds and value of each improvement of the objective
     during the search. ``lacking`` says in what the machine failed, where it did in the end.
-    During ``idle_seconds`` no candidate was built or run.
+    During ``idle_seconds`` no candidate was built or run. The other seconds are those of
+    :class:`scheduler.tuning.progress.TuningResult`.
     """
 
     target: Target
     stopped: Stop
     history: tuple[tuple[int, float, float], ...]
     seconds: float
+    waiting_seconds: float
+    search_seconds: float
+    lowering_seconds: float
+    database_seconds: float
     idle_seconds: float
     lacking: str
 

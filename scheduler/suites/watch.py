@@ -48,6 +48,7 @@ class Watch:
 
     def result(self, target: Target, stopped: Stop) -> SuiteResult:
         """What was found."""
+        spent = self.ledger.spent
         losses = [loss.error_text for task in self.tasks for loss in task.board.losses[-1:]]
         return SuiteResult(
             objective=self.objective,
@@ -56,7 +57,11 @@ class Watch:
             stopped=stopped,
             history=tuple(self.history),
             seconds=self.ledger.elapsed,
-            idle_seconds=self.ledger.spent("idle"),
+            waiting_seconds=spent("waiting"),
+            search_seconds=spent("search"),
+            lowering_seconds=spent("lowering"),
+            database_seconds=spent("database"),
+            idle_seconds=spent("idle"),
             lacking=losses[0] if losses else "",
         )
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from spaces.template import Rule
 
-TABLE_ENTRIES = 1 << 16  # entries of one truth table, at most
+WHOLE_ENTRIES = 1 << 16  # entries of a truth table that is worked out at once, at most
+TABLE_ENTRIES = 1 << 20  # entries of one truth table, at most
 JOINT_ENTRIES = 1 << 12  # entries of the table of several rules, at most
 
 Values = Mapping[str, tuple[int, np.ndarray]]
@@ -20,8 +21,9 @@ Values = Mapping[str, tuple[int, np.ndarray]]
 class Judge:
     """Says which values of a decision some rules allow, given the other decisions that they read.
 
-    A search asks the same questions again and again. So the answers to all of them are put into a
-    table, if it is not too large, once as many were worked out one by one.
+    A search asks the same questions again and again, so their answers are kept in a table, if it
+    is not too large. All that a small one has room for are worked out together, once as many were
+    asked for one by one.
     """
 
     def __init__(self, rules: Sequence[Rule], own: str, decisions: Values) -> None:
@@ -35,7 +37,7 @@ class Judge:
         self._combinations = prod(sizes)
         self._sizes = tuple(sizes)
         self._asked = 0
-        self._table: np.ndarray | None = None
+        self._complete = False
 
     @cached_property
     def _steps(self) -> np.ndarray:
@@ -47,13 +49,35 @@ class Judge:
         """Boolean matrix [rows, values] for rows of a population in which all but the own decision
         are made."""
         chosen = partial[:, self._columns]
-        if self._table is not None:
-            return self._table[chosen @ self._steps]
-        self._asked += len(partial)
-        if self._combinations <= min(self._asked, TABLE_ENTRIES // len(self._own)):
+        if self._combinations > TABLE_ENTRIES // len(self._own):
+            return self._worked_out(chosen)
+        places = chosen @ self._steps
+        if not self._complete:
+            self._learn(chosen, places)
+        return self._table[places]
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        return np.zeros((self._combinations, len(self._own)), dtype=bool)
+
+    @cached_property
+    def _answered(self) -> np.ndarray:
+        """Which rows of the table are worked out."""
+        return np.zeros(self._combinations, dtype=bool)
+
+    def _learn(self, chosen: np.ndarray, places: np.ndarray) -> None:
+        """Work out the rows of the table at these places, those of ``chosen``."""
+        new = ~self._answered[places]
+        if not new.any():
+            return
+        self._asked += len(places)
+        if self._combinations <= min(self._asked, WHOLE_ENTRIES // len(self._own)):
             every = np.indices(self._sizes).reshape(len(self._sizes), self._combinations)
-            self._table = self._worked_out(every.T)
-        return self._worked_out(chosen)
+            self._table[:] = self._worked_out(every.T)
+            self._complete = True
+            return
+        self._table[places[new]] = self._worked_out(chosen[new])
+        self._answered[places[new]] = True
 
     def _worked_out(self, chosen: np.ndarray) -> np.ndarray:
         """The answers for rows of indices of the other decisions' values."""

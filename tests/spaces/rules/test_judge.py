@@ -41,6 +41,32 @@ def test_a_table_says_what_the_rules_say(rules):
     assert asked == [expected] * 3
 
 
+@pytest.mark.parametrize("large", ["WHOLE_ENTRIES", "TABLE_ENTRIES"])
+def test_a_table_too_large_to_be_worked_out_at_once_grows_row_by_row(large, monkeypatch):
+    monkeypatch.setattr(judge, large, 0)
+    made = Judge(RULES, "columns", VALUES)
+    sizes = [len(decision.values) for decision in DECISIONS]
+    rows = np.random.default_rng(0).integers(0, sizes, (40, len(sizes)))
+    for start in (0, 20, 10, 0):
+        asked = rows[start : start + 20]
+        assert made.allows(asked).tolist() == [plainly(RULES, row) for row in asked]
+
+
+def test_what_was_asked_before_is_not_worked_out_again(monkeypatch):
+    monkeypatch.setattr(judge, "WHOLE_ENTRIES", 0)
+    counted: list[int] = []
+
+    def holds(columns):
+        counted.append(len(columns["rows"]))
+        return columns["rows"] * columns["columns"] <= 48
+
+    made = Judge([Rule("area", ("rows", "columns"), holds, str)], "columns", VALUES)
+    rows = np.array([[0, 0, 0, 0], [3, 0, 0, 0]])
+    for asked in (rows[:1], rows, rows[:1], rows):
+        made.allows(asked)
+    assert counted == [1, 1]
+
+
 def test_rules_share_a_table_as_long_as_it_is_small(monkeypatch):
     assert list(together(RULES, "columns", VALUES)) == [RULES]
     monkeypatch.setattr(judge, "JOINT_ENTRIES", 3 * 8)
