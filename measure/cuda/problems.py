@@ -27,7 +27,7 @@ from spaces.workloads.contraction import Contraction
 from spaces.workloads.product import product_of
 from spaces.workloads.workload import Workload
 
-POINTS = Points(search=1 << 26, final=1 << 34)
+POINTS = Points(search=1 << 26, final=1 << 34, one_axis=True)
 """Points of a program that a device evaluates: some milliseconds, and a second."""
 
 

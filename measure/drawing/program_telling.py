@@ -8,7 +8,7 @@ hide them, values are drawn from another range.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -18,18 +18,22 @@ import numpy as np
 from measure.drawing.product_telling import ENOUGH, SHARE, powers
 from spaces.derivation.algebra import factors
 from spaces.derivation.rounding.allowance import allowed
-from spaces.derivation.rounding.rows import Rows, row_axis
+from spaces.derivation.rounding.rows import Rows, row_axes, row_axis
 from spaces.errors import InputError
 from spaces.language.evaluation import largest_array
 from spaces.language.inputs import Spread, draw
 from spaces.language.program import Operand, Program, Stage
-from spaces.language.tree import AxisValue, Comparison, Number
+from spaces.language.tree import AxisValue, Comparison, Number, Read
 
-SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 18, 8
+SAMPLE, LARGE_SAMPLE, ROWS = 1 << 14, 1 << 17, 8
 """Points of the largest stage in a sample of rows; more, where these are fewer rows than so many,
 for half of a reduction may not count in a row; and one row at least."""
 TERMS = 64
 """Terms of a sum of products that take as long as a point of another stage."""
+READS = 4
+"""Entries that are read for a sum of products and take as long."""
+KEPT = 4
+"""Values of each row axis that a sample has, as far as it has room."""
 FEW = 256
 """Elements of all outputs together, below which mistakes hide in many a draw by chance; more are
 looked at then, of the usual size."""
@@ -96,30 +100,68 @@ def mistakes_planted(program: Program) -> int:
     return sum(1 for _ in _coarse(program))
 
 
-def points(program: Program) -> int:
+def points(program: Program, sizes: Mapping[str, int] | None = None) -> int:
     """Of the stage that takes longest to evaluate, those that it reduces over included; of a sum of
-    products, which a BLAS adds up, those of its largest factor, or a few for all its terms."""
-    return max(_points(program, stage) for stage in program.stages)
+    products, which a BLAS adds up, those of its largest factor, or a few for all its terms. Axes
+    have ``sizes``, by default their extents."""
+    known = sizes or program.extent
+    return max(_points(program, stage, known) for stage in program.stages)
 
 
-def _points(program: Program, stage: Stage) -> int:
-    every = prod(program.shape((*stage.axes, *stage.over)))
-    if stage.reducer != "sum" or len(factors(stage.body)) < 2:
+def _points(program: Program, stage: Stage, sizes: Mapping[str, int]) -> int:
+    whole = {**sizes, **{axis: program.extent[axis] for axis in stage.over}}
+    every = prod(whole[axis] for axis in (*stage.axes, *stage.over))
+    if largest_array(program, stage, whole) == every:
         return every
-    return max(largest_array(program, stage, program.extent), every // TERMS)
+    return max(every // TERMS, *_arrays(stage, whole))
 
 
-def sample(program: Program, most: int, generator: np.random.Generator) -> Rows | None:
-    """Rows of ``most`` points, but one at least; None for all of them.
+def _arrays(stage: Stage, sizes: Mapping[str, int]) -> list[int]:
+    """The points of a stage and of each factor of its body."""
+    found = [prod(sizes[axis] for axis in stage.axes)]
+    for factor in factors(stage.body):
+        size = prod(sizes[axis] for axis in factor.axes)
+        found.append(size // READS if isinstance(factor, Read) else size)
+    return found
 
-    Tiles begin and end at the first and last row, and beside powers of two, from both ends: these
-    come first, then random ones.
-    """
-    axis = row_axis(program)
-    if axis is None or points(program) <= most:
+
+def sizes_of_rows(
+    program: Program, most: int, axes: Collection[str], kept: int = KEPT
+) -> dict[str, int]:
+    """Sizes of all axes for rows of ``most`` points: those of ``axes`` are halved as long as that
+    makes fewer, where it leaves least to do, down to what is ``kept`` of each, or to one."""
+    sizes = dict(program.extent)
+    for least in (kept, 1):
+        while (found := points(program, sizes)) > most:
+            halves = {a: max(least, sizes[a] // 2) for a in axes if sizes[a] > least}
+            fewer = [a for a in halves if points(program, sizes | {a: halves[a]}) < found]
+            if not fewer:
+                break
+            axis = min(fewer, key=lambda a: (_all_points(program, sizes | {a: halves[a]}), a))
+            sizes[axis] = max(halves[axis], sizes[axis] * most // found)
+    return sizes
+
+
+def _all_points(program: Program, sizes: Mapping[str, int]) -> int:
+    return sum(_points(program, stage, sizes) for stage in program.stages)
+
+
+def sample(
+    program: Program, most: int, generator: np.random.Generator, one_axis: bool = False
+) -> Rows | None:
+    """Rows of ``most`` points, but one at least; None for all of them. Along the
+    :func:`row_axis` alone, if ``one_axis``."""
+    axes = [a for a in [row_axis(program)] if a] if one_axis else row_axes(program)
+    if not axes or points(program) <= most:
         return None
-    extent = program.extent[axis]
-    count = min(extent, max(1, most * extent // points(program)))
+    sizes, extents = sizes_of_rows(program, most, axes), program.extent
+    fewer = [axis for axis in axes if sizes[axis] < extents[axis]]
+    return Rows({a: _chosen(extents[a], sizes[a], generator) for a in fewer}) if fewer else None
+
+
+def _chosen(extent: int, count: int, generator: np.random.Generator) -> np.ndarray:
+    """Tiles begin and end at the first and last value of an axis, and beside powers of two, from
+    both ends: these come first, then random ones."""
     powers = [2**k for k in range(extent.bit_length())]
     corners = [
         0,
@@ -131,7 +173,7 @@ def sample(program: Program, most: int, generator: np.random.Generator) -> Rows 
     first = inside if count >= 2 * len(inside) else inside[: count // 2]
     others = np.setdiff1d(np.arange(extent), first)
     chosen = generator.choice(others, count - len(first), replace=False)
-    return Rows(axis, np.sort(np.concatenate([np.array(first, int), chosen])))
+    return np.sort(np.concatenate([np.array(first, int), chosen]))
 
 
 def _coarse(program: Program) -> Iterator[Mistake]:
@@ -146,17 +188,16 @@ def _coarse(program: Program) -> Iterator[Mistake]:
             yield Mistake(f"{name} half of {axis} left out", fewer, {})
 
 
-def _fine(program: Program, inputs: Inputs) -> Iterator[Mistake]:
-    """What had better show."""
-    for operand in program.operands:
-        for other, name in _others(operand, np.asarray(inputs[operand.name])):
-            yield Mistake(f"{operand.name} {name}", program, {operand.name: other})
+def _fine(program: Program, operand: Operand, inputs: Inputs) -> Iterator[Mistake]:
+    """What had better show of an operand."""
+    for other, name in _others(operand, np.asarray(inputs[operand.name])):
+        yield Mistake(f"{operand.name} {name}", program, {operand.name: other})
 
 
 def _others(operand: Operand, values: np.ndarray) -> Iterator[tuple[np.ndarray, str]]:
     for ignored in (0, 1):
         if operand.drawn is None or ignored < operand.drawn.below:
-            yield np.full_like(values, ignored), f"as {ignored}"
+            yield np.broadcast_to(np.array(ignored, values.dtype), values.shape), f"as {ignored}"
     for dimension, extent in enumerate(operand.shape):
         if extent > 1:
             yield np.roll(values, 1, dimension), f"shifted along dimension {dimension}"
@@ -174,8 +215,8 @@ def _shown(program: Program, spread: Spread) -> tuple[list[float], list[bool]]:
         before = coarse or [0.0] * len(shares)
         coarse = [min(a, b) or max(a, b) for a, b in zip(before, shares, strict=True)]
         for place, operand in enumerate(program.operands):
-            own = (m for m in _fine(program, inputs) if operand.name in m.operands)
-            fine[place] = fine[place] or any(s > 0 for s in _shares(program, inputs, own))
+            found = _shares(program, inputs, _fine(program, operand, inputs))
+            fine[place] = fine[place] or any(share > 0 for share in found)
         if few and all(coarse) and all(fine):
             break
     return coarse, fine
@@ -184,7 +225,7 @@ def _shown(program: Program, spread: Spread) -> tuple[list[float], list[bool]]:
 def _shares(program: Program, inputs: Inputs, mistakes: Iterator[Mistake]) -> Iterator[float]:
     """The share of an output's elements in which each mistake shows, of the output that shows it
     best."""
-    row = points(program) // program.extent.get(row_axis(program) or "", 1)
+    row = points(program, {**program.extent, **dict.fromkeys(row_axes(program), 1)})
     most = max(SAMPLE, min(ROWS * row, LARGE_SAMPLE))
     rows = sample(program, most, np.random.default_rng(SEEDS[0]))
     right = allowed(program, inputs, rows)

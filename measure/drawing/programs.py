@@ -1,17 +1,18 @@
 """Fresh random inputs of programs, and what right kernels may make of them.
 
-Evaluating a program with its bounds costs about half a microsecond for each point of its largest
-stage. So a draw of a large program is judged at some of its rows (:data:`SEARCH_POINTS`), other
-ones in each draw; the winners of a search at all of them, as far as :data:`FINAL_POINTS` go. What
-is not judged may be anything. Where no rows are independent of others, and there are more points,
-one draw serves a search: outputs are poisoned before each call, so that what an earlier call left
-does not pass.
+Evaluating a program with its bounds costs about a quarter of a microsecond for each point of its
+largest stage. So a draw of a large program is judged at some of its rows, of some heads or images
+(:data:`SEARCH_POINTS`), other ones in each draw; the winners of a search at all of them, as far as
+:data:`FINAL_POINTS` go. What is not judged may be anything. Where no rows are independent of
+others, and there are more points, one draw serves a search: outputs are poisoned before each call,
+so that what an earlier call left does not pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -22,20 +23,21 @@ from measure.drawing.program_telling import (
     mistakes_shown,
     points,
     sample,
+    sizes_of_rows,
     telling,
 )
 from spaces.derivation.rounding.allowance import allowed
-from spaces.derivation.rounding.rows import Rows, row_axis
+from spaces.derivation.rounding.rows import Rows, row_axes, row_axis
 from spaces.language.inputs import draw
 from spaces.language.program import Program
 from spaces.numerics.allowance import bounds_dtype
 from spaces.workloads.computation import Computation
 
-SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 26
+SEARCH_POINTS, FINAL_POINTS = 1 << 19, 1 << 24
 """Points of the largest stage that the host evaluates for a draw, and for a final comparison."""
-POINT_SECONDS = 0.5e-6
+POINT_SECONDS = 0.25e-6
 """For one of these points."""
-PIECE = 1 << 20
+PIECE = 1 << 16
 """Points evaluated at a time."""
 ATTEMPTS = 16
 """Draws of a small program, of which the most telling is taken."""
@@ -74,24 +76,28 @@ class ProgramDraw:
                     end[place] = values
         return out
 
-    def _pieces(self) -> list[Rows | None]:
+    def _pieces(self) -> Iterator[Rows]:
         """The rows in parts of :data:`PIECE` points."""
         program = self.workload.program
-        axis = row_axis(program)
-        if axis is None:
-            return [None]
-        extent = program.extent[axis]
-        which = np.arange(extent) if self.rows is None else self.rows.which
-        step = max(1, PIECE * extent // points(program))
-        return [Rows(axis, which[i : i + step]) for i in range(0, len(which), step)]
+        sizes = sizes_of_rows(program, PIECE, row_axes(program), kept=1)
+        which = {axis: np.arange(program.extent[axis]) for axis in row_axes(program)}
+        which |= self.rows.which if self.rows else {}
+        cut = [
+            [values[first : first + sizes[axis]] for first in range(0, len(values), sizes[axis])]
+            for axis, values in which.items()
+        ]
+        for parts in product(*cut):
+            yield Rows(dict(zip(which, parts, strict=True)))
 
 
 @dataclass(frozen=True)
 class Points:
-    """How many points of its largest stage a program's rows are judged by, at most."""
+    """How many points of its largest stage a program's rows are judged by, at most; and whether
+    rows are those of one axis, the :func:`row_axis`."""
 
     search: int
     final: int
+    one_axis: bool = False
 
 
 class ProgramInputs:
@@ -120,7 +126,8 @@ class ProgramInputs:
             return self._first
         generator = np.random.default_rng(seed)
         most = self._most.final if final else self._most.search
-        return self._drawn(generator, sample(self.workload.program, most, generator))
+        rows = sample(self.workload.program, most, generator, self._most.one_axis)
+        return self._drawn(generator, rows)
 
     def _drawn(self, generator: np.random.Generator, rows: Rows | None) -> ProgramDraw:
         """The most telling of some draws; of one, where each is."""
@@ -148,15 +155,13 @@ def evaluation_bytes(program: Program) -> int:
     """Memory that it takes to draw inputs and to evaluate a piece of a program, beside the inputs
     themselves."""
     drawing = 2 * 8 * max((operand.size for operand in program.operands), default=0)
-    arrays = [operand.size for operand in program.operands]
-    arrays += [prod(program.shape(stage.axes)) for stage in program.stages]
-    pieces = 1 if row_axis(program) is None else max(1, points(program) // PIECE)
-    return BETWEEN + max(drawing, WIDE * sum(arrays) // pieces)
+    sizes = sizes_of_rows(program, PIECE, row_axes(program), kept=1)
+    stages = sum(prod(sizes[axis] for axis in stage.axes) for stage in program.stages)
+    return BETWEEN + max(drawing, WIDE * stages)
 
 
-def _place(program: Program, name: str, rows: Rows | None) -> tuple[slice | np.ndarray, ...]:
+def _place(program: Program, name: str, rows: Rows) -> tuple[np.ndarray, ...]:
     """Where the rows are in an output."""
-    if rows is None:
-        return (...,)  # type: ignore[return-value]
-    axes = program.stage[name].axes
-    return tuple(rows.which if axis == rows.axis else slice(None) for axis in axes)
+    stage = program.stage[name]
+    values = rows.values(program, stage)
+    return np.ix_(*(values[axis] for axis in stage.axes))

@@ -56,7 +56,7 @@ def hold_to_the_host(buffers: Buffers, draw: ProgramDraw) -> None:
         which = _rows(draw, axis)
         count = max(1, HELD_POINTS * program.extent[axis] // points(program))
         chosen = np.random.default_rng(0).permutation(len(which))[:count]
-        rows = Rows(axis, np.sort(which[chosen]))
+        rows = Rows({axis: np.sort(which[chosen])})
     right = replace(draw, rows=rows).allowed()
     for output in draw.workload.outputs:
         found = buffers.read(oracle.allowed_operand(output))
@@ -71,4 +71,4 @@ def hold_to_the_host(buffers: Buffers, draw: ProgramDraw) -> None:
 
 def _rows(draw: ProgramDraw, axis: str) -> np.ndarray:
     extent = draw.workload.program.extent[axis]
-    return np.arange(extent) if draw.rows is None else draw.rows.which
+    return np.arange(extent) if draw.rows is None else draw.rows.which[axis]

@@ -21,7 +21,7 @@ from spaces.derivation.rounding.reduced_arrays import reduced, summed, whole_bod
 from spaces.derivation.rounding.rows import Rows
 from spaces.dtypes import DType
 from spaces.language.evaluation import largest_array
-from spaces.language.program import Operand, Program, Stage
+from spaces.language.program import Program, Stage
 from spaces.numerics.interval import Arrays, Interval, Rules
 
 CHUNK = 1 << 19
@@ -38,11 +38,11 @@ def allowed(
     by the output's name. Both are NaN where the value must be; they are infinite where it may be
     anything. Of ``rows`` alone, if there are any. ``pause`` is called now and then, and may raise
     to end the work."""
-    rows = rows or Rows("", np.zeros(0, int))
+    rows = rows or Rows()
     context = _Context(
         program, Rules(Arrays(), program.computed_in), rows, rows.places(program), pause
     )
-    arrays = {o.name: context.given(o, np.asarray(inputs[o.name])) for o in program.operands}
+    arrays = {o.name: Approximate(np.asarray(inputs[o.name])) for o in program.operands}
     with np.errstate(all="ignore"):
         for stage in program.stages:
             arrays[stage.name] = context.stage(stage, arrays)
@@ -56,33 +56,24 @@ class _Context:
     program: Program
     rules: Rules
     rows: Rows
-    places: Mapping[str, tuple[int, np.ndarray]]
+    places: Mapping[str, Mapping[int, np.ndarray]]
     pause: Callable[[], None]
-
-    def given(self, operand: Operand, values: np.ndarray) -> Approximate:
-        """An operand, or its rows."""
-        if operand.name in self.places:
-            dimension, which = self.places[operand.name]
-            values = values.take(which, dimension)
-        if operand.element.is_integer:
-            return Approximate(values.astype(np.int64))
-        wide = values.astype(np.float64)
-        return Approximate(wide, self.rules.given(wide, operand.element))
 
     def stage(self, stage: Stage, arrays: Mapping[str, Approximate]) -> Approximate:
         """The stage in pieces along the longest axis that it keeps."""
         values = self.rows.values(self.program, stage)
         sizes = [values[axis].size for axis in stage.axes]
         longest = sizes.index(max(sizes)) if sizes else 0
-        elements = largest_array(self.program, stage, {a: v.size for a, v in values.items()})
-        step = max(1, CHUNK * max(sizes, default=1) // elements)
+        largest = largest_array(self.program, stage, {a: v.size for a, v in values.items()})
+        step = max(1, CHUNK * max(sizes, default=1) // largest)
+        elements = {operand.name: operand.element for operand in self.program.operands}
         pieces = []
         for start in range(0, max(sizes, default=1), step):
             self.pause()
             part = dict(values)
             if sizes:
                 part[stage.axes[longest]] = values[stage.axes[longest]][start : start + step]
-            meaning = ApproximateArrays(self.rules, arrays, _grid(part), self.places)
+            meaning = ApproximateArrays(self.rules, arrays, _grid(part), elements, self.places)
             pieces.append(_piece(self.program, stage, meaning))
         return _joined(pieces, longest) if len(pieces) > 1 else pieces[0]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from spaces.derivation.rounding.approximate import Approximate, Approximation
+from spaces.dtypes import DType
 from spaces.numerics.interval import Interval
 
 
@@ -17,51 +18,76 @@ from spaces.numerics.interval import Interval
 class ApproximateArrays(Approximation):
     """At the points ``axes``, which has an array for each axis that broadcast.
 
-    Stages that are known at some rows alone are in ``partial``: the dimension of the rows, and
-    which they are.
+    ``arrays`` are stages, and operands in dtypes of their own, of which ``operands`` tells. Stages
+    that are known at some rows alone are in ``partial``: the rows' dimensions, and which they are.
     """
 
     arrays: Mapping[str, Approximate]
     axes: Mapping[str, np.ndarray]
-    partial: Mapping[str, tuple[int, np.ndarray]] = field(default_factory=dict)
+    operands: Mapping[str, DType] = field(default_factory=dict)
+    partial: Mapping[str, Mapping[int, np.ndarray]] = field(default_factory=dict)
 
     def axis(self, name: str) -> Approximate:
         """The grid's."""
         return Approximate(self.axes[name])
 
     def entry(self, name: str, indices: Sequence[Any]) -> tuple[Approximate, Any]:
-        """By a view, where indices are axes."""
+        """By views, where each index differs along another dimension of the points."""
         array = self.arrays[name]
         if not indices:
-            return array, True
-        axes = [self._axis(index) for index in indices]
+            return self._wide(name, array), True
         at = [np.asarray(index).astype(np.int64, copy=False) for index in indices]
-        extents = array.value.shape
-        if name in self.partial:
-            dimension, rows = self.partial[name]
+        for dimension, rows in self.partial.get(name, {}).items():
             at[dimension] = np.searchsorted(rows, at[dimension])
-        are_inside = all(i.max() < n for i, n in zip(at, extents, strict=True))
-        if None not in axes and len(set(axes)) == len(axes) and are_inside:
-            return over(array, lambda values: self._plain(values, axes, at)), True
-        nearest = [np.clip(i, 0, n - 1) for i, n in zip(at, extents, strict=True)]
-        within = reduce(np.logical_and, map(np.equal, at, nearest))
-        return over(array, lambda values: values[tuple(nearest)]), within
+        nearest = [np.clip(i, 0, n - 1) for i, n in zip(at, array.value.shape, strict=True)]
+        are_inside = all(map(np.array_equal, at, nearest))
+        within = True if are_inside else reduce(np.logical_and, map(np.equal, at, nearest))
+        along = [_along(index) for index in nearest]
+        if _are_apart(along):
+            found = over(array, lambda values: self._apart(values, nearest, along))
+        else:
+            found = over(array, lambda values: values[tuple(nearest)])
+        return self._wide(name, found), within
 
-    def _axis(self, index: np.ndarray) -> str | None:
-        """The axis whose values an index is."""
-        return next((name for name, values in self.axes.items() if values is index), None)
+    def _wide(self, name: str, found: Approximate) -> Approximate:
+        """What was read, in float64, or in int64."""
+        if name not in self.operands:
+            return found
+        element = self.operands[name]
+        if element.is_integer:
+            return Approximate(found.value.astype(np.int64))
+        wide = found.value.astype(np.float64)
+        return Approximate(wide, self.rules.given(wide, element))
 
-    def _plain(
-        self, values: np.ndarray, axes: Sequence[str | None], at: Sequence[np.ndarray]
+    def _apart(
+        self, values: np.ndarray, at: Sequence[np.ndarray], along: Sequence[Sequence[int]]
     ) -> np.ndarray:
-        """What is at rising indices along each dimension; dimensions as those of the points."""
         for dimension, index in enumerate(at):
-            if index.size < values.shape[dimension]:
-                values = values.take(index.reshape(-1), dimension)
-        names = list(self.axes)
-        places = sorted(range(len(axes)), key=lambda place: names.index(str(axes[place])))
-        shape = [self.axes[name].size if name in axes else 1 for name in names]
-        return values.transpose(places).reshape(shape)
+            values = _taken(values, index.reshape(-1), dimension)
+        shape = [1] * len(self.axes)
+        for dimension, places in enumerate(along):
+            for place in places:
+                shape[place] = values.shape[dimension]
+        order = sorted(range(len(along)), key=lambda dimension: [*along[dimension], -1][0])
+        return values.transpose(order).reshape(shape)
+
+
+def _along(index: np.ndarray) -> list[int]:
+    """The dimensions of the points along which an index differs."""
+    return [place for place, extent in enumerate(index.shape) if extent > 1]
+
+
+def _are_apart(along: Sequence[Sequence[int]]) -> bool:
+    """Whether each index differs along one dimension at most, and no two along the same."""
+    every = [place for places in along for place in places]
+    return max(map(len, along)) <= 1 and len(set(every)) == len(every)
+
+
+def _taken(values: np.ndarray, at: np.ndarray, dimension: int) -> np.ndarray:
+    """The entries at places along a dimension: a view where these follow each other."""
+    if not np.array_equal(at, np.arange(at[0], at[0] + at.size)):
+        return values.take(at, dimension)
+    return values[(*[slice(None)] * dimension, slice(at[0], at[0] + at.size))]
 
 
 def over(x: Approximate, change: Callable[[np.ndarray], np.ndarray]) -> Approximate:

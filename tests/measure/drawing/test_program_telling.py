@@ -70,15 +70,26 @@ def test_a_program_without_inputs_shows_by_its_zeros():
 def test_a_sample_has_the_corners_of_tiles_and_rows_of_all_parts():
     work = operator("softmax", r=1000, c=100)
     found = sample(work, 200 * 100, np.random.default_rng(1))
-    rows = set(found.which.tolist())
-    assert len(rows) == len(found.which) == 200
-    assert (np.diff(found.which) > 0).all()
+    assert list(found.which) == ["r"]
+    rows = set(found.which["r"].tolist())
+    assert len(rows) == len(found.which["r"]) == 200
+    assert (np.diff(found.which["r"]) > 0).all()
     assert {0, 999, 63, 64, 127, 128, 511, 512, 1000 - 128} <= rows
     assert sample(work, points(work), np.random.default_rng(1)) is None
     other = sample(work, 200 * 100, np.random.default_rng(2))
-    assert rows != set(other.which.tolist())
+    assert rows != set(other.which["r"].tolist())
 
 
 def test_one_row_is_taken_however_long_it_is():
     work = operator("softmax", r=10, c=1000)
-    assert len(sample(work, 10, np.random.default_rng(1)).which) == 1
+    assert len(sample(work, 10, np.random.default_rng(1)).which["r"]) == 1
+
+
+def test_a_sample_has_few_of_many_heads_so_that_few_keys_are_read():
+    work = operator("attention", b=1, h=8, i=4096, j=4096, d=128)
+    seen = set()
+    for seed in range(16):
+        found = sample(work, 1 << 19, np.random.default_rng(seed)).which
+        assert len(found["h"]) <= 4 <= len(found["i"])
+        seen |= set(found["h"].tolist())
+    assert seen == set(range(8))

@@ -147,7 +147,7 @@ def test_some_rows_are_judged_alone(emulator):
         assert found.error_kind is None, found.error_text
         axes = made.stage["y"].axes
         at = tuple(which if a == axis else slice(None) for a in axes)
-        agree(made, found.outputs, allowed(made, inputs, Rows(axis, which)), at)
+        agree(made, found.outputs, allowed(made, inputs, Rows({axis: which})), at)
         others = np.delete(found.output, which, axis=1 + axes.index(axis))
         assert (others == 7).all()
 
@@ -187,7 +187,7 @@ def test_pieces_of_some_rows_make_up_the_whole(monkeypatch, rows):
     work = workload(LARGE, r=37, c=50, d=3)
     monkeypatch.setattr(trusted_programs, "BETWEEN", 5_000)
     inputs = draw(work.program, 1)
-    which = None if rows is None else Rows(row_axis(work.program), rows)
+    which = None if rows is None else Rows({row_axis(work.program): rows})
     problem = ProgramDraw(work, inputs, which)
     paused = []
     with Buffers(EmulatedDevice(), 2) as buffers:
