@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.scopes import RowScope, ThreadScope
+from spaces.cuda.chained.scopes import POWERS, RowScope, ThreadScope
 from spaces.derivation.algebra import ZERO
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
@@ -33,6 +33,12 @@ _EXTREMES = tuple(_FINITE)
 ROWS = 2
 """Rows of a lane in each slice of sixteen."""
 
+RESCALES = ("always", "moved", "late")
+"""When sums and totals are corrected: in every tile, in those in which some row's results moved, or
+where they moved by more than :data:`LATE`."""
+LATE = 8.0
+"""Powers of two that weights may be larger meanwhile: within the range of float16."""
+
 HELPERS = """\
 #define TW_INFINITY tw::bits_float(0x7f800000u)
 #define TW_LARGEST 3.402823466e38f
@@ -51,7 +57,8 @@ class FragmentChain:
     ``number`` gives. ``row_leaf`` gives the text of what differs from row to row, for row ``r``,
     and ``key_leaf`` of what differs from key to key, for row ``r`` and the key ``key``.
     ``ends`` tells whether some row's keys begin after the first, or end before the last that a
-    tile has.
+    tile has. ``rescale`` is one of :data:`RESCALES`; if it is ``late``, totals are those of a
+    ``base`` that stays behind the results until the end: corrections hold for any.
     """
 
     chained: Chained
@@ -62,6 +69,7 @@ class FragmentChain:
     row_leaf: Leaf
     key_leaf: Leaf
     ends: tuple[bool, bool]
+    rescale: str = "always"
 
     @cached_property
     def levels(self) -> Levels:
@@ -81,10 +89,9 @@ class FragmentChain:
         own = self.levels.in_place
         return found if own is None else {**found, own: self.score}
 
-    def tile(self, masked: bool) -> tuple[list[str], list[str | None]]:
+    def tile(self, masked: bool) -> Written:
         """The lines for a tile that begins with the key ``tile``, of which the lane's first is
-        ``first``, of rows that see all its keys, or only some if ``masked``; and for each weighing
-        the array by ``h`` of factors for its sums, which these lines declare."""
+        ``first``, of rows that see all its keys, or only some if ``masked``."""
         return _Tile(self, masked).written()
 
     def of_rows(self) -> list[str]:
@@ -92,22 +99,74 @@ class FragmentChain:
         along each and make its states those of nothing. To be written after all tiles are."""
         scalars = enumerate(self.chained.scalars)
         begun = [f"state{k}[r] = {IDENTITIES[r.reducer]};" for k, r in scalars]
+        begun += [f"base{k}[r] = state{k}[r];" for k in self.based]
         return [*self.row.lines, *begun, "seen[r] = false;"]
 
     def declared(self) -> list[str]:
         """The arrays that :meth:`of_rows` sets."""
         names = [*self.row.declared, *(f"state{k}" for k in range(len(self.chained.scalars)))]
+        names += [f"base{k}" for k in self.based]
         return [*(f"float {name}[{self.rows}];" for name in names), f"bool seen[{self.rows}];"]
 
     def joined_rows(self) -> list[str]:
-        """Lines of a loop over rows ``r``, after the last tile, that join what lanes have."""
-        lines = []
+        """Lines of a loop over rows ``r``, after the last tile, that join what lanes have, and
+        declare :attr:`last_factors`."""
+        lines = self._caught_up() if self.based else []
         for k, r in enumerate(self.chained.scalars):
             if not self.is_shared(r):
                 lines += across_lanes(r.reducer, f"state{k}[r]")
         if self.chained.conditions:
             lines += [f"seen[r] = tw::shuffle_xor((int)seen[r], {n}) | seen[r];" for n in (1, 2)]
         return lines
+
+    @property
+    def last_factors(self) -> list[str | None]:
+        """The factor of each weighing's sums after the last tile, if there is one."""
+        corrections = [w.reduction.correction for w in self.chained.weighings]
+        if not self.based:
+            return [None] * len(corrections)
+        return [f"last{self.scalings.index(c)}" if c else None for c in corrections]
+
+    def _caught_up(self) -> list[str]:
+        """Bring totals from their base to the results."""
+        lines: list[str] = []
+        scopes = (self.states("base{}[r]", "l", lines), self.states("state{}[r]", "m", lines))
+        for i, correction in enumerate(self.scalings):
+            before, after = (scope.text(correction.exponent) for scope in scopes)
+            power = scopes[0].power_of(correction.function, f"{after} - {before}")
+            lines.append(f"const float last{i} = {power};")
+        for k, r in enumerate(self.chained.scalars):
+            if isinstance(r.correction, Scaling):
+                lines.append(f"state{k}[r] *= last{self.scalings.index(r.correction)};")
+        return lines
+
+    def states(self, text: str, prefix: str, lines: list[str]) -> ThreadScope:
+        """A scope that knows states, finite until the row has ended, so that an infinite extreme of
+        a part makes no NaN of other parts."""
+        return ThreadScope(prefix, self.state_leaf(text), lines, self.row)
+
+    def state_leaf(self, text: str, based: str | None = None) -> Leaf:
+        """The C texts of states by their numbers; ``based`` of those that totals have a base of."""
+        known = {}
+        for k, r in enumerate(self.chained.scalars):
+            own = based if based and k in self.based else text
+            known[r.name] = _FINITE.get(r.reducer, "{}").format(own.format(k))
+        return lambda node: known.get(node.name) if isinstance(node, Read) else None
+
+    @cached_property
+    def scalings(self) -> tuple[Scaling, ...]:
+        """The distinct corrections by factors."""
+        corrections = (r.correction for r in self.chained.reductions)
+        return tuple(dict.fromkeys(c for c in corrections if isinstance(c, Scaling)))
+
+    @cached_property
+    def based(self) -> tuple[int, ...]:
+        """The states that others read and that these may stay behind; none if all are up to date
+        in every tile."""
+        if self.rescale != "late" or not can_be_late(self.chained):
+            return ()
+        scalars = enumerate(self.chained.scalars)
+        return tuple(k for k, r in scalars if r.name in self._read)
 
     def is_shared(self, r: ChainReduction) -> bool:
         """Whether all four lanes of a row must know a state in each tile."""
@@ -131,6 +190,30 @@ class FragmentChain:
                     yield from (sum_ for _, sum_ in terms)
 
 
+@dataclass(frozen=True)
+class Written:
+    """The lines of a chain over a tile. Afterwards the sums of each weighing are to be multiplied
+    by the array by ``h`` that ``factors`` names, if ``moved`` holds, which is C, or None if they
+    always are."""
+
+    lines: list[str]
+    factors: list[str | None]
+    moved: str | None
+
+
+def can_be_late(chained: Chained) -> bool:
+    """Whether totals may stay behind results: if they are corrected by factors, and what they are
+    corrected to is not corrected itself."""
+    corrections = [r.correction for r in chained.reductions if r.correction]
+    read = {name for c in corrections if isinstance(c, Scaling) for name in _names(c.exponent)}
+    plain = {r.name for r in chained.scalars if r.correction is None}
+    return bool(corrections) and all(isinstance(c, Scaling) for c in corrections) and read <= plain
+
+
+def _names(expression: Expression) -> set[str]:
+    return {read.name for read in expression.reads}
+
+
 @dataclass
 class _Tile:
     """The lines of one tile, in the order of its loops. Lines for each row wait until a loop over
@@ -144,12 +227,17 @@ class _Tile:
     arrays: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        row = self.chain.row
-        self.old = RowScope("o", self._states("state{}[r]"), self.waiting, row, index="h")
-        self.new = RowScope("n", self._states("next{}[h]"), self.waiting, row, index="h")
+        chain = self.chain
+
+        def scope(prefix: str, leaf: Leaf) -> RowScope:
+            return RowScope(prefix, leaf, self.waiting, chain.row, index="h")
+
+        self.old = scope("o", chain.state_leaf("state{}[r]", based="base{}[r]"))
+        self.found = scope("c", chain.state_leaf("next{}[h]"))
+        self.new = scope("n", chain.state_leaf("next{}[h]", based="chosen{}[h]"))
         self.parts: dict[int, tuple[float, Expression]] = {}
 
-    def written(self) -> tuple[list[str], list[str | None]]:
+    def written(self) -> Written:
         levels, chained = self.chain.levels, self.chain.chained
         if self.masked:
             self._ends()
@@ -157,22 +245,52 @@ class _Tile:
             self._loop(level)
             for k, r in levels.scalars(level):
                 self._join(k, r)
+            if level == 0 and self.chain.based:
+                self._choose()
         corrections = [weighing.reduction.correction for weighing in chained.weighings]
         factors = [self._factor(c) if isinstance(c, Scaling) else None for c in corrections]
         self._remember()
         self._flush()
-        names = [*self.arrays, *self.old.declared, *self.new.declared, *self.factors.values()]
+        scopes = (self.old, self.found, self.new)
+        names = [*self.arrays, *(n for s in scopes for n in s.declared), *self.factors.values()]
         declared = [f"float {name}[{ROWS}];" for name in dict.fromkeys(names)]
         further = len(self.chain.weights) - (levels.in_place is not None)
         declared += [f"float weight{i}[{self.chain.elements}];" for i in range(further)]
-        return [*declared, *self.lines], factors
+        return Written([*declared, *self.lines], factors, self._moved(factors))
 
-    def _states(self, text: str) -> Leaf:
-        """States, finite until the row has ended, so that an infinite extreme of a part makes no
-        NaN of other parts."""
-        scalars = enumerate(self.chain.chained.scalars)
-        known = {r.name: _FINITE.get(r.reducer, "{}").format(text.format(k)) for k, r in scalars}
-        return lambda node: known.get(node.name) if isinstance(node, Read) else None
+    def _moved(self, factors: Sequence[str | None]) -> str | None:
+        """Whether sums are to be corrected."""
+        names = [name for name in dict.fromkeys(factors) if name]
+        if self.chain.based:
+            return "moved"
+        if self.chain.rescale == "always" or not names:
+            return None
+        changed = " || ".join(f"{name}[{h}] != 1.0f" for name in names for h in range(ROWS))
+        return f"tw::any_lane({changed})"
+
+    def _choose(self) -> None:
+        """Catch up with the results if some row's are far from the base of its totals."""
+        self.lines.append("bool far = false;")
+        for i, correction in enumerate(self.chain.scalings):
+            before = self.old.text(correction.exponent)
+            after = self.found.text(correction.exponent)
+            scale = POWERS[correction.function]
+            self.waiting += [
+                f"change{i}[h] = ({after} - {before}) * {scale!r}f;",
+                f"far |= !(change{i}[h] >= -{LATE}f && change{i}[h] <= {LATE}f);",
+            ]
+            self.arrays.append(f"change{i}")
+            self.factors[correction] = f"factor{i}"
+        self._flush()
+        self.lines.append("const bool moved = tw::any_lane(far);")
+        for i in range(len(self.chain.scalings)):
+            self.waiting.append(f"factor{i}[h] = moved ? tw::exp2_approx(change{i}[h]) : 1.0f;")
+        for k in self.chain.based:
+            self.waiting += [
+                f"chosen{k}[h] = moved ? next{k}[h] : base{k}[r];",
+                f"base{k}[r] = chosen{k}[h];",
+            ]
+            self.arrays.append(f"chosen{k}")
 
     # -- rows --------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ rows' keys are not visited; those within test nothing. As task mappings:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from spaces.cuda import scalar_math
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.chained import access, chain
 from spaces.cuda.chained.access import Access
-from spaces.cuda.chained.chain import ROWS, FragmentChain
+from spaces.cuda.chained.chain import ROWS, FragmentChain, Written
 from spaces.cuda.chained.finish import Finish
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chained.spans import Spans
@@ -138,6 +138,7 @@ class ChainedCode:
             row_leaf,
             key_leaf,
             self._spans.ends(self.keys),
+            str(self.values["rescale"]),
         )
 
     @cached_property
@@ -393,13 +394,13 @@ class ChainedCode:
 
     def _weigh(self, masked: bool) -> list[str]:
         """Scores to weights, and weights into the sums."""
-        lines, factors = self._chain.tile(masked)
+        chain = self._chain.tile(masked)
         packed = self._packed()
         slices = [
             *packed.declared,
             "#pragma unroll",
             f"for (int f = 0; f < {self.slices}; f++) {{",
-            *indented([*lines, *self._correct(factors), *packed.lines]),
+            *indented([*chain.lines, *self._correct(chain), *packed.lines]),
             "}",
         ]
         place = self._right("tile").bytes
@@ -408,22 +409,19 @@ class ChainedCode:
             place += self._matrix(weighing.matrix, "tile").bytes
         return slices
 
-    def _correct(self, factors: Sequence[str | None]) -> list[str]:
+    def _correct(self, chain: Written) -> list[str]:
         """Sums of states that moved."""
-        names = [name for name in dict.fromkeys(factors) if name]
-        if not names:
+        factors = enumerate(chain.factors)
+        scaled = [f"sums{n}[f][j][e] *= {name}[e / 2];" for n, name in factors if name]
+        if not scaled:
             return []
-        scaled = [f"sums{n}[f][j][e] *= {name}[e / 2];" for n, name in enumerate(factors) if name]
         lines = [
             "#pragma unroll",
             f"for (int j = 0; j < {self.columns // _WIDE}; j++)",
             "  #pragma unroll",
             f"  for (int e = 0; e < 4; e++) {{ {' '.join(scaled)} }}",
         ]
-        if self.values["rescale"] == "always":
-            return lines
-        moved = " || ".join(f"{name}[{h}] != 1.0f" for name in names for h in range(ROWS))
-        return [f"if (tw::any_lane({moved})) {{", *indented(lines), "}"]
+        return [f"if ({chain.moved}) {{", *indented(lines), "}"] if chain.moved else lines
 
     def _packed(self) -> _Packed:
         """Weights as the left operand of the second products."""
@@ -467,7 +465,10 @@ class ChainedCode:
 
     def _finish(self) -> list[str]:
         """Join what lanes have, and store the outputs of each row."""
-        sums = [f"sums{n}[r / 2][j][r % 2 * 2 + e]" for n in range(len(self.chained.weighings))]
+        sums = [
+            f"sums{n}[r / 2][j][r % 2 * 2 + e]" + (f" * {last}" if last else "")
+            for n, last in enumerate(self._chain.last_factors)
+        ]
         finish = Finish(self._chain, self._row, sums, self.columns // _WIDE)
         count = ROWS * self.slices
         stored = finish.lines()

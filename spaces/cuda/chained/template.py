@@ -4,9 +4,9 @@ is like it.
 Decisions: ``warps`` of a block, ``slices`` of sixteen rows that each has; ``keys`` of a tile and
 ``stages`` of tiles on their way; ``columns`` of sums that a block has, of all columns or a part;
 ``queries``, whether rows of the left operand stay in registers or are read again from shared
-memory; ``rescale``, whether sums are corrected in every tile or where a row's results moved;
-``order`` of the blocks; ``residency``, blocks of a multiprocessor that registers are to suffice
-for.
+memory; ``rescale``, whether sums are corrected in every tile, where a row's results moved, or
+where they moved far; ``order`` of the blocks; ``residency``, blocks of a multiprocessor that
+registers are to suffice for.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.cuda.chained.chain import RESCALES, can_be_late
 from spaces.cuda.chained.code import ChainedCode
 from spaces.cuda.chained.rules import chained_rules
 from spaces.cuda.chained.served import multiplied, why_not_chained
@@ -83,7 +84,7 @@ class CudaChained(Template):
             Decision("warps", (1, 2, 4, 8)),
             Decision("stages", (2, 3, 4)),
             Decision("residency", (1, 2, 3, 4, 6, 8)),
-            Decision("rescale", ("always", "moved")),
+            Decision("rescale", RESCALES if can_be_late(chained) else RESCALES[:2]),
             Decision("order", orders),
         )
 

@@ -31,7 +31,7 @@ PLAIN = {
     "rescale": "always",
     "order": "rows",
 }
-HELD = {**PLAIN, "queries": "registers", "keys": 32, "stages": 3, "rescale": "moved"}
+HELD = {**PLAIN, "queries": "registers", "keys": 32, "stages": 3, "rescale": "late"}
 WIDE = {**PLAIN, "slices": 2, "warps": 1, "keys": 48, "order": "products"}
 
 
