@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from costmodel.interfaces import CostModel
-from costmodel.testing.toys import examples, points, product, target, toy_space, true_latency
+from costmodel.testing.toys import examples, points, product, toy_space, true_latency
 from spaces.errors import InputError
+from spaces.testing.targets import made_up_cpu
 
 
 class CostModelContract:
@@ -25,7 +26,7 @@ class CostModelContract:
 
     @pytest.fixture
     def space(self):
-        return toy_space(product(), target())
+        return toy_space(product(), made_up_cpu())
 
     @pytest.fixture
     def trained(self, space):

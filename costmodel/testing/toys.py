@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from costmodel.interfaces import Example
-from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
@@ -16,27 +15,6 @@ from spaces.space import Population, Space
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template
 from spaces.workloads.workload import Workload
-
-
-def target(**changes: Any) -> CpuTarget:
-    fields = {
-        "model": "imagined",
-        "architecture": "x86_64",
-        "isa": "avx512",
-        "vector_bytes": 64,
-        "vector_registers": 32,
-        "fma": True,
-        "bf16_dot": False,
-        "cores": 2,
-        "threads": 1,
-        "l1_bytes": 32 << 10,
-        "l2_bytes": 1 << 20,
-        "l3_bytes": 32 << 20,
-        "compiler": "gcc",
-        "compiler_version": "12.2.0",
-        "flags": ("-O2",),
-    }
-    return CpuTarget(**{**fields, **changes})
 
 
 class TileTemplate(Template):

@@ -14,28 +14,23 @@ from measure.records.measurement import ErrorKind, Measurement, Place, Status
 from measure.records.record import Record
 from measure.records.run import Run
 from measure.timing import score_by_clock
-from spaces.cpu.target import CpuTarget
 from spaces.operators import workload
 from spaces.schedule import Schedule
+from spaces.testing.targets import made_up_cpu
 from spaces.validation.text import spelled_out
 
-TARGET = CpuTarget(
+TARGET = made_up_cpu(
     model="Example CPU",
-    architecture="x86_64",
     isa="avx2",
     vector_bytes=32,
     vector_registers=16,
-    fma=True,
-    bf16_dot=False,
     cores=4,
-    threads=1,
-    l1_bytes=32768,
-    l2_bytes=524288,
-    l3_bytes=16777216,
-    compiler="gcc",
+    l2_bytes=512 << 10,
+    l3_bytes=16 << 20,
     compiler_version="12.2.0",
     flags=("-O2", "-march=native"),
 )
+"""Old exports and databases, which tests read, have records of it."""
 WORKLOAD = workload("matmul", m=64, n=96, k=128, epilogue="relu(x + bias[n])")
 VERSION = "contraction.1"
 HUGE = "1" + 400 * "0"

@@ -14,7 +14,6 @@ import numpy as np
 
 from costmodel.dataset import Group
 from costmodel.model import XGBoostModel
-from spaces.cpu.target import CpuTarget
 from spaces.kernel import Call, Kernel, Source
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
@@ -22,25 +21,10 @@ from spaces.schedule import Schedule
 from spaces.space import Population, Space
 from spaces.target import Target
 from spaces.template import Columns, Decision, Rule, Template
+from spaces.testing.targets import made_up_cpu
 from spaces.workloads.workload import Workload
 
-MACHINE = CpuTarget(
-    model="made up",
-    architecture="x86_64",
-    isa="avx512",
-    vector_bytes=64,
-    vector_registers=32,
-    fma=True,
-    bf16_dot=False,
-    cores=2,
-    threads=1,
-    l1_bytes=32 << 10,
-    l2_bytes=1 << 20,
-    l3_bytes=32 << 20,
-    compiler="gcc",
-    compiler_version="0.0",
-    flags=("-O2",),
-)
+MACHINE = made_up_cpu()
 LANES, REGISTERS = MACHINE.vector_bytes // 4, MACHINE.vector_registers
 NEAR, MIDDLE = MACHINE.l1_bytes, MACHINE.l2_bytes
 

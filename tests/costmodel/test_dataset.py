@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from costmodel.dataset import group_examples
-from costmodel.testing.toys import examples, points, product, target, toy_space
+from costmodel.testing.toys import examples, points, product, toy_space
 from spaces.errors import InputError
+from spaces.testing.targets import made_up_cpu
 
 
 def test_examples_are_grouped_by_workload_and_target():
-    machines = [target(), target(threads=2)]
+    machines = [made_up_cpu(), made_up_cpu(threads=2)]
     spaces = [toy_space(product(m=m), machine) for m in (256, 512) for machine in machines]
     known = [e for space in spaces for e in examples(space, points(space, 10))]
     groups, skipped = group_examples(known, toy_space)
@@ -20,7 +21,7 @@ def test_examples_are_grouped_by_workload_and_target():
 
 
 def test_scores_are_best_over_latency_and_failures_zero():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     known = examples(space, points(space, 30), failing=4)
     (group,), _ = group_examples(known, toy_space)
     best = min(e.latency for e in known if e.latency is not None)
@@ -32,7 +33,7 @@ def test_scores_are_best_over_latency_and_failures_zero():
 
 
 def test_a_schedule_measured_twice_counts_once_with_its_lowest_latency():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     (first,) = examples(space, points(space, 1))
     again = [replace(first, latency=s) for s in (2.0, None, 1.0, 3.0)]
     (group,), _ = group_examples(again, toy_space)
@@ -40,7 +41,7 @@ def test_a_schedule_measured_twice_counts_once_with_its_lowest_latency():
 
 
 def test_only_failures_score_zero():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     (group,), _ = group_examples(examples(space, points(space, 5), failing=1), toy_space)
     assert not group.score.any()
     assert np.isnan(group.latency).all()
@@ -52,7 +53,7 @@ def test_a_workload_that_no_template_serves_any_more_is_skipped():
             raise InputError("no template serves it")
         return toy_space(workload, machine)
 
-    spaces = [toy_space(product(m=m), target()) for m in (256, 512)]
+    spaces = [toy_space(product(m=m), made_up_cpu()) for m in (256, 512)]
     known = [e for space in spaces for e in examples(space, points(space, 10))]
     (group,), skipped = group_examples(known, only_squares)
     assert group.space.workload == spaces[1].workload

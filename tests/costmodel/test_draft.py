@@ -6,11 +6,12 @@ import numpy as np
 
 from costmodel.analytic import AnalyticModel
 from costmodel.draft import drafted, shortlist
-from costmodel.testing.toys import points, product, target, toy_space
+from costmodel.testing.toys import points, product, toy_space
 from scheduler.defaults import only
+from spaces.testing.targets import made_up_cpu
 from tests.scheduler.replay.toys import hilly
 
-SPACE = toy_space(product(), target())
+SPACE = toy_space(product(), made_up_cpu())
 ROWS = points(SPACE, 400)
 DRAFT = AnalyticModel(space_for=toy_space)
 

@@ -10,13 +10,14 @@ from costmodel.features import (
     target_features,
     workload_features,
 )
-from costmodel.testing.toys import TileTemplate, points, product, target, toy_space
+from costmodel.testing.toys import TileTemplate, points, product, toy_space
 from spaces.space import Space
+from spaces.testing.targets import made_up_cpu
 from spaces.workloads.contraction import Axis, Contraction, Operand
 
 
 def test_every_feature_is_a_number_or_a_column():
-    space = toy_space(product(epilogue="gelu(x + bias[n])"), target())
+    space = toy_space(product(epilogue="gelu(x + bias[n])"), made_up_cpu())
     rows = points(space, 40)
     for name, values in features(space, rows).items():
         assert np.shape(values) in ((), (len(rows),)), name
@@ -24,12 +25,14 @@ def test_every_feature_is_a_number_or_a_column():
 
 
 def test_names_do_not_depend_on_the_population():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     assert list(features(space, points(space, 3))) == list(features(space, points(space, 99)))
 
 
 def test_features_say_what_they_are():
-    space = toy_space(product(m=384, n=512, k=256, b="col", epilogue="gelu(x + bias[n])"), target())
+    space = toy_space(
+        product(m=384, n=512, k=256, b="col", epilogue="gelu(x + bias[n])"), made_up_cpu()
+    )
     row = points(space, 1)
     found = {k: float(np.ravel(v)[0]) for k, v in features(space, row).items()}
     schedule = space.schedule(row[0])
@@ -49,7 +52,7 @@ def test_features_say_what_they_are():
 def test_traffic_is_per_unit_of_work():
     small, large = (
         feature_matrix(space, points(space, 1), ["schedule.middle_bytes_per_flop"])
-        for space in (toy_space(product(k=k), target()) for k in (512, 4096))
+        for space in (toy_space(product(k=k), made_up_cpu()) for k in (512, 4096))
     )
     np.testing.assert_allclose(small, large)
 
@@ -67,7 +70,7 @@ def test_what_does_no_operations_is_measured_by_what_it_moves():
 
 
 def test_a_matrix_has_the_names_asked_for_in_their_order():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     rows = points(space, 20)
     names = ["tile.rows", "other_template.rows", "workload.m", "schedule.vector_fraction"]
     matrix = feature_matrix(space, rows, names)
@@ -79,7 +82,7 @@ def test_a_matrix_has_the_names_asked_for_in_their_order():
 
 
 def test_what_a_template_does_not_report_is_nan_and_not_infinite():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     rows = points(space, 20)
     space.templates["tile"].quantities = lambda columns: {"near_bytes": 0.0 * columns["rows"]}
     names = list(features(space, rows))
@@ -93,7 +96,7 @@ def test_decisions_of_another_template_are_nan():
     class Other(TileTemplate):
         name = "other"
 
-    work, machine = product(), target()
+    work, machine = product(), made_up_cpu()
     space = Space(work, machine, [TileTemplate(work, machine), Other(work, machine)])
     rows = points(space, 60)
     columns = features(space, rows)
@@ -107,7 +110,7 @@ def test_decisions_of_another_template_are_nan():
 def test_differences_of_workload_and_target_show():
     assert workload_features(product(dtype="bfloat16")) != workload_features(product())
     assert workload_features(product(a="col")) != workload_features(product())
-    assert target_features(target(threads=2)) != target_features(target())
+    assert target_features(made_up_cpu(threads=2)) != target_features(made_up_cpu())
 
 
 def test_names_of_features_are_dotted_words_of_some_length():

@@ -8,8 +8,9 @@ import pytest
 
 from costmodel.model import LEAST_ROWS, XGBoostModel
 from costmodel.testing.cost_model import CostModelContract
-from costmodel.testing.toys import examples, points, product, target, toy_space, true_latency
+from costmodel.testing.toys import examples, points, product, toy_space, true_latency
 from spaces.schedule import Schedule
+from spaces.testing.targets import made_up_cpu
 
 
 def new_model() -> XGBoostModel:
@@ -28,7 +29,7 @@ class TestXGBoostModel(CostModelContract):
 
 @pytest.fixture
 def space():
-    return toy_space(product(), target())
+    return toy_space(product(), made_up_cpu())
 
 
 def test_failures_are_predicted_worse_than_any_success(space):
@@ -56,7 +57,7 @@ def test_uncertainty_is_of_the_size_of_the_error(space):
 
 
 def test_what_one_shape_taught_ranks_another():
-    here, there = (toy_space(product(m=m), target()) for m in (512, 384))
+    here, there = (toy_space(product(m=m), made_up_cpu()) for m in (512, 384))
     model = new_model()
     model.fit(examples(here, points(here, 300)))
     rows = points(there, 500, seed=1)
@@ -66,7 +67,7 @@ def test_what_one_shape_taught_ranks_another():
 
 
 def test_labels_are_relative_to_the_best_of_each_workload():
-    spaces = [toy_space(product(m=m), target()) for m in (64, 2048)]
+    spaces = [toy_space(product(m=m), made_up_cpu()) for m in (64, 2048)]
     model = new_model()
     model.fit([e for space in spaces for e in examples(space, points(space, 150))])
     for space in spaces:

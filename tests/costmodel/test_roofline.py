@@ -9,9 +9,10 @@ from costmodel.analytic import AnalyticModel
 from costmodel.peaks import MeasuredPeaks, peaks_for
 from costmodel.roofline import ideal_seconds, roofline_seconds
 from costmodel.testing.cost_model import CostModelContract
-from costmodel.testing.toys import examples, points, product, target, toy_space
+from costmodel.testing.toys import examples, points, product, toy_space
 from spaces.cuda.target import cuda_target
 from spaces.quantities import QUANTITIES
+from spaces.testing.targets import made_up_cpu
 
 
 class TestAnalyticModel(CostModelContract):
@@ -38,13 +39,17 @@ def quantities(work, **changes):
 def seconds(work=None, machine=None, **changes):
     work = work or product()
     return float(
-        roofline_seconds(work, quantities(work, **changes), peaks_for(work, machine or target()))[0]
+        roofline_seconds(
+            work, quantities(work, **changes), peaks_for(work, machine or made_up_cpu())
+        )[0]
     )
 
 
 def test_nothing_but_arithmetic_takes_the_time_of_the_arithmetic():
     work = product()
-    assert seconds() == pytest.approx(work.flops / peaks_for(product(), target()).flops, rel=0.01)
+    assert seconds() == pytest.approx(
+        work.flops / peaks_for(product(), made_up_cpu()).flops, rel=0.01
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,22 +77,22 @@ def test_each_burden_costs_time(worse):
 
 def test_a_bound_kernel_takes_little_longer_than_its_bound():
     main = 64e9
-    alone = main / peaks_for(product(), target()).main_bandwidth
+    alone = main / peaks_for(product(), made_up_cpu()).main_bandwidth
     assert alone < seconds(main_bytes=main) < 1.1 * alone
 
 
 def test_more_threads_and_wider_vectors_are_faster():
-    assert seconds(machine=target(threads=2)) < 0.6 * seconds()
-    assert seconds(machine=target(vector_bytes=32)) > 1.8 * seconds()
+    assert seconds(machine=made_up_cpu(threads=2)) < 0.6 * seconds()
+    assert seconds(machine=made_up_cpu(vector_bytes=32)) > 1.8 * seconds()
 
 
 def test_bfloat16_is_faster_only_with_its_instruction():
     work = product(dtype="bfloat16")
-    assert seconds(work, target(bf16_dot=True)) < 0.6 * seconds(work, target())
+    assert seconds(work, made_up_cpu(bf16_dot=True)) < 0.6 * seconds(work, made_up_cpu())
 
 
 def test_measured_peaks_move_the_roofs():
-    work, machine = product(), target()
+    work, machine = product(), made_up_cpu()
     peaks = peaks_for(work, machine, MeasuredPeaks(flops=50e9, main_bandwidth=5e9))
     assert peaks.flops == pytest.approx(50e9)
     assert peaks.main_bandwidth == pytest.approx(5e9)
@@ -96,7 +101,7 @@ def test_measured_peaks_move_the_roofs():
 
 
 def test_a_measured_rate_is_that_of_float32():
-    wide = peaks_for(product(dtype="float64"), target(), MeasuredPeaks(flops=50e9))
+    wide = peaks_for(product(dtype="float64"), made_up_cpu(), MeasuredPeaks(flops=50e9))
     assert wide.flops == pytest.approx(25e9)
 
 
@@ -116,7 +121,7 @@ def test_each_visit_of_a_tile_costs_a_gpu_some_hundred_cycles_of_a_multiprocesso
 
 
 def test_calibration_brings_estimates_to_measured_seconds():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     known = examples(space, points(space, 200))
     model = AnalyticModel(space_for=toy_space)
     model.fit(known)
@@ -126,7 +131,7 @@ def test_calibration_brings_estimates_to_measured_seconds():
 
 
 def test_calibration_does_not_change_the_ranking():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     rows = points(space, 100, seed=1)
     model = AnalyticModel(space_for=toy_space)
     before = model.predict(space, rows)[0]
@@ -135,7 +140,7 @@ def test_calibration_does_not_change_the_ranking():
 
 
 def test_a_template_without_quantities_gets_one_answer_for_all():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     space.templates["tile"].quantities = lambda columns: {}
     rows = points(space, 10)
     score, uncertainty = AnalyticModel().predict(space, rows)

@@ -14,14 +14,15 @@ import pytest
 
 from costmodel.model import Settings, XGBoostModel
 from costmodel.storage import read_model
-from costmodel.testing.toys import examples, points, product, target, toy_space
+from costmodel.testing.toys import examples, points, product, toy_space
 from spaces.errors import InputError
+from spaces.testing.targets import made_up_cpu
 from spaces.validation.canonical import canonical_json
 
 
 @pytest.fixture(scope="module")
 def space():
-    return toy_space(product(), target())
+    return toy_space(product(), made_up_cpu())
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,9 @@ import pytest
 
 from costmodel.dataset import Group
 from costmodel.model import XGBoostModel
-from costmodel.testing.toys import points, product, target, toy_space, true_latency
+from costmodel.testing.toys import points, product, toy_space, true_latency
 from costmodel.validity import learn_validity, validity
+from spaces.testing.targets import made_up_cpu
 
 MATRIX = np.random.default_rng(0).uniform(size=(200, 3)).astype(np.float32)
 
@@ -28,7 +29,7 @@ def test_nothing_is_learned_of_one_kind(ran) -> None:
 
 def test_failures_do_not_change_how_fast_the_others_are_thought() -> None:
     """Failures at random: what ran is ranked as if there had been none."""
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     rows, asked = points(space, 300), points(space, 500, seed=1)
     latency, truth = true_latency(space, rows), 1 / true_latency(space, asked)
     failing = np.random.default_rng(0).random(len(rows)) < 0.4
@@ -45,7 +46,7 @@ def test_failures_do_not_change_how_fast_the_others_are_thought() -> None:
 
 
 def test_a_model_says_nothing_unseen_of_failures() -> None:
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     rows = points(space, 100)
     latency = np.where(np.arange(len(rows)) % 3 == 0, np.nan, true_latency(space, rows))
     model = XGBoostModel(space_for=toy_space)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import os
@@ -11,17 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from spaces.cpu.target import CpuTarget
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Call
 from spaces.operators import workload
 from spaces.registry import templates_for
 from spaces.space import Space
 from spaces.target import Target
-from tests.spaces.cpu.blocked.test_template import FIXED
+from spaces.testing.targets import made_up_cpu
 
 GOLDEN = Path(__file__).parent / "golden" / "products.json"
-CPU: CpuTarget = dataclasses.replace(FIXED, bf16_dot=True, threads=4)
+CPU = made_up_cpu(bf16_dot=True, threads=4)
 TARGETS = {"cpu": CPU, "sm_80": cuda_target("sm_80"), "sm_90a": cuda_target("sm_90a")}
 PRODUCTS = {
     "plain": {"m": 300, "n": 200, "k": 150},

@@ -8,12 +8,13 @@ from costmodel.evaluating.evaluation import evaluate
 from costmodel.evaluating.metrics import METRICS
 from costmodel.evaluating.parts import Split
 from costmodel.model import XGBoostModel
-from costmodel.testing.toys import examples, points, product, target, toy_space
+from costmodel.testing.toys import examples, points, product, toy_space
 from spaces.errors import InputError
+from spaces.testing.targets import made_up_cpu
 
 
 def measured(m: int, count: int = 120, machine=None, **parameters):
-    space = toy_space(product(m=m, **parameters), machine or target())
+    space = toy_space(product(m=m, **parameters), machine or made_up_cpu())
     return examples(space, points(space, count), failing=11)
 
 
@@ -67,7 +68,7 @@ def test_a_workload_is_seen_in_whatever_spelling_it_was_learned():
 
 def test_a_workload_on_two_devices_is_held_out_on_both():
     """Else what was seen of it on one would tell of the other."""
-    machines = target(), target(model="another", cores=4)
+    machines = made_up_cpu(), made_up_cpu(model="another", cores=4)
     known = [e for machine in machines for e in measured(512, machine=machine)]
     here = evaluated(trained(known), known)
     assert [(part.protocol, part.groups) for part in here.parts] == [("folds", 2)]
@@ -91,7 +92,7 @@ def test_a_lone_workload_is_evaluated_by_folds_and_not_by_memory():
 
 
 def test_workloads_that_never_ran_are_left_out_of_the_report():
-    space = toy_space(product(m=64), target())
+    space = toy_space(product(m=64), made_up_cpu())
     dead = examples(space, points(space, 20), failing=1)
     known = measured(512)
     assert len(evaluated(trained(known), known + dead).parts) == 1
@@ -100,14 +101,18 @@ def test_workloads_that_never_ran_are_left_out_of_the_report():
 
 def test_a_split_by_device_holds_out_all_of_each():
     """Two compilers and two numbers of threads are one device."""
-    here, again, there = target(), target(threads=2, compiler="clang"), target(model="another")
+    here, again, there = (
+        made_up_cpu(),
+        made_up_cpu(threads=2, compiler="clang"),
+        made_up_cpu(model="another"),
+    )
     known = [
         e
         for i, machine in enumerate((here, again, there))
         for e in measured(512 + 64 * i, 60, machine)
     ]
     found = evaluated(trained(known), known, Split.DEVICE)
-    assert [(p.name, p.groups) for p in found.parts] == [("cpu another", 1), ("cpu imagined", 2)]
+    assert [(p.name, p.groups) for p in found.parts] == [("cpu another", 1), ("cpu made up", 2)]
     with pytest.raises(
         InputError, match="a split by device needs schedules of two devices or more"
     ):

@@ -7,14 +7,15 @@ from costmodel.explaining.explanation import explain
 from costmodel.feature_names import describe
 from costmodel.features import features
 from costmodel.model import XGBoostModel
-from costmodel.testing.toys import examples, points, product, target, toy_space
+from costmodel.testing.toys import examples, points, product, toy_space
 from costmodel.validity import validity
 from spaces.errors import InputError
+from spaces.testing.targets import made_up_cpu
 
 
 @pytest.fixture(scope="module")
 def spaces():
-    return [toy_space(product(m=m), target()) for m in (512, 384)]
+    return [toy_space(product(m=m), made_up_cpu()) for m in (512, 384)]
 
 
 @pytest.fixture(scope="module")

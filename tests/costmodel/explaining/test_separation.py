@@ -7,11 +7,12 @@ from costmodel.dataset import Group
 from costmodel.explaining.levels import levels
 from costmodel.explaining.separation import epsilon_squared, separations
 from costmodel.peaks import MeasuredPeaks
-from costmodel.testing.toys import points, product, target, toy_space
+from costmodel.testing.toys import points, product, toy_space
+from spaces.testing.targets import made_up_cpu
 
 
 def test_what_decides_alone_explains_all():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     rows = points(space, 300)
     unroll = space.decision_columns(rows)["tile.unroll"]
     latency = 1.0 / unroll
@@ -30,7 +31,7 @@ def test_what_decides_alone_explains_all():
 
 
 def test_nothing_is_told_apart_where_nothing_differs():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     rows = points(space, 30)
     assert separations(Group(space, rows, np.ones(len(rows)))) == []
     assert separations(Group(space, rows[:1], np.ones(1))) == []
@@ -56,7 +57,7 @@ def test_chance_explains_nothing_on_average():
 
 
 def test_each_level_takes_its_work_over_its_peak():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     schedule = space.schedule(points(space, 5)[0])
     quantities = space.quantities(space.rows([schedule]))
     measured = MeasuredPeaks(flops=2e11, main_bandwidth=1e10)

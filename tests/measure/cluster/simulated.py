@@ -18,34 +18,18 @@ from dataclasses import replace
 from measure.host.directories import cache_directory
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Place, Status
-from spaces.cpu.target import CpuTarget
 from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.errors import InputError
 from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.operators import workload
 from spaces.schedule import Schedule, Value
 from spaces.target import Target
+from spaces.testing.targets import made_up_cpu
 
 OUTFIT = "simulated:Simulated"
 QUICK_OUTFIT = "simulated:Quick"
 MIXED_OUTFIT = "simulated:Mixed"
-TARGET = CpuTarget(
-    model="made up",
-    architecture="x86_64",
-    isa="avx512",
-    vector_bytes=64,
-    vector_registers=32,
-    fma=True,
-    bf16_dot=False,
-    cores=2,
-    threads=1,
-    l1_bytes=32 << 10,
-    l2_bytes=1 << 20,
-    l3_bytes=32 << 20,
-    compiler="gcc",
-    compiler_version="0.0",
-    flags=("-O2",),
-)
+TARGET = made_up_cpu()
 WORK = workload("matmul", m=512, n=512, k=512)
 
 

@@ -21,6 +21,7 @@ from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
+from spaces.testing.targets import made_up_cpu
 from spaces.workloads.product import orient
 from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import compile_kernels, complaint
@@ -36,23 +37,7 @@ EPILOGUES = (
 LAYOUTS = list(itertools.product(("row", "col"), repeat=3))
 DTYPES = (("float32", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "float32"))
 
-FIXED = CpuTarget(
-    model="a fixed description, for golden files",
-    architecture="x86_64",
-    isa="avx512",
-    vector_bytes=64,
-    vector_registers=32,
-    fma=True,
-    bf16_dot=False,
-    cores=4,
-    threads=1,
-    l1_bytes=32 * 1024,
-    l2_bytes=1024 * 1024,
-    l3_bytes=32 * 1024 * 1024,
-    compiler="gcc",
-    compiler_version="12.2.0",
-    flags=("-O2",),
-)
+FIXED = made_up_cpu()
 
 
 def space_of(w: Workload, target: CpuTarget) -> Space:
