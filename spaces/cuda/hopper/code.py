@@ -15,6 +15,7 @@ from spaces.algebra.index import index
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.blocks.finish import parts, signature
+from spaces.cuda.blocks.segments import number_of
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.hopper.multiply import MainLoop
 from spaces.cuda.hopper.plan import HopperPlan
@@ -66,6 +67,7 @@ class HopperCode:
             f"const u32 full = shared + {plan.full_at}, empty = shared + {plan.empty_at};",
             "const int group = (int)tw::warp_uniform(threadIdx.x / 128);",
             *(["const u32 rank = tw::cluster_rank();"] if plan.grid.cluster_size > 1 else []),
+            *(plan.segments.make() if plan.segments else []),
             *self._start(),
             f"if (group == {plan.consumers}) {{",
             *indented(self._producer()),
@@ -141,7 +143,7 @@ class HopperCode:
 
     def _producer(self) -> list[str]:
         plan = self.plan
-        given, (m_axis, n_axis) = plan.number("producer_registers"), plan.axes
+        given = plan.number("producer_registers")
         load = [
             _WHEN_EMPTY,
             f"const u32 to = shared + stage * {plan.stage_bytes}, barrier = full + 8 * stage;",
@@ -154,8 +156,9 @@ class HopperCode:
 
         def tile() -> list[str]:
             return [
-                f"const int m0 = tile_{m_axis} * {plan.tile[0]};",
-                f"const int n0 = tile_{n_axis} * {plan.tile[1]};",
+                *(plan.segments.skip() + plan.segments.find() if plan.segments else []),
+                f"const int m0 = {self._corner(0)};",
+                f"const int n0 = {self._corner(1)};",
                 # unrolled, addresses would not fit the few registers of a loading thread
                 "#pragma unroll 1",
                 "for (int step = 0; step < steps; step++) {",
@@ -173,6 +176,13 @@ class HopperCode:
             *plan.slices.others_lines(),
         ]
 
+    def _corner(self, side: int, cast: str = "") -> str:
+        """C text of where the block's tile begins along m (``side`` 0) or n."""
+        plan = self.plan
+        if plan.segments and plan.axes[side] == "row":
+            return "first_row"
+        return f"{cast}tile_{plan.axes[side]} * {plan.tile[side]}"
+
     def _consumer(self) -> list[str]:
         plan = self.plan
         given = plan.number("producer_registers")
@@ -186,9 +196,13 @@ class HopperCode:
             f"const int thread = (int)threadIdx.x % {GROUP}, lane = thread % 32;",
             *(staging if plan.store.is_staged else []),
             "u32 stage = 0, phase = 0;",
-            *(self._in_turns() if plan.takes_turns else plan.grid.emit(self._table, self._tile)),
+            *(self._in_turns() if plan.takes_turns else plan.grid.emit(self._table, self._next)),
             *plan.store.last_lines(),
         ]
+
+    def _next(self) -> list[str]:
+        """A tile, if there is one."""
+        return [*(self.plan.segments.skip() if self.plan.segments else []), *self._tile()]
 
     def _in_turns(self) -> list[str]:
         """Tiles go round the warpgroups, and so does the right to multiply: a warpgroup that ran
@@ -197,6 +211,7 @@ class HopperCode:
 
         def tile() -> list[str]:
             return [
+                *(plan.segments.skip() if plan.segments else []),
                 "if (whose == group) {",
                 f"  tw::sync_named({self._turn('group')});",
                 *indented(self._tile()),
@@ -230,15 +245,18 @@ class HopperCode:
             own, member = "", "0"
             turn_over = [f"tw::arrive_named({self._turn(following)});"]
         rank = " + rank" if plan.cluster_tiles > 1 else ""
-        place = "place"
-        if plan.product.batch:
+        place, number = "place", index("(i64)number", plan.product.batches)
+        if plan.segments:
+            number = number_of(plan.product, "i64")
+        elif plan.product.batch:
             place = f"(number * {plan.grid.places} + place)"
         factors = (plan.product.left, plan.product.right)
         operands = [o for o in plan.product.numbered if o not in factors]
         return [
-            f"const {position} {m_axis}0 = ({position})tile_{m_axis} * {plan.tile[0]}{own};",
-            f"const {position} {n_axis}0 = ({position})tile_{n_axis} * {plan.tile[1]}{own_slice};",
-            *parts(plan.product, operands, index("(i64)number", plan.product.batches)),
+            *(plan.segments.find() if plan.segments else []),
+            f"const {position} {m_axis}0 = {self._corner(0, f'({position})')}{own};",
+            f"const {position} {n_axis}0 = {self._corner(1, f'({position})')}{own_slice};",
+            *parts(plan.product, operands, number),
             *MainLoop(plan).lines(turn_over),
             *plan.slices.lines(f"shared + {plan.received_at}", f"shared + {plan.exchanged_at}"),
             *plan.split.lines(

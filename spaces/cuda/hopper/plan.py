@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.finish import Finish, parameter_name
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from spaces.cuda.blocks.segments import row_tiles, segments_of
 from spaces.cuda.hopper.grid import PersistentGrid
 from spaces.cuda.hopper.places import placed_tile
+from spaces.cuda.hopper.segments import SegmentList, list_bytes
 from spaces.cuda.hopper.sizes import GROUP, HopperSizes
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper.store import TileStore
@@ -149,7 +151,7 @@ class HopperPlan:
         block_rows, block_columns = self._rows_and_columns(self.tile)
         return PersistentGrid(
             (
-                int(ceil_div(self.product.rows, block_rows)),
+                int(row_tiles(self.product, block_rows)),
                 int(ceil_div(self.product.columns, block_columns)),
             ),
             self._rows_and_columns(self.cluster),
@@ -240,6 +242,16 @@ class HopperPlan:
         return self.exchanged_at + 8 * (self.parts[1] > 1)
 
     @property
+    def segments(self) -> SegmentList | None:
+        """The list of segments that rows come in, if they do."""
+        segments = segments_of(self.product)
+        if segments is None:
+            return None
+        table = parameter_name(self.product, segments.table)
+        rows, _ = self._rows_and_columns(self.tile)
+        return SegmentList(segments, table, rows, self.threads, self.slots_at + 4 * self.consumers)
+
+    @property
     def shared_bytes(self) -> int:
         """Shared memory of a block."""
-        return self.slots_at + 4 * self.consumers
+        return self.slots_at + 4 * self.consumers + list_bytes(segments_of(self.product))

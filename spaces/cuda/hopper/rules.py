@@ -13,6 +13,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.blocks.segments import most_rows, segments_of
 from spaces.cuda.blocks.tile_grid import grid_rules
 from spaces.cuda.hopper.grid import MOST_IN_TABLE
 from spaces.cuda.hopper.places import whole_channels, why_no_placed_output
@@ -41,6 +42,7 @@ def hopper_rules(
     rules = [
         *_role_rules(sizes),
         *(_window_rules(product) if isinstance(product, ImplicitProduct) else ()),
+        *(_segment_rules() if segments_of(product) else ()),
         *_resource_rules(sizes, target),
         *(_promotion_rules() if promotes(product) else ()),
         *_store_rules(sizes),
@@ -146,6 +148,21 @@ def _window_rules(product: ImplicitProduct) -> list[Rule]:
     ]
 
 
+def _segment_rules() -> list[Rule]:
+    """Tiles of rows next to each other may be of two segments, and have no operand in common."""
+    return [
+        Rule(
+            "segment_cluster",
+            ("swapped", "cluster"),
+            lambda c: c["cluster"] != np.where(c["swapped"], "1x2", "2x1"),
+            lambda c: (
+                f"tiles of a cluster {c['cluster']} may be of two segments of rows; "
+                f"allowed: 1x1, {'2x1' if c['swapped'] else '1x2'}"
+            ),
+        )
+    ]
+
+
 def _resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers", "residency"]
     if promotes(sizes.product):
@@ -220,9 +237,9 @@ def _size_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "swap",
             ("swapped",),
-            lambda c: np.logical_not(c["swapped"]) | (product.rows <= FEW_ROWS),
+            lambda c: np.logical_not(c["swapped"]) | (most_rows(product) <= FEW_ROWS),
             lambda c: (
-                f"computing {product.rows} rows transposed gains nothing; "
+                f"computing {most_rows(product)} rows transposed gains nothing; "
                 f"it may with up to {FEW_ROWS}"
             ),
         ),

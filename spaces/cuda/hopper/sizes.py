@@ -9,7 +9,9 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.segments import drawn_row_tiles, most_rows, segments_of
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
+from spaces.cuda.hopper.segments import list_bytes
 from spaces.cuda.hopper.store import CHUNK
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from spaces.cuda.target import CudaTarget
@@ -71,7 +73,7 @@ class HopperSizes:
     def tiles_of_one(self, c: Any) -> Any:
         """Tiles of one product."""
         rows, columns = self.block(c)
-        return ceil_div(self.product.rows, rows) * ceil_div(self.product.columns, columns)
+        return drawn_row_tiles(self.product, rows) * ceil_div(self.product.columns, columns)
 
     def cluster(self, c: Any) -> tuple[Any, Any]:
         """Tiles of a cluster along m and n."""
@@ -85,7 +87,7 @@ class HopperSizes:
 
     def sides(self, c: Any) -> tuple[Any, Any]:
         """Extents of the product along m and n."""
-        rows, columns, swapped = self.product.rows, self.product.columns, c["swapped"]
+        rows, columns, swapped = most_rows(self.product), self.product.columns, c["swapped"]
         return np.where(swapped, columns, rows), np.where(swapped, rows, columns)
 
     def blocks(self, c: Any) -> Any:
@@ -128,9 +130,10 @@ class HopperSizes:
 
     def ring_bytes(self, c: Any) -> Any:
         """Shared memory of a block that exchanges nothing: stages, staging buffers, two barriers a
-        stage, a word for each warpgroup."""
+        stage, a word for each warpgroup, and the list of segments."""
         staging = c["consumers"] * c["staging"] * self.buffer_bytes(c)
-        return c["stages"] * (self.stage_bytes(c) + 16) + staging + 4 * c["consumers"]
+        listed = list_bytes(segments_of(self.product))
+        return c["stages"] * (self.stage_bytes(c) + 16) + staging + 4 * c["consumers"] + listed
 
     def exchange_bytes(self, c: Any) -> Any:
         """Shared memory that exchanging sums in a cluster takes: room for the slices that other

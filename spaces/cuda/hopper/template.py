@@ -13,7 +13,7 @@ from spaces.algebra.index import Index
 from spaces.cuda.blocks.finish import prelude
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, tiled_product_of
 from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.blocks.tile_grid import GROUPS, SPLITS
+from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.hopper.code import HopperCode
 from spaces.cuda.hopper.grid import ORDERS
@@ -69,8 +69,6 @@ class Hopper(Template):
                 return f"{operand.name} is {operand.dtype}; allowed: {', '.join(ELEMENTS)}"
         if product.output.element.is_integer:
             return f"the output is {product.output.dtype}; allowed: floating point"
-        if segments := segments_of(product):
-            return f"rows come in segments of {segments.table.name}"
         if isinstance(product, ImplicitProduct):
             return why_no_placed_map(product)
         return _why_no_matrix_map(product)
@@ -128,24 +126,24 @@ class Hopper(Template):
 
 
 def _decisions(product: Tiled) -> tuple[Decision, ...]:
-    element = product.left.element.bytes
+    element, segments = product.left.element.bytes, segments_of(product)
     return (
         Decision("swapped", (False, True)),
         Decision("block_m", (64, 128, 192, 256)),
         Decision("block_n", tuple(range(16, 257, 16))),
-        Decision("exchange", WAYS),
+        Decision("exchange", WAYS[:1] if segments else WAYS),
         Decision("schedule", ("cooperative", "pingpong")),
         Decision("consumers", (1, 2, 3)),
         Decision("producer_registers", (0, 24, 32, 40, 56)),
         Decision("residency", (1, 2)),
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", (64 // element, 128 // element)),
-        Decision("staging", (0, 1, 2, 4)),
+        Decision("staging", (0,) if segments else (0, 1, 2, 4)),
         Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),
         *((Decision("promotion", (0, 1, 2, 4)),) if promotes(product) else ()),
         Decision("in_flight", (0, 1)),
         Decision("splits", SPLITS),
-        Decision("raster", ORDERS),
+        Decision("raster", RASTERS if segments else ORDERS),
         Decision("group", GROUPS),
     )
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from spaces.cuda.blocks.implicit import tiled_product_of
 from spaces.cuda.rows.code import RowsCode
 from spaces.cuda.rows.context import Context
 from spaces.cuda.rows.rules import row_rules
@@ -56,7 +57,7 @@ class CudaRows(Template):
             rows = rows_of(workload.program)
         except InputError as reason:
             return str(reason)
-        return why_not(rows, target)
+        return _why_product(workload) or why_not(rows, target)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.rows.traffic``."""
@@ -67,6 +68,17 @@ class CudaRows(Template):
         values = schedule.values
         most = int(values["residency"]) * self.cuda.multiprocessors
         return RowsCode(Context(self.rows, values), self.entry(schedule), most).kernel()
+
+
+def _why_product(workload: Computation) -> str | None:
+    """Rows read the factors of a product of matrices again for each of its elements: not where
+    tiles compute it."""
+    product = tiled_product_of(workload)
+    if isinstance(product, str) or min(product.rows, product.columns) == 1:
+        return None
+    return (
+        f"it is a product of {product.rows} rows and {product.columns} columns, which come in tiles"
+    )
 
 
 def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:

