@@ -34,7 +34,14 @@ def main() -> None:
     runs = together * len(CONTENDERS)
     places = side_by_side(runs, options.threads) if options.side_by_side else everywhere()
     with processes(places) as pool, ThreadPoolExecutor(together) as threads:
-        compared = partial(compare, pool, suite, options.threads, options.seconds)
+        compared = partial(
+            compare,
+            pool,
+            suite,
+            options.threads,
+            options.seconds,
+            side_by_side=options.side_by_side,
+        )
         for found in threads.map(compared, options.seeds):
             report["seeds"].append(found)
             options.out.write_text(json.dumps(report, indent=1) + "\n")

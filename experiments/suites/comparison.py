@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from concurrent.futures import Executor as Processes
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from experiments.suites.winners import described, latencies_of_winners, weighted_sums
@@ -26,19 +27,34 @@ CONTENDERS: dict[str, tuple[Allocation, float]] = {
 
 
 def compare(
-    pool: Processes, suite: Suite, threads: int, seconds: float, seed: int, trials: int = TRIALS
+    pool: Processes,
+    suite: Suite,
+    threads: int,
+    seconds: float,
+    seed: int,
+    trials: int = TRIALS,
+    side_by_side: bool = False,
 ) -> dict[str, Any]:
-    """Both runs of one seed, and their winners timed in turns, each by a process of ``pool``."""
+    """Both runs of one seed, and their winners timed in turns, each by a process of ``pool``.
+
+    Where they go ``side_by_side``, the shorter one is followed by another like it, whose result is
+    dropped: the longer one is to have no quieter machine in its second half.
+    """
     names = list(CONTENDERS) if seed % 2 == 0 else list(reversed(CONTENDERS))
-    begun = {name: pool.submit(_run, suite, threads, name, seconds, seed, trials) for name in names}
+    begin = partial(pool.submit, _run, suite, threads, seconds=seconds, seed=seed, trials=trials)
+    begun = {name: begin(name) for name in names}
+    if side_by_side:
+        begun[GRADIENT].add_done_callback(lambda _: begin(GRADIENT))
     runs = {name: run.result() for name, run in begun.items()}
-    sums = pool.submit(_timed_in_turns, suite, threads, runs).result()
+    latencies = pool.submit(_timed_in_turns, suite, threads, runs).result()
+    sums = weighted_sums(suite, runs, latencies)
     ratio = sums[GRADIENT] / sums[EQUAL] if sums else None
-    return {"seed": seed, "ratio": ratio, "weighted_sums_s": sums, "runs": runs}
+    found = {"latencies_s": latencies, "weighted_sums_s": sums}
+    return {"seed": seed, "ratio": ratio, **found, "runs": runs}
 
 
 def _run(
-    suite: Suite, threads: int, name: str, seconds: float, seed: int, trials: int
+    suite: Suite, threads: int, name: str, *, seconds: float, seed: int, trials: int
 ) -> dict[str, Any]:
     """One run from an empty database."""
     allocation, share = CONTENDERS[name]
@@ -54,6 +70,5 @@ def _run(
 
 def _timed_in_turns(
     suite: Suite, threads: int, runs: Mapping[str, Mapping[str, Any]]
-) -> dict[str, float]:
-    target = detect_target("cpu", threads)
-    return weighted_sums(suite, runs, latencies_of_winners(suite, target, runs))
+) -> list[dict[str, float]]:
+    return latencies_of_winners(suite, detect_target("cpu", threads), runs)

@@ -82,6 +82,13 @@ class Ranking:
         every = ((self._rank(placed), placed) for own in self._standing.values() for placed in own)
         return [(ranked, attempt) for ranked, (_, attempt) in sorted(every)]
 
+    @property
+    def later(self) -> set[Schedule]:
+        """Those that may win and became known in the later half of what may."""
+        latest = {schedule: own[-1][0] for schedule, own in self._standing.items()}
+        places = sorted(latest.values())
+        return {s for s, place in latest.items() if place >= places[len(places) // 2]}
+
     def add(self, attempt: Measurement) -> None:
         """One more attempt became known."""
         if attempt.lost or not (attempt.ok or attempt.schedule in self._attempts):

@@ -83,14 +83,19 @@ class Scoreboard:
             self._ranking.withdraw(measurements)
 
     def leaders(self, count: int) -> list[Schedule]:
-        """``count`` finalists: alternately the best already compared and the best not yet compared,
-        whose latencies are not comparable. Near-duplicates of a faster one come last."""
+        """``count`` finalists: in turn the best already compared, the best not yet compared, and
+        the best that was measured in the later half. Their latencies are not comparable: on a
+        machine that has become slower, all that was found since would look worse. Near-duplicates
+        of a faster one come last."""
         ranked = sorted((measurement for _, measurement in self._ranking.standing), key=_by_score)
         compared = [m.schedule for m in ranked if m.round == FINAL]
         known = set(compared)
         others = [m.schedule for m in ranked if m.schedule not in known]
-        in_turn = chain.from_iterable(zip_longest(compared, others))
-        return _various([schedule for schedule in in_turn if schedule is not None], count)
+        late = self._ranking.later
+        later = [schedule for schedule in others if schedule in late]
+        in_turn = chain.from_iterable(zip_longest(compared, others, later))
+        distinct = dict.fromkeys(schedule for schedule in in_turn if schedule is not None)
+        return _various(list(distinct), count)
 
     def _see(self, measurement: Measurement) -> None:
         """Keep what this run has measured itself."""

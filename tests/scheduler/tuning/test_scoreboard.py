@@ -45,7 +45,7 @@ def differences(one: Schedule, other: Schedule) -> int:
 def test_what_is_nearly_alike_comes_last():
     every = [schedule(values) for values in product((0, 1), repeat=len(NAMES))]
     latencies = {one: 1.0 + i / 100 for i, one in enumerate(every)}
-    made = board(latencies)
+    made = board(dict(reversed(latencies.items())))  # the fastest last, as in a search
     first, *others = made.leaders(len(every))
     assert first == every[0]
     assert sorted(others, key=lambda one: one.key) == sorted(every[1:], key=lambda one: one.key)
@@ -109,6 +109,14 @@ def test_earlier_comparisons_take_turns_with_the_rest():
     made.resume([Measurement(s, Status.OK, x, (x,), round="final") for s, x in compared.items()])
     expected = [one for pair in zip(compared, others, strict=True) for one in pair]
     assert made.leaders(6) == expected
+
+
+def test_what_a_machine_measured_after_it_became_slower_is_compared_too():
+    early = {schedule((i, i, i, 0, 0)): 1.0 + i / 100 for i in range(8)}
+    late = {schedule((0, 0, i, i, i)): 1.4 + i / 100 for i in range(1, 9)}  # half as slow again
+    found = board(early | late).leaders(6)
+    assert found[:2] == [min(early, key=early.__getitem__), min(late, key=late.__getitem__)]
+    assert sum(one in late for one in found) == 3
 
 
 def calls(action: Callable[[], None]) -> int:
