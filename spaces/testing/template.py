@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,33 @@ from spaces.space import Space
 from spaces.target import Target
 from spaces.template import Template
 from spaces.workloads.workload import Workload
+
+
+def refusing_rules(space: Space, choose: random.Random) -> set[str]:
+    """Names of the rules that refuse a schedule made of values at random, in a space of one
+    template; the space says what each of them says."""
+    (template,) = space.templates.values()
+    values = {d.name: choose.choice(d.values) for d in template.decisions}
+    columns = {name: np.asarray(value) for name, value in values.items()}
+    broken = [rule for rule in template.rules if not np.all(rule.holds(columns))]
+    reason = space.why_not(Schedule(template.name, tuple(values.items())))
+    assert (reason is None) == (not broken)
+    for rule in broken:
+        assert f"{rule.name}: {rule.explain(values)}" in str(reason)
+    return {rule.name for rule in broken}
+
+
+def silent_rules(spaces: Iterable[Space], schedules: int) -> set[str]:
+    """Names of the rules that refuse nothing, among at most so many schedules of each space that
+    are made of values at random."""
+    choose, spaces = random.Random(0), list(spaces)
+    silent = {r.name for s in spaces for t in s.templates.values() for r in t.rules}
+    for space in spaces:
+        for _ in range(schedules):
+            if not silent:
+                return silent
+            silent -= refusing_rules(space, choose)
+    return silent
 
 
 class TemplateContract(ABC):
@@ -79,19 +107,10 @@ class TemplateContract(ABC):
                 assert 0 <= call.workspace_zeroed <= call.workspace_bytes
 
     def test_what_breaks_a_rule_is_refused_with_its_sentence(self) -> None:
-        generator = np.random.default_rng(5)
+        choose = random.Random(5)
         for space in self.spaces():
-            (template,) = space.templates.values()
             for _ in range(50):
-                places = [(d, generator.integers(len(d.values))) for d in template.decisions]
-                chosen = tuple((d.name, d.values[place]) for d, place in places)
-                schedule = Schedule(template.name, chosen)
-                columns = {name: np.asarray(value) for name, value in chosen}
-                broken = [rule for rule in template.rules if not np.all(rule.holds(columns))]
-                reason = space.why_not(schedule)
-                assert (reason is None) == (not broken)
-                for rule in broken:
-                    assert f"{rule.name}: {rule.explain(schedule.values)}" in str(reason)
+                refusing_rules(space, choose)
 
     def test_what_it_does_not_serve_is_refused_in_words(self) -> None:
         for workload, target in self.refused():

@@ -22,6 +22,7 @@ from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.testing.targets import made_up_cpu
+from spaces.testing.template import silent_rules
 from spaces.workloads.product import orient
 from spaces.workloads.workload import Workload
 from tests.spaces.cpu.native import compile_kernels, complaint
@@ -180,20 +181,7 @@ def test_every_rule_refuses_something_and_says_why():
     target = dataclasses.replace(FIXED, threads=2, bf16_dot=True)
     pairs = workload("matmul", m=24, n=40, k=3000, a="col", b="col", dtype="bfloat16")
     plain = workload("matmul", m=2048, n=2048, k=2048)
-    choose = random.Random(0)
-    silent = {rule.name for rule in BlockedTemplate(plain, target).rules}
-    for w in (pairs, plain):
-        template = BlockedTemplate(w, target)
-        space = Space(w, target, [template])
-        for _ in range(5_000):
-            values = {d.name: choose.choice(d.values) for d in template.decisions}
-            for rule in template.rules:
-                reads = {name: np.asarray(values[name]) for name in rule.reads}
-                if rule.name in silent and not rule.holds(reads):
-                    sentence = space.why_not(Schedule(template.name, tuple(values.items())))
-                    assert f"{rule.name}: {rule.explain(values)}" in sentence
-                    silent.remove(rule.name)
-    assert not silent
+    assert not silent_rules([space_of(w, target) for w in (pairs, plain)], 5_000)
 
 
 def test_quantities_of_a_population_are_finite_and_complete():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 
@@ -12,8 +10,8 @@ from spaces.cuda.kept.template import CudaKept
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
-from spaces.schedule import Schedule
 from spaces.space import Space
+from spaces.testing.template import silent_rules
 from spaces.workloads.workload import Workload
 
 TARGET = cuda_target("sm_90a")
@@ -72,20 +70,10 @@ def test_vectors_are_as_wide_as_all_steps_allow():
 
 
 def test_every_rule_refuses_something_and_says_why():
-    choose, seen = random.Random(0), set()
     batches = workload("y[n, c] = sum[r](x[n, r, c])", n=64, r=4096, c=64, dtype="float16")
     small = cuda_target("sm_86")
-    for w, target in [(batches, small), *((w, TARGET) for w in PROGRAMS.values())]:
-        template = CudaKept(w, target)
-        space = Space(w, target, [template])
-        for _ in range(200):
-            values = {d.name: choose.choice(d.values) for d in template.decisions}
-            sentence = space.why_not(Schedule("kept", tuple(values.items()))) or ""
-            for rule in template.rules:
-                if not np.all(rule.holds({r: np.asarray(values[r]) for r in rule.reads})):
-                    assert f"{rule.name}: {rule.explain(values)}" in sentence
-                    seen.add(rule.name)
-    assert seen >= {rule.name for rule in template.rules} - {"grid"}
+    spaces = [Space(batches, small, [CudaKept(batches, small)]), *map(space_of, PROGRAMS.values())]
+    assert silent_rules(spaces, 200) <= {"grid"}
 
 
 @pytest.mark.parametrize(
