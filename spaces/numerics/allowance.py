@@ -15,6 +15,7 @@ import numpy as np
 
 from spaces.dtypes import DType, dtype
 from spaces.epilogue.expression import SUM
+from spaces.numerics.adding import error_of_sum
 from spaces.numerics.interval import Arrays, Interval, Numbers, Rules, nowhere
 from spaces.workloads.array import Array
 from spaces.workloads.contraction import Contraction, Operand
@@ -27,36 +28,22 @@ def error_of_sums(workload: Contraction, scale: float = 1.0) -> tuple[float, flo
     """``(relative, absolute)`` error allowed of a sum of products, the two added, where the inputs
     are drawn in [-1, 1), or [-8, 8) for integers, and the first is multiplied by ``scale``.
 
-    Of K products of uniform variables in [-1, 1), the sum of the first k has a standard
-    deviation of sqrt(k) / 3, and adding the next rounds it by at most half a unit, relative.
-    As random errors (Higham and Mary, A new approach to probabilistic rounding error
-    analysis, SISC 41, 2019) these add up to a standard deviation of 0.07 K units, and more
-    where sums are truncated, as in tensor cores (Fasi, Higham, Mikaitis and Pranesh, Numerical
-    behavior of NVIDIA tensor cores, PeerJ CS 7, 2021). 2 K units are far beyond what any of
-    millions of elements shows, and far below one product gone wrong; 16 units cover short sums.
-    Tensor cores truncate, always towards zero, once for 16 products or more often: where a sum has
-    grown, up to a unit of it each time (28,672 products on an H200 went up to 2.1 K units astray).
-    Sums of float8 products are kept with 14 bits, truncated, on some tensor cores (DeepSeek-AI,
-    DeepSeek-V3 Technical Report, 2024, section 3.3.2): half a unit of 2**-13 for each term. From
-    16,384 terms on that is as much as one product, so one that is left out is not seen there.
-    Integer sums are exact, and rounded only for an epilogue or an output of floating point; their
-    products are up to 64.
+    By :func:`~spaces.numerics.adding.error_of_sum`. Of products of uniform variables in [-1, 1),
+    the sum of the first k has a standard deviation of sqrt(k) / 3, so sums of K grow to no more
+    than 2 sqrt(K), and short ones to 2; those of float8, which lose half a unit for each term, to a
+    quarter of that. Integer sums are exact, and rounded only for an epilogue or an output of
+    floating point; their products are up to 64.
     """
     accumulator = dtype(workload.accumulator)
     if accumulator.is_integer and workload.output.element.is_integer and not workload.epilogue:
         return (0.0, 0.0)
-    unit = dtype("float32" if accumulator.is_integer else workload.accumulator).epsilon
-    largest = 64.0 if accumulator.is_integer else 1.0
+    kind = "float32" if accumulator.is_integer else workload.accumulator
+    factors = [operand.dtype for operand in workload.factors]
+    size = 2.0 * scale * (64.0 if accumulator.is_integer else 1.0)
+    if all(name.startswith("float8") for name in factors):
+        size /= 4.0
     terms = prod(axis.extent for axis in workload.axes if axis.reduction)
-    if all(o.dtype.startswith("float8") for o in workload.factors):
-        unit, largest = 2.0**-13, 0.25
-    truncations = terms / 16.0 if _may_truncate(workload) else 0.0
-    return ((2.0 + truncations) * unit, scale * largest * unit * (2.0 * terms + 16.0))
-
-
-def _may_truncate(workload: Contraction) -> bool:
-    """Whether tensor cores may sum up these products."""
-    return all(o.dtype in ("float16", "bfloat16", "tfloat32") for o in workload.factors)
+    return error_of_sum(terms, kind, factors, size * terms**0.5, size)
 
 
 def ends(

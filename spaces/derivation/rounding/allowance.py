@@ -2,8 +2,8 @@
 
 Values and bounds go through the program together, stage by stage: each operation rounds once
 (:mod:`spaces.numerics.interval`), and sums lose what
-:func:`~spaces.derivation.rounding.reductions.error_of_sum` says. What is made of whole
-numbers alone, and the places of ``argmax`` and ``argmin``, is exact. Compare by
+:func:`~spaces.numerics.adding.error_of_sum` says. What is made of whole numbers alone, and the
+places of ``argmax`` and ``argmin``, is exact. Compare by
 :func:`spaces.numerics.allowance.agrees`.
 """
 

@@ -16,6 +16,7 @@ from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.dtypes import dtype
 from spaces.language.program import Program, Stage
 from spaces.language.tree import Expression, Read
+from spaces.numerics.adding import error_of_sum
 from spaces.numerics.interval import SLACK, Arithmetic, Interval
 
 
@@ -55,7 +56,8 @@ def sum_of_terms(
     and how far terms may be off."""
     numbers, kind = meaning.numbers, meaning.rules.kind
     (value,), (size,) = sums.values, sums.sizes
-    relative, absolute = error_of_sum(program, stage, prod(program.shape(stage.over)), kind)
+    terms = prod(program.shape(stage.over))
+    relative, absolute = error_of_sum(terms, kind, _dtypes(program, stage), 1.0, 1.0)
     error = numbers.call("abs", [value]) * relative + size * absolute
     for part in sums.off:
         error = error + part
@@ -66,7 +68,7 @@ def product_of_terms(meaning: Approximation, value: Any, most: Any, terms: int) 
     """A product of so many ``terms``, which is ``value``; ``most`` that of all their magnitudes,
     each with how far it may be off."""
     size = meaning.numbers.call("abs", [value])
-    rounding = size * (terms * Arithmetic.of("float32").unit)
+    rounding = size * (terms * Arithmetic.of(meaning.rules.kind).unit)
     return within(meaning, value, (most - size + rounding) * SLACK)
 
 
@@ -74,24 +76,6 @@ def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
     """So far from a value; anything where the error is not known, but the value is."""
     unknown = (error != error) & (value <= value)
     return Approximate(value, Interval(value - error, value + error, unknown))
-
-
-def error_of_sum(program: Program, stage: Stage, terms: int, kind: str) -> tuple[float, float]:
-    """The error allowed of a sum of so many terms, relative to its value and to the sum of its
-    terms' magnitudes.
-
-    Adding one term to the n before rounds their sum by half a unit at most. As random errors these
-    add up, one term after the other and all of one sign, to a standard deviation of sqrt(n) / 6
-    units of the sum (Higham and Mary, SISC 41, 2019): so sqrt(n) + 8 are beyond what is ever seen,
-    in any order. Tensor cores truncate, see :func:`spaces.numerics.allowance.error_of_sums`: up to
-    a unit of the sum for 16 products, and float8 products are summed with 14 bits.
-    """
-    unit = Arithmetic.of(kind).unit
-    dtypes = _dtypes(program, stage)
-    if dtypes and all(name.startswith("float8") for name in dtypes):
-        unit = 2.0**-13
-    truncating = {"float16", "bfloat16", "tfloat32"} & set(dtypes)
-    return (terms / 16.0 * unit if truncating else 0.0), unit * (8.0 + terms**0.5)
 
 
 def _rounded_to(
