@@ -36,7 +36,7 @@ GROUPED = {
     "one group": "grouped_matmul t=19 n=24 k=8 experts=1 b=col",
     "one row": "grouped_matmul t=1 n=17 k=9 experts=4",
     "more groups than rows": "grouped_matmul t=6 n=40 k=33 experts=50",
-    "long": f'grouped_matmul t=150 n=40 k=72 experts=5 b=col epilogue="{BESIDE}"',
+    "long": f'grouped_matmul t=210 n=40 k=72 experts=3 b=col epilogue="{BESIDE}"',
     "other names": (
         '"which: int32[i](sorted < 3); y[i,j] = relu(sum[k](w[which[i],j,k] * x[i,k]))" '
         "i=33 j=30 k=16"
