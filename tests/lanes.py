@@ -16,8 +16,8 @@ LANES = {
     "whole machine": (
         "tests/measure/cluster/",
         "tests/measure/cpu/",
-        "tests/measure/test_hammer.py",
-        "tests/measure/test_postgresql.py",
+        "tests/measure/databases/test_hammer.py",
+        "tests/measure/databases/test_postgresql.py",
         "tests/scheduler/cli/",
         "tests/scheduler/test_cluster_chaos.py",
         "tests/scheduler/test_driver_memory.py",

@@ -15,7 +15,7 @@ import pytest
 from measure.database import Database
 from measure.testing.made_up import attempt, failed, measured
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE = 24, 1
 
 READ_ALL = """

@@ -29,7 +29,7 @@ from spaces.errors import InputError
 from spaces.operators import workload
 from tests.measure.earlier import make_postgresql
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

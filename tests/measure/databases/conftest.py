@@ -1,0 +1,16 @@
+"""A database for each test."""
+
+import pytest
+
+from measure.database import Database
+from measure.testing.made_up import attempt, failed, measured
+from tests import databases
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A database of two records."""
+    location = databases.empty(tmp_path)
+    with Database(location) as database:
+        database.record_all([attempt(measured(1, 1.0)), attempt(failed(2))])
+    return location

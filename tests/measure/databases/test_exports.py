@@ -1,0 +1,77 @@
+"""Exported measurements of all versions, torn and compressed ones too."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from measure.database import Database
+from measure.records.jsonl import read_lines
+from measure.records.record import Record
+from measure.testing.made_up import (
+    TARGET,
+    WORKLOAD,
+)
+from spaces.errors import InputError
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def test_exports_of_version_1_are_read_for_ever(tmp_path):
+    with Database(tmp_path / "new.db") as database:
+        assert database.import_jsonl(GOLDEN / "measurements_v1.jsonl") == 3
+        assert database.best(WORKLOAD, TARGET).measurement.score == 0.00125
+        records = list(database.records())
+    assert [record.template_version for record in records] == ["contraction.1"] * 3
+    assert [record.run for record in records] == ["monday", "monday", ""]
+    assert all(record.proposal is None and not record.doubted for record in records)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_exports_of_later_versions_are_read_for_ever(tmp_path, version):
+    with Database(tmp_path / "new.db") as database:
+        assert database.import_jsonl(GOLDEN / f"measurements_v{version}.jsonl") == 5
+        (run,) = database.runs()
+        assert run.configuration == {"trials": 128, "seconds": 60.0, "patience": None}
+        database.export_jsonl(tmp_path / "again.jsonl")
+    golden = (GOLDEN / "measurements_v3.jsonl").read_text()
+    assert (tmp_path / "again.jsonl").read_text() == golden
+
+
+def test_a_last_line_torn_anywhere_is_left_out(tmp_path):
+    whole = (GOLDEN / "measurements_v3.jsonl").read_bytes()
+    last = whole.rstrip(b"\n").rfind(b"\n") + 1
+    good = [line for _, line in read_lines(GOLDEN / "measurements_v3.jsonl", pytest.fail)]
+    path = tmp_path / "torn.jsonl"
+    for end in range(last, len(whole) + 1):
+        path.write_bytes(whole[:end])
+        said = []
+        found = [line for _, line in read_lines(path, said.append)]
+        torn = last < end < len(whole) - 1
+        assert found == (good if end >= len(whole) - 1 else good[:-1])
+        assert said == ([f"line 7 of {path} is torn and was left out"] if torn else [])
+
+
+def test_compressed_files_are_read_as_what_they_hold(tmp_path):
+    plain = GOLDEN / "measurements_v3.jsonl"
+    packed = tmp_path / "measurements.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert list(read_lines(packed, pytest.fail)) == list(read_lines(plain, pytest.fail))
+
+
+@pytest.mark.parametrize("harm", [lambda data: data[:-9], lambda data: data[:40] + b"?" * 40])
+def test_compressed_files_that_are_not_whole_are_refused(tmp_path, harm):
+    packed = tmp_path / "measurements.jsonl.gz"
+    whole = gzip.compress((GOLDEN / "measurements_v3.jsonl").read_bytes())
+    packed.write_bytes(harm(whole))
+    with pytest.raises(InputError, match=f"{packed} is no whole file of gzip: "):
+        list(read_lines(packed, pytest.fail))
+
+
+def test_the_keys_of_exports_of_every_version():
+    """Of an epilogue's what it computes counts since schema 0005; plain products keep theirs."""
+    keys = ["37fc6391b31562fe", "712a66765b3af182", "986ff57f26b7b6b5"]
+    for version in (1, 2, 3):
+        lines = read_lines(GOLDEN / f"measurements_v{version}.jsonl", pytest.fail)
+        found = [line.key[:16] for _, line in lines if isinstance(line, Record)]
+        assert found[:3] == keys
