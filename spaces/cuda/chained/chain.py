@@ -22,7 +22,7 @@ from spaces.derivation.scopes import Leaf
 from spaces.language.tree import Expression, Read
 
 IDENTITIES = {"sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY"}
-_JOINED = {
+JOINED = {
     "sum": "{} + {}",
     "prod": "{} * {}",
     "max": "tw::max_nan({}, {})",
@@ -97,10 +97,14 @@ class FragmentChain:
     def of_rows(self) -> list[str]:
         """Lines of a loop over rows ``r``, before the first tile, that compute what is the same
         along each and make its states those of nothing. To be written after all tiles are."""
+        based = [f"base{k}[r] = state{k}[r];" for k in self.based]
+        return [*self.row.lines, *self.no_states(), *based]
+
+    def no_states(self) -> list[str]:
+        """Lines that make the states of row ``r`` those of nothing."""
         scalars = enumerate(self.chained.scalars)
         begun = [f"state{k}[r] = {IDENTITIES[r.reducer]};" for k, r in scalars]
-        begun += [f"base{k}[r] = state{k}[r];" for k in self.based]
-        return [*self.row.lines, *begun, "seen[r] = false;"]
+        return [*begun, "seen[r] = false;"]
 
     def declared(self) -> list[str]:
         """The arrays that :meth:`of_rows` sets."""
@@ -312,7 +316,7 @@ class _Tile:
         """The state ``k`` with what the tile has."""
         scale, rest = self.parts[k]
         part = f"part{k}[h]"
-        self.waiting.append(f"{part} = {_JOINED[r.reducer].format(part, f'part{k}[h + 2]')};")
+        self.waiting.append(f"{part} = {JOINED[r.reducer].format(part, f'part{k}[h + 2]')};")
         if self.chain.is_shared(r):
             self.waiting += across_lanes(r.reducer, part)
         if scale != 1:
@@ -320,7 +324,7 @@ class _Tile:
         if rest != ZERO:
             self.waiting.append(f"{part} += {self.new.text(rest)};")
         before = self._corrected(k, r)
-        self.waiting.append(f"next{k}[h] = {_JOINED[r.reducer].format(before, part)};")
+        self.waiting.append(f"next{k}[h] = {JOINED[r.reducer].format(before, part)};")
         self.arrays.append(f"next{k}")
 
     def _corrected(self, k: int, r: ChainReduction) -> str:
@@ -365,7 +369,7 @@ class _Tile:
         for k, r in self.chain.levels.scalars(level):
             part = f"part{k}[e / 2 % 4]"
             value = _selected(inside, self._element(k, r, scope), IDENTITIES[r.reducer])
-            body.append(f"{part} = {_JOINED[r.reducer].format(part, value)};")
+            body.append(f"{part} = {JOINED[r.reducer].format(part, value)};")
         body += self._stores(level, scope, inside)
         self._flush()
         for k, r in self.chain.levels.scalars(level):
@@ -437,7 +441,7 @@ def over_rows(body: Sequence[str]) -> list[str]:
 
 def across_lanes(reducer: str, value: str) -> list[str]:
     """Lines that join a variable across the four lanes of a row."""
-    join = _JOINED[reducer]
+    join = JOINED[reducer]
     return [f"{value} = {join.format(value, f'tw::shuffle_xor({value}, {n})')};" for n in (1, 2)]
 
 

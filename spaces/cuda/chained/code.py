@@ -12,7 +12,7 @@ rows' keys are not visited; those within test nothing. As task mappings:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,6 +25,7 @@ from spaces.cuda.chained import access, chain
 from spaces.cuda.chained.access import Access
 from spaces.cuda.chained.chain import ROWS, FragmentChain, Written
 from spaces.cuda.chained.finish import Finish
+from spaces.cuda.chained.merging import PartMerging
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chained.spans import Spans
 from spaces.cuda.chained.tiles import BYTES, SharedTile, Side
@@ -59,9 +60,15 @@ class ChainedCode:
         )
         called = {*functions, "floor"}
         prelude = scalar_math.prelude(called) + chain.HELPERS + access.HELPERS
-        return Kernel(
-            Source("cuda", prelude, self.source), Call(self.entry, arguments, launches=(launch,))
+        merging = self._merging
+        call = Call(
+            self.entry,
+            arguments,
+            merging.workspace_bytes,
+            merging.zeroed_bytes,
+            (launch,),
         )
+        return Kernel(Source("cuda", prelude, self.source), call)
 
     # -- extents -----------------------------------------------------------------------------------
 
@@ -92,6 +99,11 @@ class ChainedCode:
     def columns(self) -> int:
         """Columns of a block's sums."""
         return self._number("columns") if self.chained.weighings else 0
+
+    @property
+    def split(self) -> int:
+        """Blocks that share the keys of a tile of rows."""
+        return self._number("split")
 
     @property
     def _rows(self) -> int:
@@ -194,7 +206,7 @@ class ChainedCode:
     def source(self) -> str:
         """The entry."""
         bounds = f"__launch_bounds__({self.threads}, {self._number('residency')})"
-        loop, finish = self._loop(), self._finish()  # both say what is known of rows before
+        loop, finish = self._loop(), self._finish()  # these say what is known of rows before
         body = [
             "const u32 shared = tw::shared_base();",
             "const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;",
@@ -208,6 +220,7 @@ class ChainedCode:
             *finish,
         ]
         parameters = self._batch.parameters()
+        parameters += ", u8 *__restrict__ workspace" if self.split > 1 else ""
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
             f"  constexpr int TW_KEYS = {self.keys};",
@@ -228,9 +241,16 @@ class ChainedCode:
         if order.endswith("down"):
             tile = f"{tiles - 1} - {tile}"
         row = f"first_row + warp * {self.slices * FRAGMENT}"
+        number = "(int)blockIdx.x"
+        parts = []
+        if self.split > 1:
+            parts = [f"const int part = {number} % {self.split};"]
+            parts.append(f"const int tile_number = {number} / {self.split};")
+            number = "tile_number"
         return [
-            f"const int block = (int)blockIdx.x / {slices};",
-            f"const int block_column = (int)blockIdx.x % {slices} * {self.columns};",
+            *parts,
+            f"const int block = {number} / {slices};",
+            f"const int block_column = {number} % {slices} * {self.columns};",
             f"const int first_row = ({tile}) * {self._rows}, warp_row = {row};",
             f"const {integer} batch = {batch};",
             *split("batch", self.chained.batch, self._batch.names, integer),
@@ -319,7 +339,8 @@ class ChainedCode:
         stages, size = self._number("stages"), self._stage_bytes
         ahead = stages - 1
         return [
-            f"const int begin_key = (int)first_key / {self.keys} * {self.keys};",
+            f"int begin_key = (int)first_key / {self.keys} * {self.keys};",
+            *self._own_part(),
             "#pragma unroll",
             f"for (int step = 0; step < {ahead}; step++) {{",
             f"  const int next_tile = begin_key + step * {self.keys};",
@@ -344,6 +365,18 @@ class ChainedCode:
             *indented(indented(self._work())),
             "  }",
             "}",
+        ]
+
+    def _own_part(self) -> list[str]:
+        """An equal share of the tiles, if keys are split."""
+        if self.split == 1:
+            return []
+        keys = self.keys
+        return [
+            f"const int all = ((int)last_key - begin_key + {keys - 1}) / {keys};",
+            f"const int share = (all + {self.split - 1}) / {self.split} * {keys};",
+            "begin_key += part * share;",
+            "last_key = tw_least(last_key, begin_key + share);",
         ]
 
     def _work(self) -> list[str]:
@@ -464,26 +497,53 @@ class ChainedCode:
         return ["{", *indented(unrolled(repeat(self.keys // FRAGMENT), 0, step, "k")), "}"]
 
     def _finish(self) -> list[str]:
-        """Join what lanes have, and store the outputs of each row."""
-        sums = [
-            f"sums{n}[r / 2][j][r % 2 * 2 + e]" + (f" * {last}" if last else "")
-            for n, last in enumerate(self._chain.last_factors)
-        ]
+        """Join what lanes have, merge parts, and store the outputs of each row."""
+        own = f"warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4 < {self.chained.row_count}"
+        sums = [f"sums{n}[r / 2][j][r % 2 * 2 + e]" for n in range(len(self.chained.weighings))]
         finish = Finish(self._chain, self._row, sums, self.columns // _WIDE)
-        count = ROWS * self.slices
         stored = finish.lines()
         return [
             "const int column0 = block_column + lane % 4 * 2;",
             "const bool is_first = lane % 4 == 0 && block_column == 0;",
-            "#pragma unroll",
-            f"for (int r = 0; r < {count}; r++) {{",
-            *indented(self._chain.joined_rows()),
-            "  const int own = warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4;",
-            f"  if (own < {self.chained.row_count}) {{",
-            *indented(indented(stored)),
-            "  }",
-            "}",
+            *self._each_row([*self._chain.joined_rows(), *self._catch_up()]),
+            *self._merging.lines(own),
+            *self._each_row([f"if ({own}) {{", *indented(stored), "}"]),
         ]
+
+    def _each_row(self, body: Sequence[str]) -> list[str]:
+        head = f"for (int r = 0; r < {ROWS * self.slices}; r++) {{"
+        return ["#pragma unroll", head, *indented(body), "}"]
+
+    def _catch_up(self) -> list[str]:
+        """Bring the sums of row ``r`` from the base of its totals to its results."""
+        lines = []
+        for n, last in enumerate(self._chain.last_factors):
+            if last:
+                lines += [
+                    "#pragma unroll",
+                    f"for (int j = 0; j < {self.columns // _WIDE}; j++) {{",
+                    f"  sums{n}[r / 2][j][r % 2 * 2] *= {last};",
+                    f"  sums{n}[r / 2][j][r % 2 * 2 + 1] *= {last};",
+                    "}",
+                ]
+        return lines
+
+    @cached_property
+    def _merging(self) -> PartMerging:
+        pairs = self.columns // _WIDE
+        return PartMerging(
+            self._chain,
+            self.split,
+            int(self.sizes.blocks(self.values)) // self.split,
+            self.threads,
+            [_sum_of(n, pairs) for n in range(len(self.chained.weighings))],
+            self.slices * pairs * 4,
+            lambda i: f"{i} / {4 * pairs} * 2 + {i} % 4 / 2",
+        )
+
+
+def _sum_of(n: int, pairs: int) -> Callable[[str], str]:
+    return lambda i: f"sums{n}[{i} / {4 * pairs}][{i} / 4 % {pairs}][{i} % 4]"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def chained_rules(
         for known in (*steps, (*TILE, "stages"), (*TILE, "stages", "residency"))
         for rule in judged_early(_memory_rules(sizes, target), known, least)
     ]
-    return (*_tile_rules(sizes), *early)
+    return (*_tile_rules(sizes), *early, *_split_rules(sizes, target))
 
 
 def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
@@ -51,6 +51,24 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
             ("keys", "stages"),
             lambda c: (c["stages"] == 2) | ((c["stages"] - 1) * c["keys"] < keys),
             lambda c: f"{c['stages']} stages of {c['keys']} keys are more than {keys} keys fill",
+        ),
+    ]
+
+
+def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
+    keys, most = sizes.chained.key.extent, target.multiprocessors * 8
+    return [
+        Rule(
+            "split_filled",
+            ("keys", "split"),
+            lambda c: (c["split"] == 1) | (c["split"] * c["keys"] <= keys),
+            lambda c: f"{c['split']} parts of at least {c['keys']} keys are more than {keys} keys",
+        ),
+        Rule(
+            "needless_split",
+            (*TILE, "split"),
+            lambda c: (c["split"] == 1) | (sizes.blocks(c) <= most),
+            lambda c: f"{c['split']} parts make {sizes.blocks(c)} blocks; {most} fill the device",
         ),
     ]
 

@@ -47,7 +47,7 @@ class ChainedSizes:
 
     def blocks(self, c: Any) -> Any:
         """All blocks."""
-        return self.row_tiles(c) * self.slices(c) * self.chained.batches
+        return self.row_tiles(c) * self.slices(c) * self.chained.batches * c["split"]
 
     def threads(self, c: Any) -> Any:
         """Threads of a block."""

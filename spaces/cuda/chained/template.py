@@ -5,8 +5,8 @@ Decisions: ``warps`` of a block, ``slices`` of sixteen rows that each has; ``key
 ``stages`` of tiles on their way; ``columns`` of sums that a block has, of all columns or a part;
 ``queries``, whether rows of the left operand stay in registers or are read again from shared
 memory; ``rescale``, whether sums are corrected in every tile, where a row's results moved, or
-where they moved far; ``order`` of the blocks; ``residency``, blocks of a multiprocessor that
-registers are to suffice for.
+where they moved far; ``split``, blocks that share the keys of a tile of rows; ``order`` of the
+blocks; ``residency``, blocks of a multiprocessor that registers are to suffice for.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
 MOST_COLUMNS = 256
+SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128)
 
 
 class CudaChained(Template):
@@ -85,6 +86,7 @@ class CudaChained(Template):
             Decision("stages", (2, 3, 4)),
             Decision("residency", (1, 2, 3, 4, 6, 8)),
             Decision("rescale", RESCALES if can_be_late(chained) else RESCALES[:2]),
+            Decision("split", SPLITS),
             Decision("order", orders),
         )
 

@@ -29,10 +29,12 @@ PLAIN = {
     "stages": 2,
     "residency": 1,
     "rescale": "always",
+    "split": 1,
     "order": "rows",
 }
 HELD = {**PLAIN, "queries": "registers", "keys": 32, "stages": 3, "rescale": "late"}
 WIDE = {**PLAIN, "slices": 2, "warps": 1, "keys": 48, "order": "products"}
+SPLIT = {**PLAIN, "split": 3, "rescale": "late", "keys": 16}
 
 
 def dtype_of(name: str) -> str:
@@ -51,10 +53,11 @@ def case(found: Program, values: dict) -> Case:
 CASES = {
     f"{name}, {number}": case(form(name, dtype_of(name)), values)
     for number, name in enumerate(FORMS)
-    for values in [(PLAIN, HELD, WIDE)[number % 3]]
+    for values in [(PLAIN, HELD, WIDE, SPLIT)[number % 4]]
 }
 CAUSAL = case(form("causal", "float16"), PLAIN)
 MANY = case(form("grouped heads", "float16"), PLAIN)
+PARTS = case(form("log of the sum", "float16"), SPLIT)
 BUGS = {
     "the correction is inverted": (MANY, r"\((n\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
     "sums are not corrected": (MANY, r"sums0\[f\]\[j\]\[e\] \*= factor0\[e / 2\];", ";"),
@@ -91,10 +94,32 @@ BUGS = {
     "keys beyond the last count": (MANY, r"to\[h\] = high\[r\]", "to[h] = 16 + high[r]"),
     "values of another head": (MANY, r"(buffer2 \+ \([^;]*?)b1", r"\1(1 - b1)"),
     "weights of the other half": (MANY, r"weights0\[k\]\[f\]\[i\] = ", "weights0[k][f][3 - i] = "),
+    "a part is not corrected": (
+        PARTS,
+        r"\+ tw::load_global\((.*)\) \* other_factor0\[r\]",
+        r"+ tw::load_global(\1)",
+    ),
+    "the parts before are not corrected": (PARTS, r" \* own_factor0\[r\]", ""),
+    "a part is left out": (PARTS, r"for \(int part = 0; part < 3", "for (int part = 1; part < 3"),
+    "parts are merged by whoever comes": (
+        PARTS,
+        r"if \(tw::load_shared<u32>\(shared\) != 2\) return;",
+        "",
+    ),
+    "tickets are not given back": (
+        PARTS,
+        r"if \(threadIdx.x == 0\) tw::store_global\(ticket, 0u\);",
+        "",
+    ),
+    "keys between two parts are left out": (
+        PARTS,
+        r"begin_key \+= part \* share",
+        "begin_key += part * (share + 16)",
+    ),
     "rows beyond the last are written": (
         MANY,
-        r"tw_least\(own, 89\)(.*\n(?:.*\n)*?.*)own < 90",
-        r"own\1own < 200",
+        r"tw_least\(own, 89\)((?:.*\n)*.*lane / 4) < 90\)",
+        r"own\1 < 200)",
     ),
 }
 
@@ -103,7 +128,9 @@ BUGS = {
 def emulator():
     bugs = [planted(*bug)[1] for bug in BUGS.values()]
     with Emulator(batch=16) as running:
-        running.build([*(kernel for _, kernel in CASES.values()), CAUSAL[1], MANY[1], *bugs])
+        running.build(
+            [*(kernel for _, kernel in CASES.values()), CAUSAL[1], MANY[1], PARTS[1], *bugs]
+        )
         yield running
 
 

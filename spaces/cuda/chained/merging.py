@@ -1,0 +1,191 @@
+"""Keys split over blocks, and parts merged by the corrections that tiles are joined by.
+
+Each block leaves the states and sums of its part in the workspace, every thread its own, and takes
+a ticket; the last one to come has all parts, and goes on to the outputs. Which part came when makes
+no difference: they are merged in the order of their keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.integers import round_up
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained.chain import JOINED, FragmentChain
+from spaces.cuda.chained.scopes import ThreadScope
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+
+_ALIGNMENT = 128
+
+
+@dataclass(frozen=True)
+class PartMerging:
+    """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
+    ``i`` of a thread for each weighing, of which it has ``count``; ``row_of`` that of its row."""
+
+    chain: FragmentChain
+    split: int
+    tiles: int
+    threads: int
+    sums: Sequence[Callable[[str], str]]
+    count: int
+    row_of: Callable[[str], str]
+
+    @property
+    def zeroed_bytes(self) -> int:
+        """A ticket for each tile: zero before the kernel, and afterwards."""
+        return round_up(4 * self.tiles, _ALIGNMENT) if self.split > 1 else 0
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The tickets, then all parts."""
+        parts = self.tiles * self.split * self._values * self.threads * 4
+        return self.zeroed_bytes + parts if self.split > 1 else 0
+
+    def lines(self, inside: str) -> list[str]:
+        """Exchange parts; only threads of the last block of a tile go on, with all keys. Rows ``r``
+        for which ``inside`` does not hold have none. ``tile_number`` and ``part`` are C variables;
+        the first word of shared memory, at the address ``shared``, is overwritten."""
+        if self.split == 1:
+            return []
+        size = f"{self._values * self.threads}"
+        return [
+            f"float *const parts = (float *)(workspace + {self.zeroed_bytes})",
+            f"    + (i64)tile_number * {self.split} * {size} + threadIdx.x;",
+            *self._put(inside),
+            "tw::fence_global();",
+            "tw::sync_block();",
+            "u32 *const ticket = (u32 *)workspace + tile_number;",
+            "if (threadIdx.x == 0) tw::store_shared<u32>(shared, tw::take_ticket(ticket));",
+            "tw::sync_block();",
+            f"if (tw::load_shared<u32>(shared) != {self.split - 1}) return;",
+            "tw::fence_global();",
+            "if (threadIdx.x == 0) tw::store_global(ticket, 0u);",
+            *self._collect(inside),
+        ]
+
+    @property
+    def _states(self) -> int:
+        return len(self.chain.chained.scalars)
+
+    @property
+    def _values(self) -> int:
+        """Floats of a thread: of each row its states and whether it has a key, and all sums."""
+        return self.chain.rows * (self._states + 1) + len(self.sums) * self.count
+
+    def _at(self, place: str) -> str:
+        return f"mine + ({place}) * {self.threads}"
+
+    def _state_at(self, k: int) -> str:
+        return self._at(f"r * {self._states + 1} + {k}")
+
+    def _sum_at(self, n: int) -> str:
+        return self._at(f"{self.chain.rows * (self._states + 1) + n * self.count} + i")
+
+    def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
+        head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
+        return ["#pragma unroll", head, *indented(body), "}"]
+
+    def _each_sum(self, body: Sequence[str], inside: str) -> list[str]:
+        row = f"const int r = {self.row_of('i')};"
+        return [
+            "#pragma unroll",
+            f"for (int i = 0; i < {self.count}; i++) {{",
+            f"  {row}",
+            f"  if ({inside}) {{",
+            *indented(indented(body)),
+            "  }",
+            "}",
+        ]
+
+    def _put(self, inside: str) -> list[str]:
+        """Leave a part in the workspace."""
+        rows = [f"tw::store_global({self._state_at(k)}, state{k}[r]);" for k in range(self._states)]
+        rows.append(f"tw::store_global({self._state_at(self._states)}, seen[r] ? 1.0f : 0.0f);")
+        sums = [
+            f"tw::store_global({self._sum_at(n)}, {text('i')});" for n, text in enumerate(self.sums)
+        ]
+        body = [*self._each_row(rows, inside), *self._each_sum(sums, inside)]
+        place = f"float *const mine = parts + part * {self._values * self.threads};"
+        return ["{", *indented([place, *body]), "}"]
+
+    def _collect(self, inside: str) -> list[str]:
+        """Begin with nothing, and merge part after part."""
+        begun = [
+            *self.chain.no_states(),
+            *(f"{text('i')} = 0.0f;" for text in self.sums),
+        ]
+        states, sums = begun[: -len(self.sums) or None], begun[len(begun) - len(self.sums) :]
+        place = f"float *const mine = parts + part * {self._values * self.threads};"
+        merged = self._merge_rows()
+        factors = [f"float {side}{i}[{self.chain.rows}];" for i in self._factors for side in _SIDES]
+        added = []
+        for n, text in enumerate(self.sums):
+            i = self._factor_of(self.chain.chained.weighings[n].reduction)
+            own, other = (f" * {side}{i}[r]" if i is not None else "" for side in _SIDES)
+            value = f"tw::load_global({self._sum_at(n)})"
+            added.append(f"{text('i')} = {text('i')}{own} + {value}{other};")
+        body = [
+            place,
+            *factors,
+            *self._each_row(merged, inside),
+            *self._each_sum(added, inside),
+        ]
+        return [
+            *self._each_row(states, inside),
+            *self._each_sum(sums, inside),
+            "#pragma unroll 1",
+            f"for (int part = 0; part < {self.split}; part++) {{",
+            *indented(body),
+            "}",
+        ]
+
+    @property
+    def _factors(self) -> range:
+        return range(len(self.chain.scalings))
+
+    def _factor_of(self, r: ChainReduction) -> int | None:
+        found = r.correction
+        return self.chain.scalings.index(found) if isinstance(found, Scaling) else None
+
+    def _merge_rows(self) -> list[str]:
+        """The states of row ``r`` with those of a part, and the factors of both sums."""
+        chain, lines = self.chain, []
+        for k in range(self._states):
+            lines.append(f"const float other{k} = tw::load_global({self._state_at(k)});")
+        lines.append(
+            f"const bool has_other = tw::load_global({self._state_at(self._states)}) != 0.0f;"
+        )
+        scopes = (chain.states("state{}[r]", "l", lines), chain.states("other{}", "m", lines))
+        now = chain.states("merged{}", "n", lines)
+        has = ("seen[r]", "has_other")
+        for k, r in enumerate(chain.chained.scalars):
+            sides = zip((f"state{k}[r]", f"other{k}"), scopes, has, strict=True)
+            values = [_moved(r, value, scope, now, some) for value, scope, some in sides]
+            lines.append(f"const float merged{k} = {JOINED[r.reducer].format(*values)};")
+        for i, scaling in enumerate(chain.scalings):
+            for side, scope in zip(_SIDES, scopes, strict=True):
+                lines.append(f"{side}{i}[r] = {_power(scaling, scope, now)};")
+        lines += [f"state{k}[r] = merged{k};" for k in range(self._states)]
+        return [*lines, "seen[r] |= has_other;"]
+
+
+_SIDES = ("own_factor", "other_factor")
+
+
+def _power(scaling: Scaling, before: ThreadScope, now: ThreadScope) -> str:
+    change = f"{now.text(scaling.exponent)} - {before.text(scaling.exponent)}"
+    return now.power_of(scaling.function, change)
+
+
+def _moved(r: ChainReduction, value: str, own: ThreadScope, now: ThreadScope, some: str) -> str:
+    """The state of a part, corrected from its own results to those of both."""
+    match r.correction:
+        case Scaling():
+            return f"{value} * {_power(r.correction, own, now)}"
+        case Series(about, terms):
+            distance = f"({now.text(about)} - {own.text(about)})"
+            added = (" * ".join([*[distance] * p, own.text(total)]) for p, total in terms)
+            return f"({some} ? {' + '.join([value, *added])} : {value})"
+    return value
