@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from spaces.operators import workload
 from spaces.workloads.workload import Workload
 
@@ -30,3 +32,7 @@ class Case:
     def workload(self) -> Workload:
         """What is computed."""
         return workload(self.operator, **dict(self.parameters))
+
+    def inputs(self) -> dict[str, np.ndarray]:
+        """What it is timed on, by the names of operands."""
+        return self.workload.make_inputs(seed=1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.operators import layers, windows
+from experiments.operators import layers, segments, windows
 from experiments.operators.case import Case
 
 
@@ -92,7 +92,12 @@ CPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
 }
 
 FAMILIES: Mapping[str, Mapping[str, tuple[Case, ...]]] = {
-    "cpu": {**CPU_FAMILIES, "kept": windows.CPU_CASES, "convolutions": layers.CASES},
+    "cpu": {
+        **CPU_FAMILIES,
+        "kept": windows.CPU_CASES,
+        "convolutions": layers.CASES,
+        "grouped": segments.CASES,
+    },
     "cuda": {**GPU_FAMILIES, "kept": windows.GPU_CASES},
 }
 """The families by the kind of target."""

@@ -39,7 +39,8 @@ def target(threads: int) -> Target:
 
 def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     """The case's row of the results, after ``seconds`` of tuning."""
-    return compare(case.workload, references(case), partial(other_layout, case), target, seconds)
+    others, inputs = partial(other_layout, case), case.inputs()
+    return compare(case.workload, references(case), others, target, seconds, inputs=inputs)
 
 
 def compare(
@@ -49,6 +50,7 @@ def compare(
     target: Target,
     seconds: float,
     timed: float = TIMED,
+    inputs: Mapping[str, np.ndarray] | None = None,
 ) -> dict[str, Any]:
     """A workload's row of the results: tuned for ``seconds``, then timed for ``timed`` in turns
     with ``rivals`` (``eager`` is one), functions of its tensors by name, and with ``others``, which
@@ -60,8 +62,8 @@ def compare(
         with Database(path) as database:
             tuned = tune(workload, target, database, TRIALS, seconds)
         ours = best(workload, target, path)
-    inputs = workload.make_inputs(seed=1)
-    tensors = {name: as_tensor(array) for name, array in inputs.items()}
+    drawn = inputs or workload.make_inputs(seed=1)
+    tensors = {name: as_tensor(array) for name, array in drawn.items()}
     arguments = list(tensors.values())
     result = ours(*arguments)
     reference = rivals["eager"]

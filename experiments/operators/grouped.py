@@ -29,7 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.operators.summary import OURS, line, table
+from experiments.operators.segments import LAWS, table
+from experiments.operators.summary import OURS, line
+from experiments.operators.summary import table as summary_table
 from spaces.operators import workload
 from spaces.workloads.workload import Workload
 
@@ -59,29 +61,21 @@ class Case:
         )  # fmt: skip
 
     @cached_property
-    def table(self) -> np.ndarray:
+    def chosen(self) -> np.ndarray:
         """The expert of each row, sorted."""
-        generator = np.random.default_rng(0)
-        weights = np.ones(self.experts)
-        if self.law == "zipf":
-            weights = generator.permutation(1 / np.arange(1, self.experts + 1))
-        chosen = generator.choice(self.experts, self.rows, p=weights / weights.sum())
-        return np.sort(chosen).astype(np.int32)
+        return table(self.rows, self.experts, self.law)
 
     @cached_property
     def ends(self) -> list[int]:
         """Where the rows of each expert end."""
-        return np.cumsum(np.bincount(self.table, minlength=self.experts)).tolist()
+        return np.cumsum(np.bincount(self.chosen, minlength=self.experts)).tolist()
 
 
 LAYERS = ((8, 4096, 14336), (64, 2048, 1408))
 """Experts, depth and columns of Mixtral 8x7B (Jiang et al. 2024) and DeepSeekMoE 16B (Dai et al.
 2024)."""
 CASES = tuple(
-    Case(*layer, rows, law)
-    for rows in (4096, 512, 16384, 64)
-    for layer in LAYERS
-    for law in ("uniform", "zipf")
+    Case(*layer, rows, law) for rows in (4096, 512, 16384, 64) for layer in LAYERS for law in LAWS
 )
 SLACK = 1e-3
 """Of the outputs' mean, that sums of thousands of terms may be wrong by in float32."""
@@ -118,7 +112,7 @@ def main() -> None:
         row = measure(case, target, options.seconds)
         results["cases"][case.name] = row
         path.write_text(json.dumps(results, indent=1) + "\n")
-        path.with_suffix(".md").write_text(table(results))
+        path.with_suffix(".md").write_text(summary_table(results))
         print(line(case.name, row), flush=True)
 
 
@@ -229,7 +223,7 @@ def _tensors(case: Case) -> dict[str, Any]:
 
     weights = drawn(case.experts, case.columns, case.depth)
     return {
-        "expert": torch.from_numpy(case.table).cuda(),
+        "expert": torch.from_numpy(case.chosen).cuda(),
         "A": drawn(case.rows, case.depth),
         "B": weights.transpose(1, 2),
     }

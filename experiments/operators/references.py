@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from experiments.operators import windows
+from experiments.operators import segments, windows
 from experiments.operators.case import Case
 from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, TRANSPOSED
 
@@ -132,4 +132,6 @@ def references(case: Case) -> Mapping[str, Callable[..., Any]]:
     """What torch has for a case, by names; ``eager`` is one, written as a compiler likes it."""
     if case.operator == "attention":
         return attention(case)
+    if isinstance(case, segments.Segmented):
+        return {"eager": segments.by_groups}
     return {"eager": windows.reference(case) or REFERENCES[case.operator]}

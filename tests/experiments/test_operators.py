@@ -10,6 +10,7 @@ from experiments.operators.cases import FAMILIES, case
 from experiments.operators.convolutions import EPILOGUES, LAYERS, Layer, convolved, fused
 from experiments.operators.layers import layer
 from experiments.operators.references import REFERENCES, references
+from experiments.operators.segments import FUSED, LAWS, Segmented
 from experiments.operators.summary import line, summarise, table
 from experiments.operators.windows import (
     columns,
@@ -67,6 +68,21 @@ def test_torch_attends_as_the_program_says(further):
     low, high = allowed(made.workload.program, inputs)["y"]
     for rival in references(made).values():
         assert agrees(rival(**wide).numpy(), low, high).all()
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("epilogue", [(), (("epilogue", FUSED),)])
+def test_torch_multiplies_groups_as_the_program_says(law, epilogue):
+    import torch
+
+    words = (("t", 30), ("n", 5), ("k", 7), ("experts", 9), *epilogue)
+    made = Segmented("grouped_matmul", words, law=law)
+    inputs = made.inputs()
+    assert (np.bincount(inputs["expert"], minlength=9) == 0).any() == (law == "zipf")
+    kinds = {name: np.float64 if a.dtype.kind == "f" else a.dtype for name, a in inputs.items()}
+    wide = {name: torch.from_numpy(array.astype(kinds[name])) for name, array in inputs.items()}
+    low, high = allowed(made.workload.program, inputs)["C"]
+    assert agrees(references(made)["eager"](**wide).numpy(), low, high).all()
 
 
 SMALL_WINDOWS = (
