@@ -15,9 +15,11 @@ from math import gcd
 from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout, row_major, swizzled
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.blocks.segments import segments_of
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.hopper.places import output_map
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
@@ -149,12 +151,56 @@ class TileStore:
             # what threads wrote, TMA reads by the asynchronous proxy
             "tw::fence_async();",
             sync,
-            "if (thread == 0) {",
-            *(f"  {line}" for line in self._send(m, n)),
-            "  tw::tma_commit();",
-            "}",
+            *(self._leave(m, n) if self._segmented else self._commit(self._send(m, n))),
             step,
         ]
+
+    def _commit(self, send: list[str]) -> list[str]:
+        """One thread sends a buffer; each turn is a group, even if nothing is sent."""
+        return [
+            "if (thread == 0) {",
+            *(f"  {line}" for line in send),
+            "  tw::tma_commit();",
+            "}",
+        ]
+
+    @property
+    def _segmented(self) -> bool:
+        return segments_of(self.finish.product) is not None
+
+    def _leave(self, m: Index, n: Index) -> list[str]:
+        """By TMA where all rows of the buffer are the segment's, and else row by row."""
+        rows, _ = self._staged
+        row = index("row0") + (n if self.swapped else m)
+        return [
+            f"const bool whole_rows = {(row + rows).text} <= end_row;",
+            *self._commit(["if (whole_rows) {", *indented(self._send(m, n)), "}"]),
+            "if (!whole_rows) {",
+            *indented(self._store_rows(row, index("column0") + (m if self.swapped else n))),
+            "}",
+        ]
+
+    def _store_rows(self, row: Index, column: Index) -> list[str]:
+        """All threads store vectors of a buffer whose first element is at (row, column)."""
+        rows, columns = self._staged
+        width = self.finish.vector(16 // self._bytes)
+        wide, kind = columns // width, C_TYPES[self.finish.output.dtype]
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            r, c = indices[0], indices[1] * width
+            at = f"output + {self.finish.product.written(row + r, column + c).text}"
+            return [
+                f"if ({(row + r).text} < end_row && {(column + c).text} < "
+                f"{self.finish.product.columns}) {{",
+                f"  {kind} value[{width}];",
+                f"  tw::load_shared<{width}>(value, {self._address(r, c)});",
+                f"  tw::store_global<{width}>({at}, value);",
+                "}",
+            ]
+
+        turns = max(1, rows * wide // (2 * BLOCK))
+        mapping = repeat(turns, 1) * spatial(2 * BLOCK // wide, wide)
+        return unrolled(mapping, "thread", body, "w", (rows, wide))
 
     def _send(self, m: Index, n: Index) -> list[str]:
         row, column = (n, m) if self.swapped else (m, n)

@@ -138,7 +138,7 @@ def _decisions(product: Tiled) -> tuple[Decision, ...]:
         Decision("residency", (1, 2)),
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", (64 // element, 128 // element)),
-        Decision("staging", (0,) if segments else (0, 1, 2, 4)),
+        Decision("staging", (0, 1, 2, 4)),
         Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),
         *((Decision("promotion", (0, 1, 2, 4)),) if promotes(product) else ()),
         Decision("in_flight", (0, 1)),

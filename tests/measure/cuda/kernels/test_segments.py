@@ -47,6 +47,7 @@ TEMPLATES = {
     "mma bfloat16": (Mma, "dtype=bfloat16 out=float32"),
     "simt": (Simt, "dtype=float32"),
     "hopper": (Hopper, "dtype=bfloat16 out=float32"),
+    "hopper float16": (Hopper, "dtype=float16"),
 }
 
 
@@ -160,6 +161,13 @@ CASES = {
     "hopper": fixed("long", "hopper", in_flight=1),
     "hopper, in turns": fixed("long", "hopper", schedule="pingpong", consumers=2, group=2),
     "hopper, wide": fixed("long", "hopper", block_m=128, consumers=2, cluster="1x2", splits=2),
+    "hopper, staged": fixed("long", "hopper float16", staging=2, block_m=128, consumers=2),
+    "hopper, staged in turns": fixed(
+        "long", "hopper", staging=1, schedule="pingpong", consumers=2, block_n=32
+    ),
+    "hopper, staged, transposed": fixed(
+        "long", "hopper float16", staging=2, swapped=True, block_n=64, block_m=64
+    ),
     "hopper, few rows": fixed("fused", "hopper", swapped=True, producer_registers=0),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
@@ -189,6 +197,12 @@ BUGS = {
     "hopper: a tile is not whole": ("hopper", r"(long_as) \+ 63\)", r"\1)"),
     "hopper: rows of the next segment": ("hopper", r"< end_row", "< end_row + 1"),
     "hopper: the matrix of the first group": ("hopper", r", segment\);", ", 0);"),
+    "hopper: the next segment's rows by TMA": ("hopper, staged", r"\+ 64 <= end_row", "<= end_row"),
+    "hopper: a buffer's last row": (
+        "hopper, staged",
+        r"if \(([^)]*\)[^)]*) < end_row &&",
+        r"if (\1 + 1 < end_row &&",
+    ),
     "hopper: the list before it is made": (
         "hopper",
         r"tw::sync_block\(\);\n *const int row_t",
