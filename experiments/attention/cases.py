@@ -1,88 +1,151 @@
-"""What is compared, and the schedules that are tried in any case."""
+"""What is compared: ten operators at several lengths, and the schedules that are tried first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from spaces.operators import workload
-from spaces.schedule import Value
+from spaces.schedule import Schedule, Value
+from spaces.template import Template
 from spaces.workloads.workload import Workload
+
+WINDOW = 1024
+SOFTCAP = 50.0
 
 
 @dataclass(frozen=True)
 class AttentionCase:
-    """``heads`` of ``depth`` over ``length`` positions, each of which sees all or those before."""
+    """``queries``, the last of ``length`` positions, of heads of ``depth``. ``form`` says which
+    positions they see and what becomes of scores: words of ``causal``, ``alibi``, ``softcap`` and
+    ``window``."""
 
+    form: str
     batch: int
     heads: int
     kv_heads: int
+    queries: int
     length: int
     depth: int
-    causal: bool
     dtype: str
+
+    def has(self, word: str) -> bool:
+        """Whether the form has it."""
+        return word in self.form.split()
 
     @property
     def name(self) -> str:
         """Names the case in results."""
-        kind = "causal" if self.causal else "plain"
         heads = f"b{self.batch} h{self.heads}/{self.kv_heads} d{self.depth}"
-        return f"{kind} {heads} {self.length} {self.dtype}"
+        rows = "" if self.queries == self.length else f"{self.queries}x"
+        return f"{self.form or 'plain'} {heads} {rows}{self.length} {self.dtype}"
 
-    @property
+    @cached_property
     def workload(self) -> Workload:
         """As the tuner knows it."""
         return workload(
-            "attention", b=self.batch, h=self.heads, kv=self.kv_heads, i=self.length,
-            j=self.length, d=self.depth, mask="causal" if self.causal else "none",
-            dtype=self.dtype,
+            "attention", b=self.batch, h=self.heads, kv=self.kv_heads, i=self.queries,
+            j=self.length, d=self.depth, mask="causal" if self.has("causal") else "none",
+            window=WINDOW if self.has("window") else 0, alibi=int(self.has("alibi")),
+            softcap=SOFTCAP if self.has("softcap") else 0.0, dtype=self.dtype,
         )  # fmt: skip
 
     @property
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
         """Those of the operands."""
-        kv = (self.batch, self.kv_heads, self.length, self.depth)
-        return {"q": (self.batch, self.heads, self.length, self.depth), "k": kv, "v": kv}
+        return {array.name: array.shape for array in self.workload.inputs}
 
     @property
     def flops(self) -> float:
-        """Operations of both products, half of them where later positions are hidden."""
-        whole = 4.0 * self.batch * self.heads * self.length**2 * self.depth
-        return whole / 2 if self.causal else whole
+        """Operations of both products, for the positions that queries see."""
+        return float(self.workload.flops)
 
 
-CASES = tuple(
-    AttentionCase(1, 16, 16, length, depth, causal, dtype)
-    for dtype, lengths in (("bfloat16", (4096, 16384, 1024)), ("float16", (4096, 1024, 16384)))
-    for length in lengths
-    for depth in (128, 64)
-    for causal in (False, True)
+def _prefill(form: str, length: int, kv: int = 32, depth: int = 128) -> AttentionCase:
+    heads = 32 * 128 // depth
+    return AttentionCase(form, 1, heads, kv * heads // 32, length, length, depth, "bfloat16")
+
+
+def _decode(form: str, length: int, kv: int = 32, batch: int = 1) -> AttentionCase:
+    return AttentionCase(form, batch, 32, kv, 1, length, 128, "bfloat16")
+
+
+def _ten(length: int) -> tuple[AttentionCase, ...]:
+    """Ten operators at a length: six of all positions, four of one more."""
+    return (
+        _prefill("", length),
+        _prefill("causal", length),
+        _prefill("causal", length, kv=8),
+        _prefill("causal alibi", length),
+        _prefill("causal softcap", length, kv=8),
+        _prefill("causal softcap window", length, kv=8),
+        _decode("", length),
+        _decode("", length, kv=8),
+        _decode("alibi", length),
+        _decode("softcap", length, kv=8),
+    )
+
+
+_BATCHED = (
+    _decode("", 4096, kv=8, batch=64),
+    _decode("", 65536, kv=8),
+    AttentionCase("", 16, 128, 1, 1, 4096, 128, "bfloat16"),
 )
+_HEAD_64 = tuple(_prefill(form, 4096, depth=64) for form in ("", "causal"))
+CASES = tuple(
+    dict.fromkeys(
+        (
+            *_ten(4096),
+            *_BATCHED,
+            *_HEAD_64,
+            *(case for length in (1024, 16384, 512, 8192, 256, 2048, 128) for case in _ten(length)),
+        )
+    )
+)
+"""In the order in which they are measured, the most telling first."""
+
 _USUAL: dict[str, Value] = {
     "residency": 1, "overlap": 1, "queries": "shared", "query_buffers": 2, "stages": 2,
     "ping_pong": 1, "rescale": "late", "blocks": "persistent", "section": 1,
 }  # fmt: skip
 _WIDE: dict[str, Value] = {"warpgroups": 3, "keys": 80}
 _LOW: dict[str, Value] = {"warpgroups": 2, "keys": 128, "queries": "registers"}
-FIXED: tuple[dict[str, Value], ...] = tuple(
-    _USUAL | changes | walk
-    for changes in (
-        _WIDE,
-        _WIDE | {"stages": 3},
-        _LOW,
-        {"warpgroups": 2, "keys": 128},
-        {"warpgroups": 2, "keys": 176, "query_buffers": 1},
-        {"warpgroups": 3, "keys": 128},
-        {"warpgroups": 3, "keys": 128, "overlap": 0},
-        {"warpgroups": 4, "keys": 64, "stages": 4},
-        {"warpgroups": 2, "keys": 128, "rescale": "always"},
-    )
-    for walk in (
-        {"blocks": "persistent"},
-        {"blocks": "tickets", "section": 16},
-        {"blocks": "tickets", "section": 4},
-        {"blocks": "grid", "query_buffers": 1, "section": 16},
-    )
+_TILES: tuple[dict[str, Value], ...] = (
+    _WIDE,
+    _WIDE | {"stages": 3},
+    _LOW,
+    {"warpgroups": 3, "keys": 128},
+    {"warpgroups": 4, "keys": 64, "stages": 4},
 )
-"""Schedules that were good in a sketch, and some that show what a decision gives; those that break
-a rule of a case are left out."""
+_WALKS: tuple[dict[str, Value], ...] = (
+    {"blocks": "persistent"},
+    {"blocks": "tickets", "section": 16},
+    {"blocks": "tickets", "section": 4},
+    {"blocks": "grid", "query_buffers": 1, "section": 16},
+)
+_WARPS: dict[str, Value] = {
+    "queries": "registers", "slices": 1, "keys": 64, "warps": 4, "stages": 2,
+    "residency": 2, "rescale": "late", "split": 1, "order": "rows",
+}  # fmt: skip
+_BLOCKS: tuple[dict[str, Value], ...] = (
+    {},
+    {"order": "rows down"},
+    {"queries": "shared", "keys": 32, "residency": 3},
+    {"warps": 1, "keys": 64, "residency": 3},
+    {"warps": 1, "keys": 32, "stages": 4, "residency": 3},
+    {"warps": 1, "keys": 32, "stages": 3, "residency": 4},
+)
+FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
+    "chained_hopper": tuple(_USUAL | tile | walk for tile in _TILES for walk in _WALKS),
+    "chained": tuple(_WARPS | each | {"split": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
+}
+"""Schedules of each template that are tried in any case; those that break a rule of a case are left
+out, and a decision that one does not name has its last value."""
+
+
+def completed(template: Template, chosen: Mapping[str, Value]) -> Schedule | None:
+    """The schedule of some values, others the last of their decisions; None if one is no value."""
+    values = {d.name: chosen.get(d.name, d.values[-1]) for d in template.decisions}
+    known = all(values[d.name] in d.values for d in template.decisions)
+    return Schedule(template.name, tuple(values.items())) if known else None

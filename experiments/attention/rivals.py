@@ -10,7 +10,7 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from experiments.attention.cases import AttentionCase
+from experiments.attention.cases import SOFTCAP, WINDOW, AttentionCase
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 Tensors = Mapping[str, torch.Tensor]
@@ -19,15 +19,24 @@ Tensors = Mapping[str, torch.Tensor]
 def exact(case: AttentionCase, tensors: Tensors) -> torch.Tensor:
     """The output in float64, a head at a time and so many rows that they fit."""
     q, k, v = (tensors[name].flatten(0, 1) for name in "qkv")
-    group, step = q.shape[0] // k.shape[0], 4096
+    group, step = case.heads // case.kv_heads, 4096
     found = torch.empty(q.shape, dtype=torch.float64, device="cuda")
-    place = torch.arange(case.length, device="cuda")
+    key = torch.arange(case.length, device="cuda")
     for h in range(q.shape[0]):
         keys, values = k[h // group].double(), v[h // group].double()
-        for i in range(0, case.length, step):
-            score = q[h, i : i + step].double() @ keys.T / math.sqrt(case.depth)
-            if case.causal:
-                score.masked_fill_(place[None, :] > place[i : i + step, None], -math.inf)
+        for i in range(0, case.queries, step):
+            rows = q[h, i : i + step].double()
+            own = case.length - case.queries + i + torch.arange(len(rows), device="cuda")
+            distance = key[None, :] - own[:, None]
+            score = rows @ keys.T / math.sqrt(case.depth)
+            if case.has("softcap"):
+                score = SOFTCAP * torch.tanh(score / SOFTCAP)
+            if case.has("alibi"):
+                score += tensors["slope"][h % case.heads].double() * distance
+            if case.has("causal"):
+                score.masked_fill_(distance > 0, -math.inf)
+            if case.has("window"):
+                score.masked_fill_(distance <= -WINDOW, -math.inf)
             found[h, i : i + step] = score.softmax(-1) @ values
     return found.view(tensors["q"].shape)
 
@@ -38,7 +47,9 @@ def rivals(
     """Calls by name, and why others are not among them."""
     calls: dict[str, Callable[[], Any]] = {}
     unavailable: dict[str, str] = {}
-    makers = {name: _library(case, tensors, which) for name, which in BACKENDS.items()}
+    makers: dict[str, Callable[[], Any]] = {}
+    if not any(map(case.has, ("alibi", "softcap", "window"))):
+        makers = {name: _library(case, tensors, which) for name, which in BACKENDS.items()}
     if compiled:
         makers["flex"] = _flex(case, tensors)
     for name, call in makers.items():
@@ -57,7 +68,9 @@ def _library(case: AttentionCase, tensors: Tensors, which: SDPBackend) -> Callab
 
     def call() -> Any:
         with sdpa_kernel(which):
-            return scaled_dot_product_attention(q, k, v, is_causal=case.causal, enable_gqa=grouped)
+            return scaled_dot_product_attention(
+                q, k, v, is_causal=case.has("causal"), enable_gqa=grouped
+            )
 
     return call
 
@@ -65,21 +78,32 @@ def _library(case: AttentionCase, tensors: Tensors, which: SDPBackend) -> Callab
 def _flex(case: AttentionCase, tensors: Tensors) -> Callable[[], Any]:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-    def later(b: Any, h: Any, q: Any, k: Any) -> Any:
-        return q >= k
+    past = case.length - case.queries
+    slope = tensors.get("slope")
 
+    def seen(b: Any, h: Any, q: Any, k: Any) -> Any:
+        found = q + past >= k
+        return found & (q + past - k < WINDOW) if case.has("window") else found
+
+    def changed(score: Any, b: Any, h: Any, q: Any, k: Any) -> Any:
+        if case.has("softcap"):
+            score = SOFTCAP * torch.tanh(score / SOFTCAP)
+        return score + slope[h] * (k - q - past) if slope is not None else score
+
+    has_change = case.has("softcap") or case.has("alibi")
     state: dict[str, Any] = {}
 
     def call() -> Any:
         if not state:
             torch._dynamo.reset()
-            n = case.length
-            mask = create_block_mask(later, None, None, n, n, "cuda") if case.causal else None
+            hidden = case.has("causal") or case.has("window")
+            sizes = (None, None, case.queries, case.length, "cuda")
+            state["mask"] = create_block_mask(seen, *sizes) if hidden else None
             state["flex"] = torch.compile(flex_attention, dynamic=False)
-            state["mask"] = mask
         q, k, v = (tensors[name] for name in "qkv")
         return state["flex"](
-            q, k, v, block_mask=state["mask"], enable_gqa=case.heads != case.kv_heads
-        )
+            q, k, v, score_mod=changed if has_change else None, block_mask=state["mask"],
+            enable_gqa=case.heads != case.kv_heads,
+        )  # fmt: skip
 
     return call

@@ -1,28 +1,35 @@
-"""Schedules of a template on a GPU: the ones that are tried in any case, and others at random."""
+"""Schedules of a template on a GPU: known ones, neighbours of the best, others at random."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
-from experiments.attention.cases import FIXED, AttentionCase
-from experiments.operators.explore import Explorer
+from experiments.attention.cases import FIXED, AttentionCase, completed
+from experiments.operators.explore import WORKERS, Explorer
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.records.measurement import Candidate, Job, new_job_id
 from spaces.cuda.target import CudaTarget
 from spaces.registry import templates_for
-from spaces.schedule import Schedule
+from spaces.schedule import Schedule, Value
 from spaces.space import Space
 from spaces.target import Target
+from spaces.template import Template
 
 MOST_ERROR = 6e-3
 """Of the output's norm: weights and results are rounded to eight bits or more."""
 SECONDS = 60.0
+PARENTS = 3
+
+
+def serving(case: AttentionCase, target: Target) -> list[type[Template]]:
+    """The templates of chains that serve a case."""
+    chained = [t for t in templates_for(target) if t.name in FIXED]
+    return [t for t in chained if t.refuses(case.workload, target) is None]
 
 
 @dataclass
@@ -36,37 +43,44 @@ class Trial(Explorer):
         cls,
         case: AttentionCase,
         target: Target,
-        template: str,
-        tensors: dict[str, torch.Tensor],
+        template: type[Template],
+        tensors: Mapping[str, torch.Tensor],
         exact: torch.Tensor,
     ) -> Trial:
         """That of a case in the space of one template."""
-        chosen = next(t for t in templates_for(target) if t.name == template)
         w = case.workload
-        return cls(Space(w, target, [chosen(w, target)]), tensors, [exact])
+        return cls(Space(w, target, [template(w, target)]), tensors, [exact])
 
-    def run(self, count: int, seed: int = 0) -> None:
-        """Judge and time the fixed schedules, and so many at random."""
-        drawn = self.space.sample(np.random.default_rng(seed), count)
-        schedules = [*self._fixed(), *map(self.space.schedule, drawn)]
+    def run(self, known: Iterable[Mapping[str, Value]], count: int, seed: int = 0) -> None:
+        """Judge and time the schedules ``known`` and the fixed ones, so many at random, and then so
+        many neighbours of the best."""
+        generator = np.random.default_rng(seed)
+        (template,) = self.space.templates.values()
+        drawn = self.space.sample(generator, count)
+        first = [*known, *FIXED[template.name]]
+        self._judge([*self._valid(template, first), *map(self.space.schedule, drawn)])
+        parents = self.space.rows(self.best[:PARENTS])
+        if len(parents) and count:
+            found = generator.permutation(self.space.neighbours(parents, generator))
+            self._judge(map(self.space.schedule, found[:count]))
+        self.errors = [min(self.errors), max(self.errors)] if self.errors else []
+
+    def _judge(self, schedules: Iterable[Schedule]) -> None:
         job = Job(new_job_id(), self.space.workload, self.space.target)
-        wanted = dict.fromkeys(schedules)
+        wanted = [s for s in dict.fromkeys(schedules) if s not in self.calls]
         candidates = [Candidate(job, s, self.space.lower(s)) for s in wanted]
         assert isinstance(self.space.target, CudaTarget)
-        jobs = os.cpu_count() or 1
-        builder = NvrtcBuilder(self.space.target, jobs=jobs, time_limit=SECONDS)
+        builder = NvrtcBuilder(self.space.target, jobs=WORKERS, time_limit=SECONDS)
         with closing(builder):
             for built in builder.build(candidates):
                 self.judge(built)
-        self.errors = [min(self.errors), max(self.errors)] if self.errors else []
 
-    def _fixed(self) -> Iterator[Schedule]:
-        (template,) = self.space.templates.values()
-        for values in FIXED:
-            known = all(values.get(d.name) in d.values for d in template.decisions)
-            ordered = tuple((d.name, values[d.name]) for d in template.decisions) if known else ()
-            schedule = Schedule(template.name, ordered)
-            if known and self.space.why_not(schedule) is None:
+    def _valid(
+        self, template: Template, values: Iterable[Mapping[str, Value]]
+    ) -> Iterator[Schedule]:
+        for chosen in values:
+            schedule = completed(template, chosen)
+            if schedule and self.space.why_not(schedule) is None:
                 yield schedule
 
     def _agrees(self, found: torch.Tensor, exact: torch.Tensor) -> bool:
