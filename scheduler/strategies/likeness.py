@@ -15,14 +15,13 @@ class Likeness:
     """
 
     def __init__(self, space: Space) -> None:
-        sizes = [len(space.templates)]
         self.choices = np.zeros((len(space.templates), space.width), dtype=bool)
         self.choices[:, 0] = True
+        column = 1
         for i, template in enumerate(space.templates.values()):
             for decision in template.decisions:
-                self.choices[i, len(sizes)] = len(decision.values) > 1
-                sizes.append(len(decision.values))
-        self._first = np.cumsum([0, *sizes])
+                self.choices[i, column] = len(decision.values) > 1
+                column += 1
 
     def to(self, row: np.ndarray, pool: Population) -> np.ndarray:
         """Of each row of ``pool`` to ``row``."""
@@ -32,14 +31,22 @@ class Likeness:
 
     def nearest(self, pool: Population, known: Population) -> np.ndarray:
         """Of each row of ``pool`` to that of ``known`` most like it; 0.0 where none is known."""
-        equal = self._indicators(pool) @ self._indicators(known).T
-        most: np.ndarray = equal.max(axis=1, initial=0.0)
-        return most / self.choices[pool[:, 0]].sum(axis=1)
+        most = np.zeros(len(pool))
+        for template, choices in enumerate(self.choices):
+            ours, theirs = pool[:, 0] == template, known[:, 0] == template
+            if ours.any() and theirs.any():
+                agreements = _agreements(pool[ours][:, choices], known[theirs][:, choices])
+                most[ours] = agreements.max(axis=1) / choices.sum()
+        return most
 
-    def _indicators(self, rows: Population) -> np.ndarray:
-        """One column for each value of each decision, 1.0 where a row has chosen it: so the product
-        of two rows counts the decisions in which they agree."""
-        matrix = np.zeros((len(rows), self._first[-1]), dtype=np.float32)
-        places, columns = np.nonzero(self.choices[rows[:, 0]])
-        matrix[places, self._first[columns] + rows[places, columns]] = 1.0
-        return matrix
+
+def _agreements(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """In how many columns each row [rows, others] agrees with each other one.
+
+    A matrix product of indicators would say the same, but its threads take the cores of whatever is
+    being measured meanwhile.
+    """
+    counts = np.zeros((len(rows), len(others)), dtype=np.uint16)
+    for column, other in zip(rows.T.astype(np.uint16), others.T.astype(np.uint16), strict=True):
+        counts += column[:, None] == other
+    return counts

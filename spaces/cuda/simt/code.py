@@ -51,7 +51,7 @@ class SimtCode(BlockCode):
         """Bytes of an element in shared memory and registers."""
         return self.sizes.bytes
 
-    @property
+    @cached_property
     def lanes(self) -> tuple[int, int]:
         """Lanes of a warp along rows and columns."""
         return int(self.sizes.lane_rows(self.values)), int(self.sizes.lane_columns(self.values))
@@ -61,13 +61,13 @@ class SimtCode(BlockCode):
         """Sums of a thread along rows and columns."""
         return self.number("thread_rows"), self.number("thread_columns")
 
-    @property
+    @cached_property
     def vectors(self) -> tuple[int, int]:
         """Neighbouring rows and columns that a thread reads at once."""
         high, wide = self.sizes.vectors(self.values)
         return int(high), int(wide)
 
-    @property
+    @cached_property
     def vectors_of_thread(self) -> TaskMapping:
         """Thread to the vectors (along rows, along columns) whose sums it keeps."""
         (rows, columns), (high, wide) = self.tile, self.vectors
@@ -161,12 +161,12 @@ class SimtCode(BlockCode):
 
     def _step(self) -> list[str]:
         """The terms of a stage, added to the sums."""
-        moves = self._moves()
+        moves, products = self._moves(), [self._products(0), self._products(1)]
         spread = min(self.number("spread"), self.depth - 1)
         lines: list[str] = []
         for k in range(self.depth - 1):
             here = [m for i, m in enumerate(moves) if i * spread // len(moves) == k]
-            lines += [*self._fragments(k + 1), *chain.from_iterable(here), *self._products(k)]
+            lines += [*self._fragments(k + 1), *chain.from_iterable(here), *products[k % 2]]
         return [
             *lines,
             *self._advance(),
@@ -175,7 +175,7 @@ class SimtCode(BlockCode):
             "next = read;",
             "tw::sync_block();",
             *self._fragments(0),
-            *self._products(self.depth - 1),
+            *products[(self.depth - 1) % 2],
         ]
 
     def _moves(self) -> list[list[str]]:
@@ -191,13 +191,13 @@ class SimtCode(BlockCode):
         return moves
 
     def _products(self, k: int) -> list[str]:
-        """Those of term ``k``."""
+        """Those of the terms whose fragments are in set ``k``."""
         rows, columns = self.tile
 
         def product(indices: tuple[Index, ...]) -> list[str]:
             i, j = indices
             place = self.sums.index([i, index("column", columns)])
-            left, right = k % 2 * rows + i, k % 2 * columns + index("column")
+            left, right = k * rows + i, k * columns + index("column")
             return [
                 "{",
                 f"  const int column = {i} % 2 ? {columns - 1} - {j} : {j};",
