@@ -12,6 +12,8 @@ from spaces.target import Target
 from spaces.validation.limits import NAME, Real, Text, Texts, Whole
 from spaces.workloads.workload import Workload
 
+WARP = 32
+"""Threads of a warp."""
 _NO_DEVICE = (
     "target 'cuda' needs an NVIDIA GPU with its driver and the packages of "
     "`pip install 'tilewright[cuda]'` ({why}); without one, name the hardware, such as "

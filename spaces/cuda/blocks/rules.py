@@ -12,9 +12,9 @@ from typing import Any
 
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import most_rows
-from spaces.cuda.blocks.sizes import WARP, BlockSizes
+from spaces.cuda.blocks.sizes import BlockSizes
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 

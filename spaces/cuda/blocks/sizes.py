@@ -11,10 +11,8 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.blocks.tile_copy import runs_deep, source_of
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.workloads.array import Array
-
-WARP = 32
 
 ALIGNMENT = 128
 """Bytes that a tile in shared memory begins at a multiple of."""

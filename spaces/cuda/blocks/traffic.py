@@ -15,8 +15,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import drawn_row_tiles
-from spaces.cuda.blocks.sizes import WARP
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.quantities import filled
 from spaces.template import Columns
 

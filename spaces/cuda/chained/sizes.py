@@ -10,11 +10,9 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.tiles import BYTES
 from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
-
-WARP = 32
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.traffic import Occupancy
-from spaces.cuda.chained.sizes import WARP
+from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.scopes import special
 from spaces.language.tree import Expression

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spaces.cuda.kept.sizes import WARP, WIDEST, KeptSizes, width
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.kept.sizes import WIDEST, KeptSizes, width
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.kept.cutting import turn_rules
 from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.view import KeptView

@@ -15,7 +15,6 @@ from spaces.derivation.kept.view import KeptView
 from spaces.derivation.maps.view import Access
 from spaces.language.tree import Read
 
-WARP = 32
 WIDEST = 16
 """Bytes that a thread moves at once, at most."""
 TICKET = 16

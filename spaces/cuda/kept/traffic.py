@@ -10,8 +10,8 @@ import numpy as np
 
 from spaces.cuda.blocks.traffic import Occupancy
 from spaces.cuda.kept.rules import held_elements, registers
-from spaces.cuda.kept.sizes import WARP, KeptSizes, width
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.kept.sizes import KeptSizes, width
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.kept.traffic import loads_by_turns
 from spaces.derivation.kept.view import KeptView
 from spaces.derivation.work import work

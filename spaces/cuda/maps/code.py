@@ -19,8 +19,9 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES, parameters
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.maps.context import MapContext
-from spaces.cuda.maps.sizes import ROWS, WARP, loops_inside, width
+from spaces.cuda.maps.sizes import ROWS, loops_inside, width
 from spaces.cuda.maps.turning import Turning
+from spaces.cuda.target import WARP
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import ALONG, SAME, TURNED
 from spaces.derivation.maps.view import Access

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cuda.target import WARP
 from spaces.derivation.maps.nest import Loop
 from spaces.derivation.maps.plane import ALONG, Plane
 from spaces.derivation.maps.view import Access
 
-WARP = 32
 WIDEST = 16
 """Bytes that a thread moves at once, at most."""
 SEGMENT = 128

@@ -7,8 +7,8 @@ from math import prod
 import numpy as np
 
 from spaces.cuda.blocks.traffic import Occupancy
-from spaces.cuda.maps.sizes import WARP, MapSizes, loops_inside, width
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.maps.sizes import MapSizes, loops_inside, width
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.maps.plane import ALONG, Plane
 from spaces.derivation.maps.view import Access
 from spaces.derivation.work import work

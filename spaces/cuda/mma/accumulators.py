@@ -19,6 +19,7 @@ from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.target import WARP
 
 STORES = ("direct", "shared")
 """How sums reach the output: as accumulators hold them, or by way of shared memory."""
@@ -26,7 +27,6 @@ STORES = ("direct", "shared")
 VECTOR = 8
 """Most elements of a row that a thread finishes at a time."""
 
-_WARP = 32
 _WIDTH = 8
 _BYTES = 4
 _PADDING = 8  # floats: rows that are written at once fall into different banks
@@ -59,7 +59,7 @@ class Accumulators:
             return self._finish_pairs()
         return [
             "tw::sync_block();",
-            f"const u32 slab = shared + (int)threadIdx.x / {_WARP} * {self._slab_bytes};",
+            f"const u32 slab = shared + (int)threadIdx.x / {WARP} * {self._slab_bytes};",
             *unrolled(repeat(self.fragments[0]), 0, self._finish_slab, "s"),
         ]
 
@@ -96,7 +96,7 @@ class Accumulators:
     def _drain(self, i: Index) -> list[str]:
         width = self._output.vector(VECTOR)
         wide = self._columns // width
-        lanes = min(wide, _WARP)
+        lanes = min(wide, WARP)
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             tall, vector = indices
@@ -109,7 +109,7 @@ class Accumulators:
                 *self._output.store(index("row0") + row, index("column0") + vector * width, totals),
             ]
 
-        tasks = repeat(FRAGMENT * lanes // _WARP, wide // lanes) * spatial(_WARP // lanes, lanes)
+        tasks = repeat(FRAGMENT * lanes // WARP, wide // lanes) * spatial(WARP // lanes, lanes)
         mapping = spatial(*self.warps) * tasks
         return unrolled(mapping, THREAD, body, "r", None, position_type(self.product))
 

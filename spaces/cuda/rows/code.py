@@ -21,7 +21,7 @@ from spaces.cuda.rows.outputs import ElementOutputs, row_outputs
 from spaces.cuda.rows.reducers import States, helpers
 from spaces.cuda.rows.source import number_of
 from spaces.cuda.rows.sweep import Level, Sweep, declaration, loaded, vectors
-from spaces.cuda.rows.tile import WARP
+from spaces.cuda.target import WARP
 from spaces.derivation.rows.passes import Pass
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.language.tree import Read

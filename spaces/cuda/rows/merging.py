@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.rows.reducers import States
-from spaces.cuda.rows.tile import WARP
+from spaces.cuda.target import WARP
 
 SLOT = 8
 """Bytes of shared memory for a variable."""

@@ -10,8 +10,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.rows.tile import WARP
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from spaces.cuda.rows.merging import SLOT
 from spaces.cuda.rows.source import PAIRED, widest
-from spaces.cuda.rows.tile import WARP, RowTile
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.rows.tile import RowTile
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.use import Use
 from spaces.derivation.rows.view import Rows

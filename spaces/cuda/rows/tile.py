@@ -14,7 +14,6 @@ from typing import Any
 from spaces.algebra.integers import ceil_div
 from spaces.derivation.rows.view import Rows
 
-WARP = 32
 HOLDS = ("registers", "shared", "memory")
 """Where elements stay that are used more than once; those of memory are read again."""
 LANES = ("columns", "rows")

@@ -11,8 +11,7 @@ import numpy as np
 
 from spaces.cuda.blocks.traffic import USABLE, Occupancy
 from spaces.cuda.rows.sizes import RowSizes
-from spaces.cuda.rows.tile import WARP
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.language.tree import Binary, Call, Expression
 from spaces.quantities import filled, widened
 from spaces.template import Columns

@@ -19,10 +19,9 @@ from spaces.cuda.blocks.rules import (
     thread_rules,
 )
 from spaces.cuda.blocks.segments import most_rows
-from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
 from spaces.cuda.simt.sizes import SimtSizes
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.template import Decision, Rule
 
 SPREADS = (4, 8, 16)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from spaces.cuda.blocks.finish import sum_dtype
-from spaces.cuda.blocks.sizes import WARP, RingSizes
+from spaces.cuda.blocks.sizes import RingSizes
+from spaces.cuda.target import WARP
 from spaces.dtypes import dtype
 
 

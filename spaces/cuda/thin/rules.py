@@ -8,9 +8,8 @@ from typing import Any
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.rules import memory_rules
-from spaces.cuda.blocks.sizes import WARP
 from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
-from spaces.cuda.target import CudaTarget
+from spaces.cuda.target import WARP, CudaTarget
 from spaces.cuda.thin.product import FRAGMENT
 from spaces.cuda.thin.sizes import ThinSizes
 from spaces.rules.early import judged_early

@@ -10,7 +10,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.finish import sum_dtype
-from spaces.cuda.blocks.sizes import WARP, BlockSizes
+from spaces.cuda.blocks.sizes import BlockSizes
+from spaces.cuda.target import WARP
 from spaces.cuda.thin.product import FRAGMENT, MMA_TYPES, ThinProduct
 from spaces.dtypes import dtype
 from spaces.workloads.product import Product

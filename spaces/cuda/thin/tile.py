@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from spaces.algebra.index import Index, index
-from spaces.cuda.blocks.sizes import WARP
+from spaces.cuda.target import WARP
 from spaces.cuda.thin.product import ThinProduct
 from spaces.cuda.thin.sizes import ThinSizes
 from spaces.schedule import Value
