@@ -1,8 +1,4 @@
-"""What rules out blocks for what they take: threads, shared memory, registers.
-
-Templates differ in how decisions become sizes (:class:`BlockSizes`), not in what a multiprocessor
-has of each.
-"""
+"""What rules out blocks of a product for what they take: threads, shared memory, registers."""
 
 from __future__ import annotations
 
@@ -13,13 +9,16 @@ from typing import Any
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import most_rows
 from spaces.cuda.blocks.sizes import BlockSizes
-from spaces.cuda.blocks.traffic import BLOCK_SHARED
+from spaces.cuda.residency import block_threads, resident_threads, storage_rules
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 
 LEAST_REGISTERS = 36
 """Registers that addresses and counters take at least."""
+
+MOST_THREADS = 512
+"""Threads of a block that are of use."""
 
 LEAST_THREADS = 256
 """Threads that keep a multiprocessor busy."""
@@ -47,26 +46,10 @@ def step_rule(product: Tiled, decisions: Sequence[Decision]) -> Rule:
 
 def thread_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
     """What a block and a multiprocessor hold in threads."""
-    most = min(target.threads_per_block, 512)
+    warps = ("warp_rows", "warp_columns")
     return [
-        Rule(
-            "threads",
-            ("warp_rows", "warp_columns"),
-            lambda c: sizes.threads(c) <= most,
-            lambda c: (
-                f"{c['warp_rows']} times {c['warp_columns']} warps are {sizes.threads(c)} "
-                f"threads; allowed: {most}"
-            ),
-        ),
-        Rule(
-            "resident_threads",
-            ("warp_rows", "warp_columns", "residency"),
-            lambda c: sizes.threads(c) * c["residency"] <= target.threads_per_multiprocessor,
-            lambda c: (
-                f"{c['residency']} blocks of {sizes.threads(c)} threads are more than the "
-                f"{target.threads_per_multiprocessor} a multiprocessor holds"
-            ),
-        ),
+        block_threads(sizes, target, warps, MOST_THREADS),
+        resident_threads(sizes, target, (*warps, "residency")),
     ]
 
 
@@ -88,42 +71,7 @@ def memory_rules(
     return [
         rule
         for known in (*steps, (*tile, *others, "residency"))
-        for rule in judged_early(_memory_rules(sizes, target), known, least)
-    ]
-
-
-def _memory_rules(sizes: BlockSizes, target: CudaTarget) -> list[Rule]:
-    return [
-        Rule(
-            "shared_memory",
-            (),
-            lambda c: sizes.shared_bytes(c) <= target.shared_per_block,
-            lambda c: (
-                f"the tiles of a block take {sizes.shared_bytes(c)} bytes of shared memory; "
-                f"it may have {target.shared_per_block}"
-            ),
-        ),
-        Rule(
-            "resident_shared_memory",
-            (),
-            lambda c: (
-                (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
-                <= target.shared_per_multiprocessor
-            ),
-            lambda c: (
-                f"{c['residency']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do "
-                f"not fit the {target.shared_per_multiprocessor} of a multiprocessor"
-            ),
-        ),
-        Rule(
-            "registers",
-            (),
-            lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
-            lambda c: (
-                f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
-                f"{sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
-            ),
-        ),
+        for rule in judged_early(storage_rules(sizes, target), known, least)
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.blocks.tile_copy import runs_deep, source_of
-from spaces.cuda.target import WARP, CudaTarget
+from spaces.cuda.residency import BlockResources
+from spaces.cuda.target import WARP
 from spaces.workloads.array import Array
 
 ALIGNMENT = 128
@@ -19,7 +20,7 @@ ALIGNMENT = 128
 
 
 @dataclass(frozen=True)
-class BlockSizes(ABC):
+class BlockSizes(BlockResources):
     """Extents and resources of schedules of ``product``, from their decisions."""
 
     product: Tiled
@@ -28,22 +29,9 @@ class BlockSizes(ABC):
     def block(self, c: Any) -> tuple[Any, Any]:
         """Rows and columns of a block's tile."""
 
-    @abstractmethod
-    def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block."""
-
-    @abstractmethod
-    def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with."""
-
     def threads(self, c: Any) -> Any:
         """Threads of a block."""
         return c["warp_rows"] * c["warp_columns"] * WARP
-
-    def register_limit(self, target: CudaTarget, c: Any) -> Any:
-        """Registers that a thread may have, so that as many blocks fit as were asked for."""
-        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
-        return np.minimum(share // 8 * 8, target.registers_per_thread)
 
     def vector(self, operand: Array) -> int:
         """Elements of an input's widest global accesses, tiles aside."""

@@ -15,15 +15,13 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import drawn_row_tiles
+from spaces.cuda.residency import BLOCK_SHARED
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.quantities import filled
 from spaces.template import Columns
 
 USABLE = 0.75
 """Share of L2 that holds on to data while other data streams through."""
-
-BLOCK_SHARED = 1024
-"""Bytes of shared memory that the system takes for itself in each block."""
 
 
 @dataclass(frozen=True)

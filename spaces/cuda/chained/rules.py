@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.residency import storage_rules
 from spaces.cuda.target import CudaTarget
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
@@ -24,7 +24,7 @@ def chained_rules(
     early = [
         rule
         for known in (*steps, (*TILE, "stages"), (*TILE, "stages", "residency"))
-        for rule in judged_early(_memory_rules(sizes, target), known, least)
+        for rule in judged_early(storage_rules(sizes, target), known, least)
     ]
     return (*_tile_rules(sizes), *early, *_split_rules(sizes, target))
 
@@ -69,40 +69,5 @@ def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
             (*TILE, "split"),
             lambda c: (c["split"] == 1) | (sizes.blocks(c) <= most),
             lambda c: f"{c['split']} parts make {sizes.blocks(c)} blocks; {most} fill the device",
-        ),
-    ]
-
-
-def _memory_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
-    return [
-        Rule(
-            "shared_memory",
-            (),
-            lambda c: sizes.shared_bytes(c) <= target.shared_per_block,
-            lambda c: (
-                f"the tiles of a block take {sizes.shared_bytes(c)} bytes of shared memory; "
-                f"it may have {target.shared_per_block}"
-            ),
-        ),
-        Rule(
-            "resident_shared_memory",
-            (),
-            lambda c: (
-                (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
-                <= target.shared_per_multiprocessor
-            ),
-            lambda c: (
-                f"{c['residency']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do "
-                f"not fit the {target.shared_per_multiprocessor} of a multiprocessor"
-            ),
-        ),
-        Rule(
-            "registers",
-            (),
-            lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
-            lambda c: (
-                f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
-                f"{sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
-            ),
         ),
     ]

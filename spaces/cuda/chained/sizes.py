@@ -10,13 +10,14 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.tiles import BYTES
 from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.target import WARP, CudaTarget
+from spaces.cuda.residency import BlockResources
+from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
 
 
 @dataclass(frozen=True)
-class ChainedSizes:
+class ChainedSizes(BlockResources):
     """Sizes of schedules of a program, from their decisions."""
 
     chained: Chained
@@ -78,8 +79,3 @@ class ChainedSizes:
         held = np.where(c["queries"] == "registers", c["slices"] * self.depth // 4, c["slices"] * 4)
         states = 2 * c["slices"] * (2 + 2 * len(self.chained.scalars))
         return self.sums(c) + scores + held + states + 40
-
-    def register_limit(self, target: CudaTarget, c: Any) -> Any:
-        """Registers that a thread may have, so that as many blocks fit as were asked for."""
-        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
-        return np.minimum(share // 8 * 8, target.registers_per_thread)

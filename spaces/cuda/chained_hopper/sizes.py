@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.chained_hopper.tiles import PANEL, PANEL_BYTES, SLICE, RowTiles
+from spaces.cuda.residency import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
 

@@ -10,10 +10,10 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import drawn_row_tiles, most_rows, segments_of
-from spaces.cuda.blocks.traffic import BLOCK_SHARED
 from spaces.cuda.hopper.segments import list_bytes
 from spaces.cuda.hopper.store import CHUNK
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
+from spaces.cuda.residency import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
 
 GROUP = 128

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.traffic import BLOCK_SHARED
+from spaces.cuda.residency import resident_threads, storage_rules
 from spaces.cuda.rows.sizes import RowSizes
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.rules.early import judged_early
@@ -219,10 +219,9 @@ def _size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decisio
     more = (*order, "unpack", "passes", "ahead", "unroll", "residency", "stages")
     least = {decision.name: decision.values[0] for decision in decisions}
     least["hold"] = "memory"
+    resources = [resident_threads(sizes, target), *storage_rules(sizes, target)]
     judged = [
-        rule
-        for n in (4, 6, 7, 9, 10, 11, 12)
-        for rule in judged_early(_resources(sizes, target), more[:n], least)
+        rule for n in (4, 6, 7, 9, 10, 11, 12) for rule in judged_early(resources, more[:n], least)
     ]
     return [*judged, *_step_rules(sizes)]
 
@@ -258,44 +257,6 @@ def _step_rules(sizes: RowSizes) -> list[Rule]:
                 ),
             )
             for n in (5, 6)
-        ),
-    ]
-
-
-def _resources(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
-    return [
-        Rule(
-            "resident_threads",
-            (),
-            lambda c: sizes.threads(c) * c["residency"] <= target.threads_per_multiprocessor,
-            lambda c: (
-                f"{c['residency']} blocks of {sizes.threads(c)} threads are more than the "
-                f"{target.threads_per_multiprocessor} a multiprocessor holds"
-            ),
-        ),
-        Rule(
-            "shared_memory",
-            (),
-            lambda c: (
-                (sizes.shared_bytes(c) <= target.shared_per_block)
-                & (
-                    (sizes.shared_bytes(c) + BLOCK_SHARED) * c["residency"]
-                    <= target.shared_per_multiprocessor
-                )
-            ),
-            lambda c: (
-                f"{c['residency']} blocks of {sizes.shared_bytes(c)} bytes of shared memory do not "
-                f"fit the {target.shared_per_multiprocessor} of a multiprocessor"
-            ),
-        ),
-        Rule(
-            "registers",
-            (),
-            lambda c: sizes.registers(c) <= sizes.register_limit(target, c),
-            lambda c: (
-                f"a thread needs about {sizes.registers(c)} registers; {c['residency']} blocks of "
-                f"{sizes.threads(c)} threads leave it {sizes.register_limit(target, c)}"
-            ),
         ),
     ]
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from spaces.cuda.residency import BlockResources
 from spaces.cuda.rows.merging import SLOT
 from spaces.cuda.rows.source import PAIRED, widest
 from spaces.cuda.rows.tile import RowTile
-from spaces.cuda.target import WARP, CudaTarget
+from spaces.cuda.target import WARP
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.use import Use
 from spaces.derivation.rows.view import Rows
@@ -21,7 +22,7 @@ from spaces.workloads.array import Array
 
 
 @dataclass(frozen=True)
-class RowSizes(RowTile):
+class RowSizes(RowTile, BlockResources):
     """Extents and resources of schedules of ``rows``, computed in a type of ``real`` bytes."""
 
     rows: Rows
@@ -156,8 +157,3 @@ class RowSizes(RowTile):
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block."""
         return self.held_bytes(c) * c["stages"] + self.slot_bytes(c)
-
-    def register_limit(self, target: CudaTarget, c: Any) -> Any:
-        """Registers that a thread may have, so that as many blocks fit as were asked for."""
-        share = target.registers_per_multiprocessor // (self.threads(c) * c["residency"])
-        return np.minimum(share // 8 * 8, target.registers_per_thread)

@@ -7,15 +7,15 @@ from math import prod
 from typing import Any
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.blocks.rules import memory_rules
+from spaces.cuda.blocks.rules import MOST_THREADS, memory_rules
 from spaces.cuda.blocks.tile_grid import exchange_rule, launch_rules
+from spaces.cuda.residency import block_threads, resident_threads
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.cuda.thin.product import FRAGMENT
 from spaces.cuda.thin.sizes import ThinSizes
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 
-MOST_THREADS = 512
 MOST_PRODUCTS = 1024
 """Multiply-adds of a step that a thread writes out: more do not fit the instruction cache."""
 SEGMENT = 64
@@ -26,6 +26,7 @@ MOST_WAVES = 8
 """Blocks for each place there is, where larger tiles or less splitting would make fewer."""
 
 
+WARPS = ("warp_columns", "warp_depth")
 TILE = ("multiply", "lane_columns", "thread_columns", "thread_depth")
 
 
@@ -40,13 +41,14 @@ def thin_rules(sizes: ThinSizes, target: CudaTarget, decisions: Sequence[Decisio
         *launch_rules(
             sizes.product, ("warp_columns", "lane_columns", "thread_columns"), sizes.tiles
         ),
-        *_thread_rules(sizes, target),
+        block_threads(sizes, target, WARPS, MOST_THREADS),
+        resident_threads(sizes, target, (*WARPS, "residency")),
         *memory_rules(
             sizes,
             target,
             decisions,
             (*TILE, "in_flight", "small", "reads", "splits"),
-            ("warp_columns", "warp_depth"),
+            WARPS,
         ),
         *_work_rules(sizes, target),
         *_part_rules(sizes),
@@ -218,30 +220,6 @@ def _extent_rules(sizes: ThinSizes) -> list[Rule]:
     return [
         *(width_rule(across[:n]) for n in (2, 3)),
         *(depth_rule(along[:n]) for n in (2, 3)),
-    ]
-
-
-def _thread_rules(sizes: ThinSizes, target: CudaTarget) -> list[Rule]:
-    most = min(target.threads_per_block, MOST_THREADS)
-    return [
-        Rule(
-            "threads",
-            ("warp_columns", "warp_depth"),
-            lambda c: sizes.threads(c) <= most,
-            lambda c: (
-                f"{c['warp_columns']} times {c['warp_depth']} warps are {sizes.threads(c)} "
-                f"threads; allowed: {most}"
-            ),
-        ),
-        Rule(
-            "resident_threads",
-            ("warp_columns", "warp_depth", "residency"),
-            lambda c: sizes.threads(c) * c["residency"] <= target.threads_per_multiprocessor,
-            lambda c: (
-                f"{c['residency']} blocks of {sizes.threads(c)} threads are more than the "
-                f"{target.threads_per_multiprocessor} a multiprocessor holds"
-            ),
-        ),
     ]
 
 
