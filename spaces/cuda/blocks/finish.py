@@ -93,13 +93,15 @@ class Finish:
 
     Tiles have ``block_rows`` x ``block_columns`` elements; only where these do not divide the
     output is an index tested: against its extent, or against the ``first`` (row, column) that no
-    other tile has, if these names are given.
+    other tile has, if these names are given. The operand called ``fetched`` is not loaded here:
+    whoever calls has its elements.
     """
 
     product: Tiled
     block_rows: int
     block_columns: int
     first: tuple[str | None, str | None] = (None, None)
+    fetched: str | None = None
 
     @property
     def output(self) -> Array:
@@ -124,16 +126,23 @@ class Finish:
         return lines
 
     def finish(
-        self, row: Index, column: Index, sums: Sequence[str], results: Sequence[str]
+        self,
+        row: Index,
+        column: Index,
+        sums: Sequence[str],
+        results: Sequence[str],
+        elements: Sequence[str] = (),
     ) -> list[str]:
         """Assign finished neighbours in a row to the floats ``results``, without storing them;
-        those outside of the output may stay as they are. For float32 sums."""
+        those outside of the output may stay as they are. For float32 sums. ``elements`` are those
+        of the ``fetched`` operand, as floats."""
         width = self.vector(len(sums))
         lines = []
         for start in range(0, len(sums), width):
             pairs = zip(results[start : start + width], sums[start : start + width], strict=True)
+            given = elements[start : start + width] or [""] * width
             numbers = [
-                f"{result} = {self._number(total, i, width)};"
+                f"{result} = {self._number(total, i, width, given[i])};"
                 for i, (result, total) in enumerate(pairs)
             ]
             loads = self._all_loads(row, column + start, width)
@@ -166,6 +175,7 @@ class Finish:
         return [
             line
             for beside in self.product.beside
+            if beside.name != self.fetched
             for line in self._loads(beside, row, column, width)
         ]
 
@@ -205,12 +215,15 @@ class Finish:
             return total
         return f"tw::from_float<{C_TYPES[output]}>({number})"
 
-    def _number(self, total: str, i: int, width: int) -> str:
+    def _number(self, total: str, i: int, width: int, given: str = "") -> str:
         """The same before it is rounded: a float, or a double of double sums."""
         x = total if self._double else _as_float(total, sum_dtype(self.product.workload))
         if not self.product.is_fused:
             return x
-        elements = {b.name: Value(self._element(b, i, width)) for b in self.product.beside}
+        elements = {
+            b.name: Value(given if b.name == self.fetched else self._element(b, i, width))
+            for b in self.product.beside
+        }
         code = ScalarCode(real="double" if self._double else "float")
         return self.product.finished(code, Value(x), elements).text
 

@@ -41,6 +41,8 @@ class HopperCode:
         maps = [plan.m.tensor_map, plan.n.tensor_map]
         if plan.store.is_staged:
             maps.append(plan.store.tensor_map)
+        if plan.store.fetched:
+            maps.append(plan.store.fetched_map)
         launch = Launch(
             grid=(plan.grid.blocks, 1, 1),
             block=(plan.threads, 1, 1),
@@ -58,6 +60,7 @@ class HopperCode:
         """The entry, after the table it may need."""
         plan = self.plan
         maps = ["m_map", "n_map", *(["output_map"] if plan.store.is_staged else [])]
+        maps += ["fetched_map"] if plan.store.fetched else []
         parameters = signature(plan.product, plan.split.workspace_bytes > 0, maps)
         # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
         threads = round_up(plan.threads, GROUP)
@@ -105,6 +108,7 @@ class HopperCode:
             f"    tw::mbarrier_init(empty + 8 * i, {multiplying * plan.cluster_tiles});",
             "  }",
             *indented(plan.slices.start_lines(exchanged)),
+            *indented(plan.store.start_lines(f"shared + {plan.fetched_at}", plan.consumers)),
             "  tw::fence_barrier_init();",
             *indented(plan.slices.expect_lines(exchanged)),
             "}",
@@ -191,10 +195,15 @@ class HopperCode:
             f"const u32 staging = shared + {plan.staging_at} + group * {plan.staging_bytes};",
             "u32 turn = 0;",
         ]
+        fetching = [
+            f"const u32 fetched = shared + {plan.fetched_at} + 8 * group;",
+            "u32 fetched_phase = 0;",
+        ]
         return [
             *([f"tw::registers_up<{registers}>();"] if given else []),
             f"const int thread = (int)threadIdx.x % {GROUP}, lane = thread % 32;",
             *(staging if plan.store.is_staged else []),
+            *(fetching if plan.store.fetched else []),
             "u32 stage = 0, phase = 0;",
             *(self._in_turns() if plan.takes_turns else plan.grid.emit(self._table, self._next)),
             *plan.store.last_lines(),
@@ -213,7 +222,6 @@ class HopperCode:
             return [
                 *(plan.segments.skip() if plan.segments else []),
                 "if (whose == group) {",
-                f"  tw::sync_named({self._turn('group')});",
                 *indented(self._tile()),
                 "} else {",
                 "  stage += steps;",
@@ -238,11 +246,14 @@ class HopperCode:
         """What a multiplying warpgroup does with a tile."""
         plan = self.plan
         position, (m_axis, n_axis) = position_type(plan.product), plan.axes
-        own, member, turn_over = f" + group * {plan.blocks * BLOCK}", "group", []
+        own, member = f" + group * {plan.blocks * BLOCK}", "group"
+        turn: list[str] = []
+        turn_over: list[str] = []
         own_slice = f" + part * {plan.slice_columns}" if plan.parts[1] > 1 else ""
         if plan.takes_turns:
             following = f"(group + 1) % {plan.consumers}"
             own, member = "", "0"
+            turn = [f"tw::sync_named({self._turn('group')});"]
             turn_over = [f"tw::arrive_named({self._turn(following)});"]
         rank = " + rank" if plan.cluster_tiles > 1 else ""
         place, number = "place", index("(i64)number", plan.product.batches)
@@ -257,6 +268,8 @@ class HopperCode:
             f"const {position} {m_axis}0 = {self._corner(0, f'({position})')}{own};",
             f"const {position} {n_axis}0 = {self._corner(1, f'({position})')}{own_slice};",
             *parts(plan.product, operands, number),
+            *plan.store.fetch_lines(),
+            *turn,
             *MainLoop(plan).lines(turn_over),
             *plan.slices.lines(f"shared + {plan.received_at}", f"shared + {plan.exchanged_at}"),
             *plan.split.lines(

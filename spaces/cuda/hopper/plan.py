@@ -14,6 +14,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.finish import Finish, parameter_name
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.blocks.segments import row_tiles, segments_of
+from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.grid import PersistentGrid
 from spaces.cuda.hopper.places import placed_tile
 from spaces.cuda.hopper.segments import SegmentList, list_bytes
@@ -187,9 +188,10 @@ class HopperPlan:
         rows, columns = self._rows_and_columns(
             (self.tile[0] * self.cluster[0], self.tile[1] * self.cluster[1])
         )
-        finish = Finish(self.product, rows, columns)
+        fetched = fetched_of(self.product) if self.values.get("fetch") else None
+        finish = Finish(self.product, rows, columns, fetched=fetched.name if fetched else None)
         buffers = self.number("staging")
-        return TileStore(finish, self.swapped, self.blocks, self.slice_columns, buffers)
+        return TileStore(finish, self.swapped, self.blocks, self.slice_columns, buffers, fetched)
 
     @property
     def next_stage(self) -> str:
@@ -237,9 +239,15 @@ class HopperPlan:
         return self.empty_at + 8 * self.stages
 
     @property
+    def fetched_at(self) -> int:
+        """Offset of the warpgroups' barriers for what is fetched, where something can be."""
+        return self.exchanged_at + 8 * (self.parts[1] > 1)
+
+    @property
     def slots_at(self) -> int:
         """Offset of the warpgroups' words."""
-        return self.exchanged_at + 8 * (self.parts[1] > 1)
+        can_fetch = fetched_of(self.product) is not None
+        return self.fetched_at + 8 * self.consumers * can_fetch
 
     @property
     def segments(self) -> SegmentList | None:

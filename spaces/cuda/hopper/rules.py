@@ -15,9 +15,11 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.implicit import ImplicitProduct
 from spaces.cuda.blocks.segments import most_rows, segments_of
 from spaces.cuda.blocks.tile_grid import grid_rules
+from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.grid import MOST_IN_TABLE
 from spaces.cuda.hopper.places import whole_channels, why_no_placed_output
 from spaces.cuda.hopper.sizes import HopperSizes, promotes
+from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.split_rules import exchange_rules
 from spaces.cuda.hopper.tile import BLOCK, why_no_tensor_map
 from spaces.cuda.target import CudaTarget
@@ -46,6 +48,7 @@ def hopper_rules(
         *_resource_rules(sizes, target),
         *(_promotion_rules() if promotes(product) else ()),
         *_store_rules(sizes),
+        *_fetch_rules(sizes),
         *_size_rules(sizes, target),
         *_needless_rules(sizes, target),
         *_raster_rules(sizes),
@@ -68,9 +71,11 @@ def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -
     order = [*_TILE, "raster", "group"]
     if "promotion" in decisions:
         roles.append("promotion")
+    fetching = [*_TILE, *roles[2:4], "residency", "depth", "fetch", "staging", "stages"]
     return [
         rule
         for names, known in (
+            *(((fetching, (8, 9)),) if "fetch" in decisions else ()),
             (roles, range(2, len(roles))),
             (memory, (5, 6, 7)),
             (ring, (3,)),
@@ -224,6 +229,35 @@ def _store_rules(sizes: HopperSizes) -> list[Rule]:
             ("staging",),
             lambda c: (c["staging"] == 0) | (reason is None),
             lambda c: f"the output cannot go through shared memory: {reason}",
+        ),
+    ]
+
+
+def _fetch_rules(sizes: HopperSizes) -> list[Rule]:
+    """What is fetched comes to the buffers in which whole sums leave."""
+    if fetched_of(sizes.product) is None:
+        return []
+    return [
+        Rule(
+            "fetched_buffers",
+            (*_TILE, "schedule", "consumers", "fetch", "staging"),
+            lambda c: np.logical_not(c["fetch"]) | (c["staging"] == sizes.chunks(c)),
+            lambda c: (
+                f"a warpgroup finishes {sizes.chunks(c)} chunks in {c['staging']} buffers; what is "
+                "fetched needs a buffer for each"
+            ),
+        ),
+        Rule(
+            "fetched_sums",
+            ("exchange", "fetch"),
+            lambda c: np.logical_not(c["fetch"]) | (c["exchange"] == WAYS[0]),
+            lambda c: "nothing is fetched for sums that clusters exchange",
+        ),
+        Rule(
+            "fetched_parts",
+            ("fetch", "splits"),
+            lambda c: np.logical_not(c["fetch"]) | (c["splits"] == 1),
+            lambda c: f"nothing is fetched for {c['splits']} parts of a tile; allowed: 1",
         ),
     ]
 

@@ -10,6 +10,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import drawn_row_tiles, most_rows, segments_of
+from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.segments import list_bytes
 from spaces.cuda.hopper.store import CHUNK
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
@@ -124,16 +125,22 @@ class HopperSizes:
         most = np.where(c["swapped"], CHUNK, min(CHUNK, WIDEST_SWIZZLE // bytes_out))
         return BLOCK * np.gcd(c["block_n"], most) * bytes_out
 
+    def chunks(self, c: Any) -> Any:
+        """Chunks of a tile that one warpgroup finishes, each in a staging buffer."""
+        pieces = BLOCK * c["block_n"] * self.product.output.element.bytes // self.buffer_bytes(c)
+        return self.blocks(c) * pieces
+
     def stage_bytes(self, c: Any) -> Any:
         """Bytes of a stage."""
         return (c["block_m"] + c["block_n"]) * c["depth"] * self.element
 
     def ring_bytes(self, c: Any) -> Any:
         """Shared memory of a block that exchanges nothing: stages, staging buffers, two barriers a
-        stage, a word for each warpgroup, and the list of segments."""
+        stage, a word for each warpgroup and perhaps a barrier, and the list of segments."""
         staging = c["consumers"] * c["staging"] * self.buffer_bytes(c)
+        words = c["consumers"] * (4 + 8 * (fetched_of(self.product) is not None))
         listed = list_bytes(segments_of(self.product))
-        return c["stages"] * (self.stage_bytes(c) + 16) + staging + 4 * c["consumers"] + listed
+        return c["stages"] * (self.stage_bytes(c) + 16) + staging + words + listed
 
     def exchange_bytes(self, c: Any) -> Any:
         """Shared memory that exchanging sums in a cluster takes: room for the slices that other

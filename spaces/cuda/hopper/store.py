@@ -1,15 +1,18 @@
 """The end of a Hopper tile: a warpgroup's sums finished and written to the output.
 
 Directly, each thread the elements it holds; or through shared memory, from where TMA stores whole
-rows of 32 to 128 bytes and clips what sticks out. A warpgroup holds blocks of 64 x ``columns``
+rows of 32 to 128 bytes and clips what sticks out. Into the same buffers TMA may have brought an
+operand that lies as the output does. A warpgroup holds blocks of 64 x ``columns``
 sums as wgmma leaves them (PTX ISA, "Register Fragments for wgmma"). Computed transposed, the
 block's columns are rows of the output.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import gcd
 
 from spaces.algebra.index import Index, index
@@ -24,6 +27,8 @@ from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.hopper.places import output_map
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
 
 CHUNK = 64
 """Most columns of a block that are finished at a time."""
@@ -37,7 +42,9 @@ class TileStore:
 
     Lines read ``thread`` and ``group``, the numbers in the warpgroup and of it, and the position
     of the first sum in the output, ``row0`` and ``column0``. Staged, they also read ``staging``,
-    the address of the warpgroup's ``buffers`` buffers, and ``turn``, the one to use next.
+    the address of the warpgroup's ``buffers`` buffers, and ``turn``, the one to use next. If
+    ``fetched`` is an operand, each chunk has a buffer, ``fetched`` is the address of a barrier and
+    ``fetched_phase`` its phase.
     """
 
     finish: Finish
@@ -45,6 +52,7 @@ class TileStore:
     blocks: int
     columns: int
     buffers: int
+    fetched: Operand | None = None
 
     @property
     def is_staged(self) -> bool:
@@ -65,15 +73,49 @@ class TileStore:
     @cached_property
     def tensor_map(self) -> TensorMapSpec:
         """A panel of a buffer, on its way to the output."""
-        product, (rows, _) = self.finish.product, self._staged
+        made, (rows, _) = self.finish.product, self._staged
         box = (self._panel, rows)
-        if isinstance(product, ImplicitProduct):
-            return output_map(product, box, self._panel * self._bytes)
-        axes = (product.column, product.row)
-        return matrix_map(product, product.output, axes, box, self._panel * self._bytes)
+        if isinstance(made, ImplicitProduct):
+            return output_map(made, box, self._panel * self._bytes)
+        axes = (made.column, made.row)
+        return matrix_map(made, made.output, axes, box, self._panel * self._bytes)
+
+    @cached_property
+    def fetched_map(self) -> TensorMapSpec:
+        """The same panel of what is fetched."""
+        made, (rows, _) = self.finish.product, self._staged
+        assert isinstance(made, Product) and self.fetched  # noqa: PT018
+        axes, box = (made.column, made.row), (self._panel, rows)
+        return matrix_map(made, self.fetched, axes, box, self._panel * self._bytes)
+
+    def start_lines(self, barriers: str, groups: int) -> list[str]:
+        """Make the barriers at this address, one for each warpgroup."""
+        if not self.fetched:
+            return []
+        return [f"for (int i = 0; i < {groups}; i++) tw::mbarrier_init({barriers} + 8 * i, 1);"]
+
+    def fetch_lines(self) -> list[str]:
+        """Ask for what lies beside the tile, once TMA has read what the buffers had."""
+        if not self.fetched:
+            return []
+        chunks = product(range(self.blocks), range(self.columns // self.chunk))
+        loads = [
+            line
+            for number, (m, n) in enumerate(chunks)
+            for line in self._receive(Index() + m * BLOCK, Index() + n * self.chunk, number)
+        ]
+        return [
+            "if (thread == 0) {",
+            "  tw::tma_wait_read<0>();",
+            f"  tw::mbarrier_arrive_expect(fetched, {self.buffers * self.buffer_bytes});",
+            *(f"  {line}" for line in loads),
+            "}",
+            "tw::sync_warp();",
+        ]
 
     def lines(self) -> list[str]:
         """Finish and write all blocks, a chunk at a time."""
+        arrived = ["tw::mbarrier_wait(fetched, fetched_phase);", "fetched_phase ^= 1;"]
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             m, n = indices[0] * BLOCK, indices[1] * self.chunk
@@ -86,7 +128,8 @@ class TileStore:
                 "}",
             ]
 
-        return unrolled(repeat(self.blocks, self.columns // self.chunk), 0, body, "c")
+        chunks = unrolled(repeat(self.blocks, self.columns // self.chunk), 0, body, "c")
+        return [*(arrived if self.fetched else []), *chunks]
 
     def last_lines(self) -> list[str]:
         """Before a block ends: shared memory must stay until TMA has read it."""
@@ -141,12 +184,12 @@ class TileStore:
     def _staged_chunk(self, m: Index, n: Index) -> list[str]:
         step = f"turn = turn == {self.buffers - 1} ? 0 : turn + 1;"
         sync = f"tw::sync_named(1 + group, {2 * BLOCK});"
+        # the buffer is free once all later stores but those of the others have read it
+        free = [f"if (thread == 0) tw::tma_wait_read<{self.buffers - 1}>();", sync]
         return [
             "const int lane = thread % 32;",
             f"const u32 buffer = staging + turn * {self.buffer_bytes};",
-            # the buffer is free once all later stores but those of the others have read it
-            f"if (thread == 0) tw::tma_wait_read<{self.buffers - 1}>();",
-            sync,
+            *([] if self.fetched else free),
             *self._fill(m, n),
             # what threads wrote, TMA reads by the asynchronous proxy
             "tw::fence_async();",
@@ -203,18 +246,29 @@ class TileStore:
         return unrolled(mapping, "thread", body, "w", (rows, wide))
 
     def _send(self, m: Index, n: Index) -> list[str]:
+        rank, matrix = matrix_of(self.finish.product)
+        return [
+            f"tw::tma_store_{rank}(&output_map, {(index('buffer') + offset).text}, {at}{matrix});"
+            for offset, at in self._panels(m, n)
+        ]
+
+    def _receive(self, m: Index, n: Index, number: int) -> list[str]:
+        """Into buffer ``number`` what is fetched for a chunk."""
+        rank, matrix = matrix_of(self.finish.product, self.fetched)
+        to = index("staging") + number * self.buffer_bytes
+        return [
+            f"tw::tma_load_{rank}({(to + offset).text}, &fetched_map, fetched, {at}{matrix});"
+            for offset, at in self._panels(m, n)
+        ]
+
+    def _panels(self, m: Index, n: Index) -> Iterator[tuple[int, str]]:
+        """Of each panel of a chunk, its place in a buffer and C text of that in the output."""
         row, column = (n, m) if self.swapped else (m, n)
         rows, columns = self._staged
-        rank, matrix = matrix_of(self.finish.product)
-        lines = []
         for panel in range(columns // self._panel):
-            offset = panel * self._panel * rows * self._bytes
-            at = (index("column0") + column + panel * self._panel).text
-            lines.append(
-                f"tw::tma_store_{rank}(&output_map, {(index('buffer') + offset).text}, "
-                f"(int)({at}), (int)({(index('row0') + row).text}){matrix});"
-            )
-        return lines
+            first = index("column0") + column + panel * self._panel
+            at = f"(int)({first.text}), (int)({(index('row0') + row).text})"
+            yield panel * self._panel * rows * self._bytes, at
 
     def _fill(self, m: Index, n: Index) -> list[str]:
         if self._bytes == 2:
@@ -222,7 +276,11 @@ class TileStore:
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             within, column = indices[0], indices[1] * 2
-            lines = ["float value[2];", *self._finished(m + within, n + column, 0)]
+            lines = [
+                "float value[2];",
+                *(self._beside(within, column) if self.fetched else []),
+                *self._finished(m + within, n + column, 0),
+            ]
             if self.swapped:
                 lines += [
                     f"tw::store_shared({self._address(column + e, within)}, value[{e}]);"
@@ -233,6 +291,13 @@ class TileStore:
             return lines
 
         return unrolled(spatial(4, 1) * _pairs_of_warp(self.chunk), "thread", body, "f")
+
+    def _beside(self, m: Index, n: Index) -> list[str]:
+        """Declare ``beside``: what was fetched for the pair at (m, n) of a chunk."""
+        if not self.swapped:
+            return ["float beside[2];", f"tw::load_shared<2>(beside, {self._address(m, n)});"]
+        loads = [f"tw::load_shared<float>({self._address(n + e, m)})" for e in range(2)]
+        return [f"const float beside[2] = {{{', '.join(loads)}}};"]
 
     def _fill_matrices(self, m: Index, n: Index) -> list[str]:
         """Elements of 16 bits go by stmatrix: four 8 x 8 matrices of a warp at a time, the lanes
@@ -251,13 +316,28 @@ class TileStore:
                 at = m + first[0] + task[0], n + first[1] + task[1] * 2
                 return self._finished(*at, next(places))
 
-            def store(task: tuple[Index, ...]) -> list[str]:
+            def place_of(task: tuple[Index, ...]) -> str:
                 at = [f + t * u for f, t, u in zip(first, task, unit, strict=True)]
-                place = self._address(*(reversed(at) if self.swapped else at))
-                return [f"tw::stmatrix_x4{suffix}({place}, packed);"]
+                return self._address(*(reversed(at) if self.swapped else at))
 
+            def store(task: tuple[Index, ...]) -> list[str]:
+                return [f"tw::stmatrix_x4{suffix}({place_of(task)}, packed);"]
+
+            def load(task: tuple[Index, ...]) -> list[str]:
+                return [f"tw::ldmatrix_x4{suffix}(held, {place_of(task)});"]
+
+            fetched = [
+                "u32 held[4];",
+                *addresses.emit("lane", load, integer="int", language="cuda"),
+                "float beside[8];",
+                *(
+                    f"tw::unpack2<{kind}>(held[{i}], beside[{2 * i}], beside[{2 * i + 1}]);"
+                    for i in range(4)
+                ),
+            ]
             return [
                 "float value[8];",
+                *(fetched if self.fetched else []),
                 *_pairs_of_warp(MATRIX).emit("lane", pair, unroll=True, language="cuda"),
                 f"const u32 packed[4] = {{{', '.join(pairs)}}};",
                 *addresses.emit("lane", store, integer="int", language="cuda"),
@@ -271,14 +351,17 @@ class TileStore:
         """Assign ``value[place]`` and the next: the finished elements at (m, n) and (m, n + 1)."""
         sums = self._pair(m, n)
         results = [f"value[{place + e}]" for e in range(2)]
+        beside = [f"beside[{place + e}]" for e in range(2)] if self.fetched else []
         row, column = index("row0"), index("column0")
         if not self.swapped:
-            return self.finish.finish(row + m, column + n, sums, results)
+            return self.finish.finish(row + m, column + n, sums, results, beside)
         return [
             line
             for e in range(2)
             for line in self.finish.finish(
-                row + n + e, column + m, sums[e : e + 1], results[e : e + 1]
+                row + n + e,
+                column + m,
+                *(values[e : e + 1] for values in (sums, results, beside)),
             )
         ]
 

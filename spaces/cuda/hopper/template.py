@@ -16,6 +16,7 @@ from spaces.cuda.blocks.segments import segments_of
 from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS
 from spaces.cuda.blocks.traffic import Blocks, grid_quantities
 from spaces.cuda.hopper.code import HopperCode
+from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.grid import ORDERS
 from spaces.cuda.hopper.multiply import ELEMENTS
 from spaces.cuda.hopper.places import why_no_placed_map
@@ -138,6 +139,7 @@ def _decisions(product: Tiled) -> tuple[Decision, ...]:
         Decision("residency", (1, 2)),
         Decision("cluster", tuple(CLUSTERS)),
         Decision("depth", (64 // element, 128 // element)),
+        *((Decision("fetch", (False, True)),) if fetched_of(product) else ()),
         Decision("staging", (0, 1, 2, 4)),
         Decision("stages", (2, 3, 4, 5, 6, 7, 8, 10, 12)),
         *((Decision("promotion", (0, 1, 2, 4)),) if promotes(product) else ()),

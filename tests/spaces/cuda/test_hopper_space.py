@@ -247,3 +247,26 @@ def test_a_grid_fills_the_multiprocessors_with_whole_clusters():
     assert (grid.clusters, grid.blocks) == (65, 130)
     few = PersistentGrid((3, 1), (2, 1), 128, 1, "along_rows", 1, 132)
     assert (few.shape, few.blocks) == ((2, 1), 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "known"),
+    [
+        ({"epilogue": "x + r[m, n]"}, True),
+        ({"epilogue": "x + r[m, n]", "out": "float32"}, True),
+        ({"epilogue": "x + bias[n]"}, False),
+        ({"epilogue": "x + r[m, n]", "c": "col"}, False),  # lies otherwise than the output
+        ({"epilogue": "x + r[m, n]", "n": 100}, False),  # rows that TMA cannot move
+    ],
+)
+def test_what_lies_as_the_output_does_may_be_fetched(changes, known):
+    space = space_of(**{"m": 512, "n": 512, "k": 64, "dtype": "bfloat16", "b": "col", **changes})
+    names = [decision.name for decision in space.templates["hopper"].decisions]
+    assert ("fetch" in names) == known
+    if not known:
+        return
+    values = {**USUAL, "block_n": 128, "staging": 1, "fetch": True}
+    reason = space.why_not(Schedule("hopper", tuple(values.items()))) or ""
+    assert "needs a buffer for each" in reason
+    rows = space.sample(np.random.default_rng(0), 200)
+    assert 10 < sum(bool(space.schedule(row)["fetch"]) for row in rows) < 190

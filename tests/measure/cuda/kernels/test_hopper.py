@@ -18,6 +18,7 @@ from tests.measure.cuda.kernels.hopper_problems import (
 SIZES: dict[str, int | str] = {"m": 200, "n": 264, "k": 264, "dtype": "bfloat16"}
 EPILOGUE = {**SIZES, "epilogue": "gelu(x + bias[n]) + r[m, n]"}
 TURNS = {"schedule": "pingpong", "block_n": 64}
+FETCH = {"fetch": True}
 SMALL = {"block_m": 64, "consumers": 1, "producer_registers": 0}
 
 CHOSEN = {
@@ -94,6 +95,28 @@ CHOSEN = {
         {**SIZES, "dtype": "tfloat32", "b": "col", "m": 40},
         {"depth": 16, "swapped": True, "block_n": 48, "staging": 0},
     ),
+    "residual fetched": Problem(EPILOGUE, {**FETCH, "staging": 2}),
+    "residual fetched by two blocks each": Problem(
+        EPILOGUE, {**FETCH, "block_m": 256, "block_n": 64, "staging": 2}, 1
+    ),
+    "residual fetched in turns": Problem(EPILOGUE, {**TURNS, **FETCH, "staging": 2}, 1),
+    "residual fetched in clusters": Problem(EPILOGUE, {**FETCH, "cluster": "2x1", "block_n": 64}),
+    "residual fetched, two blocks on a multiprocessor": Problem(
+        EPILOGUE, {**SMALL, **FETCH, "staging": 2, "residency": 2, "stages": 2}, 1
+    ),
+    "residual fetched, swapped": Problem(
+        {**EPILOGUE, "m": 24}, {**FETCH, "swapped": True, "block_n": 32}
+    ),
+    "residual of float32 fetched": Problem(
+        {**EPILOGUE, "out": "float32"}, {**FETCH, "block_n": 64, "staging": 2}
+    ),
+    "residual of float32 fetched, swapped": Problem(
+        {**EPILOGUE, "m": 72, "out": "float32"},
+        {**SMALL, **FETCH, "swapped": True, "block_n": 64},
+    ),
+    "residuals of a batch fetched": Problem(
+        {"batch": 3, **SIZES, "epilogue": "x + r[batch, m, n]"}, {**FETCH, "block_n": 64}
+    ),
     "other float8, half rows": Problem(
         {**SIZES, "dtype": "float8_e5m2", "out": "float16", "b": "col", "k": 272},
         {"cluster": "1x2"},
@@ -141,6 +164,10 @@ APART = Problem({**SIZES, "k": 600}, {"splits": 2, "staging": 0}, 4)  # parts in
 
 SLOW = "  if (threadIdx.x / 32 == 8) for (int i = 0; i < 20; i++) tw::sync_warp();\n" + START
 DRAIN = "      for (int i = 0; "
+
+FETCHED = Problem(
+    {**SIZES, "n": 256, "k": 64, "epilogue": "relu(x + r[m, n])"}, {**FETCH, "block_n": 64}, 1
+)
 
 # problem, what is replaced (wherever it stands), by what, and so on
 BUGS = {
@@ -219,6 +246,28 @@ BUGS = {
         "tw::fence_async();",
     ),
     "no fence before the store": (CLUSTER, "tw::fence_async();", ""),
+    "does not wait for what is fetched": (
+        FETCHED,
+        "tw::mbarrier_wait(fetched, fetched_phase);",
+        "",
+    ),
+    "never turns the phase of what is fetched": (FETCHED, "fetched_phase ^= 1;", ""),
+    "fetches the tile of another warpgroup": (
+        FETCHED,
+        "&fetched_map, fetched, (int)(column0), (int)(row0)",
+        "&fetched_map, fetched, (int)(column0), (int)(row0 ^ 64)",
+    ),
+    "fetches before TMA has read the last tile": (
+        FETCHED,
+        "  tw::tma_wait_read<0>();",
+        "",
+    ),
+    "expects half of what is fetched": (
+        FETCHED,
+        "arrive_expect(fetched, 8192)",
+        "arrive_expect(fetched, 4096)",
+    ),
+    "one barrier for all that is fetched": (FETCHED, "+ 8 * group;", "+ 0 * group;"),
     "staged without the swizzle": (CLUSTER, " ^ (8 * (lane % 8))", ""),
     "starts before the other block's barriers are there": (
         CLUSTER,

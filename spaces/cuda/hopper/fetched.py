@@ -1,0 +1,29 @@
+"""An operand of the epilogue that lies as the output does, such as a residual: TMA can bring it to
+the buffers in which the output leaves."""
+
+from __future__ import annotations
+
+from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.segments import segments_of
+from spaces.cuda.hopper.tile import why_no_tensor_map
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
+
+
+def fetched_of(product: Tiled) -> Operand | None:
+    """The first such operand of a product of matrices; None if there is none, or if rows come in
+    segments, which are stored directly."""
+    if not isinstance(product, Product) or segments_of(product):
+        return None
+    if why_no_tensor_map(product.output):
+        return None
+    output = product.output
+    if output.element.bytes not in (2, 4):
+        return None
+    found = (beside.array for beside in product.beside)
+    return next((array for array in found if _lies_like(array, output)), None)
+
+
+def _lies_like(array: Operand, output: Operand) -> bool:
+    same = (array.axes, array.dtype, array.strides)
+    return same == (output.axes, output.dtype, output.strides)
