@@ -15,11 +15,13 @@ from functools import cached_property
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained.scopes import POWERS, RowScope, ThreadScope
 from spaces.derivation.algebra import ZERO
+from spaces.derivation.chained.hiding import hiding
 from spaces.derivation.chained.levels import Levels
+from spaces.derivation.chained.reference import may_lag
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf
-from spaces.language.tree import Expression, Read
+from spaces.language.tree import Expression, Negation, Read
 
 IDENTITIES = {"sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY"}
 JOINED = {
@@ -28,7 +30,7 @@ JOINED = {
     "max": "tw::max_nan({}, {})",
     "min": "tw::min_nan({}, {})",
 }
-_FINITE = {"max": "tw::max_nan({}, -TW_LARGEST)", "min": "tw::min_nan({}, TW_LARGEST)"}
+_FINITE = {"max": "tw::max_nan({}, -TW_FAR)", "min": "tw::min_nan({}, TW_FAR)"}
 _EXTREMES = tuple(_FINITE)
 ROWS = 2
 """Rows of a lane in each slice of sixteen."""
@@ -41,10 +43,11 @@ LATE = 8.0
 
 HELPERS = """\
 #define TW_INFINITY tw::bits_float(0x7f800000u)
-#define TW_LARGEST 3.402823466e38f
+#define TW_FAR 1e37f
 TW_INLINE float tw_fused(float a, float b, float c) { return a * b + c; }
 """
-"""The compiler makes one instruction of ``tw_fused``."""
+"""The compiler makes one instruction of ``tw_fused``. ``TW_FAR`` is beyond any score, and multiples
+of it are finite."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ class FragmentChain:
     and ``key_leaf`` of what differs from key to key, for row ``r`` and the key ``key``.
     ``ends`` tells whether some row's keys begin after the first, or end before the last that a
     tile has. ``rescale`` is one of :data:`RESCALES`; if it is ``late``, totals are those of a
-    ``base`` that stays behind the results until the end: corrections hold for any.
+    ``base`` that stays behind the results until the end: corrections hold for any. Results that
+    come out the same for any base need none beside their states.
     """
 
     chained: Chained
@@ -94,6 +98,16 @@ class FragmentChain:
         ``first``, of rows that see all its keys, or only some if ``masked``."""
         return _Tile(self, masked).written()
 
+    @cached_property
+    def hidden(self) -> Expression | None:
+        """What hides a key where it is minus infinity, so that tiles are written once for all."""
+        return hiding(self.chained) if not self.tracks or self.chained.conditions else None
+
+    def hiding_tile(self) -> tuple[list[str], list[str], Written]:
+        """The lines for any tile, of a chain that has :attr:`hidden`: what comes first, what hides
+        the keys that rows do not see, to be left out where all count, and the rest."""
+        return _Tile(self, False, self.hidden).hiding()
+
     def of_rows(self) -> list[str]:
         """Lines of a loop over rows ``r``, before the first tile, that compute what is the same
         along each and make its states those of nothing. To be written after all tiles are."""
@@ -121,7 +135,19 @@ class FragmentChain:
                 lines += across_lanes(r.reducer, f"state{k}[r]")
         if self.chained.conditions:
             lines += [f"seen[r] = tw::shuffle_xor((int)seen[r], {n}) | seen[r];" for n in (1, 2)]
-        return lines
+        return lines if self.tracks else [*lines, "seen[r] = low[r] < high[r];"]
+
+    @cached_property
+    def tracks(self) -> bool:
+        """Whether tiles have to tell which rows have seen a key: where conditions leave keys out
+        one by one, or the correction of nothing may be no number."""
+        found = {r.correction for r in self.chained.reductions if r.correction}
+        return bool(self.chained.conditions) or not all(map(self._is_finite, found))
+
+    def _is_finite(self, correction: Scaling | Series) -> bool:
+        """Whether it falls with a maximum alone: then that of nothing is zero or one."""
+        tops = {Negation(r.state) for r in self.chained.scalars if r.reducer == "max"}
+        return isinstance(correction, Scaling) and correction.exponent in tops
 
     @property
     def last_factors(self) -> list[str | None]:
@@ -165,6 +191,12 @@ class FragmentChain:
 
     @cached_property
     def based(self) -> tuple[int, ...]:
+        """The states that lag behind and have a base beside them."""
+        free = may_lag(self.chained)
+        return tuple(k for k in self.lagging if self.chained.scalars[k].name not in free)
+
+    @cached_property
+    def lagging(self) -> tuple[int, ...]:
         """The states that others read and that these may stay behind; none if all are up to date
         in every tile."""
         if self.rescale != "late" or not can_be_late(self.chained):
@@ -225,6 +257,7 @@ class _Tile:
 
     chain: FragmentChain
     masked: bool
+    hidden: Expression | None = None
     lines: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     factors: dict[Scaling, str] = field(default_factory=dict)
@@ -241,6 +274,23 @@ class _Tile:
         self.new = scope("n", chain.state_leaf("next{}[h]", based="chosen{}[h]"))
         self.parts: dict[int, tuple[float, Expression]] = {}
 
+    def hiding(self) -> tuple[list[str], list[str], Written]:
+        """The lines before keys are hidden, those that hide them, and all after."""
+        first = [f"bool any[{ROWS}] = {{}};"] * bool(self.chain.chained.conditions)
+        place, body = self.chain.score("e"), list[str]()
+        if self.hidden is not None and self.hidden != self.chain.chained.score:
+            scope = ThreadScope("x", self._leaf(None), body, self.new)
+            body.append(f"{place} = {scope.text(self.hidden)};")
+            first += self._elements(body)
+        body = []
+        self._ends()
+        inside = self._inside(ThreadScope("x", self._leaf(self.hidden), body, self.new))
+        if inside:
+            body.append(f"if (!inside) {place} = -TW_INFINITY;")
+        self._flush()
+        hide, self.lines = [*self.lines, *(self._elements(body) if inside else [])], []
+        return first, hide, self.written()
+
     def written(self) -> Written:
         levels, chained = self.chain.levels, self.chain.chained
         if self.masked:
@@ -249,7 +299,7 @@ class _Tile:
             self._loop(level)
             for k, r in levels.scalars(level):
                 self._join(k, r)
-            if level == 0 and self.chain.based:
+            if level == 0 and self.chain.lagging:
                 self._choose()
         corrections = [weighing.reduction.correction for weighing in chained.weighings]
         factors = [self._factor(c) if isinstance(c, Scaling) else None for c in corrections]
@@ -265,7 +315,7 @@ class _Tile:
     def _moved(self, factors: Sequence[str | None]) -> str | None:
         """Whether sums are to be corrected."""
         names = [name for name in dict.fromkeys(factors) if name]
-        if self.chain.based:
+        if self.chain.lagging:
             return "moved"
         if self.chain.rescale == "always" or not names:
             return None
@@ -289,6 +339,8 @@ class _Tile:
         self.lines.append("const bool moved = tw::any_lane(far);")
         for i in range(len(self.chain.scalings)):
             self.waiting.append(f"factor{i}[h] = moved ? tw::exp2_approx(change{i}[h]) : 1.0f;")
+        for k in set(self.chain.lagging) - set(self.chain.based):
+            self.waiting.append(f"if (!moved) next{k}[h] = state{k}[r];")
         for k in self.chain.based:
             self.waiting += [
                 f"chosen{k}[h] = moved ? next{k}[h] : base{k}[r];",
@@ -309,7 +361,7 @@ class _Tile:
         low, high = self.chain.ends
         self.lines += [f"int from[{ROWS}];"] * low + [f"int to[{ROWS}];"] * high
         self.waiting += ["from[h] = low[r] - first;"] * low + ["to[h] = high[r] - first;"] * high
-        if self.chain.chained.conditions:
+        if self.chain.chained.conditions and self.hidden is None:
             self.lines.append(f"bool any[{ROWS}] = {{}};")
 
     def _join(self, k: int, r: ChainReduction) -> None:
@@ -343,7 +395,8 @@ class _Tile:
             name = f"factor{len(self.factors)}"
             before, after = self.old.text(correction.exponent), self.new.text(correction.exponent)
             power = self.new.power_of(correction.function, f"{after} - {before}")
-            self.waiting.append(f"{name}[h] = seen[r] ? {power} : 1.0f;")
+            known = f"seen[r] ? {power} : 1.0f" if self.chain.tracks else power
+            self.waiting.append(f"{name}[h] = {known};")
             self.factors[correction] = name
         return self.factors[correction]
 
@@ -352,7 +405,9 @@ class _Tile:
         scalars = range(len(self.chain.chained.scalars))
         self.waiting += [f"state{k}[r] = next{k}[h];" for k in scalars]
         low, high = self.chain.ends
-        if self.masked and self.chain.chained.conditions:
+        if not self.chain.tracks:
+            return
+        if (self.masked or self.hidden) and self.chain.chained.conditions:
             self.waiting += [f"any[h] |= (bool)tw::shuffle_xor((int)any[h], {n});" for n in (1, 2)]
             self.waiting.append("seen[r] |= any[h];")
         elif self.masked and (low or high):
@@ -364,7 +419,8 @@ class _Tile:
 
     def _loop(self, level: int) -> None:
         body: list[str] = []
-        scope = ThreadScope("x", self._leaf(level), body, self.new)
+        held = self.chain.levels.held if level and not self.hidden else self.hidden
+        scope = ThreadScope("x", self._leaf(held), body, self.new)
         inside = self._inside(scope) if self.masked else None
         for k, r in self.chain.levels.scalars(level):
             part = f"part{k}[e / 2 % 4]"
@@ -375,9 +431,13 @@ class _Tile:
         for k, r in self.chain.levels.scalars(level):
             begun = ", ".join([IDENTITIES[r.reducer]] * 2 * ROWS)
             self.lines.append(f"float part{k}[{2 * ROWS}] = {{{begun}}};")
+        self.lines += self._elements(body)
+
+    def _elements(self, body: Sequence[str]) -> list[str]:
+        """A loop over all elements. The keys of some may be past the last: they read that one's."""
         last = self.chain.chained.key.extent - 1
-        key = f"tw_least(first + at, {last})" if self.masked else "first + at"
-        self.lines += [
+        key = f"tw_least(first + at, {last})" if self.masked or self.hidden else "first + at"
+        return [
             "#pragma unroll",
             f"for (int e = 0; e < {self.chain.elements}; e++) {{",
             "  const int h = e / 2 % 2, at = e / 4 * 8 + e % 2;",
@@ -398,9 +458,9 @@ class _Tile:
                 return scope.text(atom)
         return scope.text(r.element)
 
-    def _leaf(self, level: int) -> Leaf:
+    def _leaf(self, held: Expression | None) -> Leaf:
+        """What an element reads; ``held`` is in the place of the score."""
         chained, score = self.chain.chained, self.chain.score("e")
-        held = self.chain.levels.held if level else None
 
         def leaf(node: Expression) -> str | None:
             if node == held or (node == chained.score and held is None):
@@ -429,7 +489,7 @@ class _Tile:
         for weight, place in self.chain.weights.items():
             if levels.of(weight) == level:
                 lines.append(f"{place('e')} = {_selected(inside, scope.text(weight), '0.0f')};")
-        if level == 0 and levels.held is not None:
+        if level == 0 and levels.held is not None and not self.hidden:
             lines.append(f"{self.chain.score('e')} = {scope.text(levels.held)};")
         return lines
 

@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.cuda.chained_hopper.keys import KeyRange
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.chained.access import Access
+from spaces.cuda.chained.spans import Spans
 from spaces.cuda.chained_hopper.sizes import MOVED, ChainedSizes
-from spaces.cuda.chained_hopper.tiles import PANEL_BYTES, Boxes, RowTiles
+from spaces.cuda.chained_hopper.tiles import PANEL_BYTES, Boxes, row_box
 from spaces.cuda.target import CudaTarget
-from spaces.derivation.chained.view import Chained, ChainedOutput
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.products.splitting import Part
 from spaces.language.tree import Expression, Read
 from spaces.schedule import Value
 
@@ -34,11 +37,6 @@ class ChainedPlan:
     def chained(self) -> Chained:
         """The program."""
         return self.sizes.chained
-
-    @property
-    def tiles(self) -> RowTiles:
-        """Rows and heads."""
-        return self.sizes.tiles
 
     def number(self, name: str) -> int:
         """An integer decision."""
@@ -83,43 +81,46 @@ class ChainedPlan:
         return min(total, self.target.multiprocessors * self.number("residency"))
 
     @cached_property
-    def names(self) -> Mapping[str, str]:
-        """C variables of the parts that number heads and rows."""
-        parts = (*self.chained.batch, *self.chained.rows)
-        return {part.name: f"p{n}" for n, part in enumerate(parts)}
+    def access(self) -> Access:
+        """What is known of a head."""
+        batch = enumerate(self.chained.batch)
+        return Access(self.chained, {part.name: f"b{n}" for n, part in batch})
 
     @cached_property
-    def range(self) -> KeyRange:
+    def row_access(self) -> Access:
+        """What is known of row ``r`` of a thread."""
+        rows = enumerate(self.chained.rows)
+        return self.access.knowing({part.name: f"p{n}[r]" for n, part in rows})
+
+    @cached_property
+    def spans(self) -> Spans:
         """Which keys count."""
-        return KeyRange(self.tiles, self.names)
+        return Spans(self.access)
 
     # -- arrays ----------------------------------------------------------------------------------
 
     @cached_property
-    def rows_box(self) -> Boxes:
-        """Rows of the left operand."""
-        return left_boxes(self.tiles)
+    def boxes(self) -> Mapping[str, Boxes]:
+        """What TMA moves, by names: rows, keys, values, and the output if it is stored so."""
+        chained = self.chained
+        matrix = chained.weighings[0].matrix
+        output = {"output": self.output_box} if self.output_box else {}
+        return {
+            "rows": left_boxes(chained),
+            "keys": key_boxes(chained, chained.right, chained.depth, self.keys),
+            "values": key_boxes(chained, matrix, chained.width, self.keys),
+            **output,
+        }
 
     @cached_property
-    def keys_box(self) -> Boxes:
-        """Rows of the right operand, a tile of keys."""
-        return key_boxes(self.tiles, self.chained.right, self.chained.depth.name, self.keys)
-
-    @cached_property
-    def values_box(self) -> Boxes:
-        """Rows of the matrix, a tile of keys."""
-        matrix = self.chained.weighings[0].matrix
-        return key_boxes(self.tiles, matrix, self.chained.width.name, self.keys)
-
-    @cached_property
-    def output_box(self) -> Boxes:
-        """Rows of the wide output."""
-        return output_boxes(self.tiles, wide_output(self.chained))
+    def output_box(self) -> Boxes | None:
+        """Rows of the output, if there is one that TMA can store."""
+        return output_boxes(self.chained)
 
     @property
     def element(self) -> str:
         """What is multiplied, as wgmma spells it."""
-        return ELEMENTS[self.rows_box.array.dtype]
+        return ELEMENTS[self.boxes["rows"].array.dtype]
 
     @property
     def score_product(self) -> str:
@@ -196,33 +197,55 @@ class ChainedPlan:
         """The counter from which blocks take tickets."""
         return 4 if self.values["blocks"] == "tickets" else 0
 
+    # -- lines that all roles have -----------------------------------------------------------------
 
-def left_boxes(tiles: RowTiles) -> Boxes:
+    def key_tiles(self) -> list[str]:
+        """The tiles of keys that some row of the block sees, from ``first_tile`` to before
+        ``end_tile``; one at least, so that all rows pass the same way."""
+        rows = int(self.sizes.rows(self.values))
+        count, n = int(ceil_div(self.chained.key.extent, self.keys)), self.keys
+        return [
+            *self.spans.block_lines("row0", rows, "first_key", "end_key"),
+            f"const i32 first_tile = (i32)tw_least(first_key / {n}, {count - 1});",
+            f"const i32 end_tile = (i32)tw_most((end_key + {n - 1}) / {n}, first_tile + 1);",
+        ]
+
+    @property
+    def next_stage(self) -> str:
+        """C statement that moves on in the rings."""
+        return f"if (++stage == {self.stages}) {{ stage = 0; phase ^= 1; }}"
+
+    @property
+    def next_buffer(self) -> str:
+        """C statement that moves on to the next rows."""
+        if self.buffers == 1:
+            return "rows_phase ^= 1;"
+        return f"if (++buffer == {self.buffers}) {{ buffer = 0; rows_phase ^= 1; }}"
+
+
+def left_boxes(chained: Chained) -> Boxes:
     """Boxes of the left operand."""
-    chained = tiles.chained
-    left = _read(chained.left)
-    operand = chained.program.operand[left.name]
-    return Boxes(operand, chained.places[left].offset, chained.depth, tiles.box, tiles.heads)
+    return _boxes(chained, chained.left, chained.depth, row_box(chained))
 
 
-def key_boxes(tiles: RowTiles, matrix: Expression, columns: str, keys: int) -> Boxes:
+def key_boxes(chained: Chained, matrix: Expression, columns: Part, keys: int) -> Boxes:
     """Boxes of ``keys`` of the right operand, or of a matrix that has a row for each key."""
-    chained, read = tiles.chained, _read(matrix)
-    part = chained.depth if columns == chained.depth.name else chained.width
-    operand = chained.program.operand[read.name]
-    return Boxes(operand, chained.places[read].offset, part, ((chained.key, keys),), tiles.heads)
+    return _boxes(chained, matrix, columns, ((chained.key, keys),))
 
 
-def output_boxes(tiles: RowTiles, output: ChainedOutput) -> Boxes:
-    """Boxes of a wide output."""
-    return Boxes(output.array, output.offset, tiles.chained.width, tiles.box, tiles.heads)
+def output_boxes(chained: Chained) -> Boxes | None:
+    """Boxes of the wide output, if there is one that TMA can store: of the operands' type."""
+    wide = [output for output in chained.outputs if output.wide]
+    if len(wide) != 1 or wide[0].array.dtype != left_boxes(chained).array.dtype:
+        return None
+    rows, heads = row_box(chained), chained.batch
+    boxes = Boxes(wide[0].array, wide[0].offset, chained.width, rows, heads)
+    return None if boxes.why_not() else boxes
 
 
-def wide_output(chained: Chained) -> ChainedOutput:
-    """The output that has a row for each row."""
-    return next(output for output in chained.outputs if output.wide)
-
-
-def _read(expression: Expression) -> Read:
-    assert isinstance(expression, Read)
-    return expression
+def _boxes(
+    chained: Chained, matrix: Expression, columns: Part, box: tuple[tuple[Part, int], ...]
+) -> Boxes:
+    assert isinstance(matrix, Read)
+    operand = chained.program.operand[matrix.name]
+    return Boxes(operand, chained.places[matrix].offset, columns, box, chained.batch)

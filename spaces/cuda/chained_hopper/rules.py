@@ -85,7 +85,7 @@ def _turn_rules() -> list[Rule]:
 
 
 def _extent_rules(sizes: ChainedSizes) -> list[Rule]:
-    keys, rows = sizes.chained.key.extent, sizes.tiles.row_count
+    keys, rows = sizes.chained.key.extent, sizes.chained.row_count
     return [
         Rule(
             "keys",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.chained_hopper.tiles import PANEL, PANEL_BYTES, SLICE, RowTiles
+from spaces.cuda.chained_hopper.tiles import PANEL, PANEL_BYTES, SLICE
 from spaces.cuda.residency import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
@@ -39,14 +38,10 @@ def group_registers(warpgroups: int, residency: int) -> int:
 
 @dataclass(frozen=True)
 class ChainedSizes:
-    """Extents and resources of schedules, from their decisions."""
+    """Extents and resources of schedules, from their decisions; ``chained`` is a program as
+    :func:`~spaces.cuda.chained_hopper.tiles.tiled` has it."""
 
     chained: Chained
-
-    @cached_property
-    def tiles(self) -> RowTiles:
-        """Rows and heads."""
-        return RowTiles(self.chained)
 
     @property
     def depth(self) -> int:
@@ -74,11 +69,11 @@ class ChainedSizes:
 
     def row_tiles(self, c: Any) -> Any:
         """Tiles of a head."""
-        return ceil_div(self.tiles.row_count, self.rows(c))
+        return ceil_div(self.chained.row_count, self.rows(c))
 
     def tile_count(self, c: Any) -> Any:
         """Tiles of all heads."""
-        return self.row_tiles(c) * self.tiles.head_count
+        return self.row_tiles(c) * self.chained.batches
 
     def threads(self, c: Any) -> Any:
         """Threads of a block."""

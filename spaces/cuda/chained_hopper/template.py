@@ -14,16 +14,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cuda.chained_hopper.code import LAZINESS, ChainedHopperCode
+from spaces.cuda.chained.chain import RESCALES, can_be_late
+from spaces.cuda.chained_hopper.code import ChainedHopperCode
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.rules import chained_rules
 from spaces.cuda.chained_hopper.served import why_not_chained
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
+from spaces.cuda.chained_hopper.tiles import tiled
 from spaces.cuda.chained_hopper.traffic import chained_quantities
 from spaces.cuda.chained_hopper.walk import WALKS
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
-from spaces.kernel import Kernel
+from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -46,7 +48,7 @@ class ChainedHopper(Template):
         self.cuda = target
         found = chained_of(workload.program)
         assert isinstance(found, Chained)
-        self.sizes = ChainedSizes(found)
+        self.sizes = ChainedSizes(tiled(found))
         self.decisions = _decisions(self.sizes)
         self.rules = chained_rules(self.sizes, target)
 
@@ -55,7 +57,7 @@ class ChainedHopper(Template):
         """Why not: no Hopper, no such chain, or arrays that TMA does not bring."""
         if not isinstance(target, CudaTarget) or not target.has("wgmma"):
             return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
-        return why_not_chained(workload)
+        return why_not_chained(workload, target)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.chained_hopper.traffic``."""
@@ -64,11 +66,13 @@ class ChainedHopper(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         plan = ChainedPlan(self.sizes, self.cuda, schedule.values)
-        return ChainedHopperCode(self.workload, plan, self.entry(schedule)).kernel()
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        code = ChainedHopperCode(plan, self.entry(schedule))
+        return code.kernel(given, frozenset(self.workload.functions))
 
 
 def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
-    heads = sizes.tiles.head_count
+    heads = sizes.chained.batches
     sections = tuple(n for n in range(1, min(heads, MOST_SECTION) + 1) if heads % n == 0)
     return (
         Decision("warpgroups", (1, 2, 3, 4)),
@@ -80,6 +84,9 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("query_buffers", (1, 2)),
         Decision("stages", (2, 3, 4)),
         Decision("ping_pong", (0, 1)),
-        Decision("rescale", tuple(LAZINESS)),
+        Decision(
+            "rescale",
+            RESCALES if can_be_late(sizes.chained) else RESCALES[:2],
+        ),
         Decision("section", sections),
     )

@@ -8,7 +8,7 @@ depth or width, are cut into panels of 64, swizzled by 128 bytes; TMA fills up t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -26,47 +26,28 @@ PANEL, PANEL_BYTES = 64, 128
 MOST_DIMENSIONS = 5
 
 
-@dataclass(frozen=True)
-class RowTiles:
-    """Which parts of a program number the rows of a tile, and which its heads."""
+def tiled(chained: Chained) -> Chained:
+    """The program with bare scores, and with all parts as batch that number no rows of a tile;
+    those that share keys are neighbours."""
+    parts = [part for part in chained.rows if part.extent > 1]
+    stacked = len(parts) == 2 and SLICE % parts[1].extent == 0
+    rows = tuple(parts if stacked else parts[-1:])
+    every = (*chained.batch, *chained.rows)
+    heads = tuple(part for part in every if part.extent > 1 and part not in rows)
+    return replace(chained.bare, batch=heads, rows=rows)
 
-    chained: Chained
 
-    @cached_property
-    def rows(self) -> tuple[Part, ...]:
-        """Parts that number rows, the last the fastest: one or two."""
-        found = [part for part in self.chained.rows if part.extent > 1]
-        if len(found) == 2 and SLICE % found[1].extent == 0:
-            return tuple(found)
-        return tuple(found[-1:]) or self.chained.rows[-1:] or (Part("1", "1", 1),)
-
-    @cached_property
-    def heads(self) -> tuple[Part, ...]:
-        """Parts that number heads, the last the fastest; heads that share keys are neighbours."""
-        parts = (*self.chained.batch, *self.chained.rows)
-        return tuple(part for part in parts if part.extent > 1 and part not in self.rows)
-
-    @property
-    def row_count(self) -> int:
-        """Rows of a head."""
-        return prod(part.extent for part in self.rows)
-
-    @property
-    def head_count(self) -> int:
-        """Heads."""
-        return prod(part.extent for part in self.heads)
-
-    @property
-    def box(self) -> tuple[tuple[Part, int], ...]:
-        """The parts of a box of rows, the fastest first, and how many points it has of each."""
-        if len(self.rows) == 1:
-            return ((self.rows[0], SLICE),)
-        outer, inner = self.rows
+def row_box(chained: Chained) -> tuple[tuple[Part, int], ...]:
+    """The parts of a box of rows, the fastest first, and how many points it has of each."""
+    if len(chained.rows) == 2:
+        outer, inner = chained.rows
         return ((inner, inner.extent), (outer, SLICE // inner.extent))
+    return (((*chained.rows, Part("1", "1", 1))[0], SLICE),)
 
-    def coordinates(self, row: str) -> list[str]:
-        """C text of where the box that begins at ``row`` is along its parts."""
-        return [row] if len(self.rows) == 1 else ["0", f"{row} / {self.rows[1].extent}"]
+
+def row_place(chained: Chained, row: str) -> list[str]:
+    """C text of where the box that begins at ``row`` is along its parts."""
+    return [row] if len(chained.rows) < 2 else ["0", f"{row} / {chained.rows[1].extent}"]
 
 
 @dataclass(frozen=True)
@@ -144,24 +125,24 @@ class Boxes:
         return f"tw::tma_{kind}_{1 + len(self.box) + len(heads)}d({{}}, {places});"
 
     def load(
-        self, to: str, tensor_map: str, barrier: str, at: Sequence[str], names: Mapping[str, str]
+        self, to: str, name: str, barrier: str, at: Sequence[str], names: Mapping[str, str]
     ) -> list[str]:
-        """Lines by which one thread loads a box; ``at`` is its place along its parts, ``names``
-        are the C variables of heads' parts."""
+        """Lines by which one thread loads a box by the map ``name_map``; ``at`` is its place along
+        its parts, ``names`` are the C variables of heads' parts."""
         return [
             self._call("load", panel, at, names).format(
-                f"{to} + {panel * self.panel_bytes}, &{tensor_map}, {barrier}"
+                f"{to} + {panel * self.panel_bytes}, &{name}_map, {barrier}"
             )
             for panel in range(self.panels)
         ]
 
     def store(
-        self, tensor_map: str, source: str, at: Sequence[str], names: Mapping[str, str]
+        self, name: str, source: str, at: Sequence[str], names: Mapping[str, str]
     ) -> list[str]:
         """Lines by which one thread stores a box."""
         return [
             self._call("store", panel, at, names).format(
-                f"&{tensor_map}, {source} + {panel * self.panel_bytes}"
+                f"&{name}_map, {source} + {panel * self.panel_bytes}"
             )
             for panel in range(self.panels)
         ]

@@ -97,4 +97,4 @@ class Walk:
             f"const i32 head = tile / {section * tiles} * {section} + within % {section};",
             f"const i32 row0 = ({tiles - 1} - within / {section}) * {rows};",
         ]
-        return [*lines, *split("head", plan.tiles.heads, plan.names, "i32")]
+        return [*lines, *split("head", plan.chained.batch, plan.access.names, plan.access.integer)]

@@ -1,0 +1,72 @@
+"""The lines of the thread that loads: rows of each warpgroup, and tiles of keys for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained_hopper.plan import ChainedPlan
+from spaces.cuda.chained_hopper.tiles import SLICE, row_place
+from spaces.cuda.chained_hopper.walk import Walk
+
+
+@dataclass(frozen=True)
+class Loading:
+    """Follows ``plan``."""
+
+    plan: ChainedPlan
+
+    def lines(self) -> list[str]:
+        """All of it."""
+        plan = self.plan
+        body = [
+            *plan.key_tiles(),
+            *self._of_keys("keys", plan.keys_at, plan.key_bytes),
+            *self._of_keys("values", plan.values_at, plan.value_bytes),
+            *self._of_rows(),
+            "load_rows(0);",
+            "load_keys(end_tile - 1, stage, phase);",
+            *(f"load_rows({group});" for group in range(1, plan.warpgroups)),
+            "#pragma unroll 1",
+            "for (i32 j = end_tile - 1; j >= first_tile; j--) {",
+            "  u32 next = stage + 1, after = phase;",
+            f"  if (next == {plan.stages}) {{ next = 0; after ^= 1; }}",
+            *indented(self._step()),
+            "  stage = next;",
+            "  phase = after;",
+            "}",
+            plan.next_buffer,
+        ]
+        start = "u32 stage = 0, phase = 1, buffer = 0, rows_phase = 1;"
+        return [start, *Walk(plan).loading(body)]
+
+    def _step(self) -> list[str]:
+        """In the order in which they are wanted."""
+        keys = "if (j > first_tile) load_keys(j - 1, next, after);"
+        values = "load_values(j, stage, phase);"
+        return [keys, values] if self.plan.values["overlap"] else [values, keys]
+
+    def _of_keys(self, name: str, at: int, size: int) -> list[str]:
+        plan = self.plan
+        to, barrier = f"shared + {at} + stage * {size}", f"{name}_full + 8 * stage"
+        place = [f"j * {plan.keys}"]
+        return [
+            f"const auto load_{name} = [&](i32 j, u32 stage, u32 phase) {{",
+            f"  tw::mbarrier_wait({name}_empty + 8 * stage, phase);",
+            f"  tw::mbarrier_arrive_expect({barrier}, {size});",
+            *indented(plan.boxes[name].load(to, name, barrier, place, plan.access.names)),
+            "};",
+        ]
+
+    def _of_rows(self) -> list[str]:
+        plan, rows = self.plan, self.plan.boxes["rows"]
+        barrier, to = "rows_full + 8 * at", f"shared + at * {plan.region_bytes}"
+        place = row_place(plan.chained, f"(row0 + group * {SLICE})")
+        return [
+            "const auto load_rows = [&](i32 group) {",
+            f"  const u32 at = buffer * {plan.warpgroups} + group;",
+            "  tw::mbarrier_wait(rows_empty + 8 * at, rows_phase);",
+            f"  tw::mbarrier_arrive_expect({barrier}, {rows.bytes});",
+            *indented(rows.load(to, "rows", barrier, place, plan.access.names)),
+            "};",
+        ]

@@ -1,0 +1,107 @@
+"""The lines of both products of a warpgroup: scores from shared memory, sums of weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.cuda.chained_hopper.plan import ChainedPlan
+from spaces.cuda.chained_hopper.sizes import TERMS
+from spaces.cuda.chained_hopper.tiles import PANEL, PANEL_BYTES, SLICE
+
+_STEPS = PANEL // TERMS
+
+
+@dataclass(frozen=True)
+class Products:
+    """Follows ``plan``. Products are started here; they end with the waits of whoever starts
+    them."""
+
+    plan: ChainedPlan
+
+    def hold_rows(self) -> list[str]:
+        """Rows to registers, if they are multiplied from there."""
+        if not self.plan.in_registers:
+            return []
+        return [
+            "#pragma unroll",
+            f"for (i32 i = 0; i < {self.plan.sizes.depth // TERMS}; i++) "
+            f"tw::ldmatrix_x4(held[i], region + {piece()});",
+        ]
+
+    def scores(self, stage: str) -> list[str]:
+        """Start the scores of the keys of a stage."""
+        plan = self.plan
+        inside = f"i % {_STEPS} * {2 * TERMS}"
+        right = f"keys + i / {_STEPS} * {plan.keys * PANEL_BYTES} + {inside}"
+        left = f"region + i / {_STEPS} * {SLICE * PANEL_BYTES} + {inside}"
+        first = "held[i]" if plan.in_registers else _descriptor(left)
+        return [
+            "{",
+            f"  const u32 keys = shared + {plan.keys_at} + {stage} * {plan.key_bytes};",
+            "  tw::wgmma_fence();",
+            "#pragma unroll",
+            f"  for (i32 i = 0; i < {plan.sizes.depth // TERMS}; i++)",
+            f"    {plan.score_product}(scores, {first}, {_descriptor(right)}, i > 0);",
+            "  tw::wgmma_commit();",
+            "}",
+        ]
+
+    def sums(self) -> list[str]:
+        """Start the sums of the stage in turn."""
+        plan = self.plan
+        values = f"shared + {plan.values_at} + stage * {plan.value_bytes}"
+        right = _descriptor(f"values + i * {TERMS * PANEL_BYTES}", plan.keys * PANEL_BYTES)
+        return [
+            "tw::mbarrier_wait(values_full + 8 * stage, phase);",
+            "{",
+            f"  const u32 values = {values};",
+            "  tw::wgmma_fence();",
+            "#pragma unroll",
+            f"  for (i32 i = 0; i < {plan.keys // TERMS}; i++)",
+            f"    {plan.sum_product}(sums, weights[i], {right}, i > 0 ? 1 : more);",
+            "  tw::wgmma_commit();",
+            "}",
+        ]
+
+    def pack(self) -> list[str]:
+        """Weights as the next product takes them. Not before the wait for the last one, which reads
+        them: ptxas would put all products in a row."""
+        kind = self.plan.element
+        return [
+            "#pragma unroll",
+            f"for (i32 i = 0; i < {self.plan.keys // 4}; i++)",
+            f"  weights[i / 4][i % 4] = tw::pack2<{kind}>(scores[2 * i], scores[2 * i + 1]);",
+        ]
+
+    def stage_output(self) -> list[str]:
+        """The output's pairs to where the rows were, as they are stored from there."""
+        whole, rest = divmod(self.plan.sizes.width, 2 * 8)
+        lines = [
+            "#pragma unroll",
+            f"for (i32 i = 0; i < {whole}; i++) {{",
+            "  const u32 four[4] = {packed[4 * i], packed[4 * i + 1], packed[4 * i + 2], "
+            "packed[4 * i + 3]};",
+            f"  tw::stmatrix_x4(region + {piece()}, four);",
+            "}",
+        ]
+        if rest:
+            two = f"packed[{4 * whole}], packed[{4 * whole + 1}]"
+            lines += [
+                "{",
+                f"  const i32 i = {whole};",
+                f"  const u32 two[2] = {{{two}}};",
+                f"  tw::stmatrix_x2(region + {piece()}, two);",
+                "}",
+            ]
+        return lines
+
+
+def piece() -> str:
+    """C text of where a lane's row of 16 bytes is of the ``i``-th 16 columns of a warp's rows."""
+    chunk = f"((i % {_STEPS} * 2 + lane / 16) ^ (lane % 8))"
+    row = f"(warp * 16 + lane % 16) * {PANEL_BYTES}"
+    return f"i / {_STEPS} * {SLICE * PANEL_BYTES} + {row} + ({chunk} << 4)"
+
+
+def _descriptor(at: str, leading: int = 16) -> str:
+    return f"tw::wgmma_descriptor<{PANEL_BYTES}>({at}, {leading}, {8 * PANEL_BYTES})"

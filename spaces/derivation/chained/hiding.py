@@ -1,0 +1,83 @@
+"""How a key is hidden: by what value in the place of its score it adds nothing to any reduction.
+
+Scores that are minus infinity make exponentials zero and no maximum larger. So of a tile that not
+all rows see, the scores of hidden keys are replaced, and nothing after that tests again.
+"""
+
+from __future__ import annotations
+
+from math import inf
+
+from spaces.derivation.algebra import constant
+from spaces.derivation.chained.levels import Levels
+from spaces.derivation.chained.view import Chained
+from spaces.language.tree import Binary, Call, Expression, Negation, Read
+
+NOTHING = {"sum": 0.0, "max": -inf, "min": inf}
+"""What reducers begin with."""
+
+
+def hiding(chained: Chained) -> Expression | None:
+    """The value of a key that all others are computed of, and that hides the key where it is minus
+    infinity: what a maximum is of, without positive multiples, or the score. None if there is no
+    such value. ``chained`` has bare scores."""
+    kept = next((r.element for r in chained.scalars if r.reducer == "max"), chained.score)
+    found = _without_multiples(kept)
+    levels = Levels(chained)
+    elements = [(r.element, NOTHING.get(r.reducer)) for r in chained.scalars]
+    elements += [(weight, 0.0) for weight in levels.weights]
+    hides = all(
+        nothing is not None and _limit(body, found, chained.score) == nothing
+        for body, nothing in elements
+    )
+    return found if hides and chained.reads_key(found) else None
+
+
+def _without_multiples(element: Expression) -> Expression:
+    match element:
+        case Binary("*" | "/", inner, by) if (constant(by) or 0) > 0:
+            return _without_multiples(inner)
+        case Binary("*", by, inner) if (constant(by) or 0) > 0:
+            return _without_multiples(inner)
+    return element
+
+
+def _limit(node: Expression, hidden: Expression, score: Expression) -> float | None:
+    """The value where ``hidden`` is minus infinity and all else is finite: 0 or infinite; 1 stands
+    for any finite number that has nothing to do with it; None if it is not known."""
+    if node == hidden:
+        return -inf
+    if node == score:
+        return None
+    if isinstance(node, Read):
+        return 1.0
+    limits = [_limit(child, hidden, score) for child in node.children]
+    if None in limits:
+        return None
+    if all(limit == 1.0 for limit in limits):
+        return 1.0
+    match node:
+        case Negation():
+            return -limits[0]  # type: ignore[operator]
+        case Call("exp" | "exp2" | "sigmoid"):
+            return 0.0 if limits == [-inf] else None
+        case Binary(operator, left, right):
+            return _of_both(operator, limits, constant(left), constant(right))
+    return None
+
+
+def _of_both(
+    operator: str, limits: list[float | None], left: float | None, right: float | None
+) -> float | None:
+    first, second = limits
+    if operator == "-" and second is not None and second != 1.0:
+        operator, second = "+", -second
+    infinite = next((limit for limit in (first, second) if limit in (inf, -inf)), None)
+    if operator in "+-":
+        return infinite if 1.0 in (first, second) else None
+    if 0.0 in (first, second) and infinite is None and not (operator == "/" and second == 0.0):
+        return 0.0
+    by = right if first == infinite else left
+    if infinite is None or not by or (operator == "/" and second == infinite):
+        return None
+    return infinite if by > 0 else -infinite
