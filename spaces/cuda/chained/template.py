@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.cuda.chained.block import Block
 from spaces.cuda.chained.chain import RESCALES, can_be_late
 from spaces.cuda.chained.code import ChainedCode
 from spaces.cuda.chained.rules import chained_rules
@@ -68,7 +69,7 @@ class CudaChained(Template):
         """The kernel; its entry is named after the workload and the schedule."""
         dtype = multiplied(self.sizes.chained)
         assert dtype
-        code = ChainedCode(self.sizes, schedule.values, dtype, self.entry(schedule))
+        code = ChainedCode(Block(self.sizes, schedule.values, dtype), self.entry(schedule))
         given = arguments(self.workload.inputs, self.workload.outputs)
         return code.kernel(given, frozenset(self.workload.functions))
 

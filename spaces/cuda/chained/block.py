@@ -1,0 +1,146 @@
+"""What is decided and known of a block of a chained kernel: its extents, its names in C, and what
+writes its chain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.cuda.chained.access import Access
+from spaces.cuda.chained.chain import ROWS, FragmentChain
+from spaces.cuda.chained.merging import PartMerging
+from spaces.cuda.chained.sizes import ChainedSizes
+from spaces.cuda.chained.spans import Spans
+from spaces.derivation.chained.view import Chained
+from spaces.language.tree import Expression
+from spaces.schedule import Value
+
+WIDE = 8
+"""Columns of an accumulator."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Under the decisions ``values``; products are multiplied in ``dtype``."""
+
+    sizes: ChainedSizes
+    values: Mapping[str, Value]
+    dtype: str
+
+    def number(self, name: str) -> int:
+        """An integer decision."""
+        return int(self.values[name])
+
+    @property
+    def chained(self) -> Chained:
+        """The program, its scores bare."""
+        return self.sizes.chained.bare
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return int(self.sizes.threads(self.values))
+
+    @property
+    def slices(self) -> int:
+        """Slices of sixteen rows of a warp."""
+        return self.number("slices")
+
+    @property
+    def keys(self) -> int:
+        """Keys of a tile."""
+        return self.number("keys")
+
+    @property
+    def columns(self) -> int:
+        """Columns of a block's sums."""
+        return self.number("columns") if self.chained.weighings else 0
+
+    @property
+    def split(self) -> int:
+        """Blocks that share the keys of a tile of rows."""
+        return self.number("split")
+
+    @property
+    def rows(self) -> int:
+        """Rows of all its warps."""
+        return int(self.sizes.rows(self.values))
+
+    @property
+    def holds_rows(self) -> bool:
+        """Whether rows of the left operand stay in registers."""
+        return self.values["queries"] == "registers"
+
+    @cached_property
+    def batch(self) -> Access:
+        """What is known of a block's product."""
+        return Access(self.chained, {p.name: f"b{i}" for i, p in enumerate(self.chained.batch)})
+
+    @cached_property
+    def row(self) -> Access:
+        """What is known of row ``r`` of a lane."""
+        rows = enumerate(self.chained.rows)
+        return self.batch.knowing({part.name: f"p{i}[r]" for i, part in rows})
+
+    @property
+    def integer(self) -> str:
+        """The C type of whole numbers."""
+        return self.batch.integer
+
+    @cached_property
+    def chain(self) -> FragmentChain:
+        """Writes the chain of slice ``f`` of a warp, whose scores are ``s[f]``."""
+        own = self.row.knowing({self.chained.key.name: "key"})
+
+        def row_leaf(node: Expression) -> str | None:
+            return None if self.chained.reads_key(node) else self.row.leaf(node)
+
+        def key_leaf(node: Expression) -> str | None:
+            reads = self.chained.key.name in self.chained.indexing.reads(node)
+            return own.leaf(node) if reads else None
+
+        return FragmentChain(
+            self.chained,
+            self.keys // 2,
+            ROWS * self.slices,
+            f"{ROWS} * f + h",
+            lambda e: f"s[f][{e} / 4][{e} % 4]",
+            row_leaf,
+            key_leaf,
+            self.spans.ends(self.keys),
+            str(self.values["rescale"]),
+        )
+
+    @cached_property
+    def spans(self) -> Spans:
+        """Which keys rows see."""
+        return Spans(self.batch)
+
+    @property
+    def stage_bytes(self) -> int:
+        """Shared memory of a tile of keys, and of what matrices have for them."""
+        return int(self.sizes.stage_bytes(self.values))
+
+    @property
+    def ring_bytes(self) -> int:
+        """Shared memory of all tiles that are on their way."""
+        return self.number("stages") * self.stage_bytes
+
+    @cached_property
+    def merging(self) -> PartMerging:
+        """Merges the parts of blocks that share keys."""
+        pairs = self.columns // WIDE
+        return PartMerging(
+            self.chain,
+            self.split,
+            int(self.sizes.blocks(self.values)) // self.split,
+            self.threads,
+            [_sum_of(n, pairs) for n in range(len(self.chained.weighings))],
+            self.slices * pairs * 4,
+            lambda i: f"{i} / {4 * pairs} * 2 + {i} % 4 / 2",
+        )
+
+
+def _sum_of(n: int, pairs: int) -> Callable[[str], str]:
+    return lambda i: f"sums{n}[{i} / {4 * pairs}][{i} / 4 % {pairs}][{i} % 4]"

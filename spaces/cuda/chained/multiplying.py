@@ -1,0 +1,155 @@
+"""The products of a chained kernel: scores, and sums of weights times matrices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index
+from spaces.algebra.mapping import repeat
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.unrolled import Body, unrolled
+from spaces.cuda.chained.block import WIDE, Block
+from spaces.cuda.chained.chain import Written
+from spaces.cuda.chained.operands import Operands
+from spaces.cuda.mma.code import INSTRUCTIONS
+from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.derivation.chained.view import Chained
+from spaces.language.tree import Expression
+
+
+@dataclass(frozen=True)
+class Multiplying:
+    """What a warp does with a tile of keys that is in shared memory."""
+
+    block: Block
+    operands: Operands
+
+    @property
+    def _chained(self) -> Chained:
+        return self.block.chained
+
+    def lines(self) -> list[str]:
+        """One tile of keys: scores, chain, sums."""
+        accumulators = self.block.keys // WIDE
+        whole = f"tile >= whole_first && tile + {self.block.keys} <= whole_last"
+        branches = ["{", *indented(self._weigh(masked=True)), "}"]
+        if self.block.spans.can_be_whole:
+            unmasked = indented(self._weigh(masked=False))
+            branches = [f"if ({whole}) {{", *unmasked, "} else", *branches]
+        return [
+            f"float s[{self.block.slices}][{accumulators}][4] = {{}};",
+            *self._scores(),
+            "const int first = tile + lane % 4 * 2;",
+            *branches,
+        ]
+
+    def _scores(self) -> list[str]:
+        steps = self.block.sizes.depth // FRAGMENT
+        tile = self.operands.right("tile")
+        right = self.operands.fragments("b", tile, keys_are_columns=True)
+        left = self.operands.row_fragments
+
+        def step(indices: tuple[Index, ...]) -> list[str]:
+            (k,) = indices
+            held = f"q[{k.text}]" if self.block.holds_rows else "a"
+            lines = [f"u32 b[{right.count}][4];", *right.load("stage", k)]
+            if not self.block.holds_rows:
+                lines.append(f"u32 a[{self.block.slices}][4];")
+                lines += left.load(f"shared + {self.block.ring_bytes}", k)
+            body = self._multiply("s", held, "b")
+            return [*lines, *unrolled(repeat(self.block.slices, right.count * 2), 0, body, "t")]
+
+        return unrolled(repeat(steps), 0, step, "k")
+
+    def _multiply(self, sums: str, left: str, right: str) -> Body:
+        """The lines of one product of fragments."""
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            i, j = indices
+            block, half = (j // 2).text, j % 2 * 2
+            pair = f"{right}[{block}][{half.text}], {right}[{block}][{(half + 1).text}]"
+            call = f"tw::{INSTRUCTIONS[self.block.dtype]}"
+            return [
+                f"const u32 pair[2] = {{{pair}}};",
+                f"{call}({sums}[{i.text}][{j.text}], {left}[{i.text}], pair);",
+            ]
+
+        return body
+
+    def _weigh(self, masked: bool) -> list[str]:
+        """Scores to weights, and weights into the sums."""
+        chain = self.block.chain.tile(masked)
+        packed = self._packed()
+        slices = [
+            *packed.declared,
+            "#pragma unroll",
+            f"for (int f = 0; f < {self.block.slices}; f++) {{",
+            *indented([*chain.lines, *self._correct(chain), *packed.lines]),
+            "}",
+        ]
+        place = self.operands.right("tile").bytes
+        for n, weighing in enumerate(self._chained.weighings):
+            slices += self._sum(n, weighing.matrix, packed.names[n], place)
+            place += self.operands.matrix(weighing.matrix, "tile").bytes
+        return slices
+
+    def _correct(self, chain: Written) -> list[str]:
+        """Sums of states that moved."""
+        factors = enumerate(chain.factors)
+        scaled = [f"sums{n}[f][j][e] *= {name}[e / 2];" for n, name in factors if name]
+        if not scaled:
+            return []
+        lines = [
+            "#pragma unroll",
+            f"for (int j = 0; j < {self.block.columns // WIDE}; j++)",
+            "  #pragma unroll",
+            f"  for (int e = 0; e < 4; e++) {{ {' '.join(scaled)} }}",
+        ]
+        return [f"if ({chain.moved}) {{", *indented(lines), "}"] if chain.moved else lines
+
+    def _packed(self) -> _Packed:
+        """Weights as the left operand of the second products."""
+        weights = self.block.chain.weights
+        places = [weights[weighing.weight]("e") for weighing in self._chained.weighings]
+        arrays = {place: f"weights{i}" for i, place in enumerate(dict.fromkeys(places))}
+        names = [arrays[place] for place in places]
+        steps = self.block.keys // FRAGMENT
+        kind = {"float16": "f16", "bfloat16": "bf16"}[self.block.dtype]
+        lines = []
+        for place in weights.values():
+            array = arrays.get(place("e"))
+            if array is None:
+                continue
+            low, high = place("(k * 8 + i * 2)"), place("(k * 8 + i * 2 + 1)")
+            lines += [
+                "#pragma unroll",
+                f"for (int k = 0; k < {steps}; k++)",
+                "  #pragma unroll",
+                "  for (int i = 0; i < 4; i++) "
+                f"{array}[k][f][i] = tw::pack2<{kind}>({low}, {high});",
+            ]
+        declared = [f"u32 {name}[{steps}][{self.block.slices}][4];" for name in arrays.values()]
+        return _Packed(declared, lines, names)
+
+    def _sum(self, n: int, matrix: Expression, weights: str, place: int) -> list[str]:
+        """Weights times what a matrix has for the keys."""
+        tile = self.operands.matrix(matrix, "tile")
+        right = self.operands.fragments("v", tile, keys_are_columns=False)
+
+        def step(indices: tuple[Index, ...]) -> list[str]:
+            (k,) = indices
+            body = self._multiply(f"sums{n}", f"{weights}[{k.text}]", "v")
+            return [
+                f"u32 v[{right.count}][4];",
+                *right.load(f"stage + {place}", k),
+                *unrolled(repeat(self.block.slices, right.count * 2), 0, body, "t"),
+            ]
+
+        return ["{", *indented(unrolled(repeat(self.block.keys // FRAGMENT), 0, step, "k")), "}"]
+
+
+@dataclass(frozen=True)
+class _Packed:
+    declared: list[str]
+    lines: list[str]
+    names: list[str]
