@@ -24,7 +24,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0005"
+HEAD = "0006"
 """The revision of ``measure/tables/migrations`` that the tables below describe."""
 
 VERSION_TABLE = "tilewright_schema"

@@ -20,5 +20,6 @@ def prelude(workload: Contraction, target: CpuTarget) -> str:
     lanes = target.lanes(4)
     text = ABI_PRELUDE + simd.prelude(target.isa, lanes, target.bf16_dot)
     if workload.epilogue is not None:
-        text += vector_math.prelude(workload.epilogue.functions, lanes)
+        selecting = {"select"} if workload.epilogue.selects else set()
+        text += vector_math.prelude(workload.epilogue.functions | selecting, lanes)
     return text

@@ -2,7 +2,8 @@
 
 ``gelu(x + bias[n]) * scale + residual[m,n]`` reads the sum, a vector along ``n``, a scalar and a
 matrix. It has numbers, ``+ - * /``, unary minus, parentheses, calls of :data:`FUNCTIONS`,
-and operands that are read by axes of the output. :func:`parse` accepts that and nothing else.
+``select(x > 0, x, slope * x)``, and operands that are read by axes of the output. :func:`parse`
+accepts that and nothing else.
 """
 
 from __future__ import annotations
@@ -25,20 +26,23 @@ from spaces.language.tree import (
     AxisValue,
     Binary,
     Call,
+    Comparison,
     Expression,
     Meaning,
     Negation,
     Number,
     Read,
+    Select,
 )
 
 SUM = "x"
 """What an epilogue calls the sum."""
 COMMA = ","
 """What stands between the axes of an operand in an epilogue's text."""
-FUNCTIONS = tuple(f for f in functions.FUNCTIONS if f not in ("log", "exp2", "floor"))
-"""What an epilogue may call. With more, programs that are stored as such would become products of
-matrices, and lose their records."""
+FUNCTIONS = tuple(functions.FUNCTIONS)
+"""What an epilogue may call."""
+_NAMES_TOO = ("log", "exp2", "floor")
+"""Functions that operands may be called like: some were, before epilogues knew these."""
 
 MAX_LENGTH = 1000
 MAX_DEPTH = 32
@@ -62,6 +66,11 @@ class Epilogue:
     def functions(self) -> frozenset[str]:
         """Names of the functions called, casts included."""
         return frozenset(node.function for node in self.value.walk() if isinstance(node, Call))
+
+    @cached_property
+    def selects(self) -> bool:
+        """Whether it selects one value or another."""
+        return any(isinstance(node, Select) for node in self.value.walk())
 
     def fold(self, meaning: Meaning[T], read: Mapping[str, T]) -> T:
         """What the expression stands for, if ``read`` has the meaning of the sum and of each
@@ -94,7 +103,7 @@ def parse(text: str, axes: tuple[str, ...] = ("m", "n")) -> Epilogue:
     found = statement.expressions(0)
     if len(found) != 1:
         statement.fail(f"malformed; allowed: one expression, not {len(found)}")
-    reader = ExpressionReader(statement, _Names(dict.fromkeys(axes, 1), {}), FUNCTIONS)
+    reader = ExpressionReader(statement, _Names(dict.fromkeys(axes, 1), {}), (*FUNCTIONS, "select"))
     value = reader.read(found[0])
     reader.refuse_reductions(found[0], value)
     _check(statement, value)
@@ -118,8 +127,9 @@ class _Names(Names):
     def problem(self, name: str, rank: int) -> str | None:
         if name == SUM:
             return f"{SUM!r} is the accumulator; it has no index" if rank else None
-        if name in FUNCTIONS or name in self.axes:
-            kind = "a function" if name in FUNCTIONS else "an axis"
+        is_function = name in FUNCTIONS and name not in _NAMES_TOO
+        if is_function or name in self.axes:
+            kind = "a function" if is_function else "an axis"
             return f"{name!r} is {kind}; an operand needs another name"
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,31}", name):
             return f"bad operand name {name!r}; allowed: a letter, then up to 31 more"
@@ -134,7 +144,9 @@ def _check(statement: _Statement, value: Expression) -> None:
     operands: dict[str, tuple[str, ...]] = {}
     for node in _elements(value):
         match node:
-            case Number() | Negation() | Call() | Binary("+" | "-" | "*" | "/"):
+            case Number() | Negation() | Call() | Select() | Comparison():
+                continue
+            case Binary("+" | "-" | "*" | "/"):
                 continue
             case Read(name):
                 if problem := _problem(node, operands.setdefault(name, _axes(node))):

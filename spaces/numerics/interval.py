@@ -8,7 +8,7 @@ written once over :class:`Numbers`; arrays of NumPy and the variables of generat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -67,7 +67,8 @@ class Numbers(Protocol):
 
 @dataclass(frozen=True)
 class Interval:
-    """From ``low`` to ``high``, both included; NaN, certainly, where both are NaN.
+    """From ``low`` to ``high``, both included; NaN, certainly, where both are NaN. Of conditions,
+    which hold certainly where ``low`` does, and perhaps where ``high`` does.
 
     Where ``free`` holds, everything is possible, NaN too.
     """
@@ -139,6 +140,29 @@ class Rules(Operations[Interval]):
         interval = Interval(low, high, free)
         return self._widened(interval, relative, absolute) if relative else interval
 
+    def comparison(self, operator: str, left: Interval, right: Interval) -> Interval:
+        """Conditions: from whether it holds whatever values there are to whether it may hold."""
+        certain = _CERTAIN[operator](left, right)
+        never = _CERTAIN[_OPPOSITE[operator]](left, right)
+        return Interval(certain, ~never, left.free | right.free)
+
+    def select(self, condition: Interval, then: Interval, otherwise: Interval) -> Interval:
+        """One of two, or all between both where code may differ about the condition."""
+        a, b, choose = then, otherwise, self.numbers.select
+        always, perhaps = condition.low, condition.high
+        if always is perhaps:
+            low = choose(always, a.low, b.low)
+            exact = a.low is a.high and b.low is b.high
+            high = low if exact else choose(always, a.high, b.high)
+            return Interval(low, high, choose(always, a.free, b.free))
+        low, high = self.numbers.least(a.low, b.low), self.numbers.greatest(a.high, b.high)
+        free = choose(always, a.free, choose(perhaps, a.free | b.free, b.free))
+        return Interval(
+            choose(always, a.low, choose(perhaps, low, b.low)),
+            choose(always, a.high, choose(perhaps, high, b.high)),
+            condition.free | free,
+        )
+
     def stored(self, interval: Interval, output: DType) -> tuple[Any, Any]:
         """Ends of the interval once it is rounded to the output's dtype. Both are NaN where that
         is due, and infinite where everything is allowed."""
@@ -208,6 +232,18 @@ class Rules(Operations[Interval]):
         low = numbers.select(low < -largest, -infinite, low)
         high = numbers.select(high > largest, infinite, high)
         return Interval(low, high, interval.free)
+
+
+_CERTAIN: Mapping[str, Callable[[Interval, Interval], Any]] = {
+    "<": lambda a, b: a.high < b.low,
+    "<=": lambda a, b: a.high <= b.low,
+    ">": lambda a, b: a.low > b.high,
+    ">=": lambda a, b: a.low >= b.high,
+    "==": lambda a, b: (a.low >= b.high) & (b.low >= a.high),
+    "!=": lambda a, b: (a.high < b.low) | (b.high < a.low),
+}
+"""Whether a comparison holds whatever values there are; the ends of an interval rise."""
+_OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 
 
 def nowhere(numbers: Numbers) -> Any:

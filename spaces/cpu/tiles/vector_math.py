@@ -197,7 +197,8 @@ TW_INLINE vf tw_float16(vf x) {
 
 
 def prelude(functions: Iterable[str], lanes: int, given: Mapping[str, str] | None = None) -> str:
-    """C text that defines ``tw_<name>`` for each of ``functions`` and all they need.
+    """C text that defines ``tw_<name>`` for each of ``functions``, of which ``select`` may be one,
+    and all they need.
 
     The functions take and return ``vf``, a vector of ``lanes`` floats; ``vi`` and ``vu`` are its
     companions of int and unsigned; ``tw_set(float)`` fills a vector. Nothing is included. The
@@ -208,7 +209,7 @@ def prelude(functions: Iterable[str], lanes: int, given: Mapping[str, str] | Non
     """
     functions = sorted(functions)
     for name in functions:
-        if name not in FUNCTIONS:
+        if name not in _DEFINITIONS:
             raise InputError(f"unknown function {name!r}; known: {', '.join(FUNCTIONS)}")
     size = 4 * lanes
     head = f"""\

@@ -8,7 +8,7 @@ exact.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,37 +110,20 @@ class Approximation(ABC):
         value = self._operation(operator, left, right)
         if left.interval is None and right.interval is None:
             return Approximate(value)
-        a, b = self.bounds(left), self.bounds(right)
-        certain = _CERTAIN[operator](a, b)
-        never = _CERTAIN[_OPPOSITE[operator]](a, b)
-        return Approximate(value, Interval(certain, ~never, a.free | b.free))
+        bounds = self.bounds(left), self.bounds(right)
+        return Approximate(value, self.rules.comparison(operator, *bounds))
 
     def select(
         self, condition: Approximate, then: Approximate, otherwise: Approximate
     ) -> Approximate:
         """One of two, or either where kernels may differ about the condition."""
-        choose = self.numbers.select
-        value = choose(condition.value, then.value, otherwise.value)
+        value = self.numbers.select(condition.value, then.value, otherwise.value)
         if condition.interval is None and then.interval is None and otherwise.interval is None:
             return Approximate(value)
-        a, b = self.bounds(then), self.bounds(otherwise)
-        if condition.interval is not None:
-            return Approximate(value, self._either(condition.interval, a, b))
-        low = choose(condition.value, a.low, b.low)
-        exact = a.low is a.high and b.low is b.high
-        high = low if exact else choose(condition.value, a.high, b.high)
-        return Approximate(value, Interval(low, high, choose(condition.value, a.free, b.free)))
-
-    def _either(self, condition: Interval, a: Interval, b: Interval) -> Interval:
-        """``a`` where the condition holds always, ``b`` where it never does, else both."""
-        choose, numbers = self.numbers.select, self.numbers
-        always, perhaps = condition.low, condition.high
-        low, high = numbers.least(a.low, b.low), numbers.greatest(a.high, b.high)
-        return Interval(
-            choose(always, a.low, choose(perhaps, low, b.low)),
-            choose(always, a.high, choose(perhaps, high, b.high)),
-            condition.free | choose(always, a.free, choose(perhaps, a.free | b.free, b.free)),
-        )
+        never = nowhere(self.numbers)
+        holding = condition.interval or Interval(condition.value, condition.value, never)
+        bounds = self.bounds(then), self.bounds(otherwise)
+        return Approximate(value, self.rules.select(holding, *bounds))
 
     def call(self, function: str, arguments: Sequence[Approximate]) -> Approximate:
         """A function and its error."""
@@ -149,15 +132,3 @@ class Approximation(ABC):
 
     def _operation(self, operator: str, left: Approximate, right: Approximate) -> Any:
         return self.numbers.operation(operator, left.value, right.value)
-
-
-_CERTAIN: Mapping[str, Callable[[Interval, Interval], Any]] = {
-    "<": lambda a, b: a.high < b.low,
-    "<=": lambda a, b: a.high <= b.low,
-    ">": lambda a, b: a.low > b.high,
-    ">=": lambda a, b: a.low >= b.high,
-    "==": lambda a, b: (a.low >= b.high) & (b.low >= a.high),
-    "!=": lambda a, b: (a.high < b.low) | (b.high < a.low),
-}
-"""Whether a comparison holds whatever values there are; those of an interval rise."""
-_OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}

@@ -11,8 +11,10 @@ from sqlalchemy import create_engine, text
 
 from measure.database import Database
 from measure.testing.made_up import TARGET, attempt, measured, schedule
+from spaces.language import program
 from spaces.operators import workload
 from spaces.validation.canonical import canonical_json
+from spaces.workloads.computation import Computation
 from tests.measure.earlier import make_postgresql, make_sqlite
 
 THREADS = replace(TARGET, threads=2)
@@ -150,3 +152,34 @@ def test_many_attempts_are_given_their_keys_in_pieces(tmp_path):
     ]
     wrong = [key for (key, *_), own in zip(found, expected, strict=True) if key != own]
     assert (len(found), wrong) == (2508, ["more7"])
+
+
+SELECTING = "y[m, n] = select(sum[k](a[m, k] * b[k, n]) > 0, log(sum[k](a[m, k] * b[k, n])), 0)"
+
+
+def as_a_program(text: str) -> Computation:
+    """What a product was whose epilogue was not known as one."""
+    made = program(text, m=4, n=5, k=6)
+    return Computation("program", (("text", text), ("m", 4), ("n", 5), ("k", 6)), made, "")
+
+
+def test_programs_become_the_products_that_they_are(tmp_path):
+    location = f"sqlite:///{tmp_path / 'old.db'}"
+    other = as_a_program("y[m, n] = sum[k](a[m, k] * b[k, n] * c[k])")
+    with Database(location) as database:
+        for number, work in enumerate((as_a_program(SELECTING), as_a_program(SELECTING), other)):
+            assert database.record(attempt(measured(number, 0.5 - 0.1 * number, at=1.7e9), work))
+    change(location, "UPDATE tilewright_schema SET version_num = '0005'")
+    before = rows(location, "SELECT id, key, text FROM workloads ORDER BY id")
+    assert [key.split()[0] for _, key, _ in before] == ["program", "program"]
+    product = workload("matmul", m=4, n=5, k=6, epilogue="select(x > 0, log(x), 0)")
+    with Database(location) as database:
+        assert database.trials(product, TARGET) == 2
+        assert database.best(product, TARGET).measurement.score == 0.4
+        assert database.trials(other, TARGET) == 1
+        assert database.best(workload(SELECTING, m=4, n=5, k=6), TARGET).schedule == schedule(1)
+        keys = [record.key for record in database.records()]
+    assert rows(location, "SELECT key FROM measurements ORDER BY id") == [(key,) for key in keys]
+    after = rows(location, "SELECT id, key, text FROM workloads ORDER BY id")
+    assert after[0] == (1, product.key, str(product))
+    assert after[1] == before[1]

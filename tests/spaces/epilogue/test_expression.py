@@ -15,7 +15,7 @@ from spaces.epilogue.expression import Epilogue, parse
 from spaces.errors import InputError
 from spaces.language.functions import FUNCTIONS
 from spaces.language.text import Written
-from spaces.language.tree import AxisValue, Binary, Call, Negation, Number, Read
+from spaces.language.tree import AxisValue, Binary, Call, Comparison, Negation, Number, Read, Select
 
 OPERANDS = {"bias": ("n",), "scale": (), "row": ("m",), "r": ("m", "n"), "t": ("n", "m")}
 
@@ -32,7 +32,9 @@ def nodes(inner):
         lambda name: st.builds(Call, st.just(name), st.tuples(*[inner] * FUNCTIONS[name].arity))
     )
     binaries = st.builds(Binary, st.sampled_from("+-*/"), inner, inner)
-    return binaries | calls | st.builds(Negation, inner)
+    comparisons = st.builds(Comparison, st.sampled_from(["<", "<=", "==", "!="]), inner, inner)
+    selections = st.builds(Select, comparisons, inner, inner)
+    return binaries | calls | selections | st.builds(Negation, inner)
 
 
 numbers = st.floats(0, 3e38, allow_subnormal=True).map(lambda v: Number(abs(v)))
@@ -201,6 +203,13 @@ def test_an_epilogue_as_code() -> None:
     )
     doubles = parse("-(x / 3)").fold(ScalarCode(real="double", explicit=True), elements)
     assert str(doubles) == "(-(x[i] / 3.0))"
+    selecting = parse("select(x < bias[n], floor(x), 0)")
+    assert str(selecting.fold(VectorCode(), {"x": Written("x"), "bias": Written("b")})) == (
+        "tw_select(x < b, tw_floor(x), tw_set(0.0f))"
+    )
+    assert str(selecting.fold(ScalarCode(), {"x": Value("x"), "bias": Value("b")})) == (
+        "(x < b ? tw_floor(x) : 0.0f)"
+    )
 
 
 MANY = " + ".join(["x", *(f"({' + '.join(f'{a}{i}' for i in range(11))})" for a in "abcdef")])
@@ -275,8 +284,10 @@ REJECTED = [
     ("x + 1if x", "character 6: a number that ends in 'i'"),
     ("x + \u03c0", "character 5: unexpected character"),
     ("x" + "(x)" * 300, "not part of the language"),
-    ("x + log(x)", "unknown function 'log'"),
-    ("select(x < 0, x, 0)", "unknown function 'select'"),
+    ("x + log2(x)", "unknown function 'log2'"),
+    ("x < 0", "a comparison is the condition of select or where"),
+    ("select(x, x, 0)", "'x' is no condition"),
+    ("select(m < 2, x, 0)", "'m' is an axis"),
     ("inside(a[m], 0) + x", "unknown function 'inside'"),
     ("x * size(m)", "unknown function 'size'"),
     ("x + sum[n](a[n])", "reduces"),

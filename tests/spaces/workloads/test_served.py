@@ -167,7 +167,7 @@ def test_the_named_product_is_the_workload_of_that_name() -> None:
         ("a: float16; y[i,j] = sum[k](a[i,k] * b[k,j])", "multiplies float16 by float32"),
         ("y[i,j] = sum[k](a[i,k] * b[k,j]) + x[i]", "another name than x, A, B, C"),
         ("y[i,j] = sum[k](a[i,k] * b[k,j]) + i", "the value of the axis i in a map"),
-        ("y[i,j] = log(sum[k](a[i,k] * b[k,j]))", "unknown function 'log'"),
+        ("y[i,j] = sum[k](a[i,k] * b[k,j]) // 2", "'x // 2' is not part of an epilogue"),
         ("z[i,j] = sum[k](a[i,k] * b[k,j]); y[i,j] = z[i,0]", "needs each sum where it is"),
     ],
 )
@@ -192,6 +192,9 @@ def test_products_that_programs_spell_are_workloads_by_their_text() -> None:
     same = workload("matmul", m=6, n=5, k=4, b="col", epilogue="relu(x + bias[n])")
     assert workload(text, t=6, o=5, c=4) == same
     assert as_workload(f"axes t=6, o=5, c=4; {text}") == same
+    text = "z[i,j] = sum[k](a[i,k] * b[k,j]); y[i,j] = select(z[i,j] > 0, log(z[i,j]), s[j])"
+    same = workload("matmul", m=3, n=5, k=4, epilogue="select(x > 0, log(x), s[n])")
+    assert workload(text, i=3, j=5, k=4) == same
 
 
 @pytest.mark.parametrize(

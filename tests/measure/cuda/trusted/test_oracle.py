@@ -88,6 +88,7 @@ CASES = [
     {"m": 33, "n": 20, "k": 31, "dtype": "float8_e4m3fn", "epilogue": "max(tanh(x), rows[m])"},
     {"m": 33, "n": 20, "k": 31, "dtype": "float8_e5m2", "out": "bfloat16"},
     {"m": 9, "n": 20, "k": 5, "epilogue": "exp(x)+erf(x)+sigmoid(x)+relu(x)+sqrt(abs(x)+1)"},
+    {"m": 9, "n": 20, "k": 5, "epilogue": "select(x<b[n],log(abs(x)),exp2(x))+floor(x*4)"},
     {"m": 9, "n": 20, "k": 5, "epilogue": "rsqrt(max(x,1))+min(x,0.5)"},
     {"m": 9, "n": 20, "k": 5, "epilogue": "bfloat16(x)+float16(x*2)+float32(x*0.5)"},
     {"m": 9, "n": 20, "k": 5, "epilogue": "sqrt(x) / b[n] + rsqrt(x - 1)"},
@@ -106,7 +107,7 @@ def test_what_is_allowed_is_what_numpy_says(emulator, parameters):
     np.testing.assert_allclose(found, right, rtol=5e-7, atol=1e-45)
 
 
-@pytest.mark.parametrize("parameters", CASES[:11])
+@pytest.mark.parametrize("parameters", CASES[:12])
 def test_only_what_is_not_allowed_is_counted(emulator, parameters):
     work = workload("matmul", **parameters)
     inputs = work.make_inputs(7)

@@ -34,6 +34,7 @@ EPILOGUES = (
     "relu(x + bias[n])",
     "gelu(x + bias[m]) * scale + residual[m,n]",
     "max(x - transposed[n,m], 0.25) / (1 + abs(column[n] * row[m]))",
+    "select(x < bias[n], exp2(x * 0.1), log(abs(x) + 1)) + floor(x * 4)",
 )
 LAYOUTS = list(itertools.product(("row", "col"), repeat=3))
 DTYPES = (("float32", "float32"), ("bfloat16", "bfloat16"), ("bfloat16", "float32"))
@@ -78,7 +79,7 @@ def test_random_schedules_agree_with_the_reference(a, b, c, dtype, out, tmp_path
     m, n, k = (choose.choice(EXTENTS) for _ in range(3))
     w = workload(
         "matmul",
-        m=m, n=n, k=k, a=a, b=b, c=c, dtype=dtype, out=out, epilogue=EPILOGUES[seed % 4],
+        m=m, n=n, k=k, a=a, b=b, c=c, dtype=dtype, out=out, epilogue=EPILOGUES[seed % 5],
     )  # fmt: skip
     check(w, target, 5, seed, tmp_path)
 

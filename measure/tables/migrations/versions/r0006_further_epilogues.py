@@ -1,0 +1,38 @@
+"""Epilogues know all functions and selections: programs that are products of matrices with such an
+epilogue are known as these, and no longer as programs.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+from measure.records.fields import Fields
+from measure.records.jsonl import parse_json
+from measure.tables.described import described_workload
+from measure.tables.distance import family
+from measure.tables.migrations.rekeying import rekey
+from spaces.errors import InputError
+from spaces.workloads.computation import PROGRAM
+
+revision = "0006"
+down_revision = "0005"
+
+
+def upgrade() -> None:
+    """Give such rows their keys and texts of today; malformed ones stay as they are."""
+    connection = op.get_bind()
+    query = "SELECT id, key, description FROM workloads WHERE key LIKE :programs ORDER BY id"
+    update = sa.text("UPDATE workloads SET text = :text, flops = :flops WHERE id = :id")
+    found = []
+    programs = connection.execute(sa.text(query), {"programs": f"{PROGRAM} %"})
+    for id, key, description in programs.all():
+        try:
+            workload = described_workload(Fields({"workload": parse_json(description)}))
+        except (InputError, TypeError):  # a column of another type included
+            continue
+        if workload.key != key:
+            found.append((id, workload.key, family(workload)))
+            told = {"id": id, "text": str(workload), "flops": float(workload.flops)}
+            connection.execute(update, told)
+    rekey(connection, found)
