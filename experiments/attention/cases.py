@@ -107,7 +107,7 @@ CASES = tuple(
 
 _USUAL: dict[str, Value] = {
     "residency": 1, "overlap": 1, "queries": "shared", "query_buffers": 2, "stages": 2,
-    "ping_pong": 1, "rescale": "late", "blocks": "persistent", "section": 1,
+    "ping_pong": 1, "rescale": "late", "blocks": "persistent", "section": 1, "own_keys": 0,
 }  # fmt: skip
 _WIDE: dict[str, Value] = {"warpgroups": 3, "keys": 80}
 _LOW: dict[str, Value] = {"warpgroups": 2, "keys": 128, "queries": "registers"}
@@ -122,6 +122,8 @@ _WALKS: tuple[dict[str, Value], ...] = (
     {"blocks": "persistent"},
     {"blocks": "tickets", "section": 16},
     {"blocks": "tickets", "section": 4},
+    {"blocks": "tickets", "section": 16, "own_keys": 1},
+    {"blocks": "tickets", "section": 4, "own_keys": 1},
     {"blocks": "grid", "query_buffers": 1, "section": 16},
 )
 _WARPS: dict[str, Value] = {

@@ -78,13 +78,49 @@ class Multiplying:
             *self._products.hold_rows(),
             "i32 more = 0;",
             "i32 j = end_tile - 1;",
+            *self._own_tiles(),
+            *self._pass_over("own_end"),
             *first,
             "#pragma unroll 1",
-            "for (j--; j >= first_tile; j--) {",
+            f"for (j--; j >= {'own_tile' if self._passes else 'first_tile'}; j--) {{",
             *indented(loop),
             "}",
             *self._last_sums(),
+            *self._pass_over("first_tile"),
             *finish,
+        ]
+
+    @property
+    def _passes(self) -> bool:
+        return bool(self.plan.values["own_keys"])
+
+    def _own_tiles(self) -> list[str]:
+        """The tiles of keys that some row of this warpgroup sees, from ``own_tile`` to before
+        ``own_end``, one at least of the block's."""
+        if not self._passes:
+            return []
+        n = self.plan.keys
+        first, end = f"(i32)own_key / {n}", f"((i32)own_end_key + {n - 1}) / {n}"
+        return [
+            *self.plan.spans.block_lines("group_row", SLICE, "own_key", "own_end_key"),
+            f"const i32 own_tile = tw_least(tw_most({first}, first_tile), end_tile - 1);",
+            f"const i32 own_end = tw_least(tw_most({end}, own_tile + 1), end_tile);",
+        ]
+
+    def _pass_over(self, last: str) -> list[str]:
+        """Let tiles go down to ``last`` that none of this warpgroup's rows sees. All lanes have
+        waited before their warp reports; a turn is passed on for each."""
+        if not self._passes:
+            return []
+        return [
+            "#pragma unroll 1",
+            f"for (; j >= {last}; j--) {{",
+            "  tw::mbarrier_wait(keys_full + 8 * stage, phase);",
+            "  tw::mbarrier_wait(values_full + 8 * stage, phase);",
+            "  tw::sync_warp();",
+            *indented([_release("keys", "stage"), _release("values", "stage")]),
+            *indented([*self._turn(), *self._give(), self.plan.next_stage]),
+            "}",
         ]
 
     def _rows(self) -> list[str]:

@@ -81,6 +81,12 @@ def _turn_rules() -> list[Rule]:
             lambda c: (c["warpgroups"] > 1) | (c["ping_pong"] == 0),
             lambda c: "one warpgroup has nobody to take turns with; allowed: ping_pong=0",
         ),
+        Rule(
+            "needless_own_keys",
+            ("warpgroups", "own_keys"),
+            lambda c: (c["warpgroups"] > 1) | (c["own_keys"] == 0),
+            lambda c: "the block's keys are those of its one warpgroup; allowed: own_keys=0",
+        ),
     ]
 
 

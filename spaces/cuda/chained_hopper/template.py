@@ -5,7 +5,8 @@ Decisions: ``warpgroups`` of 64 rows each; ``keys`` of a tile; ``stages`` of key
 of the next tile beside sums of this one; ``ping_pong``, warpgroups taking turns to multiply;
 ``rescale``, sums corrected ``always``, where a maximum ``moved``, or ``late``, where it rose by
 more than eight powers of two; ``query_buffers``, rows that wait their turn; ``residency``, blocks
-of a multiprocessor; ``blocks``, how they find their tiles; ``section``, heads that take turns.
+of a multiprocessor; ``blocks``, how they find their tiles; ``section``, heads that take turns;
+``own_keys``, whether each warpgroup passes over tiles of keys that only others' rows see.
 """
 
 from __future__ import annotations
@@ -89,4 +90,5 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
             RESCALES if can_be_late(sizes.chained) else RESCALES[:2],
         ),
         Decision("section", sections),
+        Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
     )

@@ -33,6 +33,7 @@ USUAL: dict[str, Value] = {
     "ping_pong": 1,
     "rescale": "late",
     "section": 1,
+    "own_keys": 0,
 }
 
 
@@ -90,15 +91,16 @@ CASES = {
     "plain": case(attention()),
     "apart": case(STEEP, overlap=0),
     "free": case(STEEP, ping_pong=0, rescale="moved"),
-    "three warpgroups": case(CAUSAL, warpgroups=3, keys=80, rescale="always", stages=3),
+    "three warpgroups": case(CAUSAL, warpgroups=3, keys=80, rescale="always", stages=3, own_keys=1),
     "rows in registers": case(CAUSAL, queries="registers", overlap=0),
     "walking": case(attention(h=6), blocks="persistent", query_buffers=2, section=3),
     "tickets": case(
         attention(h=6, mask="causal"), blocks="tickets", query_buffers=2, section=6, stages=3
     ),
+    "own keys, in turn": case(STEEP, own_keys=1, overlap=0, keys=48, stages=4),
     "grouped heads": case(attention(h=4, kv=2, b=2)),
     "heads stacked as rows": case(attention(h=8, kv=2, i=32, mask="causal"), keys=48),
-    "window": case(attention(window=20, mask="causal"), keys=32),
+    "window": case(attention(window=20, mask="causal"), keys=32, own_keys=1),
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "lengths of a call": case(
         program(f"n: int32[b](index < 91)\nwhere j < n[b]\n{PLAIN}", b=3, h=1, i=64, j=90),
@@ -174,6 +176,17 @@ MORE_BUGS = {
     "weights are packed under the product": (
         "plain",
         r"(more = 0;[\s\S]*?tw::wgmma_wait<1>\(\);[\s\S]*?)tw::wgmma_wait<0>\(\);",
+        r"\1",
+    ),
+    "a tile of its own is passed over": (
+        "own keys, in turn",
+        r"\(i32\)own_key / 48",
+        "own_key / 48 + 1",
+    ),
+    "a warp reports before its lanes have waited": ("window", r"tw::sync_warp\(\);", ""),
+    "a turn less for tiles passed over": (
+        "window",
+        r"(tw::sync_warp\(\);[\s\S]*?)tw::arrive_named\(1 \+ \(group \+ 1\) % 2, 256\);",
         r"\1",
     ),
     "a tile of the window is left out": (
