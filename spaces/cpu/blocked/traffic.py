@@ -13,6 +13,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.traffic import footprints, shares
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.product import Product
@@ -115,7 +116,6 @@ def _near_and_middle(
     block_once = np.where(rows_outer, right * row_blocks, left * column_blocks)
     middle = once + np.where(block <= USABLE * target.l2_bytes, block_once, streaming) + sums
     near_footprint = left_panel + right_panel + FLOAT * b.tile_rows * b.tile_columns
-    middle_footprint = block + staying
     # What was fetched ahead is only written.
     right_passes = values["pack_right"] * (2 - values["prefetch"])
     packing = 2 * left * column_blocks * values["pack_left"] + right * b.row_workers * right_passes
@@ -123,10 +123,7 @@ def _near_and_middle(
         "near_bytes": near,
         "middle_bytes": middle,
         "packing_bytes": packing,
-        "near_footprint": near_footprint,
-        "near_fraction": near_footprint / target.l1_bytes,
-        "middle_footprint": middle_footprint,
-        "middle_fraction": middle_footprint / target.l2_bytes,
+        **footprints(target, near_footprint, block + staying),
         "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
         / target.vector_registers,
     }
@@ -160,9 +157,5 @@ def _workers(product: Product, b: Blocking, target: CpuTarget) -> dict[str, np.n
     workers = b.workers
     largest = np.minimum(b.chunk_rows, product.rows) * np.minimum(b.chunk_columns, product.columns)
     elements = float(product.rows) * product.columns * product.batches
-    return {
-        "parallelism": workers,
-        "worker_fraction": workers / target.threads,
-        "imbalance": largest * b.chunk_batches * workers / elements,
-        "synchronisations": workers > 1,
-    }
+    imbalance = largest * b.chunk_batches * workers / elements
+    return {**shares(target, workers, imbalance), "synchronisations": workers > 1}

@@ -13,6 +13,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.chained.rules import block_bytes
 from spaces.cpu.rows.work import CALL
+from spaces.cpu.traffic import even_shares, footprints
 from spaces.derivation.scopes import special
 from spaces.language.tree import Expression
 from spaces.quantities import filled
@@ -43,6 +44,7 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
     multiplies = score_steps * b.score_rows * b.score_vectors
     multiplies = multiplies + value_steps * b.value_rows * b.value_vectors
     block = block_bytes(template, columns)
+    middle = block + 4.0 * b.keys * (b.depth + width)
     passing = 4.0 * tiles * b.keys * (b.depth + width)
     least = float(template.workload.least_bytes)
     workers = columns["workers"]
@@ -64,20 +66,15 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
             b.value_rows * b.value_vectors + b.value_vectors,
         )
         + 1,
-        "near_footprint": 4.0 * b.rows * (b.keys + b.depth),
-        "near_fraction": 4.0 * b.rows * (b.keys + b.depth) / cpu.l1_bytes,
-        "middle_footprint": block + 4.0 * b.keys * (b.depth + width),
-        "middle_fraction": (block + 4.0 * b.keys * (b.depth + width)) / cpu.l2_bytes,
         "far_fraction": (least + packing / 2) / cpu.l3_bytes,
-        "parallelism": workers,
-        "worker_fraction": workers / cpu.threads,
-        "imbalance": workers * ceil_div(items, workers) / items,
         "independent_chains": b.score_rows * b.score_vectors,
         "vector_fraction": key / (b.panels * b.panel),
         "intensity": multiplies / np.maximum(loads, 1),
         "main_loop_trips": b.depth,
         "tile_visits": visits,
         "synchronisations": workers > 1,
+        **footprints(cpu, 4.0 * b.rows * (b.keys + b.depth), middle),
+        **even_shares(cpu, workers, items),
     }
     quantities["register_fraction"] = quantities["registers"] / cpu.vector_registers
     return filled(quantities, columns["rows"].shape)

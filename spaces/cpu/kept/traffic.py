@@ -14,6 +14,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.kept.rules import registers, terms
 from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED
+from spaces.cpu.traffic import even_shares, footprints
 from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.traffic import loads_by_turns
 from spaces.derivation.kept.view import Bounded, KeptView
@@ -33,7 +34,7 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     values = widened(columns)
     view, cpu, lanes = template.view, template.cpu, template.lanes
     element, tiling = template.element.bytes, template.tiling(values)
-    turns, vectors, workers = values["turns"], values["vectors"], values["workers"]
+    workers = values["workers"]
     kept = float(prod(loop.extent for loop in view.kept))
     taps = float(prod(loop.extent for loop in view.taps))
     lane_vectors = ceil_div(view.lane.extent, lanes)
@@ -43,23 +44,13 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
     useful = float(max(1, counted.flops + counted.arithmetic + counted.special))
     operations = useful / (kept * taps) + 20.0 * counted.special / (kept * taps)
     loads = sum(_loads(view, view.reads[read], values) for read in view.element_reads)
-    depth = np.array(
-        [
-            prod(x.extent for x in view.taps[len(view.taps) - n :])
-            for n in range(len(view.taps) + 1)
-        ],
-        dtype=float,
-    )[values["unroll"]]
-    trips = taps / depth
+    trips = taps / tiling.taps_written_out
     instructions = outputs * taps * (operations + loads) + 6.0 * tiles * (trips + 2)
     least, written = float(template.workload.least_bytes), _written(view)
     again = _again(template, values)
-    near = least + again["near"] + written
-    middle = least + again["middle"] + written
     split = values["shared"] == REDUCED
     merged = 2.0 * element * kept * workers * split
-    resident = least <= cpu.l3_bytes
-    stored = written * np.where(values["stream"], 0.0, 1.0) * (not resident)
+    stored = written * np.where(values["stream"], 0.0, 1.0) * (least > cpu.l3_bytes)
     busy = np.where(split, workers, tiling.sharers)
     count = np.where(split, view.taps[0].extent if view.taps else 1, tiling.longest)
     used = registers(template, values)
@@ -68,27 +59,22 @@ def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.nd
         "useful_flops": useful,
         "instructions": instructions + merged / (element * lanes),
         "register_bytes": element * lanes * outputs * taps * loads,
-        "near_bytes": near + merged,
-        "middle_bytes": middle + merged,
+        "near_bytes": least + again["near"] + written + merged,
+        "middle_bytes": least + again["middle"] + written + merged,
         "main_bytes": least + stored,
         "packing_bytes": 0.0,
         "epilogue_elements": outputs * lanes,
         "registers": used,
         "register_fraction": used / cpu.vector_registers,
-        "near_footprint": again["row"],
-        "near_fraction": again["row"] / cpu.l1_bytes,
-        "middle_footprint": again["plane"],
-        "middle_fraction": again["plane"] / cpu.l2_bytes,
         "far_fraction": least / cpu.l3_bytes,
-        "parallelism": busy,
-        "worker_fraction": busy / cpu.threads,
-        "imbalance": busy * ceil_div(count, busy) / count,
-        "independent_chains": turns * vectors,
+        "independent_chains": values["turns"] * values["vectors"],
         "vector_fraction": kept / (outputs * lanes),
         "intensity": operations / np.maximum(loads, 1e-3),
         "main_loop_trips": trips,
         "tile_visits": tiles + terms(template, values),
         "synchronisations": 1.0 * (workers > 1) + split,
+        **footprints(cpu, again["row"], again["plane"]),
+        **even_shares(cpu, busy, count),
     }
     return filled(quantities, values["turns"].shape)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.maps.tiling import LINE, Tiling
+from spaces.cpu.traffic import footprints, shares
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.view import Access
 from spaces.derivation.work import Work, work
@@ -155,10 +156,7 @@ class _Traffic:
         cpu, columns = self.template.cpu, np.minimum(self.tiling.tile_columns, self.plane.width)
         footprint = self.scratch + FLOAT * self.streams * columns
         return {
-            "near_footprint": footprint,
-            "near_fraction": footprint / cpu.l1_bytes,
-            "middle_footprint": footprint,
-            "middle_fraction": footprint / cpu.l2_bytes,
+            **footprints(cpu, footprint, footprint),
             "far_fraction": float(self.template.workload.least_bytes) / cpu.l3_bytes,
         }
 
@@ -169,9 +167,7 @@ class _Traffic:
         workers, tiling = self.values["workers"], self.tiling
         longest = np.stack(np.broadcast_arrays(*tiling.counts)).max(axis=0)
         return {
-            "parallelism": workers,
-            "worker_fraction": workers / self.template.cpu.threads,
-            "imbalance": workers * tiling.share / longest,
+            **shares(self.template.cpu, workers, workers * tiling.share / longest),
             "synchronisations": workers > 1,
         }
 

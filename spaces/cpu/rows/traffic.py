@@ -15,6 +15,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.rows.held import outputs_by_element
 from spaces.cpu.rows.work import registers, steps
+from spaces.cpu.traffic import even_shares, footprints
 from spaces.derivation.rows.place import Place
 from spaces.quantities import filled
 from spaces.template import Columns
@@ -66,20 +67,15 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
         "epilogue_elements": 0.0,
         "registers": registers(template, columns),
         "register_fraction": registers(template, columns) / target.vector_registers,
-        "near_footprint": row,
-        "near_fraction": row / target.l1_bytes,
-        "middle_footprint": row + together * written_row,
-        "middle_fraction": (row + together * written_row) / target.l2_bytes,
         "far_fraction": least / target.l3_bytes,
-        "parallelism": workers,
-        "worker_fraction": workers / target.threads,
-        "imbalance": workers * ceil_div(items, workers) / items,
         "independent_chains": unroll,
         "vector_fraction": count * width / (vectors * lanes),
         "intensity": operations / np.maximum(loads, 1),
         "main_loop_trips": np.where(across, width, np.maximum(1, inner // (unroll * lanes))),
         "tile_visits": items * (walks + len(places) * np.logical_not(columns["ahead"])),
         "synchronisations": workers > 1,
+        **footprints(target, row, row + together * written_row),
+        **even_shares(target, workers, items),
     }
     return filled(quantities, unroll.shape)
 

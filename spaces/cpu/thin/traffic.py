@@ -18,6 +18,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.memory_rules import PAGE
 from spaces.cpu.blocked.traffic import TOTALS
 from spaces.cpu.thin.blocking import ThinBlocking
+from spaces.cpu.traffic import footprints, shares
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.product import Product
@@ -228,10 +229,7 @@ class _Traffic:
         """What has to have room."""
         cpu, near = self.template.cpu, self.reread + self.tile
         return {
-            "near_footprint": near,
-            "near_fraction": near / cpu.l1_bytes,
-            "middle_footprint": self.reread,
-            "middle_fraction": self.reread / cpu.l2_bytes,
+            **footprints(cpu, near, self.reread),
             "far_fraction": float(self.product.workload.least_bytes) / cpu.l3_bytes,
         }
 
@@ -247,9 +245,8 @@ class _Traffic:
             * np.minimum(b.chunk_depth, product.terms)
         )
         several = b.workers > 1
+        mean = self.width * float(product.terms) * product.batches
         return {
-            "parallelism": b.workers,
-            "worker_fraction": b.workers / self.template.cpu.threads,
-            "imbalance": largest / (self.width * float(product.terms) * product.batches),
+            **shares(self.template.cpu, b.workers, largest / mean),
             "synchronisations": several + (b.depth_chunks > 1) * several,
         }

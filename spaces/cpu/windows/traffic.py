@@ -14,6 +14,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.traffic import FLOAT, USABLE
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.traffic import footprints, shares
 from spaces.cpu.windows.blocking import Blocking, blocking
 from spaces.cpu.windows.nest import Windows
 from spaces.quantities import filled, widened
@@ -114,10 +115,7 @@ def _traffic(
         "middle_bytes": numbers * middle,
         "main_bytes": everything + np.where(copies > target.l3_bytes, copies, 0.0),
         "packing_bytes": packing,
-        "near_footprint": left_tile + panel,
-        "near_fraction": (left_tile + panel) / target.l1_bytes,
-        "middle_footprint": block + staying,
-        "middle_fraction": (block + staying) / target.l2_bytes,
+        **footprints(target, left_tile + panel, block + staying),
         "far_fraction": footprint / target.l3_bytes,
         "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
         / target.vector_registers,
@@ -133,8 +131,10 @@ def _bytes(view: Windows, left: bool) -> int:
 def _workers(b: Blocking, target: CpuTarget) -> dict[str, np.ndarray]:
     share = np.minimum(b.chunk_tiles, b.row_tiles) * np.minimum(b.chunk_columns, b.columns)
     return {
-        "parallelism": b.workers,
-        "worker_fraction": b.workers / target.threads,
-        "imbalance": share * b.chunk_numbers * b.workers / (b.row_tiles * b.columns * b.numbers),
+        **shares(
+            target,
+            b.workers,
+            share * b.chunk_numbers * b.workers / (b.row_tiles * b.columns * b.numbers),
+        ),
         "synchronisations": b.workers > 1,
     }
