@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import blocks_of
-from spaces.cpu.blocked.rule_context import Context
+from spaces.cpu.blocked.rule_context import Context, TileContext
 from spaces.template import Rule
 
 PAGE = 4096
@@ -152,12 +153,6 @@ def cache_rules(context: Context) -> list[Rule]:
     def panels(c: Any) -> Any:
         return term(c) * c["block_depth"] * (c["tile_rows"] + c["tile_vectors"] * lanes)
 
-    def left_block(c: Any) -> Any:
-        return term(c) * c["block_depth"] * c["block_rows"]
-
-    def right_block(c: Any) -> Any:
-        return term(c) * c["block_depth"] * c["block_columns"]
-
     return [
         Rule(
             "l2_panels",
@@ -170,33 +165,41 @@ def cache_rules(context: Context) -> list[Rule]:
                 f"({target.l2_bytes // 2})"
             ),
         ),
-        Rule(
-            "l2_block",
+        packed_block(
+            context,
+            "left",
             ("multiply", "pack_left", "block_depth", "block_rows"),
-            lambda c: (
-                np.logical_not(c["pack_left"])
-                | (left_block(c) <= target.l2_bytes)
-                | (c["block_rows"] == values["block_rows"][0])
-            ),
-            lambda c: (
-                f"the packed left block takes {left_block(c)} bytes; it must fit in L2 "
-                f"({target.l2_bytes})"
-            ),
+            lambda c: term(c) * c["block_depth"] * c["block_rows"],
         ),
-        Rule(
-            "l3_block",
+        packed_block(
+            context,
+            "right",
             ("multiply", "pack_right", "block_depth", "block_columns"),
-            lambda c: (
-                np.logical_not(c["pack_right"])
-                | (right_block(c) <= target.l3_bytes)
-                | (c["block_columns"] == values["block_columns"][0])
-            ),
-            lambda c: (
-                f"the packed right block takes {right_block(c)} bytes; it must fit in L3 "
-                f"({target.l3_bytes})"
-            ),
+            lambda c: term(c) * c["block_depth"] * c["block_columns"],
         ),
     ]
+
+
+def packed_block(
+    context: TileContext, side: str, reads: tuple[str, ...], bytes: Callable[[Any], Any]
+) -> Rule:
+    """The packed block of an operand, of so many ``bytes``, fits its cache: L2 that of the left
+    one, L3 that of the right one. The last of the decisions it ``reads`` bounds it, by its least
+    value at least."""
+    target, bound = context.target, reads[-1]
+    cache, room = ("L2", target.l2_bytes) if side == "left" else ("L3", target.l3_bytes)
+    return Rule(
+        f"{cache.lower()}_block",
+        reads,
+        lambda c: (
+            np.logical_not(c[f"pack_{side}"])
+            | (bytes(c) <= room)
+            | (c[bound] == context.values[bound][0])
+        ),
+        lambda c: (
+            f"the packed {side} block takes {bytes(c)} bytes; it must fit in {cache} ({room})"
+        ),
+    )
 
 
 def _rows_without_conflict(context: Context) -> int:

@@ -33,6 +33,7 @@ LEAST_INTENSITY = 1.5
 few registers, three quarters of the best there is."""
 LEAST_WORK = 2.0**20
 """Multiply-adds that are worth waking a thread for: about ten microseconds of work."""
+TILE = ("tile_rows", "tile_vectors")
 WORKERS = ("row_workers", "column_workers", "batch_workers")
 
 
@@ -51,16 +52,15 @@ def contraction_rules(
 
 def tile_rules(context: TileContext) -> list[Rule]:
     """What fits the registers and the product, and keeps the multipliers busy."""
+    return [*_fitting_rules(context), *_busy_rules(context)]
+
+
+def _fitting_rules(context: TileContext) -> list[Rule]:
     product, target = context.product, context.target
-    reads = ("tile_rows", "tile_vectors")
-    wanted = max(LEAST_CHAINS, target.vector_registers // 3)
-    chains = min(wanted, max(r * v for r, v in context.tiles))
-    best = max(r * v / (r + v) for r, v in context.tiles)
-    intensity = min(LEAST_INTENSITY, 0.75 * best)
     return [
         Rule(
             "registers",
-            reads,
+            TILE,
             lambda c: context.fits(c["tile_rows"], c["tile_vectors"]),
             lambda c: (
                 f"a tile of {c['tile_rows']} rows of {c['tile_vectors']} vectors takes "
@@ -85,9 +85,18 @@ def tile_rules(context: TileContext) -> list[Rule]:
                 f"{product.columns} columns, which are {context.widest}"
             ),
         ),
+    ]
+
+
+def _busy_rules(context: TileContext) -> list[Rule]:
+    wanted = max(LEAST_CHAINS, context.target.vector_registers // 3)
+    chains = min(wanted, max(r * v for r, v in context.tiles))
+    best = max(r * v / (r + v) for r, v in context.tiles)
+    intensity = min(LEAST_INTENSITY, 0.75 * best)
+    return [
         Rule(
             "latency",
-            reads,
+            TILE,
             lambda c: c["tile_rows"] * c["tile_vectors"] >= chains,
             lambda c: (
                 f"{c['tile_rows'] * c['tile_vectors']} accumulators do not hide the latency of "
@@ -96,7 +105,7 @@ def tile_rules(context: TileContext) -> list[Rule]:
         ),
         Rule(
             "intensity",
-            reads,
+            TILE,
             lambda c: (
                 c["tile_rows"] * c["tile_vectors"]
                 >= intensity * (c["tile_rows"] + c["tile_vectors"])

@@ -13,6 +13,7 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import blocks_of
+from spaces.cpu.blocked.memory_rules import packed_block
 from spaces.cpu.blocked.rule_context import TileContext
 from spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
 from spaces.cpu.sharing import idle_batch_workers
@@ -147,18 +148,7 @@ def _memory_rules(context: _Context) -> list[Rule]:
     )
     return [
         partial if output.dtype != "float32" else panels,
-        Rule(
-            "l3_block",
-            ("pack_right", "block_depth", "block_columns"),
-            lambda c: (
-                np.logical_not(c["pack_right"])
-                | (block(c) <= target.l3_bytes)
-                | (c["block_columns"] == values["block_columns"][0])
-            ),
-            lambda c: (
-                f"the packed block takes {block(c)} bytes; it must fit in L3 ({target.l3_bytes})"
-            ),
-        ),
+        packed_block(context, "right", ("pack_right", "block_depth", "block_columns"), block),
     ]
 
 

@@ -138,6 +138,10 @@ def grid_decisions() -> tuple[Decision, ...]:
     )
 
 
+Tiles = Callable[[Any], tuple[Any, Any]]
+"""Tiles along rows and along columns, from columns of decisions."""
+
+
 def grid_rules(
     product: Tiled,
     reads: Sequence[str],
@@ -158,17 +162,21 @@ def grid_rules(
         rows, columns = tiles(c)
         return rows * columns * product.batches
 
-    def crossed(c: Any) -> Any:
-        rows, columns = tiles(c)
-        along_columns = c["raster"] == "along_columns"
-        return along_columns * rows + (1 - along_columns) * columns
+    return (
+        *launch_rules(product, reads, count),
+        *_split_rules(product, reads, count, multiprocessors),
+        *_order_rules(reads, tiles),
+    )
 
+
+def _split_rules(
+    product: Tiled, reads: Sequence[str], count: Callable[[Any], Any], multiprocessors: int
+) -> tuple[Rule, ...]:
     def steps(c: Any) -> Any:
         return ceil_div(product.terms, c["depth"])
 
     most = 4 * multiprocessors
     return (
-        *launch_rules(product, reads, count),
         Rule(
             "idle_parts",
             ("depth", "splits"),
@@ -187,6 +195,16 @@ def grid_rules(
                 f"the {multiprocessors} multiprocessors; splitting the depth gains nothing"
             ),
         ),
+    )
+
+
+def _order_rules(reads: Sequence[str], tiles: Tiles) -> tuple[Rule, ...]:
+    def crossed(c: Any) -> Any:
+        rows, columns = tiles(c)
+        along_columns = c["raster"] == "along_columns"
+        return along_columns * rows + (1 - along_columns) * columns
+
+    return (
         Rule(
             "needless_order",
             (*reads, "raster", "group"),

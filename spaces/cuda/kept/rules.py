@@ -24,6 +24,8 @@ MOST_BLOCKS = 2**31 - 1
 MOST_WORKSPACE = 1 << 28
 BOOKKEEPING = 24
 """Registers of a thread that hold no elements."""
+SIZES = ("vector", "across", "turns", "threads", "share", "split")
+"""The decisions that the grid follows from."""
 
 
 def kept_rules(view: KeptView, target: CudaTarget) -> tuple[Rule, ...]:
@@ -32,6 +34,7 @@ def kept_rules(view: KeptView, target: CudaTarget) -> tuple[Rule, ...]:
         *_task_rules(view),
         *_register_rules(view, target),
         *_part_rules(view, target),
+        *_room_rules(view, target),
     )
 
 
@@ -121,7 +124,6 @@ def _room(target: CudaTarget, c: Any) -> Any:
 
 def _part_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
     outermost = view.taps[0].extent if view.taps else 1
-    reads = ("vector", "across", "turns", "threads", "share", "split")
 
     def sizes(c: Any) -> KeptSizes:
         return KeptSizes(view, c)
@@ -150,13 +152,21 @@ def _part_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "needless_split",
-            reads,
+            SIZES,
             lambda c: (c["split"] == 1) | (sizes(c).task_blocks <= 2 * target.multiprocessors),
             lambda c: (
                 f"{sizes(c).task_blocks} blocks keep {target.multiprocessors} multiprocessors busy "
                 "without sharing tasks"
             ),
         ),
+    ]
+
+
+def _room_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
+    def sizes(c: Any) -> KeptSizes:
+        return KeptSizes(view, c)
+
+    return [
         Rule(
             "shared_memory",
             ("vector", "turns", "threads", "share", "split"),
@@ -168,7 +178,7 @@ def _part_rules(view: KeptView, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "grid",
-            reads,
+            SIZES,
             lambda c: (
                 (sizes(c).blocks * c["threads"] <= MOST_BLOCKS)
                 & (sizes(c).workspace_bytes <= MOST_WORKSPACE)
