@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from measure.cuda.compilation import compile_cubin
-from measure.cuda.emulator import Emulator
+from measure.cuda.emulator import INTERLEAVINGS, Emulator
+from measure.drawing.draw import one_draw
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.language import Program
+from spaces.numerics.allowance import agrees
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -199,6 +203,49 @@ def test_forms_agree_at_all_lengths(emulator, name, i, j):
     emulator.build([kernel for _, kernel in cases])
     for drawn in cases:
         check_right(emulator, drawn)
+
+
+def complaints(
+    emulator: Emulator, name: str, inputs: dict[str, np.ndarray], **meant: np.ndarray
+) -> list[str]:
+    """Outputs of some schedules that are not what ``inputs``, changed to those ``meant``, allow."""
+    cases = [case(form(name, dtype_of(name)), values) for values in (PLAIN, HELD, SPLIT)]
+    work = cases[0][0]
+    allowed = replace(one_draw(work, 0), inputs=inputs | meant).allowed()
+    found = []
+    for _, kernel in cases:
+        outputs = emulator.run(kernel, inputs, INTERLEAVINGS[0]).outputs
+        found += [
+            n for n, (low, high) in allowed.items() if not agrees(outputs[n], low, high).all()
+        ]
+    return found
+
+
+def inputs_of(name: str) -> dict[str, np.ndarray]:
+    return dict(Computation("program", (), form(name, dtype_of(name)), "").make_inputs(0))
+
+
+@pytest.mark.parametrize("scale", [1e4, -1e4, 0.0])
+def test_scores_that_overflow_an_exponential_and_equal_ones_agree(emulator, scale):
+    inputs = inputs_of("log of the sum")
+    inputs["q"] = (inputs["q"] * 0 + scale).astype(np.float16)
+    inputs["k"] = np.round(inputs["k"] * 2).astype(np.float16)
+    assert complaints(emulator, "log of the sum", inputs) == []
+
+
+def test_keys_that_a_bias_of_minus_infinity_hides_do_not_count(emulator):
+    inputs = inputs_of("bias")
+    inputs["bias"][:, :, ::3] = -np.inf
+    inputs["bias"][:, 3, :50] = -np.inf
+    assert complaints(emulator, "bias", inputs) == []
+
+
+def test_a_page_beyond_its_table_is_no_wild_read(emulator):
+    """Of the table's entries the nearest counts."""
+    inputs = inputs_of("pages")
+    inputs["t"] = np.array([[2**31 - 1, 0, -(2**31), 3], [8, 8, 99, 1]], np.int32)
+    near = np.array([[8, 0, 0, 3], [8, 8, 8, 1]], np.int32)
+    assert complaints(emulator, "pages", inputs, t=near) == []
 
 
 def test_kernels_compile_for_the_gpu_without_spills():
