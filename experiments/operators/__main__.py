@@ -20,15 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from experiments.operators.cases import FAMILIES
+from experiments.operators.mkl import open_fast_path
 from experiments.operators.summary import line, summarise, table
 from spaces.errors import InputError
 
 TARGETS = {"cpu": "experiments.operators.cpu", "cuda": "experiments.operators.gpu"}
-"""Modules by the kind of target: ``target(threads)``, and ``measure(case, target, seconds)``."""
+"""Modules by the kind of target: ``target(threads)``, ``facts(target)`` for the results, and
+``measure(case, target, seconds)``."""
 
 
 def main() -> int:
     options = _options()
+    if options.target == "cpu":
+        open_fast_path("experiments.operators")
     end = time.monotonic() + 60 * options.minutes
     bench = import_module(TARGETS[options.target])
     try:
@@ -42,6 +46,7 @@ def main() -> int:
     if path.exists():
         results = json.loads(path.read_text())
     results |= {"target": target.to_json(), "date": datetime.now(UTC).date().isoformat()}
+    results |= bench.facts(target)
     results["command"] = "python -m experiments.operators " + " ".join(sys.argv[1:])
     for case in FAMILIES[options.target][options.family]:
         known = case.name in results["cases"] or not options.only.search(case.name)

@@ -1,11 +1,14 @@
-"""A case on a CPU: tuned from an empty database, then timed in turns with torch."""
+"""A case on a CPU: tuned, then timed in turns with torch.
+
+All cases of a run share a database that is empty when it begins.
+"""
 
 from __future__ import annotations
 
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +22,11 @@ from experiments.operators.case import Case
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, OURS
 from experiments.operators.windows import other_layout
+from measure.cpu.peak import measure_peaks
 from measure.database import Database
 from scheduler.best import best
 from scheduler.tuning.tuner import tune
+from spaces.cpu.target import CpuTarget
 from spaces.target import Target, detect_target
 from spaces.workloads.workload import Workload
 
@@ -35,6 +40,19 @@ ROUNDS, TIMED = 60, 4.0
 def target(threads: int) -> Target:
     """This machine, for kernels of so many threads."""
     return detect_target("cpu", threads=threads)
+
+
+def facts(target: Target) -> dict[str, Any]:
+    """What the machine can do at most, in GFLOP/s, and what was done for the rivals."""
+    assert isinstance(target, CpuTarget)
+    peak = measure_peaks(target).gflops["float32"]
+    return {"peak_gflops": peak, "mkl": "its fast path opened, which it takes on Intel's alone"}
+
+
+@cache
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """It goes when the process does."""
+    return tempfile.TemporaryDirectory()
 
 
 def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
@@ -57,11 +75,10 @@ def compare(
     are made of them."""
     threads = int(target.to_json()["threads"])
     torch.set_num_threads(threads)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "tuning.db"
-        with Database(path) as database:
-            tuned = tune(workload, target, database, TRIALS, seconds)
-        ours = best(workload, target, path)
+    path = Path(_folder().name) / "tuning.db"
+    with Database(path) as database:
+        tuned = tune(workload, target, database, TRIALS, seconds)
+    ours = best(workload, target, path)
     drawn = inputs or workload.make_inputs(seed=1)
     tensors = {name: as_tensor(array) for name, array in drawn.items()}
     arguments = list(tensors.values())
@@ -73,6 +90,7 @@ def compare(
         "trials": tuned.trials,
         "tuning_seconds": tuned.seconds,
         "bytes": workload.least_bytes,
+        "flops": workload.flops,
     }
     calls: dict[str, Any] = {
         OURS: lambda: ours(*arguments, out=result),

@@ -28,6 +28,11 @@ def target(threads: int) -> Target:
     return detect_target("cuda")
 
 
+def facts(target: Target) -> dict[str, Any]:
+    """Nothing beside the target."""
+    return {}
+
+
 def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
     """The case's row of the results, after ``seconds`` of search."""
     workload = case.workload

@@ -24,6 +24,11 @@ def of_copy(row: Mapping[str, Any]) -> float | None:
     return float(times[COPY] / times[OURS]) if {OURS, COPY} <= set(times) else None
 
 
+def gflops(row: Mapping[str, Any]) -> float | None:
+    """Ours, in GFLOP/s, if there are sums of products."""
+    return row["flops"] / row["median_s"][OURS] / 1e9 if row.get("flops") else None
+
+
 def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Per operator: cases, geometric mean and least over the fastest rival, and of a copy."""
     found: dict[str, Any] = {}
@@ -73,13 +78,16 @@ def table(results: Mapping[str, Any]) -> str:
     rivals = [name for name in rivals if name != OURS]
     lines = [
         f"Measured on {results['date']} by `{results['command']}`; medians in microseconds.",
+        *_facts(results),
         "",
-        "| case | ours | " + " | ".join(rivals) + " | fastest over ours | of a copy |",
-        "| --- " * (len(rivals) + 4) + "|",
+        "| case | ours | " + " | ".join(rivals) + " | fastest over ours | of a copy | GFLOP/s |",
+        "| --- " * (len(rivals) + 5) + "|",
     ]
     for name, row in cases.items():
         cells = [_microseconds(row["median_s"].get(who)) for who in (OURS, *rivals)]
         cells += ["-" if r is None else f"{r:.2f}" for r in (ratio(row), of_copy(row))]
+        speed = gflops(row)
+        cells.append("-" if speed is None else f"{speed:.1f}")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     lines.append("")
     for name, figures in against(cases).items():
@@ -89,6 +97,14 @@ def table(results: Mapping[str, Any]) -> str:
     losses = sorted(n for n, row in cases.items() if (ratio(row) or 1) < 1)
     lines.append(f"Losses: {', '.join(losses) or 'none'}.")
     return "\n".join(lines) + "\n"
+
+
+def _facts(results: Mapping[str, Any]) -> list[str]:
+    """What is known of the machine, and what was done for the rivals."""
+    if "peak_gflops" not in results:
+        return []
+    peak = f"{results['peak_gflops']:.1f} GFLOP/s of multiply-adds in registers"
+    return ["", f"The machine's peak: {peak}. MKL: {results['mkl']}."]
 
 
 def _microseconds(seconds: float | None) -> str:

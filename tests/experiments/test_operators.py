@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -172,3 +175,9 @@ def test_a_table_has_each_case_and_each_rival_and_names_losses():
     assert "| b | 1.0 | 9.0 | - | 9.00 |" in text
     assert "Over eager: 4.24 geometric mean, 2.00 least." in text
     assert "Losses: a." in text
+
+
+def test_a_process_opens_the_fast_path_of_mkl_for_itself_alone():
+    command = [sys.executable, "-m", "tests.experiments.fast_path", "--threads", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "nothing", "--threads", "2"]

@@ -43,6 +43,7 @@ class RowChain:
     row_leaf: Leaf
     key_leaf: Callable[[int, bool], Leaf]
     lines: list[str] = field(default_factory=list)
+    factors: dict[Scaling, str] = field(default_factory=dict)
 
     @property
     def width(self) -> int:
@@ -57,7 +58,7 @@ class RowChain:
 
     def write(self, masked: bool) -> list[str]:
         """The lines for a tile: of a row that sees all its keys, or only some if ``masked``."""
-        self.lines = []
+        self.lines, self.factors = [], {}
         row = VectorScope("g", self.row_leaf, self.lines)
         old = VectorScope("o", self._leaf("s"), self.lines, row)
         new = VectorScope("n", self._leaf("t"), self.lines, row)
@@ -152,39 +153,49 @@ class RowChain:
             total = combined(parts, partial(joined_operand, r.reducer))
             part = f"tw_set(tw_across_{r.reducer}({total}))"
             before = self._corrected(r, f"s{k}", old, new)
-            before = f"(seen[r] ? {before} : s{k})" if r.correction else before
+            if isinstance(r.correction, Series):
+                before = f"(seen[r] ? {before} : s{k})"
             self.lines.append(f"const vf t{k} = {joined_operand(r.reducer, before, part)};")
             self.lines.append(f"state{k}[r] = t{k}[0];")
 
     def _scale(self, old: Scope, new: Scope) -> None:
         """The sums, corrected where results moved."""
-        factors: dict[Scaling, list[int]] = {}
+        scaled: dict[Scaling, list[int]] = {}
         for number, weighing in enumerate(self.chained.weighings):
             if isinstance(weighing.reduction.correction, Scaling):
-                factors.setdefault(weighing.reduction.correction, []).append(number)
-        for i, (correction, numbers) in enumerate(factors.items()):
-            factor = f"seen[r] ? {_factor(correction, old, new)} : tw_set(1.0f)"
-            self.lines.append(f"const vf f{i} = {factor};")
+                scaled.setdefault(weighing.reduction.correction, []).append(number)
+        for correction, numbers in scaled.items():
+            factor = self._factor(correction, old, new)
             rows = [f"sums{number} + r * sum_stride" for number in numbers]
-            stores = (f"tw_store_float32({p} + e, tw_load_float32({p} + e) * f{i});" for p in rows)
+            stores = (
+                f"tw_store_float32({p} + e, tw_load_float32({p} + e) * {factor});" for p in rows
+            )
             body = " ".join(stores)
             end = f"e < {self.chained.width.extent}; e += {self.lanes}"
-            self.lines.append(f"if (f{i}[0] != 1.0f) for (long e = 0; {end}) {{ {body} }}")
+            self.lines.append(f"if ({factor}[0] != 1.0f) for (long e = 0; {end}) {{ {body} }}")
+
+    def _factor(self, correction: Scaling, old: Scope, new: Scope) -> str:
+        """The C variable of a correction's factor; 1, and not computed, where no state moved."""
+        if correction not in self.factors:
+            name = self.factors[correction] = f"f{len(self.factors)}"
+            before, after = old.text(correction.exponent), new.text(correction.exponent)
+            self.lines += [
+                f"const vf by_{name} = {after} - {before};",
+                f"vf {name} = tw_set(1.0f);",
+                f"if (seen[r] && by_{name}[0] != 0.0f) "
+                f"{name} = tw_{correction.function}(by_{name});",
+            ]
+        return self.factors[correction]
 
     def _corrected(self, r: ChainReduction, state: str, old: Scope, new: Scope) -> str:
         match r.correction:
             case Scaling():
-                return f"({state} * {_factor(r.correction, old, new)})"
+                return f"({state} * {self._factor(r.correction, old, new)})"
             case Series(about, terms):
                 distance = f"({new.text(about)} - {old.text(about)})"
                 added = (" * ".join([*[distance] * p, old.text(total)]) for p, total in terms)
                 return "(" + " + ".join([state, *added]) + ")"
         return state
-
-
-def _factor(correction: Scaling, old: Scope, new: Scope) -> str:
-    before, after = old.text(correction.exponent), new.text(correction.exponent)
-    return f"tw_{correction.function}({after} - {before})"
 
 
 def _selected(inside: str | None, value: str, other: str) -> str:
