@@ -11,8 +11,8 @@ from spaces.workloads.product import Product
 
 
 def fetched_of(product: Tiled) -> Operand | None:
-    """The first such operand of a product of matrices; None if there is none, or if rows come in
-    segments, which are stored directly."""
+    """The first such operand of a product of matrices whose rows come in no segments; None if there
+    is none."""
     if not isinstance(product, Product) or segments_of(product):
         return None
     if why_no_tensor_map(product.output):

@@ -45,7 +45,9 @@ class RowsCode:
             cluster=(cluster, 1, 1),
             shared_bytes=self.shared_bytes,
         )
-        prelude = scalar_math.prelude(scalar_math.FUNCTIONS) + helpers(self.context.real)
+        short = all(output.element.bytes <= 2 for output in program.outputs)
+        functions = scalar_math.prelude(scalar_math.FUNCTIONS, by_unit=short)
+        prelude = functions + helpers(self.context.real)
         given = arguments(program.operands, program.outputs)
         return Kernel(
             Source("cuda", prelude, self.source), Call(self.entry, given, launches=(launch,))

@@ -258,3 +258,16 @@ def test_kernels_compile_for_the_gpu_without_spills():
         )
         assert built.cubin is not None, built.log[:2000]
         assert " 0 bytes spill stores" in built.log
+
+
+@pytest.mark.parametrize(
+    ("dtype", "known"), [("bfloat16", True), ("float16", True), ("float32", False)]
+)
+def test_powers_come_from_the_special_function_unit_where_results_are_short(dtype, known):
+    _, kernel = named("softmax", WARPS, r=8, c=128, dtype=dtype)
+    assert ("tw::exp2_approx" in kernel.source.text) == known
+
+
+def test_short_results_of_large_powers_are_right(emulator):
+    text = "x: {0}; y: {0}; s[r] = sum[c](exp(40 * x[r, c])); y[r, c] = exp(40 * x[r, c]) / s[r]"
+    check_right(emulator, own(text.format("bfloat16"), WARPS, r=6, c=256))
