@@ -16,12 +16,12 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import SUM_TYPES, Finish, batch_parts, signature, sum_dtype
 from spaces.cuda.blocks.partial_sums import PartialSums
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.blocks.tile_grid import TileGrid
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
+from spaces.cuda.thin.large import LargeOperand
 from spaces.cuda.thin.matrices import MatrixInstructions
 from spaces.cuda.thin.multiply import MultiplyAdds, Place, ThinMultiply
 from spaces.cuda.thin.product import ThinProduct
@@ -80,6 +80,11 @@ class ThinCode:
     def small(self) -> SmallOperand:
         """The way of the small operand to registers."""
         return SmallOperand(self.multiply, self.grid.depth_share, self._integer)
+
+    @cached_property
+    def large(self) -> LargeOperand:
+        """The way of the large operand to registers."""
+        return LargeOperand(self.tile, self.multiply, self._integer)
 
     @cached_property
     def place(self) -> Place:
@@ -144,10 +149,10 @@ class ThinCode:
             f"const {integer} column0 = ({integer})tile_column * {self.tile.columns};",
             f"{integer} depth0 = ({integer})first_step * {self.tile.depth};",
             *self.multiply.declare(),
-            *self._start(),
-            *(line for stage in self._stages for line in self._declare(stage)),
-            *self._load(self._stages[0]),
-            *self.small.load(f"small{self._stages[0]}"),
+            *self.large.start(),
+            *(line for stage in self.large.stages for line in self._declare(stage)),
+            *self.large.load(self.large.stages[0]),
+            *self.small.load(f"small{self.large.stages[0]}"),
             *self.small.stage(),
             *(self._loop_by_rows() if self.tile.by_rows else self._loop()),
             *self._fold(),
@@ -155,97 +160,17 @@ class ThinCode:
             *self._finish(),
         ]
 
-    # -- the stream ----------------------------------------------------------------------------
-
-    @property
-    def _stages(self) -> list[str]:
-        """Suffixes of the registers of each step that is held at a time."""
-        return [str(i) for i in range(self.tile.number("in_flight"))]
-
-    def _start(self) -> list[str]:
-        """A thread's first vector of the large operand."""
-        thin = self.thin
-        column, term = self._position(Index())
-        place = column * thin.column_stride + term * thin.large_depth_stride
-        kind = C_TYPES[thin.large.dtype]
-        return [f"const {kind} *from = {thin.large_name} + {place.text};"]
-
-    @property
-    def _reads(self) -> TaskMapping:
-        """A thread's vectors along columns and depth, or, by rows, one after the other."""
-        vectors = self.tile.vectors
-        return repeat(vectors[0] * vectors[1]) if self.tile.by_rows else repeat(*vectors)
-
-    def _position(self, *vector: Index) -> tuple[Index, Index]:
-        """Column and term in the large operand of a thread's vector."""
-        tile = self.tile
-        if tile.by_rows:
-            (column, term), corner = tile.row_read(vector[0]), tile.corner()
-            column, term = corner[0] + column, corner[1] + term
-        else:
-            c, d = vector if len(vector) > 1 else (Index(), Index())
-            column, term = tile.column(c), tile.term(d)
-        return index("column0") + column, index("depth0") + term
+    # -- the loop ------------------------------------------------------------------------------
 
     def _declare(self, stage: str) -> list[str]:
-        multiply = self.multiply
-        lines = [f"{multiply.kind} held{stage}[{multiply.held}];"]
+        lines = self.large.declare(stage)
         if not self.small.is_shared:
-            lines.append(f"{multiply.small_kind} small{stage}[{self.small.held}];")
+            lines.append(f"{self.multiply.small_kind} small{stage}[{self.small.held}];")
         return lines
-
-    def _load(self, stage: str) -> list[str]:
-        """Read the step of the large operand at ``depth0`` into the registers of ``stage``."""
-        return unrolled(self._reads, 0, lambda at: self._read(stage, *at), "v", None, self._integer)
-
-    def _read(self, stage: str, *vector: Index) -> list[str]:
-        """Read one vector, zeros where it lies outside of the operand."""
-        thin, tile = self.thin, self.tile
-        words = max(tile.vector) // (1 + self.multiply.pairs)
-        place = self._held_at(*vector)
-        ahead = self.tile.number("fetch")
-        load = (
-            f"tw::load_stream<{words}, {ahead}>(held{stage} + {place}, {self._address(*vector)});"
-        )
-        limits = ((thin.many, tile.columns), (thin.terms, tile.depth))
-        tests = [
-            f"{position.text} < {extent}"
-            for position, (extent, unit) in zip(self._position(*vector), limits, strict=True)
-            if extent % unit
-        ]
-        if not tests:
-            return [load]
-        zeros = [f"  held{stage}[{(place + w).text}] = {{}};" for w in range(words)]
-        return [f"if ({' && '.join(tests)}) {{", f"  {load}", "} else {", *zeros, "}"]
-
-    def _held_at(self, *vector: Index) -> Index:
-        """Place of a thread's vector among those it holds."""
-        wide, deep = self.tile.vector
-        if self.tile.by_rows:
-            return vector[0] * (deep // 2)
-        return self.multiply.word(vector[0] * wide, vector[1] * deep)
-
-    def _address(self, *vector: Index) -> str:
-        """Where a vector is, from the thread's first."""
-        thin, tile = self.thin, self.tile
-        if tile.by_rows:
-            columns, deep = vector[0] * tile.columns_at_once, Index()
-        else:
-            columns = vector[0] * (tile.lanes[0] * tile.vector[0])
-            terms = vector[1] * tile.vector[1]
-            deep = terms // tile.run * (tile.lanes[1] * tile.run) + terms % tile.run
-        offset = columns * thin.column_stride + deep * thin.large_depth_stride
-        text = "from" if offset.value == 0 else f"from + {offset.text}"
-        return f"(const u32 *)({text})" if self.multiply.pairs else text
-
-    def _advance(self) -> list[str]:
-        """Go on to the next step."""
-        stride = self.tile.depth * self.thin.large_depth_stride
-        return [f"from += {stride};", f"depth0 += {self.tile.depth};"]
 
     def _loop(self) -> list[str]:
         """A step is read while the one before is multiplied, or at least before the next test."""
-        stages = self._stages
+        stages = self.large.stages
         lines = ["int term0 = 0;"] if self.small.is_shared else []
         if len(stages) == 1:
             body = [*self._multiply("0"), *self._go_on("step + 1", "0")]
@@ -264,7 +189,11 @@ class ThinCode:
 
     def _go_on(self, step: str, stage: str) -> list[str]:
         """Read ``step``, if there is one."""
-        lines = [*self._advance(), *self._load(stage), *self.small.load(f"small{stage}")]
+        lines = [
+            *self.large.advance(),
+            *self.large.load(stage),
+            *self.small.load(f"small{stage}"),
+        ]
         return [f"if ({step} < steps) {{", *indented(lines), "}"]
 
     def _loop_by_rows(self) -> list[str]:
@@ -277,30 +206,14 @@ class ThinCode:
             f"const u32 slab = shared + {self.tile.slab + self.small.shared_bytes};",
             "#pragma unroll 1",
             "for (int step = 0; step < steps; step++) {",
-            *indented(unrolled(self._reads, 0, lambda at: self._put(*at), "v")),
+            *indented(self.large.put()),
             "  tw::sync_warp();",
-            *indented([more, *indented([*self._advance(), *self._load("0")]), "}"]),
+            *indented([more, *indented([*self.large.advance(), *self.large.load("0")]), "}"]),
             *indented(self._multiply("0")),
             "  tw::sync_warp();",
             *(indented([more, *indented(small), "}"]) if small else []),
             "}",
         ]
-
-    def _put(self, vector: Index) -> list[str]:
-        """Store a vector that was read to the slab."""
-        column, term = self.tile.row_read(vector)
-        place = column * self.tile.slab_pitch + term * self.thin.large.element.bytes
-        return [f"tw::store_shared<4>(slab + {place}, held0 + {self._held_at(vector)});"]
-
-    def _take(self, c: Index, run: Index) -> list[str]:
-        """Load a vector of a run for ``mma.sync`` from the slab."""
-        tile = self.tile
-        column, term = (
-            c * tile.lanes[0] + tile.lane[0],
-            (run * tile.lanes[1] + tile.lane[1]) * tile.run,
-        )
-        place = column * tile.slab_pitch + term * self.thin.large.element.bytes
-        return [f"tw::load_shared<4>(own + {c * 4}, slab + {place});"]
 
     def _multiply(self, stage: str) -> list[str]:
         """Multiply what ``stage`` holds."""
@@ -312,7 +225,7 @@ class ThinCode:
                 own = repeat(self.tile.own[0])
                 lines = [
                     f"u32 own[{4 * self.tile.own[0]}];",
-                    *unrolled(own, 0, lambda c: self._take(c[0], number), "o"),
+                    *unrolled(own, 0, lambda c: self.large.take(c[0], number), "o"),
                 ]
                 held = "own"
             if not self.small.is_shared:

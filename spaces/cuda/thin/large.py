@@ -1,0 +1,136 @@
+"""The stream of the large operand from memory into registers, and on through slabs of shared memory
+where rows are read whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.mapping import TaskMapping, repeat
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.thin.multiply import ThinMultiply
+from spaces.cuda.thin.product import ThinProduct
+from spaces.cuda.thin.tile import ThinTile
+
+
+@dataclass(frozen=True)
+class LargeOperand:
+    """What a thread reads of the large operand, in the registers that ``multiply`` wants.
+    ``integer`` is the C type of positions; ``column0`` and ``depth0`` are those of the step."""
+
+    tile: ThinTile
+    multiply: ThinMultiply
+    integer: str
+
+    @property
+    def thin(self) -> ThinProduct:
+        """The product along its thin side."""
+        return self.tile.thin
+
+    @property
+    def stages(self) -> list[str]:
+        """Suffixes of the registers of each step that is held at a time."""
+        return [str(i) for i in range(self.tile.number("in_flight"))]
+
+    def declare(self, stage: str) -> list[str]:
+        """Registers of a stage."""
+        return [f"{self.multiply.kind} held{stage}[{self.multiply.held}];"]
+
+    def start(self) -> list[str]:
+        """A thread's first vector of the large operand."""
+        thin = self.thin
+        column, term = self._position(Index())
+        place = column * thin.column_stride + term * thin.large_depth_stride
+        kind = C_TYPES[thin.large.dtype]
+        return [f"const {kind} *from = {thin.large_name} + {place.text};"]
+
+    def load(self, stage: str) -> list[str]:
+        """Read the step of the large operand at ``depth0`` into the registers of ``stage``."""
+        return unrolled(self._reads, 0, lambda at: self._read(stage, *at), "v", None, self.integer)
+
+    def advance(self) -> list[str]:
+        """Go on to the next step."""
+        stride = self.tile.depth * self.thin.large_depth_stride
+        return [f"from += {stride};", f"depth0 += {self.tile.depth};"]
+
+    # -- a vector ------------------------------------------------------------------------------
+
+    @property
+    def _reads(self) -> TaskMapping:
+        """A thread's vectors along columns and depth, or, by rows, one after the other."""
+        vectors = self.tile.vectors
+        return repeat(vectors[0] * vectors[1]) if self.tile.by_rows else repeat(*vectors)
+
+    def _position(self, *vector: Index) -> tuple[Index, Index]:
+        """Column and term in the large operand of a thread's vector."""
+        tile = self.tile
+        if tile.by_rows:
+            (column, term), corner = tile.row_read(vector[0]), tile.corner()
+            column, term = corner[0] + column, corner[1] + term
+        else:
+            c, d = vector if len(vector) > 1 else (Index(), Index())
+            column, term = tile.column(c), tile.term(d)
+        return index("column0") + column, index("depth0") + term
+
+    def _read(self, stage: str, *vector: Index) -> list[str]:
+        """Read one vector, zeros where it lies outside of the operand."""
+        thin, tile = self.thin, self.tile
+        words = max(tile.vector) // (1 + self.multiply.pairs)
+        place = self._held_at(*vector)
+        ahead = self.tile.number("fetch")
+        load = (
+            f"tw::load_stream<{words}, {ahead}>(held{stage} + {place}, {self._address(*vector)});"
+        )
+        limits = ((thin.many, tile.columns), (thin.terms, tile.depth))
+        tests = [
+            f"{position.text} < {extent}"
+            for position, (extent, unit) in zip(self._position(*vector), limits, strict=True)
+            if extent % unit
+        ]
+        if not tests:
+            return [load]
+        zeros = [f"  held{stage}[{(place + w).text}] = {{}};" for w in range(words)]
+        return [f"if ({' && '.join(tests)}) {{", f"  {load}", "} else {", *zeros, "}"]
+
+    def _held_at(self, *vector: Index) -> Index:
+        """Place of a thread's vector among those it holds."""
+        wide, deep = self.tile.vector
+        if self.tile.by_rows:
+            return vector[0] * (deep // 2)
+        return self.multiply.word(vector[0] * wide, vector[1] * deep)
+
+    def _address(self, *vector: Index) -> str:
+        """Where a vector is, from the thread's first."""
+        thin, tile = self.thin, self.tile
+        if tile.by_rows:
+            columns, deep = vector[0] * tile.columns_at_once, Index()
+        else:
+            columns = vector[0] * (tile.lanes[0] * tile.vector[0])
+            terms = vector[1] * tile.vector[1]
+            deep = terms // tile.run * (tile.lanes[1] * tile.run) + terms % tile.run
+        offset = columns * thin.column_stride + deep * thin.large_depth_stride
+        text = "from" if offset.value == 0 else f"from + {offset.text}"
+        return f"(const u32 *)({text})" if self.multiply.pairs else text
+
+    # -- the slab ------------------------------------------------------------------------------
+
+    def put(self) -> list[str]:
+        """Store all that was read to the slab."""
+        return unrolled(self._reads, 0, lambda at: self._put(*at), "v")
+
+    def take(self, c: Index, run: Index) -> list[str]:
+        """Load a vector of a run for ``mma.sync`` from the slab."""
+        tile = self.tile
+        column, term = (
+            c * tile.lanes[0] + tile.lane[0],
+            (run * tile.lanes[1] + tile.lane[1]) * tile.run,
+        )
+        place = column * tile.slab_pitch + term * self.thin.large.element.bytes
+        return [f"tw::load_shared<4>(own + {c * 4}, slab + {place});"]
+
+    def _put(self, vector: Index) -> list[str]:
+        """Store a vector that was read to the slab."""
+        column, term = self.tile.row_read(vector)
+        place = column * self.tile.slab_pitch + term * self.thin.large.element.bytes
+        return [f"tw::store_shared<4>(slab + {place}, held0 + {self._held_at(vector)});"]
