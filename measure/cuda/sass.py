@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Iterator
 
 _OPERATIONS = {
     0x023: "FFMA",
@@ -18,6 +19,7 @@ _OPERATIONS = {
     0x03C: "HMMA",
     0x044: "STSM",
     0x07A: "QMMA",
+    0x108: "MUFU",
     0x181: "LDG",
     0x183: "LDL",
     0x184: "LDS",
@@ -30,6 +32,7 @@ _OPERATIONS = {
     0x1B5: "UTMASTG",
     0x1B6: "UTMAREDG",
     0x1BD: "STAS",
+    0x1C5: "WARPGROUP",
     0x1F0: "HGMMA",
     0x1F1: "IGMMA",
     0x1F3: "QGMMA",
@@ -37,6 +40,7 @@ _OPERATIONS = {
 _PREDICATE = 0xF000  # bits 12 to 15, all set: @!PT
 _SIZED = frozenset({"LDG", "STG", "LDS", "STS", "LDL", "STL", "LDGSTS"})
 _GPU_SCOPE = 1 << 13
+_WAITS = 1 << 47  # of a warpgroup, for all but so many groups of products
 _WIDTHS = {0: 8, 1: 8, 2: 16, 3: 16, 4: 32, 5: 64, 6: 128}
 
 
@@ -48,9 +52,7 @@ def count(code: bytes) -> Counter[str]:
     assembler puts such loads beside asynchronous copies) is left out.
     """
     found: Counter[str] = Counter()
-    for low, high in struct.iter_unpack("<QQ", code):
-        if low & _PREDICATE == _PREDICATE:
-            continue
+    for low, high in _instructions(code):
         name = _OPERATIONS.get(low & 0x1FF, "other")
         found[name] += 1
         if name == "MEMBAR" and high & _GPU_SCOPE:
@@ -58,3 +60,19 @@ def count(code: bytes) -> Counter[str]:
         if name in _SIZED:
             found[f"{name}.{_WIDTHS.get(high >> 9 & 7, 0)}"] += 1
     return found
+
+
+def in_order(code: bytes) -> list[str]:
+    """The names of all instructions as they stand in ``code``; a warpgroup's wait for its products
+    is ``WAIT n``, n being how many groups may be left."""
+    return [_ordered_name(low, high) for low, high in _instructions(code)]
+
+
+def _ordered_name(low: int, high: int) -> str:
+    name = _OPERATIONS.get(low & 0x1FF, "other")
+    return f"WAIT {high >> 8 & 7}" if name == "WARPGROUP" and low & _WAITS else name
+
+
+def _instructions(code: bytes) -> Iterator[tuple[int, int]]:
+    pairs = struct.iter_unpack("<QQ", code)
+    return ((low, high) for low, high in pairs if low & _PREDICATE != _PREDICATE)
