@@ -119,5 +119,6 @@ def search(contests: Sequence[Contest], crew: Executor, end: float) -> None:
 
 def warm(operator: Any) -> str:
     """Fill the caches of ``torch.compile`` for an operator; its name."""
-    compiled_rival(operator, inputs_like(operator.workload))
+    with torch.no_grad():
+        compiled_rival(operator, inputs_like(operator.workload))
     return str(operator.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 
@@ -94,62 +94,80 @@ class Convolution:
 
     @property
     def rivals(self) -> Rivals:
-        """The same by torch."""
-        return {"eager": self._eager}
+        """The same by torch, of images with channels last; whatever is no tensor is a constant, as
+        compilers like it."""
+        shape, lying = self.workload.outputs[0].shape, (self.batch, *self.to, self.outputs)
+        arrays, convolved, activated = self._arrays, self._convolved, self._activated
 
-    def _eager(self, **tensors: Any) -> Any:
-        import torch
+        def eager(**tensors: Any) -> Any:
+            image, filters = arrays(tensors)
+            found = convolved(
+                image.permute(0, 3, 1, 2), filters.permute(0, 3, 1, 2), tensors["bias"]
+            )
+            if "residual" in tensors:
+                found = found + tensors["residual"].reshape(lying).permute(0, 3, 1, 2)
+            return activated(found).permute(0, 2, 3, 1).reshape(shape)
 
-        image, filters = (x.permute(0, 3, 1, 2) for x in self._arrays(tensors))
-        found = self._convolved(image, filters, tensors["bias"])
-        if self.residual:
-            found = found + tensors["residual"].reshape(self._shape).permute(0, 3, 1, 2)
-        if self.activation:
-            found = getattr(torch.nn.functional, self.activation)(found)
-        return found.permute(0, 2, 3, 1).reshape(self.workload.outputs[0].shape)
+        return {"eager": eager}
 
     def alone(self, tensors: Tensors) -> Call:
         """The convolution alone, without what follows it."""
         image, filters = (x.permute(0, 3, 1, 2) for x in self._arrays(tensors))
-        return lambda: self._convolved(image, filters, None)
+        convolved = self._convolved
+        return lambda: convolved(image, filters, None)
 
     def others(self, tensors: Tensors) -> Mapping[str, Call]:
         """The same of images with channels first."""
-        import torch
-
-        def first(tensor: Any) -> Any:
-            return tensor.permute(0, 3, 1, 2).contiguous()
-
-        image, filters = map(first, self._arrays(tensors))
-        beside = first(tensors["residual"].reshape(self._shape)) if self.residual else None
+        lying = (self.batch, *self.to, self.outputs)
+        given = dict(zip(("image", "filter"), self._arrays(tensors), strict=True))
+        if self.residual:
+            given["residual"] = tensors["residual"].reshape(lying)
+        first = {name: x.permute(0, 3, 1, 2).contiguous() for name, x in given.items()}
+        convolved, activated = self._convolved, self._activated
 
         def call() -> Any:
-            found = self._convolved(image, filters, tensors["bias"])
-            found = found if beside is None else found + beside
-            apply = getattr(torch.nn.functional, self.activation, None) if self.activation else None
-            return apply(found) if apply else found
+            found = convolved(first["image"], first["filter"], tensors["bias"])
+            return activated(found + first["residual"] if "residual" in first else found)
 
         return {"eager NCHW": call}
 
-    def _convolved(self, image: Any, filters: Any, bias: Any) -> Any:
+    @property
+    def _convolved(self) -> Callable[..., Any]:
+        """Torch's convolution of an image, a filter and a bias, channels being first."""
         import torch
 
         apply = torch.nn.functional.conv2d
-        return apply(image, filters, bias, self.stride, self.padding, groups=self.groups)
+        return partial(_convolution, apply, self.stride, self.padding, self.groups)
 
     @property
-    def _shape(self) -> tuple[int, ...]:
-        return (self.batch, *self.to, self.outputs)
+    def _activated(self) -> Callable[[Any], Any]:
+        import torch
 
-    def _arrays(self, tensors: Tensors) -> tuple[Any, Any]:
+        return getattr(torch.nn.functional, self.activation) if self.activation else _same
+
+    @property
+    def _arrays(self) -> Callable[[Tensors], tuple[Any, Any]]:
         """Image and filter, of a product of matrices too, with channels last."""
-        image, lies = (
-            (self.batch, self.size, self.size, self.channels),
-            (self.outputs, *self.window),
-        )
-        if isinstance(self.workload, Contraction):
-            return tensors["A"].reshape(image), tensors["B"].t().reshape(*lies, self.channels)
-        return tensors["image"], tensors["filter"].reshape(*lies, -1)
+        image = (self.batch, self.size, self.size, self.channels)
+        lying = (self.outputs, *self.window)
+
+        def of_product(tensors: Tensors) -> tuple[Any, Any]:
+            return tensors["A"].reshape(image), tensors["B"].t().reshape(*lying, image[-1])
+
+        def of_windows(tensors: Tensors) -> tuple[Any, Any]:
+            return tensors["image"], tensors["filter"].reshape(*lying, -1)
+
+        return of_product if isinstance(self.workload, Contraction) else of_windows
+
+
+def _convolution(
+    apply: Any, stride: int, padding: Any, groups: int, image: Any, filters: Any, bias: Any
+) -> Any:
+    return apply(image, filters, bias, stride, padding, groups=groups)
+
+
+def _same(found: Any) -> Any:
+    return found
 
 
 @dataclass(frozen=True)
@@ -188,21 +206,24 @@ class Pooling:
     @property
     def rivals(self) -> Rivals:
         """The same by torch."""
-        return {"eager": lambda x: self._pooled(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)}
+        pooled = self._pooled
+        return {"eager": lambda x: pooled(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)}
 
     def alone(self, tensors: Tensors) -> None:
         """Nothing follows it."""
 
     def others(self, tensors: Tensors) -> Mapping[str, Call]:
         """The same of images with channels first."""
-        image = tensors["x"].permute(0, 3, 1, 2).contiguous()
-        return {"eager NCHW": lambda: self._pooled(image)}
+        image, pooled = tensors["x"].permute(0, 3, 1, 2).contiguous(), self._pooled
+        return {"eager NCHW": lambda: pooled(image)}
 
-    def _pooled(self, image: Any) -> Any:
+    @property
+    def _pooled(self) -> Callable[[Any], Any]:
         import torch
 
         apply = getattr(torch.nn.functional, f"{self.kind}_pool2d")
-        return apply(image, self.window, self.stride, self.padding)
+        given = {"kernel_size": self.window, "stride": self.stride, "padding": self.padding}
+        return partial(apply, **given)
 
 
 @dataclass(frozen=True)

@@ -61,22 +61,24 @@ class Product:
     @property
     def rivals(self) -> Rivals:
         """The same by torch."""
-        return {"eager": self._eager}
+        follows = self.follows
 
-    def _eager(self, **tensors: Any) -> Any:
-        import torch
+        def eager(**tensors: Any) -> Any:
+            import torch
 
-        apply = torch.nn.functional
-        a, b = tensors["A"], tensors["B"]
-        if "bias" not in tensors:
-            found = torch.matmul(a, b)
-            return found * 0.125 if self.follows == "scale" else found
-        found = apply.linear(a, b.t(), tensors["bias"])
-        if self.follows == "residual":
-            return found + tensors["residual"]
-        if self.follows.startswith("gelu"):
-            return apply.gelu(found, approximate=self.follows[5:] or "none")
-        return torch.tanh(found) if self.follows == "tanh" else found
+            apply = torch.nn.functional
+            a, b = tensors["A"], tensors["B"]
+            if "bias" not in tensors:
+                found = torch.matmul(a, b)
+                return found * 0.125 if follows == "scale" else found
+            found = apply.linear(a, b.t(), tensors["bias"])
+            if follows == "residual":
+                return found + tensors["residual"]
+            if follows.startswith("gelu"):
+                return apply.gelu(found, approximate=follows[5:] or "none")
+            return torch.tanh(found) if follows == "tanh" else found
+
+        return {"eager": eager}
 
     def alone(self, tensors: Tensors) -> Call | None:
         """The product alone, without what follows it."""
