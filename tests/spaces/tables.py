@@ -22,8 +22,11 @@ def tables(rows: int, count: int) -> Iterator[np.ndarray]:
 
 
 def inputs_of(workload: Workload) -> Iterator[dict[str, np.ndarray]]:
-    """Random inputs with each table."""
-    (table,) = (o for o in workload.inputs if o.drawn and o.drawn.sorted)
+    """Random inputs with each table of segments, if there is one."""
     drawn = workload.make_inputs(0)
+    table = next((o for o in workload.inputs if o.drawn and o.drawn.sorted), None)
+    if table is None:
+        yield drawn
+        return
     for entries in tables(table.size, table.drawn.below):
         yield drawn | {table.name: entries.astype(np.int32)}

@@ -131,9 +131,8 @@ class WindowsCode:
     def _copies(self) -> list[str]:
         names, lines = [array.name for array in self.arrays], list[str]()
         for number, copy in enumerate(self.view.copies):
-            buffer, start = names.index(copy.operand.name), self._copy_starts[number]
-            name = f"{self.entry}_copy{number}"
-            lines += copy.function(name, buffer, start, self.blocks.workers)
+            name, start = f"{self.entry}_copy{number}", self._copy_starts[number]
+            lines += copy.function(name, names, start, self.blocks.workers)
         return lines
 
     @property

@@ -12,6 +12,7 @@ from functools import cached_property
 from math import prod
 
 from spaces.algebra.index import Index
+from spaces.cpu.windows.gathered import GatheredRows
 from spaces.cpu.windows.padded import PaddedCopy, padded_copy
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.loops import Loop, loops
@@ -27,10 +28,10 @@ Turns = Loop[Key]
 
 @dataclass(frozen=True)
 class Source:
-    """An operand as it is reached: ``offset`` is the element, in it or in its padded copy."""
+    """An operand as it is reached: ``offset`` is the element, in it or in its copy."""
 
     factor: Factor
-    padded: PaddedCopy | None
+    padded: PaddedCopy | GatheredRows | None
     offset: Form
 
     @property
@@ -112,7 +113,7 @@ class Windows:
         return int(segments.drawn.max()) if segments else self.nest(True).row.extent
 
     @property
-    def copies(self) -> tuple[PaddedCopy, ...]:
+    def copies(self) -> tuple[PaddedCopy | GatheredRows, ...]:
         """Those that must be made, of the left operand first."""
         return tuple(s.padded for s in (self.left, self.right) if s.padded)
 
@@ -162,7 +163,9 @@ def windows(product: PlacedProduct) -> Windows:
 
 
 def _source(factor: Factor, product: PlacedProduct) -> Source:
-    padded = padded_copy(factor, product.limits)
+    padded: PaddedCopy | GatheredRows | None = padded_copy(factor, product.limits)
+    if factor.gather:
+        padded = GatheredRows(factor.operand, factor.gather, product.rows[0], product.depth)
     return Source(factor, padded, padded.offset if padded else factor.place.offset)
 
 

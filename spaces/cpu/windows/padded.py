@@ -73,9 +73,10 @@ class PaddedCopy:
     def _lines(self) -> int:
         return prod(dimension.whole for dimension in self.dimensions[: self._line])
 
-    def function(self, name: str, buffer: int, start: int, workers: int) -> list[str]:
-        """C function ``name(context, worker)``: copies from a buffer of the call to ``start``
-        bytes into the workspace, its lines shared by ``workers``."""
+    def function(self, name: str, arrays: Sequence[str], start: int, workers: int) -> list[str]:
+        """C function ``name(context, worker)``: copies from the buffer of the call, one for each of
+        ``arrays``, to ``start`` bytes into the workspace, its lines shared by ``workers``."""
+        buffer = arrays.index(self.operand.name)
         c_type = C_TYPES[self.operand.dtype]
         shares = spatial(workers) * repeat(ceil_div(self._lines, workers))
         worker = index("worker", workers)

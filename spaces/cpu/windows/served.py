@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from spaces.cpu.kept.prelude import prelude as kept_prelude
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.windows.gathered import why_no_gathered
 from spaces.cpu.windows.nest import OUTPUT, Windows, windows
 from spaces.derivation.products.view import PlacedProduct, placed_product_of
 from spaces.errors import InputError
@@ -35,7 +36,12 @@ def why_no_windows(workload: Workload, target: CpuTarget) -> str | None:
         prelude(workload, target)
     except InputError as reason:
         return str(reason)
-    return _why_no_array(product) or _why_no_value(product.value) or _why_no_nest(product)
+    return (
+        _why_no_array(product)
+        or _why_no_value(product.value)
+        or why_no_gathered(product.left, product.depth)
+        or _why_no_nest(product)
+    )
 
 
 def _why_no_array(product: PlacedProduct) -> str | None:

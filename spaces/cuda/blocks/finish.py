@@ -9,7 +9,7 @@ from spaces.algebra.index import Index
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES, parameters
 from spaces.cuda.blocks.implicit import PlacedBeside, Tiled
-from spaces.cuda.blocks.segments import PRELUDE, number_of, segments_of
+from spaces.cuda.blocks.segments import PRELUDE, number_of, reads_tables, segments_of
 from spaces.cuda.scalar_code import ScalarCode, Value
 from spaces.kernel import arguments
 from spaces.workloads.array import Array
@@ -39,7 +39,7 @@ def why_no_finish(workload: Workload) -> str | None:
 
 def prelude(product: Tiled) -> str:
     """What the epilogue's expression calls, and what finds segments of rows."""
-    found = PRELUDE if segments_of(product) else ""
+    found = PRELUDE if reads_tables(product) else ""
     return scalar_math.prelude(product.workload.functions) + found
 
 

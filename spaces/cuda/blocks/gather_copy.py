@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.finish import parameter_name
 from spaces.cuda.blocks.implicit import Gathered, ImplicitProduct, Tiled
+from spaces.cuda.blocks.segments import entry_of
 from spaces.cuda.blocks.tile_copy import (
     BlockCopy,
     TileCopy,
@@ -57,11 +60,17 @@ class GatherCopy(BlockCopy):
         def body(indices: tuple[Index, ...]) -> list[str]:
             (along,) = indices
             number = index(corner) + along * (1 if self.gathered.deep else self.vector)
-            values = self.gathered.of_width(number, self.product.number)
-            return [
+            entry = f"{self.name}_entry"
+            values = self.gathered.of_width(number, self.product.number, index(entry))
+            assigned = [
                 f"{table}[{self._width_turn(along).text}] = {value.text};"
                 for table, value in zip(self._tables("at"), values, strict=True)
             ]
+            gather = self.gathered.gather
+            if gather is None:
+                return assigned
+            read = entry_of(gather, parameter_name(self.product, gather.table), number)
+            return ["{", f"  const int {entry} = {read};", *indented(assigned), "}"]
 
         tabled = unrolled(self._width_mapping, THREAD, body, f"{self.name}_")
         return [f"int {self.name}_depth = {depth};", *tables, *tabled]

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Strided, strided
@@ -20,7 +20,7 @@ from spaces.cuda.blocks.batch import product_number
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.places import Place
 from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
+from spaces.derivation.products.view import Gather, PlacedProduct, extent, placed_product_of
 from spaces.language.program import Operand, Output
 from spaces.language.tree import Expression, Meaning
 from spaces.workloads.array import Array
@@ -37,12 +37,14 @@ MOST = 2**31
 @dataclass(frozen=True)
 class Gathered:
     """How a factor is reached: ``width`` are the parts of its rows or columns. The offset leaves
-    out what depends on the ``batch``, which the factor's pointer has in it."""
+    out what depends on the ``batch``, which the factor's pointer has in it. Rows may be those that
+    a table chooses: then :attr:`gather` says so."""
 
     place: Place
     batch: tuple[Part, ...]
     width: tuple[Part, ...]
     depth: tuple[Part, ...]
+    gather: Gather | None = None
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -60,9 +62,12 @@ class Gathered:
         """What the bounded indices are below."""
         return tuple(bound.extent for bound in self.place.bounds)
 
-    def of_width(self, number: Index, batch: Index) -> list[Index]:
-        """What :attr:`forms` have of a row or column and of the product, constants included."""
-        values = {**digits(self.batch, batch), **digits(self.width, number)}
+    def of_width(self, number: Index, batch: Index, entry: Index) -> list[Index]:
+        """What :attr:`forms` have of a row or column and of the product, constants included;
+        ``entry`` is that of the table, if there is one."""
+        values: dict[Any, Index] = {**digits(self.batch, batch), **digits(self.width, number)}
+        if self.gather:
+            values[self.gather.entry] = entry
         return [at(form, values) + form.constant for form in self.forms]
 
     def of_depth(self, term: Index) -> list[Index]:
@@ -180,7 +185,7 @@ class ImplicitProduct:
         """How the left and the right factor are reached."""
         view = self.view
         return (
-            Gathered(view.left.place, view.batch, view.rows, view.depth),
+            Gathered(view.left.place, view.batch, view.rows, view.depth, view.left.gather),
             Gathered(view.right.place, view.batch, view.columns, view.depth),
         )
 
@@ -315,9 +320,9 @@ def digits(parts: Sequence[Part], number: Index) -> dict[str, Index]:
     return {**values, **{part.name: number for part in parts[:1]}}
 
 
-def at(form: Form, values: Mapping[str, Index]) -> Index:
+def at(form: Form, values: Mapping[Any, Index]) -> Index:
     """What a form has of the parts that have values, without its constant."""
-    terms = (values[atom] * c for atom, c in form.terms if isinstance(atom, str) and atom in values)
+    terms = (values[atom] * c for atom, c in form.terms if atom in values)
     return sum(terms, Index())
 
 

@@ -18,7 +18,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.batch import product_number
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.derivation.products.view import Segments
+from spaces.derivation.products.view import Gather, Segments
 
 PRELUDE = """\
 // The first number from low on for which `holds` does not; what comes after it does not count.
@@ -31,12 +31,28 @@ template <class Holds> TW_INLINE int tw_first_not(int low, int high, Holds holds
   }
   return low;
 }
+// An entry of a table of rows, the nearest one that there is.
+TW_INLINE int tw_entry(const i32 *table, int row, int rows, int below) {
+  const int entry = tw::load_global(table + (row < rows ? row : rows - 1));
+  return entry < 0 ? 0 : entry < below ? entry : below - 1;
+}
 """
 
 
 def segments_of(product: Tiled) -> Segments | None:
     """The segments of a product's rows, if it has any."""
     return product.view.segments if isinstance(product, ImplicitProduct) else None
+
+
+def reads_tables(product: Tiled) -> bool:
+    """Whether kernels call what :data:`PRELUDE` defines."""
+    return isinstance(product, ImplicitProduct) and bool(product.view.tables)
+
+
+def entry_of(gather: Gather, table: str, row: Index) -> str:
+    """C text of the entry that chooses a row; ``table`` is a pointer."""
+    assert gather.table.drawn is not None
+    return f"tw_entry({table}, {row.text}, {gather.table.size}, {gather.table.drawn.below})"
 
 
 def number_of(product: Tiled, integer: str) -> Index:

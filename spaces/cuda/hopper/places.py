@@ -241,6 +241,8 @@ def _segment_tile(product: ImplicitProduct, common: tuple[Operand, int, int, int
 
 def why_no_placed_map(product: ImplicitProduct) -> str | None:
     """Why TMA cannot bring a product's factors, in words; None if it can."""
+    if product.view.left.gather:
+        return f"a table chooses rows of {product.left.name}, which TMA brings as they lie"
     if product.batches > 1:
         return f"{product.batches} products; allowed where windows move: 1"
     for gathered, factor in zip(

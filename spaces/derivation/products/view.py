@@ -24,7 +24,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.derivation.algebra import times
 from spaces.derivation.inlining import inlined
-from spaces.derivation.products.forms import Form, Limits
+from spaces.derivation.products.forms import Entry, Form, Limits, variable
 from spaces.derivation.products.places import Place, place, value_reads, why_not_separable
 from spaces.derivation.products.roles import Roles, roles_of
 from spaces.derivation.products.splitting import Part
@@ -36,12 +36,23 @@ from spaces.workloads.workload import Workload
 
 
 @dataclass(frozen=True)
+class Gather:
+    """Rows that a ``table`` chooses: row ``r`` of a product is number ``table[r]`` of an operand,
+    whose rows are ``step`` elements apart. ``entry`` is this number in the operand's place."""
+
+    table: Operand
+    entry: Entry
+    step: int
+
+
+@dataclass(frozen=True)
 class Factor:
     """An operand that is multiplied: its place, and the index of each of its dimensions."""
 
     operand: Operand
     place: Place
     indices: tuple[Form, ...]
+    gather: Gather | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,8 @@ class PlacedProduct:
     """The product, with columns along the output's fastest axis.
 
     Parts of a role stand from the slowest to the fastest in the output; those of the depth in the
-    left factor. All places and indices are sums of whole multiples of parts. ``offset`` is the
+    left factor. All places and indices are sums of whole multiples of parts, and of the numbers of
+    rows where the left factor is gathered. ``offset`` is the
     output's element. ``value`` is what is written there: an expression in which ``sum`` stands for
     the finished sum, and reads find their elements at ``places``. With ``segments``, the batch is
     one part that numbers them and the rows are one part, which counts those of all segments: a
@@ -105,7 +117,8 @@ class PlacedProduct:
     @property
     def tables(self) -> tuple[Operand, ...]:
         """The operands that are read for indices only."""
-        return (self.segments.table,) if self.segments else ()
+        of_segments = (self.segments.table,) if self.segments else ()
+        return (*of_segments, *((self.left.gather.table,) if self.left.gather else ()))
 
 
 def extent(parts: tuple[Part, ...]) -> int:
@@ -130,7 +143,7 @@ def _of_program(program: Program) -> PlacedProduct | str:
 
 def _placed_product(program: Program) -> PlacedProduct:
     last, found = _stages(program)
-    left, right = _factor(program, found, found.left), _factor(program, found, found.right)
+    left, right = _rows_factor(program, found), _factor(program, found, found.right)
     output, offset = program.outputs[0], Form()
     for axis, stride in zip(last.axes, output.strides, strict=True):
         offset = offset + found.indexing.form(AxisValue(axis)) * stride
@@ -204,6 +217,30 @@ def _factor(program: Program, found: Roles, factor: Expression) -> Factor:
         raise InputError(f"{factor} is multiplied; needs two factors that are operands as they are")
     indices = tuple(map(found.indexing.form, factor.indices))
     return Factor(program.operand[factor.name], _place(program, found, factor), indices)
+
+
+def _rows_factor(program: Program, found: Roles) -> Factor:
+    """The factor along rows, which a table may choose."""
+    read = found.left
+    gather = _gather(program, found, read) if isinstance(read, Read) else None
+    if not isinstance(read, Read) or gather is None:
+        return _factor(program, found, read)
+    indices = tuple(map(found.indexing.form, read.indices))
+    return Factor(program.operand[read.name], place(program, found.indexing, read), indices, gather)
+
+
+def _gather(program: Program, found: Roles, read: Read) -> Gather | None:
+    """The table of all rows' numbers, if that is how a factor is read and there is nothing else."""
+    if read.name not in program.operand or len(found.rows) != 1:
+        return None
+    at = place(program, found.indexing, read)
+    others = [(atom, c) for atom, c in at.offset.terms if not isinstance(atom, str)]
+    if at.bounds or len(others) != 1 or set(found.role("rows")) & {a for a, _ in at.offset.terms}:
+        return None
+    ((entry, step),) = others
+    if not isinstance(entry, Entry) or entry.indices != (variable(found.rows[0].name),):
+        return None
+    return Gather(program.operand[entry.table], entry, step)
 
 
 def _place(program: Program, found: Roles, read: Read) -> Place:

@@ -33,6 +33,7 @@ GROUPED = {
     "one after the other": f"grouped_matmul {SIZES}",
     "transposed weights": f"grouped_matmul {SIZES} b=col",
     "fused": f'grouped_matmul {SIZES} epilogue="{BESIDE}"',
+    "gathered": f'grouped_matmul {SIZES} rows=11 epilogue="{BESIDE}"',
     "one group": "grouped_matmul t=19 n=24 k=8 experts=1 b=col",
     "one row": "grouped_matmul t=1 n=17 k=9 experts=4",
     "more groups than rows": "grouped_matmul t=6 n=40 k=33 experts=50",
@@ -154,6 +155,7 @@ def fixed(name: str, kind: str, **changes: int | str) -> Case:
 CASES = {
     "mma": fixed("fused", "mma"),
     "mma shared": fixed("transposed weights", "mma", store="shared", tile_columns=32, depth=16),
+    "mma gathered": fixed("gathered", "mma"),
     "mma split": fixed("fused", "mma", splits=2, exchange="add"),
     "simt": fixed("fused", "simt"),
     "simt, one row": fixed("one row", "simt", lane_rows=1, thread_rows=1, thread_columns=1),
@@ -192,6 +194,8 @@ BUGS = {
         "row0 = first_row",
     ),
     "too few tiles": ("mma", r"(const int tile_row = [^;]*);", r"\1; if (tile_row > 5) return;"),
+    "a gathered row of another": ("mma gathered", r"(tw_entry\(whole_e_row, )[^,]*", r"\1row0"),
+    "a row for its number": ("mma gathered", r"(left_at\[[^;]*)left_entry", r"\1row0"),
     "hopper: a tile of the segment before": ("hopper", r"<= tile_row", "< tile_row"),
     "hopper: a tile too few": ("hopper", r"tile_row >= row_tiles\)", "tile_row + 1 >= row_tiles)"),
     "hopper: a tile is not whole": ("hopper", r"(long_as) \+ 63\)", r"\1)"),
@@ -232,11 +236,13 @@ def test_every_planted_bug_is_found(emulator, name):
 
 
 @pytest.mark.parametrize("entry", [-1, 7, -(2**31), 2**31 - 1])
-@pytest.mark.parametrize("name", ["mma", "simt"])
+@pytest.mark.parametrize("name", ["mma gathered", "simt", "hopper, staged"])
 def test_a_wild_table_leads_to_no_wild_access(emulator, name, entry):
     made, kernel = CASES[name]
     drawn = made.make_inputs(0)
-    drawn["expert"][::3] = entry
+    for table in ("expert", "row"):
+        if table in drawn:
+            drawn[table][::3] = entry
     result = emulator.run(kernel, drawn)
     assert result.error_kind is None, result.error_text
 

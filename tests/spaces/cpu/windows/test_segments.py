@@ -27,6 +27,11 @@ GROUPED = {
     "bfloat16": f"grouped_matmul {SIZES} dtype=bfloat16",
     "bfloat16, wide, transposed": f"grouped_matmul {SIZES} dtype=bfloat16 out=float32 b=col",
     "fused": f'grouped_matmul {SIZES} epilogue="{BESIDE}"',
+    "gathered": f'grouped_matmul {SIZES} rows=11 epilogue="{BESIDE}"',
+    "gathered, bfloat16": f"grouped_matmul {SIZES} rows=50 dtype=bfloat16 b=col",
+    "gathered alone": (
+        '"row: int32[i](index < 9); y[i,j] = sum[k](x[row[i],k] * w[k,j])" i=21 j=12 k=7'
+    ),
     "one group": "grouped_matmul t=9 n=17 k=5 experts=1",
     "one row": "grouped_matmul t=1 n=17 k=5 experts=4",
     "one column": "grouped_matmul t=20 n=1 k=5 experts=4",
@@ -68,18 +73,20 @@ def test_every_table_is_served(name, threads, tmp_path):
     kernels = [space.lower(space.schedule(row)) for row in rows]
     library = compile_kernels(kernels, target, tmp_path)
     found = [complaint(k, library, w, 0, given) for k in kernels for given in inputs_of(w)]
+    assert found
     assert not any(found), found
 
 
 @pytest.mark.parametrize("entry", [-1, 7, -(2**31), 2**31 - 1])
 def test_a_wild_table_leads_to_no_wild_access(entry, tmp_path):
-    w, target = workload(GROUPED["fused"]), machine()
+    w, target = workload(GROUPED["gathered"]), machine()
     space = space_of(w, target)
     kernel = space.lower(space.schedule(space.sample(np.random.default_rng(0), 1)[0]))
     library = compile_kernels([kernel], target, tmp_path)
     drawn = w.make_inputs(0)
     drawn["expert"][::3] = entry
-    found = complaint(kernel, library, w, 0, {**drawn, "expert": drawn["expert"]})
+    drawn["row"][::2] = entry
+    found = complaint(kernel, library, w, 0, drawn)
     assert "wrote outside" not in found, found
     assert "changed" not in found, found
 
@@ -148,6 +155,25 @@ REFUSED = [
 @pytest.mark.parametrize(("text", "words"), REFUSED)
 def test_refusals_say_why(text, words):
     assert words in (WindowsTemplate.refuses(workload(text), detect_cpu()) or "")
+
+
+def test_rows_that_a_table_chooses_are_copied_by_all_workers(tmp_path):
+    w, target = workload(GROUPED["gathered"]), machine(3)
+    space = space_of(w, target)
+    kernels = [space.lower(space.schedule(r)) for r in space.sample(np.random.default_rng(5), 2)]
+    bugs = [
+        (r"table\[n0\];|table\[([^\]]+)\];", "table[0];"),
+        (r"source = 19", "source = 18"),
+        (r", 76\);", ", 72);"),
+    ]
+    for number, (pattern, replacement) in enumerate(bugs):
+        body, count = re.subn(pattern, replacement, kernels[0].source.body, count=1)
+        assert count == 1, pattern
+        body = body.replace(kernels[0].call.entry, f"bug{number}")
+        kernels.append(rewritten(kernels[0], body, f"bug{number}"))
+    library = compile_kernels(kernels, target, tmp_path)
+    found = [complaint(kernel, library, w, 0) for kernel in kernels]
+    assert [bool(text) for text in found] == [False, False, True, True, True], found
 
 
 def test_schedules_are_judged_for_segments_as_they_are_drawn():
