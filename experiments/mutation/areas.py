@@ -89,7 +89,8 @@ AREAS = (
     Area(
         "records",
         (
-            "measure/record*.py",
+            "measure/records/record.py",
+            "measure/records/ranking.py",
             "measure/records/fields.py",
             "measure/tables/rows.py",
             "measure/records/jsonl.py",
@@ -150,18 +151,16 @@ AREAS = (
     Area(
         "mappings and layouts",
         (
-            "spaces/mapping*.py",
+            "spaces/algebra/mapping*.py",
             "spaces/algebra/layout.py",
             "spaces/algebra/index.py",
-            "spaces/space.py",
+            "spaces/space/*.py",
             "spaces/rules/judge.py",
             "spaces/schedule.py",
         ),
         (
-            "tests/spaces/test_mapping*.py",
-            "tests/spaces/test_layout*.py",
-            "tests/spaces/algebra/test_index.py",
-            "tests/spaces/test_space*.py",
+            "tests/spaces/algebra/test_*.py",
+            "tests/spaces/space/test_*.py",
             "tests/spaces/rules/test_judge.py",
             "tests/spaces/test_schedule.py",
         ),
@@ -191,13 +190,13 @@ AREAS = (
             "tests/scheduler/tuning/test_pace.py",
             "tests/scheduler/tuning/test_scoreboard.py",
             "tests/scheduler/test_limits.py",
-            "tests/scheduler/test_tuner*.py",
+            "tests/scheduler/tuning/test_tuner.py",
             "tests/scheduler/strategies/test_search.py",
             "tests/scheduler/tuning/test_transfer.py",
             "tests/scheduler/strategies/test_trust.py",
             "tests/scheduler/tuning/test_claims.py",
             "tests/scheduler/suites/test_allocation.py",
-            "tests/scheduler/test_suite*.py",
+            "tests/scheduler/suites/test_*.py",
         ),
         30,
     ),
@@ -222,7 +221,7 @@ AREAS = (
         (
             "measure/cpu/keeper.*",
             "measure/cpu/native/reap.c",
-            "scheduler/launcher.*",
+            "scheduler/functions/launcher.*",
         ),
         (
             "tests/measure/cpu/test_keeper.py",
@@ -241,6 +240,27 @@ AREAS = (
             "tests/spaces/test_targets.py",
         ),
         12,
+    ),
+    Area(
+        "windows on CPUs",
+        ("spaces/cpu/windows/*.py",),
+        ("tests/spaces/cpu/windows/test_*.py",),
+        10,
+        breath=60.0,
+    ),
+    Area(
+        "kept axes on CPUs",
+        ("spaces/cpu/kept/*.py",),
+        ("tests/spaces/cpu/kept/test_*.py",),
+        8,
+        breath=60.0,
+    ),
+    Area(
+        "chains on CPUs",
+        ("spaces/cpu/chained/*.py",),
+        ("tests/spaces/cpu/chained/test_*.py",),
+        10,
+        breath=60.0,
     ),
     Area(
         "emulated threads and barriers",
@@ -294,7 +314,6 @@ AREAS = (
         "the emulator's process",
         (
             "measure/cuda/emulator/native/main.cpp",
-            "measure/cuda/emulator/native/emulator.cpp",
             "measure/cuda/emulator/*.py",
         ),
         (
@@ -325,7 +344,7 @@ AREAS = (
             "measure/cuda/runner.py",
         ),
         (
-            "tests/measure/cuda/test_launch*.py",
+            "tests/measure/cuda/test_several_launches.py",
             "tests/measure/cuda/test_driver.py",
             "tests/measure/cuda/test_runner.py",
         ),
@@ -369,7 +388,6 @@ AREAS = (
         "Hopper's products",
         ("spaces/cuda/hopper/*.py",),
         (
-            "tests/spaces/cuda/hopper/test_*.py",
             "tests/spaces/cuda/test_hopper_space.py",
             "tests/measure/cuda/kernels/test_hopper.py",
             "tests/measure/cuda/kernels/test_hopper_exchange.py",
