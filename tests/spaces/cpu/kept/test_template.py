@@ -229,6 +229,26 @@ def test_every_rule_refuses_something_and_says_why():
     assert not silent_rules([Space(w, target, [KeptTemplate(w, target)]) for w in works], 120)
 
 
+@pytest.mark.parametrize(("text", "read"), [("x[r, c]", 1), ("x[r, c] * z[r, c]", 2)])
+def test_each_element_is_loaded_once(text, read):
+    w, target = workload(f"y[c] = sum[r]({text})", r=137, c=53), machine(vector_bytes=32)
+    space = Space(w, target, [KeptTemplate(w, target)])
+    found = space.quantities(space.sample(np.random.default_rng(0), 100))
+    lanes, vectors, entries = 8, 7, 137
+    assert (found["register_bytes"] == 4 * lanes * vectors * entries * read).all()
+
+
+def test_partial_results_of_workers_are_written_and_read_once_more():
+    w, target = NAMED["columns"], machine(threads=2, cores=2, vector_bytes=32)
+    space = Space(w, target, [KeptTemplate(w, target)])
+    found = space.quantities(rows := space.sample(np.random.default_rng(0), 100))
+    partial = {"kept": 0, "reduced": 2 * 4 * 53 * target.threads}
+    extra = [partial[str(space.schedule(row).values["shared"])] for row in rows]
+    assert set(extra) == set(partial.values())
+    for level in ("near_bytes", "middle_bytes"):
+        assert len(set(found[level] - extra)) == 1
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_quantities_are_finite_and_complete(name):
     w, target = NAMED[name], machine(threads=2, cores=2)

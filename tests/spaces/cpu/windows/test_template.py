@@ -238,6 +238,38 @@ def test_every_rule_refuses_something_and_says_why():
     assert not silent_rules([space_of(w, target) for w in map(workload, texts)], 400)
 
 
+def test_a_register_tile_reads_its_rows_and_columns_once_a_term():
+    """Outputs of 4 lines of 8 and 32 channels, of 16 channels and 3x3 places each."""
+    outputs, terms, lanes = 4 * 8 * 32, 16 * 3 * 3, 8
+    target = machine(vector_bytes=32)
+    space = space_of(workload("conv2d n=1 c=16 h=6 w=10 o=32 r=3 s=3 layout=NHWC"), target)
+    rows = space.sample(np.random.default_rng(0), 100)
+    found, whole = space.quantities(rows), 0
+    for i, values in enumerate(space.schedule(row).values for row in rows):
+        high, wide = int(values["tile_rows"]), int(values["tile_vectors"]) * lanes
+        if 8 % high or 32 % wide:
+            continue
+        whole += 1
+        tiles = outputs / (high * wide)
+        passes = found["tile_visits"][i] / tiles  # blocks of terms: each adds to the sums
+        read = 4 * (tiles * terms * (high + wide) + 2 * outputs * passes)
+        assert found["register_bytes"][i] == read
+    assert whole
+
+
+def test_copies_that_no_cache_holds_go_through_main_memory():
+    w = workload("conv2d n=4 c=8 h=20 w=20 o=19 r=3 s=3 padding=1")  # 62 KiB with its borders
+    large, small = (space_of(w, machine(l3_bytes=size)) for size in (1 << 20, 1 << 15))
+    rows = large.sample(np.random.default_rng(0), 100)
+    rows = large.rows([s for s in map(large.schedule, rows) if s in small])
+    held, moved = large.quantities(rows), small.quantities(rows)
+    copied = moved["main_bytes"] - held["main_bytes"]
+    assert (copied > 0).any()
+    in_place = [not large.schedule(row).values["pack_right"] for row in rows]
+    assert any(in_place)
+    assert (copied[in_place] == held["packing_bytes"][in_place]).all()
+
+
 @pytest.mark.parametrize("name", IMAGES)
 def test_quantities_are_finite_and_complete(name):
     w = workload(IMAGES[name])
