@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -33,3 +34,14 @@ def rewritten(kernel: Kernel, body: str, entry: str | None = None) -> Kernel:
     """The kernel with another body, in which its entry may have another name."""
     source = replace(kernel.source, body=body)
     return Kernel(source, replace(kernel.call, entry=entry or kernel.call.entry))
+
+
+def planted(
+    kernel: Kernel, pattern: str, replacement: str, entry: str | None = None, count: int = 1
+) -> Kernel:
+    """The kernel with a bug: the first ``count`` matches of ``pattern`` replaced (0: all), of which
+    there must be any. Its entry may have another name, so that both can be in one library."""
+    body = re.sub(pattern, replacement, kernel.source.body, count=count)
+    assert re.search(pattern, kernel.source.body), f"{pattern} is not in the kernel"
+    assert body != kernel.source.body, f"{pattern} is replaced by itself"
+    return rewritten(kernel, body.replace(kernel.call.entry, entry or kernel.call.entry), entry)

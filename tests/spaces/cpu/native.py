@@ -18,6 +18,7 @@ from spaces.workloads.array import Array
 from spaces.workloads.computation import Computation
 from spaces.workloads.contraction import Contraction
 from spaces.workloads.workload import Workload
+from tests.kernels import planted
 
 # Workers one after the other, the last one first: no kernel may count on their order.
 RUNTIME = """\
@@ -102,6 +103,30 @@ def complaint(
     bounds = allowed_outputs(workload, inputs)
     found = {o.name: buffers[o.name].array(o) for o in workload.outputs}
     return next(filter(None, (_wrong(found[name], *bounds[name]) for name in bounds)), "")
+
+
+def check_bugs_are_found(
+    right: Kernel,
+    bugs: Mapping[str, tuple[str, str]],
+    workload: Workload,
+    target: CpuTarget,
+    folder: Path,
+    inputs: Sequence[dict[str, np.ndarray] | None] = (None,),
+    count: int = 1,
+) -> None:
+    """The kernel is right for all ``inputs`` (None: random ones), and wrong for some of them with
+    any of the ``bugs``: patterns and what ``count`` matches of each become (0: all)."""
+    wrong = [
+        planted(right, *bug, entry=f"bug{number}", count=count)
+        for number, bug in enumerate(bugs.values())
+    ]
+    library = compile_kernels([right, *wrong], target, folder)
+    found = [
+        [complaint(kernel, library, workload, 0, given) for given in inputs]
+        for kernel in (right, *wrong)
+    ]
+    assert not any(found[0]), found[0]
+    assert dict(zip(bugs, map(any, found[1:]), strict=True)) == dict.fromkeys(bugs, True)
 
 
 def allowed_outputs(

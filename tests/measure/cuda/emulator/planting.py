@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 from measure.cuda.emulator import Emulator, verify
 from spaces.kernel import Kernel
 from spaces.workloads.workload import Workload
-from tests.kernels import rewritten
+from tests import kernels
 
 Case = tuple[Workload, Kernel]
 
 
 def planted(case: Case, pattern: str, replacement: str) -> Case:
-    """The case with the first match of ``pattern``, which there must be, replaced."""
+    """The case with a bug in its kernel, see :func:`tests.kernels.planted`."""
     work, kernel = case
-    source, count = re.subn(pattern, replacement, kernel.source.body, count=1)
-    assert count == 1, f"{pattern} is not in the kernel"
-    assert source != kernel.source.body
-    return work, rewritten(kernel, source)
+    return work, kernels.planted(kernel, pattern, replacement)
 
 
 def check_right(emulator: Emulator, case: Case) -> None:

@@ -20,9 +20,8 @@ from spaces.registry import space_for
 from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.computation import Computation
-from tests.kernels import rewritten
 from tests.spaces.chained_programs import FORMS, form, made, random_form
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 
 TARGET = dataclasses.replace(detect_cpu(), threads=2, cores=2)
 
@@ -186,13 +185,7 @@ def test_planted_bugs_are_found(name, which, text, other, tmp_path):
         s for s in space.enumerate() if all(s.values[d] == v for d, v in wanted.items())
     )
     kernel = space.lower(schedule)
-    source = re.sub(text, other, kernel.source.body)
-    assert source != kernel.source.body
-    entry = f"{kernel.call.entry}_wrong"
-    wrong = rewritten(kernel, source.replace(kernel.call.entry, entry), entry)
-    library = compile_kernels([kernel, wrong], TARGET, tmp_path)
-    assert complaint(kernel, library, w, 0, inputs) == ""
-    assert complaint(wrong, library, w, 0, inputs) != ""
+    check_bugs_are_found(kernel, {name: (text, other)}, w, TARGET, tmp_path, [inputs], count=0)
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,7 @@ from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.served import workload_of
 from spaces.workloads.workload import Workload
-from tests.kernels import rewritten
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 from tests.spaces.derivation.maps.random_maps import random_map
 
 NAMED = {
@@ -117,18 +116,7 @@ def test_every_planted_bug_is_found(tmp_path):
     target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
     space = Space(w, target, [MapTemplate(w, target)])
     right = space.lower(Schedule("map", tuple(values.items())))
-    kernels = [right]
-    for number, (pattern, replacement) in enumerate(BUGS.values()):
-        source, count = re.subn(pattern, replacement, right.source.body, count=1)
-        assert count == 1, pattern
-        assert source != right.source.body, pattern
-        entry = f"bug{number}"
-        source = source.replace(right.call.entry, entry)
-        kernels.append(rewritten(right, source, entry))
-    library = compile_kernels(kernels, target, tmp_path)
-    found = [complaint(kernel, library, w, 0) for kernel in kernels]
-    assert found[0] == ""
-    assert dict(zip(BUGS, map(bool, found[1:]), strict=True)) == dict.fromkeys(BUGS, True)
+    check_bugs_are_found(right, BUGS, w, target, tmp_path)
 
 
 def test_wild_indices_are_bounded(tmp_path):

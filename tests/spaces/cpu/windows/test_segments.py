@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.testing.template import TemplateContract
 from spaces.workloads.workload import Workload
-from tests.kernels import rewritten
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.kernels import planted
+from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 from tests.spaces.tables import inputs_of
 
 SIZES = "t=37 n=29 k=19 experts=5"
@@ -120,19 +119,7 @@ def test_every_planted_bug_is_found(tmp_path):
     template = WindowsTemplate(w, target)
     chosen = tuple((d.name, FIXED[d.name]) for d in template.decisions)
     right = template.lower(Schedule("windows", chosen))
-    kernels = [right]
-    for number, (pattern, replacement) in enumerate(BUGS.values()):
-        source, count = re.subn(pattern, replacement, right.source.body, count=1)
-        assert count == 1, pattern
-        entry = f"bug{number}"
-        kernels.append(rewritten(right, source.replace(right.call.entry, entry), entry))
-    library = compile_kernels(kernels, target, tmp_path)
-    found = [
-        [complaint(kernel, library, w, 0, given) for given in inputs_of(w)] for kernel in kernels
-    ]
-    assert not any(found[0]), found[0]
-    shown = dict(zip(BUGS, map(any, found[1:]), strict=True))
-    assert shown == dict.fromkeys(BUGS, True)
+    check_bugs_are_found(right, BUGS, w, target, tmp_path, list(inputs_of(w)))
 
 
 REFUSED = [
@@ -166,11 +153,7 @@ def test_rows_that_a_table_chooses_are_copied_by_all_workers(tmp_path):
         (r"source = 19", "source = 18"),
         (r", 76\);", ", 72);"),
     ]
-    for number, (pattern, replacement) in enumerate(bugs):
-        body, count = re.subn(pattern, replacement, kernels[0].source.body, count=1)
-        assert count == 1, pattern
-        body = body.replace(kernels[0].call.entry, f"bug{number}")
-        kernels.append(rewritten(kernels[0], body, f"bug{number}"))
+    kernels += [planted(kernels[0], *bug, entry=f"bug{n}") for n, bug in enumerate(bugs)]
     library = compile_kernels(kernels, target, tmp_path)
     found = [complaint(kernel, library, w, 0) for kernel in kernels]
     assert [bool(text) for text in found] == [False, False, True, True, True], found

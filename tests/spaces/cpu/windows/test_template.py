@@ -18,8 +18,7 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.workload import Workload
-from tests.kernels import rewritten
-from tests.spaces.cpu.native import compile_kernels, complaint
+from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 
 EXTENTS = {"i": 13, "j": 37, "k": 5, "l": 19}
 IMAGES = {
@@ -177,18 +176,7 @@ def test_every_planted_bug_is_found(layout, tmp_path):
     template = WindowsTemplate(w, target)
     chosen = tuple((d.name, values[d.name]) for d in template.decisions)
     right = template.lower(Schedule("windows", chosen))
-    kernels = [right]
-    for number, (pattern, replacement) in enumerate(BUGS[layout].values()):
-        source, count = re.subn(pattern, replacement, right.source.body, count=1)
-        assert count == 1, pattern
-        entry = f"bug{number}"
-        source = source.replace(right.call.entry, entry)
-        kernels.append(rewritten(right, source, entry))
-    library = compile_kernels(kernels, target, tmp_path)
-    found = [complaint(kernel, library, w, 0) for kernel in kernels]
-    assert found[0] == ""
-    names = BUGS[layout]
-    assert dict(zip(names, map(bool, found[1:]), strict=True)) == dict.fromkeys(names, True)
+    check_bugs_are_found(right, BUGS[layout], w, target, tmp_path)
 
 
 @pytest.mark.parametrize(
