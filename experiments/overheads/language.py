@@ -1,0 +1,100 @@
+"""How long programs take to be read, derived and given a space, and packages to be imported.
+
+    python -m experiments.overheads.language [--repeats 9] [--out FILE]
+
+Takes the example of each named operator: reading its text into a workload (5 ms wanted with what
+is derived), all that is derived of its program as ``tilewright show`` tells it, and its space on an
+H100 (20 ms wanted). Packages are imported in processes of their own (300 ms wanted). Times are of
+the processor, the least of the repeats. Writes ``language.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from spaces.cuda.target import cuda_target
+from spaces.derivation.facts import describe
+from spaces.errors import InputError
+from spaces.language import program
+from spaces.named import named, names, operator
+from spaces.operators import workload
+from spaces.registry import space_for
+
+HERE = Path(__file__).parent
+PACKAGES = ("tilewright", "spaces.operators", "measure.database", "costmodel.model")
+TIMED = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
+
+
+def milliseconds(call: Callable[[], object], repeats: int) -> float:
+    """The least of some calls, after one that does not count."""
+    call()
+    taken = []
+    for _ in range(repeats):
+        began = time.process_time()
+        call()
+        taken.append(time.process_time() - began)
+    return round(1e3 * min(taken), 2)
+
+
+def operators(repeats: int) -> list[dict[str, Any]]:
+    """Each of the named ones."""
+    return [_operator(name, repeats) for name in names()]
+
+
+def _operator(name: str, repeats: int) -> dict[str, Any]:
+    example = named(name).example
+    made = workload(f"{name} {example}")
+    text = operator(name, **dict(word.split("=", 1) for word in shlex.split(example))).text
+    target = cuda_target("sm_90a")
+    found = {
+        "operator": name,
+        "reading": milliseconds(lambda: workload(f"{name} {example}"), repeats),
+        "deriving": milliseconds(lambda: describe(program(text)), repeats),
+    }
+    try:
+        return {**found, "space": milliseconds(lambda: space_for(made, target), repeats)}
+    except InputError as refusal:
+        return {**found, "refusal": str(refusal)}
+
+
+def imports(repeats: int) -> dict[str, float]:
+    """Milliseconds of each package's import."""
+    return {package: _import(package, repeats) for package in PACKAGES}
+
+
+def _import(package: str, repeats: int) -> float:
+    command = [sys.executable, "-c", TIMED.format(package)]
+    outputs = [subprocess.check_output(command, text=True) for _ in range(repeats)]
+    return round(1e3 * min(map(float, outputs)), 1)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.overheads.language")
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--out", type=Path, default=HERE / "language.json")
+    options = parser.parse_args()
+    result = {
+        "date": date.today().isoformat(),
+        "python": platform.python_version(),
+        "machine": platform.processor() or platform.machine(),
+        "milliseconds_of_imports": imports(options.repeats),
+        "milliseconds_of_operators": operators(options.repeats),
+    }
+    text = json.dumps(result, indent=1)
+    options.out.write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
