@@ -19,12 +19,7 @@ LANES = {
         "tests/measure/databases/test_hammer.py",
         "tests/measure/databases/test_postgresql.py",
         "tests/scheduler/cli/",
-        "tests/scheduler/test_cluster_chaos.py",
-        "tests/scheduler/test_driver_memory.py",
-        "tests/scheduler/test_ends.py",
-        "tests/scheduler/test_interruption.py",
-        "tests/scheduler/test_lost_cluster.py",
-        "tests/scheduler/test_machine_failures.py",
+        "tests/scheduler/faults/",
         "tests/test_readme.py",
     ),
 }

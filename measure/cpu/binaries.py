@@ -156,5 +156,6 @@ def _kernel_library(text: str, flags: tuple[str, ...], host: str) -> ctypes.CDLL
 
 def _sources(*modules: str) -> dict[str, str]:
     """The text of these C modules, and all headers, by file name."""
-    paths = [*(HERE / f"{module}.c" for module in modules), *HERE.glob("*.h")]
-    return {path.name: path.read_text() for path in sorted(paths)}
+    wanted = {f"{module}.c" for module in modules}
+    paths = [path for path in HERE.rglob("*.[ch]") if path.suffix == ".h" or path.name in wanted]
+    return {path.name: path.read_text() for path in sorted(paths, key=lambda path: path.name)}

@@ -19,7 +19,7 @@ from spaces.schedule import Schedule, Value
 from spaces.space import NO_PREFERENCE, Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.product import orient
-from tests.measure.cuda.kernels.hopper_problems import USUAL, drawn, small_target
+from tests.measure.cuda.kernels.hopper.hopper_problems import USUAL, drawn, small_target
 
 HOPPER = cuda_target("sm_90a")
 LARGE = workload("matmul", m=8192, n=8192, k=8192, dtype="bfloat16")

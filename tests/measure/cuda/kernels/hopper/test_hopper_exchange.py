@@ -7,7 +7,7 @@ import pytest
 from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
 from spaces.kernel import Kernel
 from tests.kernels import rewritten
-from tests.measure.cuda.kernels.hopper_problems import (
+from tests.measure.cuda.kernels.hopper.hopper_problems import (
     LATE,
     START,
     Problem,

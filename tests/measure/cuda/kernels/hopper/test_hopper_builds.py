@@ -19,7 +19,7 @@ from spaces.cuda.target import cuda_target
 from spaces.operators import workload
 from spaces.schedule import Value
 from spaces.space import Space
-from tests.measure.cuda.kernels.hopper_problems import sample
+from tests.measure.cuda.kernels.hopper.hopper_problems import sample
 
 HOPPER = cuda_target("sm_90a")
 FUSED = "gelu(x + bias[n]) + r[m, n]"

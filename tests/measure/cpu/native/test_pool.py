@@ -148,7 +148,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *how, body *run, void
 SHORT_OF_THREADS = """
 import ctypes, sys
 from collections import Counter
-from tests.measure.cpu.test_pool import launch, native_threads
+from tests.measure.cpu.native.test_pool import launch, native_threads
 ctypes.c_int.in_dll(ctypes.CDLL(None), "threads_left").value = int(sys.argv[1])
 for workers in (2, 3, 4, 9):
     ran = Counter()
@@ -214,7 +214,7 @@ tw_runtime *create_after(int granted) {
 def test_a_pool_is_whole_or_none_where_memory_is_refused_once(tmp_path):
     source, library = tmp_path / "short.c", tmp_path / "short.so"
     source.write_text(SHORT_OF_MEMORY)
-    folder = Path(pool.__file__).parent / "native"
+    folder = Path(pool.__file__).parent / "native/threads"
     flags = ["-D_GNU_SOURCE", "-pthread", f"-I{folder}"]
     command = ["gcc", "-shared", "-fPIC", *flags, "-o", library, source]
     subprocess.run(command, check=True)
