@@ -14,6 +14,7 @@ from spaces.derivation.products.forms import (
     Quotient,
     axes_of,
     divided,
+    quotients,
     variable,
 )
 
@@ -97,7 +98,7 @@ def _in_one_go(form: Form, slow: Loop, fast: Loop) -> bool:
 
 def _parts(loop: Loop, forms: Iterable[Form]) -> Iterator[int]:
     """Sizes of parts of a loop within which some quotient never changes."""
-    for quotient in (q for form in forms for q in _quotients(form)):
+    for quotient in (q for form in forms for q in quotients(form)):
         terms = dict(quotient.dividend.terms)
         factor = terms.pop(loop.name, 0)
         if factor > 0:
@@ -106,16 +107,6 @@ def _parts(loop: Loop, forms: Iterable[Form]) -> Iterator[int]:
             whole = common % factor == 0 and loop.extent % max(size, 1) == 0
             if whole and LEAST_PART <= size < loop.extent:
                 yield size
-
-
-def _quotients(form: Form) -> Iterator[Quotient]:
-    for atom, _ in form.terms:
-        if isinstance(atom, Quotient):
-            yield atom
-            yield from _quotients(atom.dividend)
-        elif isinstance(atom, Entry):
-            for inner in atom.indices:
-                yield from _quotients(inner)
 
 
 def _substituted(form: Form, by_name: Mapping[str, Form], limits: Limits) -> Form:

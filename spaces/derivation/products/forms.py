@@ -113,6 +113,17 @@ def variable(atom: Atom) -> Form:
     return Form(((atom, 1),))
 
 
+def quotients(form: Form) -> Iterator[Quotient]:
+    """All quotients within a form."""
+    for atom, _ in form.terms:
+        if isinstance(atom, Quotient):
+            yield atom
+            yield from quotients(atom.dividend)
+        elif isinstance(atom, Entry):
+            for inner in atom.indices:
+                yield from quotients(inner)
+
+
 def axes_of(atom: Atom) -> Iterator[str]:
     """The axes that an atom's value may depend on, some perhaps more than once."""
     if isinstance(atom, str):

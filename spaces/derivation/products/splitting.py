@@ -9,11 +9,18 @@ a sorted table, rows of an expert each find their place. Each index is then a fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from spaces.algebra.integers import ceil_div
-from spaces.derivation.products.forms import Entry, Form, Quotient, divided, remainder, variable
+from spaces.derivation.products.forms import (
+    Entry,
+    Form,
+    divided,
+    quotients,
+    remainder,
+    variable,
+)
 from spaces.language.affine import Affine, affine
 from spaces.language.program import Program
 from spaces.language.reading.inference import entry_ranges
@@ -146,19 +153,9 @@ def _divisors(axis: str, forms: Iterable[Form]) -> set[int]:
     return {
         quotient.divisor
         for form in forms
-        for quotient in _quotients(form)
+        for quotient in quotients(form)
         if quotient.dividend == variable(axis)
     }
-
-
-def _quotients(form: Form) -> Iterator[Quotient]:
-    for atom, _ in form.terms:
-        if isinstance(atom, Quotient):
-            yield atom
-            yield from _quotients(atom.dividend)
-        elif isinstance(atom, Entry):
-            for inner in atom.indices:
-                yield from _quotients(inner)
 
 
 def _nested(divisors: set[int]) -> list[int]:
