@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from measure.cpu.compilation import SHARED, Compilation, Compilations
+from measure.cpu.compilation import SHARED, Compilation, Compilations, divided
 from measure.failures import compile_failure
 from measure.host.directories import RunDirectory
 from measure.interfaces import Built
@@ -72,19 +72,9 @@ class CBuilder:
         self._directory.close()
 
     def _divide(self, kernels: list[Kernel]) -> list[list[Kernel]]:
-        """Groups of about equal size, enough of them to keep all jobs busy. An entry occurs
-        once in a group."""
+        """Groups of about equal size, enough of them to keep all jobs busy."""
         size = min(self._unit_size, max(1, -(-len(kernels) // self._jobs)))
-        groups: list[list[Kernel]] = []
-        for kernel in kernels:
-            for group in groups:
-                entries = {other.call.entry for other in group}
-                if len(group) < size and kernel.call.entry not in entries:
-                    group.append(kernel)
-                    break
-            else:
-                groups.append([kernel])
-        return groups
+        return divided(kernels, size)
 
     def _build_unit(self, kernels: list[Kernel]) -> _Unit:
         path = self._directory.path / f"unit{next(self._numbers)}.so"

@@ -7,18 +7,33 @@ import select
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from measure.cpu.keeper import end, kept
 from spaces.errors import InputError
+from spaces.kernel import Kernel
 
 MEMORY_BYTES = 4 << 30
 SHARED = ("-shared", "-fPIC", "-w", "-Wl,-z,defs")
 ERROR_LINES = 5
 ERROR_CHARACTERS = 1000
+
+
+def divided(kernels: Iterable[Kernel], size: int) -> list[list[Kernel]]:
+    """Groups of at most ``size`` for one library each, in which an entry occurs once."""
+    groups: list[list[Kernel]] = []
+    for kernel in kernels:
+        for group in groups:
+            entries = {other.call.entry for other in group}
+            if len(group) < size and kernel.call.entry not in entries:
+                group.append(kernel)
+                break
+        else:
+            groups.append([kernel])
+    return groups
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from types import TracebackType
 
 import numpy as np
 
-from measure.cpu.compilation import Compilations
+from measure.cpu.compilation import Compilations, divided
 from measure.cpu.keeper import kept
 from measure.cuda.emulator.memory import Memory
 from measure.cuda.emulator.toolchain import CompileError, compile_library, process
@@ -104,7 +104,7 @@ class Emulator:
     def build(self, kernels: Sequence[Kernel]) -> None:
         """Compile ``kernels`` ahead of :meth:`run`; a faulty one shows when it is run."""
         new = {_key(kernel): kernel for kernel in kernels if not self._known(_key(kernel))}
-        for group in _groups(list(new.values()), self._batch):
+        for group in divided(new.values(), self._batch):
             self._compile(group)
 
     def run(
@@ -163,20 +163,6 @@ class Emulator:
 
 def _key(kernel: Kernel) -> tuple[str, str]:
     return kernel.call.entry, kernel.source.digest
-
-
-def _groups(kernels: Sequence[Kernel], size: int) -> list[list[Kernel]]:
-    """Groups of at most ``size`` in which an entry occurs once."""
-    groups: list[list[Kernel]] = []
-    for kernel in kernels:
-        for group in groups:
-            entries = {other.call.entry for other in group}
-            if len(group) < size and kernel.call.entry not in entries:
-                group.append(kernel)
-                break
-        else:
-            groups.append([kernel])
-    return groups
 
 
 def _launch_lines(launch: Launch, memory: Memory) -> Iterator[str]:
