@@ -152,7 +152,7 @@ class RowChain:
             parts = [f"a{k}_{u}" for u in range(self.unroll)]
             total = combined(parts, partial(joined_operand, r.reducer))
             part = f"tw_set(tw_across_{r.reducer}({total}))"
-            before = self._corrected(r, f"s{k}", old, new)
+            before = corrected(r, f"s{k}", lambda c: self._factor(c, old, new), old, new)
             if isinstance(r.correction, Series):
                 before = f"(seen[r] ? {before} : s{k})"
             self.lines.append(f"const vf t{k} = {joined_operand(r.reducer, before, part)};")
@@ -187,15 +187,20 @@ class RowChain:
             ]
         return self.factors[correction]
 
-    def _corrected(self, r: ChainReduction, state: str, old: Scope, new: Scope) -> str:
-        match r.correction:
-            case Scaling():
-                return f"({state} * {self._factor(r.correction, old, new)})"
-            case Series(about, terms):
-                distance = f"({new.text(about)} - {old.text(about)})"
-                added = (" * ".join([*[distance] * p, old.text(total)]) for p, total in terms)
-                return "(" + " + ".join([state, *added]) + ")"
-        return state
+
+def corrected(
+    r: ChainReduction, state: str, factor: Callable[[Scaling], str], old: Scope, new: Scope
+) -> str:
+    """C text of a state that was reduced under ``old`` states as it would be under ``new`` ones,
+    by the ``factor`` of its correction or by adding."""
+    match r.correction:
+        case Scaling():
+            return f"({state} * {factor(r.correction)})"
+        case Series(about, terms):
+            distance = f"({new.text(about)} - {old.text(about)})"
+            added = (" * ".join([*[distance] * p, old.text(total)]) for p, total in terms)
+            return "(" + " + ".join([state, *added]) + ")"
+    return state
 
 
 def _selected(inside: str | None, value: str, other: str) -> str:

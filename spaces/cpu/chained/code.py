@@ -7,6 +7,8 @@ for each tile of scores. As task mappings:
     repeat(panels, score tiles)                        scores
     repeat(rows)                                       the chain: scores to weights, sums corrected
     repeat(value tiles)                                weights times matrices, into the sums
+
+Where keys are split, blocks meet a part of them each, and workers merge the parts row by row.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from spaces.cpu.chained.chain import RowChain, weight_tiles
 from spaces.cpu.chained.copying import copied_row
 from spaces.cpu.chained.finish import outputs_of_row
 from spaces.cpu.chained.keys import Keys
+from spaces.cpu.chained.merging import Merging
 from spaces.cpu.chained.values import Values
 from spaces.cpu.tiles.reducers import IDENTITIES
 from spaces.derivation.chained.text import extreme, spans, split
@@ -34,30 +37,42 @@ from spaces.workloads.array import Array
 @dataclass(frozen=True)
 class ChainedCode:
     """The kernel called ``entry``. ``operands`` are its arguments in order, ``unroll`` vectors of
-    keys are in flight along a row."""
+    keys are in flight along a row, and all keys are in ``splits`` parts."""
 
     chained: Chained
     operands: Sequence[Array]
     blocks: Blocks
     unroll: int
     workers: int
+    splits: int
     entry: str
 
     @property
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
         functions = [*self._keys.functions, *(f for v in self._values for f in v.functions)]
-        entry = entry_function(self.entry, {self._worker: self.workers})
-        return "\n".join([*functions, *self._work(), *entry]) + "\n"
+        passes, merge = {self._worker: self.workers}, []
+        if self.splits > 1:
+            merge, passes = self._merge(), passes | {self._merger: self.workers}
+        entry = entry_function(self.entry, passes)
+        return "\n".join([*functions, *self._work(), *merge, *entry]) + "\n"
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory of all workers."""
-        return 4 * self.workers * self._scratch
+        """Scratch memory of all workers, and rows of parts of the keys."""
+        return 4 * (self.workers * self._scratch + (self.splits > 1) * self._merging.floats)
 
     @property
     def _worker(self) -> str:
         return f"{self.entry}_work"
+
+    @property
+    def _merger(self) -> str:
+        return f"{self.entry}_merge"
+
+    @cached_property
+    def _merging(self) -> Merging:
+        return Merging(self.chained, self.blocks, self.splits, self._access.of_row)
 
     @property
     def _scratch(self) -> int:
@@ -96,10 +111,9 @@ class ChainedCode:
     def _work(self) -> list[str]:
         b, chained = self.blocks, self.chained
         per_batch = ceil_div(chained.row_count, b.rows)
-        share = ceil_div(chained.batches * per_batch, self.workers)
-        end = f"tw_least({chained.batches * per_batch}, (worker + 1L) * {share})"
         body = [
-            f"const long batch = t / {per_batch}, first_row = t % {per_batch} * {b.rows};",
+            *self._item(per_batch),
+            f"const long first_row = t % {per_batch} * {b.rows};",
             f"const long rows = tw_least({b.rows}, {chained.row_count} - first_row);",
             *split("batch", chained.batch, self._names),
             "if (packed_batch != batch) {",
@@ -111,16 +125,42 @@ class ChainedCode:
             *self._key_tiles(),
             *self._finish(),
         ]
+        first = ["long packed_batch = -1;"]
+        return self._function(self._worker, chained.batches * self.splits * per_batch, first, body)
+
+    def _item(self, per_batch: int) -> list[str]:
+        """The product of a block, and the part of its keys."""
+        if self.splits == 1:
+            return [f"const long batch = t / {per_batch};"]
+        whole = f"t / {per_batch} / {self.splits}"
+        return [f"const long batch = {whole}, part = t / {per_batch} % {self.splits};"]
+
+    def _function(
+        self, name: str, items: int, first: Sequence[str], body: Sequence[str]
+    ) -> list[str]:
+        """What workers do, each with its share of the items."""
+        share = ceil_div(items, self.workers)
+        end = f"tw_least({items}, (worker + 1L) * {share})"
         return [
-            f"static void {self._worker}(void *context, int worker) {{",
+            f"static void {name}(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *(f"  {line}" for line in self._memory()),
-            "  long packed_batch = -1;",
+            *(f"  {line}" for line in (*self._memory(), *first)),
             f"  for (long t = worker * {share}L; t < {end}; t++) {{",
             *(f"    {line}" for line in body),
             "  }",
             "}",
         ]
+
+    def _merge(self) -> list[str]:
+        """What workers do once all parts have been met: they merge and finish rows."""
+        count = self.chained.row_count
+        body = [
+            f"const long batch = t / {count}, first_row = t % {count}, rows = 1;",
+            *split("batch", self.chained.batch, self._names),
+            *self._rows(self._merging.merge()),
+            *self._outputs(),
+        ]
+        return self._function(self._merger, self.chained.batches * count, [], body)
 
     def _memory(self) -> list[str]:
         written = {output.array.name for output in self.chained.outputs}
@@ -133,6 +173,9 @@ class ChainedCode:
         lines.append(f"long low[{self.blocks.rows}], high[{self.blocks.rows}];")
         lines.append(f"int seen[{self.blocks.rows}];")
         b = self.blocks
+        if self.splits > 1:
+            place = f"(float *)call->workspace + {self.workers * self._scratch}L"
+            lines.append(f"float *parts = {place};")
         return [
             *lines,
             f"const long score_stride = {b.score_stride}, sum_stride = {b.sum_stride};",
@@ -175,7 +218,13 @@ class ChainedCode:
         forms = self._access.forms.knowing({end: end for end in ends})
         known = [form for form in found if form is not None]
         lines.append("long first_key, last_key;")
-        return [*lines, *forms.bounds(known, chained.key, "first_key", "last_key")]
+        lines += forms.bounds(known, chained.key, "first_key", "last_key")
+        if self.splits > 1:
+            keys = ceil_div(ceil_div(chained.key.extent, self.blocks.keys), self.splits)
+            part = f"{keys * self.blocks.keys}L"
+            lines.append(f"first_key = tw_most(first_key, part * {part});")
+            lines.append(f"last_key = tw_least(last_key, (part + 1) * {part});")
+        return lines
 
     def _key_tiles(self) -> list[str]:
         b = self.blocks
@@ -217,4 +266,7 @@ class ChainedCode:
         return lambda node: self._access.along(node, key, f"j{u}", masked)
 
     def _finish(self) -> list[str]:
+        return self._outputs() if self.splits == 1 else self._rows(self._merging.keep())
+
+    def _outputs(self) -> list[str]:
         return self._rows(outputs_of_row(self.chained, self._access, self.blocks.lanes))

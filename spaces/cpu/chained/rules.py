@@ -12,6 +12,8 @@ from spaces.template import Rule
 if TYPE_CHECKING:
     from spaces.cpu.chained.template import ChainedTemplate
 
+ENOUGH = 4
+"""Blocks of rows for each worker, from which they are shared out evenly without parts of keys."""
 SHARE = 0.8
 """Of L2, what a worker's block may take, so that keys and matrices pass by it."""
 
@@ -106,15 +108,49 @@ def _worker_rules(template: ChainedTemplate) -> list[Rule]:
     chained, threads = template.chained, template.cpu.threads
     items = chained.batches * chained.row_count
     least = threads if items >= threads else 1
+    shared = ("rows", "workers", *(["splits"] if threads > 1 else []))
+
+    def blocks(c: Any) -> Any:
+        parts = c["splits"] if threads > 1 else 1
+        return parts * chained.batches * ceil_div(chained.row_count, c["rows"])
+
     return [
         idle_threads(threads, least),
         Rule(
             "row_share",
-            ("rows", "workers"),
-            lambda c: c["workers"] <= chained.batches * ceil_div(chained.row_count, c["rows"]),
+            shared,
+            lambda c: c["workers"] <= blocks(c),
             lambda c: (
                 f"{c['workers']} workers share fewer blocks of {c['rows']} rows; "
                 "some would have none"
+            ),
+        ),
+        *(_split_rules(template) if threads > 1 else []),
+    ]
+
+
+def _split_rules(template: ChainedTemplate) -> list[Rule]:
+    chained = template.chained
+    return [
+        Rule(
+            "split_keys",
+            ("keys", "splits"),
+            lambda c: (c["splits"] - 1) * c["keys"] < chained.key.extent,
+            lambda c: (
+                f"{c['splits']} parts of {chained.key.extent} keys; some would have no tile of "
+                f"{c['keys']}"
+            ),
+        ),
+        Rule(
+            "split_need",
+            ("rows", "splits", "workers"),
+            lambda c: (
+                (c["splits"] == 1)
+                | (chained.batches * ceil_div(chained.row_count, c["rows"]) < ENOUGH * c["workers"])
+            ),
+            lambda c: (
+                f"keys in {c['splits']} parts; they are split only where there are fewer than "
+                f"{ENOUGH} blocks of {c['rows']} rows for each of {c['workers']} workers"
             ),
         ),
     ]

@@ -4,7 +4,8 @@ Decisions: ``rows`` and ``keys``, a block of rows and a tile of the keys that it
 whether keys are packed in panels or read in place; ``values``, whether rows of matrices are; the
 register tiles of the scores, ``score_rows`` times ``score_vectors``, and of the sums,
 ``value_rows`` times ``value_vectors``; ``unroll``, vectors of keys in flight along a row;
-``workers``, threads that share the blocks of rows.
+``workers``, threads that share the blocks of rows; and, where there are several, ``splits``, parts
+of all keys that blocks meet each on their own, to be merged in the end.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from spaces.workloads.workload import Workload
 
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
 TILE_VECTORS = (1, 2, 3, 4)
+MOST_SPLITS = 4
+"""Parts of the keys for each thread."""
 VALUE_VECTORS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
@@ -77,6 +80,7 @@ class ChainedTemplate(Template):
             blocks=self.blocks(values),  # type: ignore[arg-type]
             unroll=int(values["unroll"]),
             workers=int(values["workers"]),
+            splits=int(values.get("splits", 1)),
             entry=self.entry(schedule),
         )
         given = arguments(self.workload.inputs, self.workload.outputs)
@@ -92,6 +96,8 @@ class ChainedTemplate(Template):
         return frozenset(self.workload.functions) | added
 
     def _decisions(self) -> tuple[Decision, ...]:
+        threads = self.cpu.threads
+        splits = _multiples(self.chained.key.extent, (1,), MOST_SPLITS * threads)
         return (
             Decision("rows", _multiples(self.chained.row_count, (1, 2, 3), 128)),
             Decision("keys", _multiples(self.chained.key.extent, (4, 6), 1024, self.lanes)),
@@ -103,6 +109,7 @@ class ChainedTemplate(Template):
             Decision("value_vectors", VALUE_VECTORS),
             Decision("unroll", (1, 2, 4)),
             Decision("workers", self.cpu.even_workers),
+            *([Decision("splits", splits)] if threads > 1 else []),
         )
 
     def _forms_of_keys(self) -> Iterator[str]:

@@ -48,6 +48,7 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
     passing = 4.0 * tiles * b.keys * (b.depth + width)
     least = float(template.workload.least_bytes)
     workers = columns["workers"]
+    splits = columns["splits"] if "splits" in columns else np.ones_like(workers)
     visits = scores / (b.score_rows * b.panel) + tiles * b.rows / b.value_rows * ceil_div(
         max(width, 1), b.columns
     )
@@ -72,9 +73,9 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
         "intensity": multiplies / np.maximum(loads, 1),
         "main_loop_trips": b.depth,
         "tile_visits": visits,
-        "synchronisations": workers > 1,
+        "synchronisations": (workers > 1) * (1.0 + (splits > 1)),
         **footprints(cpu, 4.0 * b.rows * (b.keys + b.depth), middle),
-        **even_shares(cpu, workers, items),
+        **even_shares(cpu, workers, items * splits),
     }
     quantities["register_fraction"] = quantities["registers"] / cpu.vector_registers
     return filled(quantities, columns["rows"].shape)

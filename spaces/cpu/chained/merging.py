@@ -1,0 +1,137 @@
+"""The C of rows whose keys were split: what each part of the keys gave is kept, and merged.
+
+States of parts are corrected to those of all keys, as states of tiles are to new ones, and reduced;
+sums are corrected and added. The order of parts makes no difference beyond rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from spaces.algebra.integers import round_up
+from spaces.cpu.chained.blocks import LINE, Blocks
+from spaces.cpu.chained.chain import corrected
+from spaces.cpu.rows.scopes import VectorScope
+from spaces.cpu.tiles.reducers import finite, identity, joined
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
+from spaces.derivation.scopes import Leaf, Scope
+from spaces.language.tree import Expression, Read
+
+
+@dataclass(frozen=True)
+class Merging:
+    """A row of a part has its states, whether it has seen a key, and its sums, one after the other;
+    rows of all products of the first part come first. ``row_leaf`` gives what differs from row to
+    row."""
+
+    chained: Chained
+    blocks: Blocks
+    splits: int
+    row_leaf: Leaf
+
+    @property
+    def floats(self) -> int:
+        """Of all rows of all parts."""
+        return self.splits * self._rows * self._stride
+
+    @property
+    def _rows(self) -> int:
+        return self.chained.batches * self.chained.row_count
+
+    @property
+    def _head(self) -> int:
+        """States, and whether a key was seen."""
+        return round_up(len(self.chained.scalars) + 1, LINE)
+
+    @property
+    def _stride(self) -> int:
+        return self._head + len(self.chained.weighings) * self.blocks.sum_stride
+
+    def keep(self) -> list[str]:
+        """The lines that keep row ``r`` of the C variable ``part``."""
+        scalars = range(len(self.chained.scalars))
+        return [
+            f"float *kept = parts + {self._place('part', 'first_row + r')};",
+            *(f"kept[{k}] = state{k}[r];" for k in scalars),
+            f"kept[{len(scalars)}] = seen[r];",
+            *(self._kept_sums(number) for number, _ in enumerate(self.chained.weighings)),
+        ]
+
+    def merge(self) -> list[str]:
+        """The lines that merge all parts of row ``r`` into its states and sums."""
+        lines = ["seen[r] = 0;"]
+        row = VectorScope("g", self.row_leaf, lines)
+        new = VectorScope("n", self._states("t"), lines, row)
+        for k, r in enumerate(self.chained.scalars):
+            lines.append(f"vf t{k} = {identity(r.reducer)};")
+            lines += self._over_parts(partial(self._state, k, r, new))
+            lines.append(f"state{k}[r] = t{k}[0];")
+        for number, weighing in enumerate(self.chained.weighings):
+            sums = f"sums{number} + r * sum_stride"
+            end = f"e < {self.blocks.sum_stride}; e++"
+            lines.append(f"for (long e = 0; {end}) ({sums})[e] = 0.0f;")
+            lines += self._over_parts(partial(self._sum, number, weighing.reduction, new))
+        return lines
+
+    def _state(self, k: int, r: ChainReduction, new: Scope, old: Scope) -> list[str]:
+        value = corrected(r, f"s{k}", lambda c: _factor(c, old, new), old, new)
+        return [f"t{k} = {joined(r.reducer, f't{k}', value)};"]
+
+    def _sum(self, number: int, r: ChainReduction, new: Scope, old: Scope) -> list[str]:
+        def factor(correction: Scaling) -> str:
+            return "factor"
+
+        known = r.correction if isinstance(r.correction, Scaling) else None
+        lines = [f"const vf factor = {_factor(known, old, new)};"] if known else []
+        value = f"tw_load_float32({self._sums_of_part(number)})"
+        sums = f"sums{number} + r * sum_stride + e"
+        added = f"tw_load_float32({sums}) + {corrected(r, value, factor, old, new)}"
+        return [*lines, f"{self._columns} tw_store_float32({sums}, {added});"]
+
+    def _over_parts(self, body_of: Callable[[Scope], list[str]]) -> list[str]:
+        """A loop over the parts in which the row has seen a key."""
+        scalars = range(len(self.chained.scalars))
+        body: list[str] = [
+            f"const float *kept = parts + {self._place('part', 'first_row + r')};",
+            f"if (kept[{len(scalars)}] == 0.0f) continue;",
+            "seen[r] = 1;",
+            *(f"const vf s{k} = tw_set(kept[{k}]);" for k in scalars),
+        ]
+        old = VectorScope("o", self._states("s"), body, VectorScope("h", self.row_leaf, body))
+        body += body_of(old)
+        head = f"for (long part = 0; part < {self.splits}; part++) {{"
+        return [head, *(f"  {line}" for line in body), "}"]
+
+    def _place(self, part: str, row: str) -> str:
+        number = f"{part} * {self._rows}L + batch * {self.chained.row_count}L + {row}"
+        return f"({number}) * {self._stride}L"
+
+    def _kept_sums(self, number: int) -> str:
+        kept, sums = self._sums_of_part(number), f"sums{number} + r * sum_stride + e"
+        return f"{self._columns} tw_store_float32({kept}, tw_load_float32({sums}));"
+
+    def _sums_of_part(self, number: int) -> str:
+        return f"kept + {self._head + number * self.blocks.sum_stride} + e"
+
+    @property
+    def _columns(self) -> str:
+        return f"for (long e = 0; e < {self.chained.width.extent}; e += {self.blocks.lanes})"
+
+    def _states(self, letter: str) -> Leaf:
+        known = {r.name: (f"{letter}{k}", r.reducer) for k, r in enumerate(self.chained.scalars)}
+
+        def leaf(node: Expression) -> str | None:
+            if not isinstance(node, Read) or node.name not in known:
+                return None
+            name, reducer = known[node.name]
+            return finite(reducer, name)
+
+        return leaf
+
+
+def _factor(correction: Scaling, old: Scope, new: Scope) -> str:
+    before, after = old.text(correction.exponent), new.text(correction.exponent)
+    return f"tw_{correction.function}({after} - {before})"
