@@ -242,6 +242,13 @@ class HopperCode:
         """Arguments of the named barrier at which ``group`` gets its turn from the one before."""
         return f"{1 + self.plan.consumers} + {group}, {2 * GROUP}"
 
+    def _pass_over(self) -> list[str]:
+        """A warpgroup all of whose rows are past the end of the segment only empties the stages."""
+        plan = self.plan
+        if plan.segments is None or plan.takes_turns or plan.swapped or plan.consumers == 1:
+            return []
+        return ["if (row0 >= end_row) {", *indented(MainLoop(plan).idle()), "  continue;", "}"]
+
     def _tile(self) -> list[str]:
         """What a multiplying warpgroup does with a tile."""
         plan = self.plan
@@ -270,6 +277,7 @@ class HopperCode:
             *parts(plan.product, operands, number),
             *plan.store.fetch_lines(),
             *turn,
+            *self._pass_over(),
             *MainLoop(plan).lines(turn_over),
             *plan.slices.lines(f"shared + {plan.received_at}", f"shared + {plan.exchanged_at}"),
             *plan.split.lines(

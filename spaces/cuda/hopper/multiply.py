@@ -42,6 +42,16 @@ class MainLoop:
             *_settle("sums", plan.blocks),
         ]
 
+    def idle(self) -> list[str]:
+        """The same for a warpgroup that has nothing to sum up: it reports stages as they come."""
+        step = [
+            "tw::mbarrier_wait(full + 8 * stage, phase);",
+            "tw::sync_warp();",  # or a lane could miss the phase that its warp has reported
+            *self._release("stage"),
+            self.plan.next_stage,
+        ]
+        return ["for (int step = 0; step < steps; step++) {", *indented(step), "}"]
+
     def _one_by_one(self, last: Sequence[str]) -> list[str]:
         """Each step waits for its products."""
         step = [

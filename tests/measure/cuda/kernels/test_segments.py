@@ -202,6 +202,16 @@ BUGS = {
     "hopper: rows of the next segment": ("hopper", r"< end_row", "< end_row + 1"),
     "hopper: the matrix of the first group": ("hopper", r", segment\);", ", 0);"),
     "hopper: the next segment's rows by TMA": ("hopper, staged", r"\+ 64 <= end_row", "<= end_row"),
+    "hopper: a stage reported too soon": (
+        "hopper, staged",
+        r"tw::sync_warp\(\);\n( *if \(lane)",
+        r"\1",
+    ),
+    "hopper: a warpgroup with a row left": (
+        "hopper, staged",
+        r"row0 >= end_row",
+        "row0 + 1 >= end_row",
+    ),
     "hopper: a buffer's last row": (
         "hopper, staged",
         r"if \(([^)]*\)[^)]*) < end_row &&",
