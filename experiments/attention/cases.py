@@ -108,6 +108,7 @@ CASES = tuple(
 _USUAL: dict[str, Value] = {
     "residency": 1, "overlap": 1, "queries": "shared", "query_buffers": 2, "stages": 2,
     "ping_pong": 1, "rescale": "late", "blocks": "persistent", "section": 1, "own_keys": 0,
+    "split": 1,
 }  # fmt: skip
 _WIDE: dict[str, Value] = {"warpgroups": 3, "keys": 80}
 _LOW: dict[str, Value] = {"warpgroups": 2, "keys": 128, "queries": "registers"}
@@ -126,6 +127,12 @@ _WALKS: tuple[dict[str, Value], ...] = (
     {"blocks": "tickets", "section": 4, "own_keys": 1},
     {"blocks": "grid", "query_buffers": 1, "section": 16},
 )
+_FEW_ROWS = _USUAL | {"ping_pong": 0, "query_buffers": 1, "blocks": "grid"}
+_FEW_TILES: tuple[dict[str, Value], ...] = (
+    {"warpgroups": 1, "keys": 128, "stages": 3},
+    {"warpgroups": 1, "keys": 64, "stages": 3, "overlap": 0, "residency": 2},
+    {"warpgroups": 2, "keys": 64, "stages": 3},
+)
 _WARPS: dict[str, Value] = {
     "queries": "registers", "slices": 1, "keys": 64, "warps": 4, "stages": 2,
     "residency": 2, "rescale": "late", "split": 1, "order": "rows",
@@ -139,7 +146,10 @@ _BLOCKS: tuple[dict[str, Value], ...] = (
     {"warps": 1, "keys": 32, "stages": 3, "residency": 4},
 )
 FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
-    "chained_hopper": tuple(_USUAL | tile | walk for tile in _TILES for walk in _WALKS),
+    "chained_hopper": (
+        *(_USUAL | tile | walk for tile in _TILES for walk in _WALKS),
+        *(_FEW_ROWS | tile | {"split": n} for tile in _FEW_TILES for n in (1, 2, 4, 8, 16, 32)),
+    ),
     "chained": tuple(_WARPS | each | {"split": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
 }
 """Schedules of each template that are tried in any case; those that break a rule of a case are left

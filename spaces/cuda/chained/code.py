@@ -211,7 +211,9 @@ class ChainedCode:
             "const int column0 = block_column + lane % 4 * 2;",
             "const bool is_first = lane % 4 == 0 && block_column == 0;",
             *self._each_row([*self.block.chain.joined_rows(), *self._catch_up()]),
-            *self.block.merging.lines(own),
+            *self.block.merging.leave(own),
+            *["if (!is_last) return;"] * (self.block.split > 1),
+            *self.block.merging.collect(own),
             *self._each_row([f"if ({own}) {{", *indented(stored), "}"]),
         ]
 

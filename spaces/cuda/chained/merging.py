@@ -20,6 +20,18 @@ _ALIGNMENT = 128
 
 
 @dataclass(frozen=True)
+class Crew:
+    """Who has a tile, as C: the number of the tile and of a thread among its threads, what they
+    meet by, a word of shared memory that is theirs, and where the workspace begins."""
+
+    tile: str = "tile_number"
+    thread: str = "threadIdx.x"
+    sync: str = "tw::sync_block();"
+    word: str = "shared"
+    workspace: str = "workspace"
+
+
+@dataclass(frozen=True)
 class PartMerging:
     """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
     ``i`` of a thread for each weighing, of which it has ``count``; ``row_of`` that of its row."""
@@ -31,6 +43,7 @@ class PartMerging:
     sums: Sequence[Callable[[str], str]]
     count: int
     row_of: Callable[[str], str]
+    crew: Crew = Crew()
 
     @property
     def zeroed_bytes(self) -> int:
@@ -43,25 +56,31 @@ class PartMerging:
         parts = self.tiles * self.split * self._values * self.threads * 4
         return self.zeroed_bytes + parts if self.split > 1 else 0
 
-    def lines(self, inside: str) -> list[str]:
-        """Exchange parts; only threads of the last block of a tile go on, with all keys. Rows ``r``
-        for which ``inside`` does not hold have none. ``tile_number`` and ``part`` are C variables;
-        the first word of shared memory, at the address ``shared``, is overwritten."""
+    def leave(self, inside: str) -> list[str]:
+        """Leave a part, and declare ``is_last``: whether all others have been left. Rows ``r`` for
+        which ``inside`` does not hold have none."""
         if self.split == 1:
             return []
-        size = f"{self._values * self.threads}"
+        crew, size = self.crew, f"{self._values * self.threads}"
         return [
-            f"float *const parts = (float *)(workspace + {self.zeroed_bytes})",
-            f"    + (i64)tile_number * {self.split} * {size} + threadIdx.x;",
+            f"float *const parts = (float *)({crew.workspace} + {self.zeroed_bytes})",
+            f"    + (i64)({crew.tile}) * {self.split} * {size} + {crew.thread};",
             *self._put(inside),
             "tw::fence_global();",
-            "tw::sync_block();",
-            "u32 *const ticket = (u32 *)workspace + tile_number;",
-            "if (threadIdx.x == 0) tw::store_shared<u32>(shared, tw::take_ticket(ticket));",
-            "tw::sync_block();",
-            f"if (tw::load_shared<u32>(shared) != {self.split - 1}) return;",
+            crew.sync,
+            f"u32 *const ticket = (u32 *)({crew.workspace}) + {crew.tile};",
+            f"if ({crew.thread} == 0) tw::store_shared<u32>({crew.word}, tw::take_ticket(ticket));",
+            crew.sync,
+            f"const bool is_last = tw::load_shared<u32>({crew.word}) == {self.split - 1};",
+        ]
+
+    def collect(self, inside: str) -> list[str]:
+        """Merge all parts, where ``is_last`` holds."""
+        if self.split == 1:
+            return []
+        return [
             "tw::fence_global();",
-            "if (threadIdx.x == 0) tw::store_global(ticket, 0u);",
+            f"if ({self.crew.thread} == 0) tw::store_global(ticket, 0u);",
             *self._collect(inside),
         ]
 

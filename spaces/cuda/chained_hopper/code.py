@@ -41,8 +41,10 @@ class ChainedHopperCode:
             shared_bytes=plan.shared_bytes,
             tensor_maps=tuple(box.tensor_map for box in plan.boxes.values()),
         )
-        workspace = plan.workspace_bytes
-        call = Call(self.entry, arguments, workspace, workspace, (launch,))
+        merging = plan.merging(Multiplying(plan).chain)
+        sizes = (merging.workspace_bytes, merging.zeroed_bytes)
+        workspace, zeroed = (plan.counter_bytes + size for size in sizes)
+        call = Call(self.entry, arguments, workspace, zeroed, (launch,))
         called = {*functions, "floor"}
         prelude = scalar_math.prelude(called) + chain.HELPERS + access.HELPERS
         return Kernel(Source("cuda", prelude, self.source), call)
@@ -56,7 +58,7 @@ class ChainedHopperCode:
         """The entry."""
         plan = self.plan
         maps = [f"const __grid_constant__ TensorMap {name}_map" for name in plan.boxes]
-        workspace = ["u8 *__restrict__ workspace"] * (plan.workspace_bytes > 0)
+        workspace = ["u8 *__restrict__ workspace"] * (plan.counter_bytes > 0 or plan.split > 1)
         signature = ", ".join([plan.access.parameters(), *workspace, *maps])
         bounds = f"__launch_bounds__({self._threads}, {plan.number('residency')})"
         up, down = self._moved()

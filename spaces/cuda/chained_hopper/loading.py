@@ -19,13 +19,14 @@ class Loading:
     def lines(self) -> list[str]:
         """All of it."""
         plan = self.plan
+        some = "if (end_tile > first_tile) " if plan.split > 1 else ""
         body = [
             *plan.key_tiles(),
             *self._of_keys("keys", plan.keys_at, plan.key_bytes),
             *self._of_keys("values", plan.values_at, plan.value_bytes),
             *self._of_rows(),
             "load_rows(0);",
-            "load_keys(end_tile - 1, stage, phase);",
+            f"{some}load_keys(end_tile - 1, stage, phase);",
             *(f"load_rows({group});" for group in range(1, plan.warpgroups)),
             "#pragma unroll 1",
             "for (i32 j = end_tile - 1; j >= first_tile; j--) {",

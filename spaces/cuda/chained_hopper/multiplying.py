@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -29,7 +30,8 @@ class Multiplying:
         return Products(self.plan)
 
     @cached_property
-    def _chain(self) -> FragmentChain:
+    def chain(self) -> FragmentChain:
+        """What writes the chain of a thread's rows."""
         plan, chained = self.plan, self.plan.chained
         own = plan.row_access.knowing({chained.key.name: "key"})
 
@@ -76,19 +78,30 @@ class Multiplying:
             *self._rows(),
             "tw::mbarrier_wait(rows_full + 8 * at, rows_phase);",
             *self._products.hold_rows(),
+            *self._all_keys([*first, *self._key_loop(loop), *self._last_sums()]),
+            *finish,
+        ]
+
+    def _all_keys(self, body: Sequence[str]) -> list[str]:
+        """The work on all tiles of keys, where there are some."""
+        own = [
             "i32 more = 0;",
             "i32 j = end_tile - 1;",
             *self._own_tiles(),
             *self._pass_over("own_end"),
-            *first,
-            "#pragma unroll 1",
-            f"for (j--; j >= {'own_tile' if self._passes else 'first_tile'}; j--) {{",
-            *indented(loop),
-            "}",
-            *self._last_sums(),
+            *body,
             *self._pass_over("first_tile"),
-            *finish,
         ]
+        if self.plan.split == 1:
+            return own
+        count = self.plan.sizes.width // 2
+        nothing = ["#pragma unroll", f"for (int e = 0; e < {count}; e++) sums[e] = 0.0f;"]
+        return ["if (end_tile > first_tile) {", *indented(own), "} else {", *indented(nothing), "}"]
+
+    def _key_loop(self, body: Sequence[str]) -> list[str]:
+        """The loop over all tiles but the first."""
+        last = "own_tile" if self._passes else "first_tile"
+        return ["#pragma unroll 1", f"for (j--; j >= {last}; j--) {{", *indented(body), "}"]
 
     @property
     def _passes(self) -> bool:
@@ -131,7 +144,7 @@ class Multiplying:
             f"const {integer} row = tw_least(own + r * 8, {chained.row_count - 1});",
             *split("row", chained.rows, local, integer),
             *(f"p{n}[r] = q{n};" for n in range(len(local))),
-            *self._chain.of_rows(),
+            *self.chain.of_rows(),
         ]
         return [
             f"const i32 group_row = row0 + group * {SLICE};",
@@ -141,7 +154,7 @@ class Multiplying:
             *plan.spans.whole_lines("group_row", SLICE, "whole_first", "whole_last"),
             *(f"{integer} p{n}[{ROWS}];" for n in range(len(local))),
             *([] if self._bounds_again else self._bounds()),
-            *self._chain.declared(),
+            *self.chain.declared(),
             "#pragma unroll",
             f"for (int r = 0; r < {ROWS}; r++) {{",
             *indented(body),
@@ -258,7 +271,7 @@ class Multiplying:
 
     def _weigh(self) -> Written:
         """The chain over tile ``j``: lines, and how sums are then to be corrected."""
-        plan, chain = self.plan, self._chain
+        plan, chain = self.plan, self.chain
         start = [f"const int tile = j * {plan.keys}, first = tile + lane % 4 * 2;"]
         bounds = self._bounds() if self._bounds_again else []
         whole = f"tile >= whole_first && tile + {plan.keys} <= whole_last"
@@ -304,23 +317,27 @@ class Multiplying:
         plan = self.plan
         kind = Finish if plan.output_box is None else PackedFinish
         finish = kind(
-            self._chain, plan.row_access, ["sums[j * 4 + r * 2 + e]"], plan.sizes.width // 8
+            self.chain, plan.row_access, ["sums[j * 4 + r * 2 + e]"], plan.sizes.width // 8
         )
         inside = f"own + r * 8 < {plan.chained.row_count}"
         stored = finish.lines()
         if plan.output_box is None:
             stored = [f"if ({inside}) {{", *indented(stored), "}"]
+        merging = plan.merging(self.chain)
+        outputs = [
+            *merging.collect(inside),
+            *_each_row([f"const bool is_first = lane % 4 == 0 && {inside};", *stored]),
+            *(self._staged() if plan.output_box else []),
+        ]
+        if plan.split > 1:
+            outputs = ["if (is_last) {", *indented(outputs), "}"]
         return [
             *(self._bounds() if self._bounds_again else []),
             "const int column0 = lane % 4 * 2;",
             *[f"u32 packed[{plan.sizes.width // 4}];"] * (plan.output_box is not None),
-            "#pragma unroll",
-            f"for (int r = 0; r < {ROWS}; r++) {{",
-            *indented([*self._chain.joined_rows(), *self._caught_up()]),
-            f"  const bool is_first = lane % 4 == 0 && {inside};",
-            *indented(stored),
-            "}",
-            *(self._staged() if plan.output_box else []),
+            *_each_row([*self.chain.joined_rows(), *self._caught_up()]),
+            *merging.leave(inside),
+            *outputs,
             f"tw::sync_named({1 + plan.warpgroups} + group, {GROUP});",
             "if (thread == 0) {",
             *indented(self._leave()),
@@ -331,7 +348,7 @@ class Multiplying:
 
     def _caught_up(self) -> list[str]:
         """Sums of row ``r`` from the base that they had to the results."""
-        (factor,) = self._chain.last_factors
+        (factor,) = self.chain.last_factors
         scale = f"for (int e = 0; e < {self.plan.sizes.width // 2}; e++)"
         return [f"{scale} if (e / 2 % 2 == r) sums[e] *= {factor};"] if factor else []
 
@@ -345,6 +362,8 @@ class Multiplying:
             place = row_place(plan.chained, "group_row")
             lines = plan.output_box.store("output", "region", place, plan.access.names)
             lines.append("tw::tma_commit();")
+            if plan.split > 1:
+                lines = ["if (is_last) {", *indented(lines), "}"]
         return lines if plan.buffers > 1 else [*lines, *self._returned("at")]
 
     def _hand_back(self) -> list[str]:
@@ -368,3 +387,8 @@ def _kept(written: Written) -> list[str]:
     (factor,) = written.factors
     copied = [f"for (int h = 0; h < {ROWS}; h++) factor[h] = {factor}[h];"] if factor else []
     return [*written.lines, *copied, *([f"is_moved = {written.moved};"] if written.moved else [])]
+
+
+def _each_row(body: Sequence[str]) -> list[str]:
+    """A loop over the rows of a thread."""
+    return ["#pragma unroll", f"for (int r = 0; r < {ROWS}; r++) {{", *indented(body), "}"]

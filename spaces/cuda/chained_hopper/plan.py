@@ -12,8 +12,10 @@ from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.chained.access import Access
+from spaces.cuda.chained.chain import FragmentChain
+from spaces.cuda.chained.merging import Crew, PartMerging
 from spaces.cuda.chained.spans import Spans
-from spaces.cuda.chained_hopper.sizes import MOVED, ChainedSizes
+from spaces.cuda.chained_hopper.sizes import GROUP, MOVED, ChainedSizes
 from spaces.cuda.chained_hopper.tiles import PANEL_BYTES, Boxes, row_box
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
@@ -75,7 +77,7 @@ class ChainedPlan:
     @property
     def blocks(self) -> int:
         """Blocks of the launch."""
-        total = int(self.sizes.tile_count(self.values))
+        total = int(self.sizes.items(self.values))
         if self.values["blocks"] == "grid":
             return total
         return min(total, self.target.multiprocessors * self.number("residency"))
@@ -188,26 +190,65 @@ class ChainedPlan:
         return at + 8 * count
 
     @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block."""
+    def words_at(self) -> int:
+        """Offset of a word of each warpgroup."""
         return self.tickets_at + 8
 
     @property
-    def workspace_bytes(self) -> int:
-        """The counter from which blocks take tickets."""
-        return 4 if self.values["blocks"] == "tickets" else 0
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return self.words_at + 16
+
+    @property
+    def counter_bytes(self) -> int:
+        """The counter from which blocks take tickets, where the workspace begins."""
+        return 128 if self.values["blocks"] == "tickets" else 0
+
+    @property
+    def split(self) -> int:
+        """Parts that the keys of a tile of rows are split into."""
+        return self.number("split")
+
+    def merging(self, chain: FragmentChain) -> PartMerging:
+        """How a warpgroup merges parts."""
+        crew = Crew(
+            tile=f"(tile_number * {self.warpgroups} + group)",
+            thread="thread",
+            sync=f"tw::sync_named({1 + self.warpgroups} + group, {GROUP});",
+            word=f"shared + {self.words_at} + 4 * group",
+            workspace=f"workspace + {self.counter_bytes}",
+        )
+        tiles = int(self.sizes.tile_count(self.values)) * self.warpgroups
+        count = self.sizes.width // 2
+        sums = [lambda i: f"sums[{i}]"]
+        return PartMerging(
+            chain, self.split, tiles, GROUP, sums, count, lambda i: f"{i} / 2 % 2", crew
+        )
 
     # -- lines that all roles have -----------------------------------------------------------------
 
     def key_tiles(self) -> list[str]:
         """The tiles of keys that some row of the block sees, from ``first_tile`` to before
-        ``end_tile``; one at least, so that all rows pass the same way."""
+        ``end_tile``; one at least, so that all rows pass the same way, of which split keys may
+        leave none."""
         rows = int(self.sizes.rows(self.values))
         count, n = int(ceil_div(self.chained.key.extent, self.keys)), self.keys
+        names = ("all_first", "all_end") if self.split > 1 else ("first_tile", "end_tile")
         return [
             *self.spans.block_lines("row0", rows, "first_key", "end_key"),
-            f"const i32 first_tile = (i32)tw_least(first_key / {n}, {count - 1});",
-            f"const i32 end_tile = (i32)tw_most((end_key + {n - 1}) / {n}, first_tile + 1);",
+            f"const i32 {names[0]} = (i32)tw_least(first_key / {n}, {count - 1});",
+            f"const i32 {names[1]} = (i32)tw_most((end_key + {n - 1}) / {n}, {names[0]} + 1);",
+            *self._own_part(),
+        ]
+
+    def _own_part(self) -> list[str]:
+        """An equal share of the tiles, if keys are split; none, perhaps, of few."""
+        if self.split == 1:
+            return []
+        share = f"(all_end - all_first) * {{}} / {self.split}"
+        return [
+            f"const i32 first_tile = all_first + {share.format('part')};",
+            f"const i32 end_tile = all_first + {share.format('(part + 1)')};",
         ]
 
     @property

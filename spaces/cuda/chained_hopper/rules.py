@@ -10,6 +10,8 @@ from spaces.cuda.chained_hopper.tiles import SLICE
 from spaces.cuda.target import CudaTarget
 from spaces.template import Rule
 
+FULL = 4
+"""Blocks of a multiprocessor beyond which keys need not be split."""
 INSTRUCTION_REGISTERS = 26
 """What ptxas needs beside the sums that one wgmma writes, of the registers at launch."""
 
@@ -21,6 +23,7 @@ def chained_rules(sizes: ChainedSizes, target: CudaTarget) -> tuple[Rule, ...]:
         *_turn_rules(),
         *_extent_rules(sizes),
         *_needless_rules(sizes, target),
+        *_split_rules(sizes, target),
     )
 
 
@@ -112,19 +115,19 @@ def _extent_rules(sizes: ChainedSizes) -> list[Rule]:
 
 def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
     """Decisions that say nothing."""
-    tile = ("warpgroups", "residency", "blocks")
+    tile = ("warpgroups", "residency", "blocks", "split")
 
     def alone(c: Any) -> Any:
         """Whether each block has one tile."""
         slots = target.multiprocessors * c["residency"]
-        return (c["blocks"] == "grid") | (sizes.tile_count(c) <= slots)
+        return (c["blocks"] == "grid") | (sizes.items(c) <= slots)
 
     return [
         Rule(
             "needless_walk",
             tile,
             lambda c: (c["blocks"] == "grid") | (alone(c) == 0),
-            lambda c: f"{sizes.tile_count(c)} tiles find a block each; allowed: blocks=grid",
+            lambda c: f"{sizes.items(c)} tiles find a block each; allowed: blocks=grid",
         ),
         Rule(
             "needless_buffers",
@@ -137,5 +140,24 @@ def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
             ("warpgroups", "section"),
             lambda c: (c["section"] == 1) | (sizes.row_tiles(c) > 1),
             lambda c: "heads of one tile come one after the other anyway; allowed: section=1",
+        ),
+    ]
+
+
+def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
+    """Parts that have work, where tiles of rows alone leave multiprocessors idle."""
+    keys, most = sizes.chained.key.extent, FULL * target.multiprocessors
+    return [
+        Rule(
+            "split_filled",
+            ("keys", "split"),
+            lambda c: (c["split"] == 1) | (c["split"] * c["keys"] <= keys),
+            lambda c: f"{c['split']} parts of at least {c['keys']} keys are more than {keys} keys",
+        ),
+        Rule(
+            "needless_split",
+            ("warpgroups", "split"),
+            lambda c: (c["split"] == 1) | (sizes.items(c) <= most),
+            lambda c: f"{c['split']} parts make {sizes.items(c)} blocks; {most} fill the device",
         ),
     ]

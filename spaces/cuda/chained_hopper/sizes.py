@@ -75,6 +75,10 @@ class ChainedSizes:
         """Tiles of all heads."""
         return self.row_tiles(c) * self.chained.batches
 
+    def items(self, c: Any) -> Any:
+        """Tiles times the parts that keys are split into."""
+        return self.tile_count(c) * c["split"]
+
     def threads(self, c: Any) -> Any:
         """Threads of a block."""
         return (c["warpgroups"] + 1) * GROUP
@@ -104,9 +108,10 @@ class ChainedSizes:
         return c["keys"] * PANEL_BYTES * (self.depth_panels + self.width_panels)
 
     def shared_bytes(self, c: Any) -> Any:
-        """All shared memory of a block: rows, stages, barriers of both, two tickets with theirs."""
+        """All shared memory of a block: rows, stages, barriers of both, two tickets with theirs,
+        and a word of each warpgroup."""
         buffers = c["query_buffers"] * c["warpgroups"]
-        return buffers * (self.region_bytes + 16) + c["stages"] * (self.stage_bytes(c) + 32) + 40
+        return buffers * (self.region_bytes + 16) + c["stages"] * (self.stage_bytes(c) + 32) + 56
 
     def most_shared(self, c: Any, target: CudaTarget) -> Any:
         """Shared memory that a block may have."""

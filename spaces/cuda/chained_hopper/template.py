@@ -6,7 +6,8 @@ of the next tile beside sums of this one; ``ping_pong``, warpgroups taking turns
 ``rescale``, sums corrected ``always``, where a maximum ``moved``, or ``late``, where it rose by
 more than eight powers of two; ``query_buffers``, rows that wait their turn; ``residency``, blocks
 of a multiprocessor; ``blocks``, how they find their tiles; ``section``, heads that take turns;
-``own_keys``, whether each warpgroup passes over tiles of keys that only others' rows see.
+``own_keys``, whether each warpgroup passes over tiles of keys that only others' rows see;
+``split``, parts of the keys of a tile of rows that blocks share, merged by the last of them.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
 MOST_SECTION = 64
+SPLITS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class ChainedHopper(Template):
@@ -90,5 +92,6 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
             RESCALES if can_be_late(sizes.chained) else RESCALES[:2],
         ),
         Decision("section", sections),
+        Decision("split", SPLITS),
         Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
     )

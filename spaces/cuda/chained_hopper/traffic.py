@@ -29,21 +29,21 @@ def chained_quantities(
 ) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
     c = widened(columns)
-    key = sizes.chained.key.extent
+    key, depth, width = sizes.chained.key.extent, sizes.depth, sizes.width
     share = _share(workload, sizes)
-    tiles = sizes.tile_count(c)
+    tiles = sizes.items(c)
     rows = 1.0 * tiles * sizes.rows(c)
     whole = ceil_div(key, c["keys"])
-    visits = np.minimum(np.maximum(share * whole + 0.5 * (share < 1), 1), whole)
+    visits = np.minimum(np.maximum(share * whole + 0.5 * (share < 1), 1), whole) / c["split"]
+    exchanged = np.where(c["split"] > 1, 8.0 * rows * width, 0)
     scores = rows * visits * c["keys"]
-    depth, width = sizes.depth, sizes.width
     products = scores / (SLICE * c["keys"]) * (depth + c["keys"] * (width / c["keys"])) / TERMS
     chain = scores * CHAIN / 32
     corrections = np.where(c["rescale"] == "always", 1.0, 0.25) * rows * visits * width / 32
     near = tiles * visits * sizes.stage_bytes(c) + rows * depth * 2.0
     least = float(workload.least_bytes)
     slots = target.multiprocessors * c["residency"]
-    working = np.minimum(slots, tiles) * 0.0 + c["section"] * key * 2.0 * (depth + width)
+    working = c["section"] * key * 2.0 * (depth + width)
     main = np.where(working <= USABLE * target.l2_bytes, least, np.maximum(near, least))
     read = scores * (depth + width) * 2.0 / SLICE
     from_rows = np.where(c["queries"] == "shared", scores * depth * 2.0 / c["keys"], 0)
@@ -55,8 +55,8 @@ def chained_quantities(
         "near_bytes": near,
         "middle_bytes": main,
         "main_bytes": main,
-        "packing_bytes": 0.0,
-        "epilogue_elements": rows * width,
+        "packing_bytes": exchanged,
+        "epilogue_elements": rows / c["split"] * width,
         "registers": sizes.registers(c),
         "register_fraction": sizes.registers(c) / np.maximum(sizes.group_registers(c), 1),
         "near_footprint": sizes.shared_bytes(c),

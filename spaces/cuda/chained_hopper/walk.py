@@ -21,7 +21,7 @@ class Walk:
 
     def __init__(self, plan: ChainedPlan) -> None:
         self.plan = plan
-        self.total = int(plan.sizes.tile_count(plan.values))
+        self.total = int(plan.sizes.items(plan.values))
         self.kind = str(plan.values["blocks"])
 
     def loading(self, body: Sequence[str]) -> list[str]:
@@ -92,9 +92,16 @@ class Walk:
         plan, section = self.plan, self.plan.number("section")
         tiles = int(plan.sizes.row_tiles(plan.values))
         rows = int(plan.sizes.rows(plan.values))
+        parts, number = [], "tile"
+        if plan.split > 1:
+            number = "tile_number"
+            parts = [
+                f"const i32 part = tile % {plan.split}, tile_number = tile / {plan.split};",
+            ]
         lines = [
-            f"const i32 within = tile % {section * tiles};",
-            f"const i32 head = tile / {section * tiles} * {section} + within % {section};",
+            *parts,
+            f"const i32 within = {number} % {section * tiles};",
+            f"const i32 head = {number} / {section * tiles} * {section} + within % {section};",
             f"const i32 row0 = ({tiles - 1} - within / {section}) * {rows};",
         ]
         return [*lines, *split("head", plan.chained.batch, plan.access.names, plan.access.integer)]

@@ -33,6 +33,7 @@ USUAL: dict[str, Value] = {
     "ping_pong": 1,
     "rescale": "late",
     "section": 1,
+    "split": 1,
     "own_keys": 0,
 }
 
@@ -96,10 +97,34 @@ CASES = {
     ),
     "grouped heads": case(attention(h=4, kv=2, b=2, i=70, j=90)),
     "window": case(attention(window=20, mask="causal"), keys=32, own_keys=1),
+    "keys in parts": case(
+        attention(h=4, kv=1, i=16, j=150, mask="causal"),
+        warpgroups=1,
+        ping_pong=0,
+        keys=32,
+        split=4,
+    ),
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "documents": of_form("documents", rescale="moved"),
 }
 FURTHER = {
+    "parts by tickets": case(
+        attention(h=2, i=130, j=150, mask="causal", window=40),
+        split=2,
+        keys=64,
+        blocks="tickets",
+        query_buffers=2,
+        own_keys=1,
+        overlap=0,
+    ),
+    "parts of lengths": case(
+        program(f"n: int32[b](index < 91)\nwhere j < n[b]\n{PLAIN}", b=3, h=1, i=20, j=90),
+        warpgroups=1,
+        ping_pong=0,
+        keys=16,
+        split=2,
+        rescale="moved",
+    ),
     "free": case(STEEP, ping_pong=0, rescale="moved"),
     "rows in registers": case(CAUSAL, queries="registers", overlap=0),
     "walking": case(attention(h=6), blocks="persistent", query_buffers=2, section=3),
@@ -128,7 +153,8 @@ FURTHER = {
     "values of another width": case(program(PLAIN, b=1, h=2, d=32, e=128)),
 }
 REFUSED = {"rotated queries", "rotated keys", "pages", "keys in 8 bits", "two values",
-           "two weights", "loss over a vocabulary", "moments of a product"}  # fmt: skip
+           "two weights", "softmax of a product", "loss over a vocabulary",
+           "moments of a product"}  # fmt: skip
 
 # what is broken: kernel, pattern, replacement of its first occurrence
 LOOP = r"(more = 0;[\s\S]*?for \(j--[\s\S]*?)"
@@ -151,6 +177,15 @@ BUGS = {
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
 }
 MORE_BUGS = {
+    "parts are merged before all are there": ("keys in parts", r"== 3;", ">= 0;"),
+    "a part twice": ("keys in parts", r"int part = 0; part < 4", "int part = 1; part < 4"),
+    "a part is not corrected": ("keys in parts", r"\* other_factor0\[r\]", ""),
+    "parts overlap": (
+        "keys in parts",
+        r"all_first \+ \(all_end - all_first\) \* part / 4",
+        "all_first",
+    ),
+    "a part is not fenced": ("keys in parts", r"tw::fence_global\(\);", ""),
     "sums are not corrected": ("free", r"sums\[e\] \*= factor0\[e / 2 % 2\];", ";"),
     "scores are read before they have ended": ("apart", r"tw::wgmma_wait<0>\(\);", ""),
     "keys are read before they are there": (
