@@ -1,7 +1,8 @@
 """The operators that have a name, a short file each: parameters become a program.
 
-The file ``softmax.py`` holds the function ``softmax``, whose parameters are whole numbers, numbers
-or text, and an ``EXAMPLE`` of them. A file is found because it is there.
+The file ``rows/softmax.py`` holds the function ``softmax``, whose parameters are whole numbers,
+numbers or text, and an ``EXAMPLE`` of them. A file is found because it is there, in this folder or
+in one below.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from spaces.errors import InputError, shown
@@ -58,16 +59,15 @@ class Operator:
 
 def names() -> list[str]:
     """The names of all operators."""
-    modules = (module.name for module in pkgutil.iter_modules(__path__))
-    return sorted(name for name in modules if not name.startswith("_"))
+    return sorted(_modules(tuple(__path__)))
 
 
 def named(name: str) -> Operator:
     """The operator called so; :class:`InputError` if there is none."""
-    plain = re.fullmatch(r"[a-z][a-z0-9_]*", name)
-    if not plain or find_spec(f"{__name__}.{name}") is None:
+    modules = _modules(tuple(__path__))
+    if name not in modules:
         raise InputError(f"unknown operator {shown(name)}; known: {', '.join(names())}")
-    module = importlib.import_module(f"{__name__}.{name}")
+    module = importlib.import_module(modules[name])
     return Operator(name, getattr(module, name), module.EXAMPLE)
 
 
@@ -79,6 +79,19 @@ def operator(name: str, /, **parameters: Any) -> Program:
     """
     found = named(name)
     return found.function(**found.values(parameters))
+
+
+@lru_cache(maxsize=4)
+def _modules(folders: tuple[str, ...]) -> Mapping[str, str]:
+    """The module of each operator by its name."""
+    found = {}
+    for top in pkgutil.iter_modules(folders):
+        below = [str(Path(folder, top.name)) for folder in folders] if top.ispkg else []
+        for module in pkgutil.iter_modules(below):
+            found[module.name] = f"{__name__}.{top.name}.{module.name}"
+        if not top.ispkg:
+            found[top.name] = f"{__name__}.{top.name}"
+    return {name: module for name, module in found.items() if not name.startswith("_")}
 
 
 def _value(name: str, value: Any, kind: type) -> Any:

@@ -8,8 +8,8 @@ from spaces.derivation.kept.tiles import Segment, moved, reach, segments
 from spaces.derivation.kept.view import KeptView, kept_of
 from spaces.errors import InputError
 from spaces.language import program
-from spaces.named.conv2d import conv2d
-from spaces.named.max_pool2d import max_pool2d
+from spaces.named.images.conv2d import conv2d
+from spaces.named.images.max_pool2d import max_pool2d
 
 
 def extents(view: KeptView) -> tuple[list[int], list[int]]:

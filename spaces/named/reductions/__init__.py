@@ -1,0 +1,1 @@
+"""Plain reductions over any axes."""

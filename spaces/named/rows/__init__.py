@@ -1,0 +1,1 @@
+"""Operators that normalise or sum up rows."""
