@@ -12,11 +12,12 @@ from measure.cuda.device import DeviceError
 from measure.cuda.trusted import oracle
 from measure.cuda.trusted.programs import expect_program, rows_of_a_piece, rows_operand
 from measure.drawing.program_telling import points
-from measure.drawing.programs import SEARCH_POINTS, ProgramDraw
+from measure.drawing.programs import ProgramDraw
 from spaces.derivation.rounding.rows import Rows, row_axis
 
-HELD_POINTS = 1 << 14
-"""Points of the rows that the host evaluates, too; one row at least."""
+HELD_POINTS, MOST_HELD = 1 << 14, 1 << 17
+"""Points of the rows that the host evaluates, too; one row at least, if it has no more than so
+many: more would take it longer than building a kernel."""
 AGREEING = 0.99
 """Share of these rows' elements: all but those about which rounding decides."""
 
@@ -50,7 +51,7 @@ def hold_to_the_host(buffers: Buffers, draw: ProgramDraw) -> None:
     """:class:`DeviceError` if the host comes to other bounds in some rows of the draw."""
     program = draw.workload.program
     axis, rows = row_axis(program), draw.rows
-    if axis is None and points(program) > SEARCH_POINTS:
+    if points(program) // (program.extent[axis] if axis else 1) > MOST_HELD:
         return
     if axis is not None:
         which = _rows(draw, axis)
