@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.scopes import POWERS, RowScope, ThreadScope
+from spaces.cuda.chained.scopes import POWERS, RowScope, ScoreScope, ThreadScope
 from spaces.derivation.algebra import ZERO
 from spaces.derivation.chained.hiding import hiding
 from spaces.derivation.chained.levels import Levels
@@ -45,6 +45,9 @@ HELPERS = """\
 #define TW_INFINITY tw::bits_float(0x7f800000u)
 #define TW_FAR 1e37f
 TW_INLINE float tw_fused(float a, float b, float c) { return a * b + c; }
+TW_INLINE float tw_tanh_of_score(float x) {
+  return 1.0f - 2.0f * tw::reciprocal_approx(tw::exp2_approx(x * 2.885390081777927f) + 1.0f);
+}
 """
 """The compiler makes one instruction of ``tw_fused``. ``TW_FAR`` is beyond any score, and multiples
 of it are finite."""
@@ -279,7 +282,7 @@ class _Tile:
         first = [f"bool any[{ROWS}] = {{}};"] * bool(self.chain.chained.conditions)
         place, body = self.chain.score("e"), list[str]()
         if self.hidden is not None and self.hidden != self.chain.chained.score:
-            scope = ThreadScope("x", self._leaf(None), body, self.new)
+            scope = ScoreScope("x", self._leaf(None), body, self.new)
             body.append(f"{place} = {scope.text(self.hidden)};")
             first += self._elements(body)
         body = []

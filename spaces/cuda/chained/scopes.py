@@ -89,6 +89,18 @@ class ThreadScope(Scope):
 
 
 @dataclass
+class ScoreScope(ThreadScope):
+    """A value that goes into an exponent, where errors count by themselves and not relative to it:
+    a tanh is that of two special functions, next to zero too."""
+
+    def value(self, node: Expression) -> str:
+        """As for any thread, but for the tanh."""
+        if isinstance(node, Call) and node.function == "tanh":
+            return f"tw_tanh_of_score({self.text(node.arguments[0])})"
+        return super().value(node)
+
+
+@dataclass
 class RowScope(ThreadScope):
     """One value for each row of a thread: variables are arrays, written by the lines of a loop over
     rows in which ``index`` is the row's place in them; ``declared`` are their names."""

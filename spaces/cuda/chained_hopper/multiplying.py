@@ -16,7 +16,7 @@ from spaces.cuda.chained_hopper.sizes import GROUP, TERMS
 from spaces.cuda.chained_hopper.tiles import SLICE, row_place
 from spaces.cuda.chained_hopper.walk import Walk
 from spaces.derivation.chained.text import split
-from spaces.language.tree import Expression
+from spaces.language.tree import AxisValue, Expression
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Multiplying:
             return None if chained.reads_key(node) else plan.row_access.leaf(node)
 
         def key_leaf(node: Expression) -> str | None:
+            if node == AxisValue(chained.key.axis):
+                return "(float)first + (float)at"  # a conversion for the tile, not for each key
             reads = chained.key.name in chained.indexing.reads(node)
             return own.leaf(node) if reads else None
 

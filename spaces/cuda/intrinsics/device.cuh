@@ -88,6 +88,7 @@ TW_INLINE float bits_float(u32 x) { return __uint_as_float(x); }
 TW_INLINE float max_nan(float a, float b) { float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
 TW_INLINE float min_nan(float a, float b) { float r; asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r; }
 TW_INLINE float exp2_approx(float x) { float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
+TW_INLINE float reciprocal_approx(float x) { float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x)); return r; }
 TW_INLINE double max_nan(double a, double b) { return a > b || a != a ? a : b; }
 TW_INLINE double min_nan(double a, double b) { return a < b || a != a ? a : b; }
 

@@ -28,7 +28,7 @@ KERNEL ampere(float *f, double *d, u32 *w, f16 *h, bf16 *b, i8 *c, i32 *n) {
   x[2] = tw::max_nan(tw::min_nan(x[0], x[1]), 0.f);
   d[2] = tw::max_nan(tw::min_nan(d[3], d[4]), (double)x[2]);
   x[3] = tw::exp2_approx(x[2]);
-  f[2] = x[3];
+  f[2] = tw::reciprocal_approx(x[3]);
   tw::fence_global();
   w[2] = tw::take_ticket(w + 3);
   tw::signal_global(w + 4, 1);

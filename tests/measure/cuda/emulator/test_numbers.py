@@ -125,3 +125,11 @@ def test_a_vote_tells_every_lane_whether_one_agrees(emulator, lane):
         emulator.run(kernel("vote", body, {"A": source}, out, threads=64), {"A": source})
     )
     np.testing.assert_array_equal(result, np.arange(64) // 32 == lane // 32)
+
+
+def test_reciprocals_are_near(emulator):
+    source = np.array([1, -3, 1e30, 1e-30, np.inf, -np.inf, np.nan], np.float32)
+    body = LOOP.format(size=len(source)) + "C[i] = tw::reciprocal_approx(tw::load_global(A + i));"
+    made = kernel("reciprocal", body, {"A": source}, operand("C", "float32", source.shape))
+    result = output_of(emulator.run(made, {"A": source}))
+    np.testing.assert_allclose(result, 1 / source, rtol=2**-22)
