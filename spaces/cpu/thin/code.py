@@ -17,23 +17,19 @@ from functools import cached_property
 from typing import Any
 
 from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.layout import Strided, row_major
+from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import entry_function
 from spaces.cpu.thin.blocking import ThinBlocking
+from spaces.cpu.thin.places import ThinPlaces
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import finish_function
 from spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.tiles.simd import C_TYPES
-from spaces.cpu.tiles.steps import PAIR, Stream, stream
 from spaces.schedule import Value
 from spaces.workloads.product import Product
-
-LINE = 16
-"""Floats in a cache line."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class ThinCode:
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
         lines = [
-            *self._packing(),
+            *self._at.packing(f"{self.entry}_left"),
             *(line for tile in self._tiles for line in tile.source()),
             *self._tile_choice(),
             *self._finish(),
@@ -70,89 +66,14 @@ class ThinCode:
 
     @property
     def workspace_bytes(self) -> int:
-        """Scratch memory of all workers: their packed rows, then the partial sums."""
-        sums = self.blocks.batch_workers * self._sums_floats
-        return int(4 * (self._workers * self._left_floats + sums))
-
-    # -- what lies where -----------------------------------------------------------------------
-
-    @property
-    def _workers(self) -> int:
-        return int(self.blocks.workers)
-
-    @property
-    def _steps(self) -> int:
-        return self.product.terms // self.terms
-
-    @property
-    def _chunk_steps(self) -> int:
-        return int(self.blocks.chunk_depth) // self.terms
-
-    @property
-    def _block_steps(self) -> int:
-        return int(self.blocks.block_depth) // self.terms
+        """Scratch memory of all workers."""
+        return self._at.workspace_bytes
 
     @cached_property
-    def _left(self) -> Stream:
-        return stream(self.product, self.product.left, self.terms)
-
-    @cached_property
-    def _right(self) -> Stream:
-        return stream(self.product, self.product.right, self.terms)
-
-    @property
-    def _packed_dtype(self) -> str:
-        return PAIR if self.terms > 1 else "float32"
-
-    @cached_property
-    def _packed_left(self) -> Strided | None:
-        """Layout of a worker's share of the rows, contiguous along the depth and a little apart,
-        so that they do not compete for the same cache sets."""
-        if not self.values["pack_left"]:
-            return None
-        return row_major(self.product.rows, self._chunk_steps).padded(1, LINE)
-
-    @property
-    def _left_floats(self) -> int:
-        return round_up(self._packed_left.size + self.lanes, LINE) if self._packed_left else 0
-
-    @cached_property
-    def _sums(self) -> Strided | None:
-        """Layout of a depth worker's partial sums, where the output cannot hold them itself."""
-        if self.blocks.depth_chunks == 1 and self.product.output.dtype == "float32":
-            return None
-        return row_major(self.product.rows, round_up(self.product.columns, LINE)).padded(1, LINE)
-
-    @property
-    def _sums_floats(self) -> int:
-        return self._sums.size * self.blocks.depth_chunks if self._sums else 0
+    def _at(self) -> ThinPlaces:
+        return ThinPlaces(self.product, self.values, self.blocks, self.lanes, self.terms)
 
     # -- functions -----------------------------------------------------------------------------
-
-    def _packing(self) -> list[str]:
-        """C function ``ENTRY_left(p, q, depth)``: copies the rows' terms from p to q."""
-        packed, left = self._packed_left, self._left
-        if packed is None:
-            return []
-        stride = left.layout.strides[1]
-
-        def vector(indices: Sequence[Index]) -> list[str]:
-            i, k = indices
-            place = f"p + {left.layout.emit(i, k)}"
-            load = left.load(place, f"depth - {k}", k)
-            if stride != 1:
-                load = f"tw_gather_{left.dtype}({place}, {stride}, depth - {k})"
-            return [f"tw_store_{self._packed_dtype}(q + {packed.emit(i, k)}, {load});"]
-
-        grid = repeat(self.product.rows, ceil_div(self._chunk_steps, self.lanes))
-        vectors = grid * spatial(1, self.lanes)
-        return [
-            f"static __attribute__((noinline)) void {self.entry}_left(",
-            f"    const {left.c_type} *restrict p, {C_TYPES[self._packed_dtype]} *restrict q,",
-            "    long depth) {",
-            *vectors.emit(0, vector, extents=(self.product.rows, "depth")),
-            "}",
-        ]
 
     @cached_property
     def _tiles(self) -> list[RegisterTile | DotTile]:
@@ -165,7 +86,7 @@ class ThinCode:
         ]
 
     def _micro_kernel(self, rows: int, columns: int) -> RegisterTile | DotTile:
-        left, right, packed = self._left, self._right, self._packed_left
+        left, right, packed = self._at.left, self._at.right, self._at.packed_left
         shared: dict[str, Any] = {
             "name": f"{self.entry}_{rows}x{columns}",
             "rows": rows,
@@ -174,15 +95,15 @@ class ThinCode:
             "unroll": self.values["unroll"],
             "left": packed or left.layout,
             "right": right.layout,
-            "sums": self._sums or self.product.layout(self.product.output),
-            "left_dtype": self._packed_dtype if packed else left.dtype,
+            "sums": self._at.sums or self.product.layout(self.product.output),
+            "left_dtype": self._at.packed_dtype if packed else left.dtype,
             "right_dtype": right.dtype,
         }
         ahead = int(self.values["prefetch"])
         if self.dots:
             return DotTile(prefetch_columns=ahead * self.blocks.tile_columns, **shared)
         return RegisterTile(
-            prefetch=ahead * self._block_steps * self.blocks_ahead,
+            prefetch=ahead * self._at.block_steps * self.blocks_ahead,
             apart=right.apart,
             prefetch_columns=ahead * self.blocks.tile_columns * (not self.blocks_ahead),
             prefetches_far=True,
@@ -199,30 +120,30 @@ class ThinCode:
 
     @property
     def _needs_finish(self) -> bool:
-        return self.product.workload.epilogue is not None or self._sums is not None
+        return self.product.workload.epilogue is not None or self._at.sums is not None
 
     def _finish(self) -> list[str]:
         if not self._needs_finish:
             return []
-        sums = self._sums or self.product.layout(self.product.output)
+        sums = self._at.sums or self.product.layout(self.product.output)
         vectors = ceil_div(self.blocks.chunk_columns, self.lanes)
         name = f"{self.entry}_finish"
         return finish_function(name, self.product, self.product.rows, vectors, self.lanes, sums)
 
     def _worker(self) -> list[str]:
         b, product = self.blocks, self.product
-        worker = index("worker", self._workers)
+        worker = index("worker", self._at.workers)
         chunks = (ceil_div(product.columns, b.chunk_columns), b.depth_chunks)
         batches = spatial(b.batch_workers, 1, 1) * repeat(b.chunk_batches, 1, 1)
         mapping = batches * spatial(1, b.column_workers, b.depth_workers)
-        sums = worker // (b.column_workers * b.depth_workers) * self._sums_floats
-        sums += self._workers * self._left_floats
-        packed = C_TYPES[self._packed_dtype]
+        sums = worker // (b.column_workers * b.depth_workers) * self._at.sums_floats
+        sums += self._at.sums_start
+        packed = C_TYPES[self._at.packed_dtype]
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *([] if product.batch else indented(pointers(product, self._left, self._right))),
-            f"  {packed} *pl = ({packed} *)call->workspace + {worker * self._left_floats};",
+            *([] if product.batch else indented(pointers(product, self._at.left, self._at.right))),
+            f"  {packed} *pl = ({packed} *)call->workspace + {worker * self._at.left_floats};",
             f"  float *sums = (float *)call->workspace + {sums};",
             *mapping.emit(worker, self._part, extents=(product.batches, *chunks), prefix="n"),
             "}",
@@ -233,22 +154,22 @@ class ThinCode:
         number, *chunk = part
         if not self.product.batch:
             return self._chunk(chunk)
-        places = pointers(self.product, self._left, self._right, number)
+        places = pointers(self.product, self._at.left, self._at.right, number)
         return [*places, *self._chunk(chunk)]
 
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
         """A worker's columns and depth: its rows packed, then block after block."""
-        b, product = self.blocks, self.product
+        b, product, steps = self.blocks, self.product, self._at.chunk_steps
         lines = [
             f"const long column0 = {chunk[0] * b.chunk_columns};",
-            f"const long depth0 = {chunk[1] * self._chunk_steps};",
+            f"const long depth0 = {chunk[1] * steps};",
             f"const long chunk_columns = tw_least({product.columns} - column0, {b.chunk_columns});",
-            f"const long chunk_depth = tw_least({self._steps} - depth0, {self._chunk_steps});",
+            f"const long chunk_depth = tw_least({self._at.steps} - depth0, {steps});",
         ]
-        if self._sums and b.depth_chunks > 1:
-            lines.append(f"sums += {chunk[1] * self._sums.size};")
-        if self._packed_left:
-            place = self._left.layout.emit(0, DEPTH0)
+        if self._at.sums and b.depth_chunks > 1:
+            lines.append(f"sums += {chunk[1] * self._at.sums.size};")
+        if self._at.packed_left:
+            place = self._at.left.layout.emit(0, DEPTH0)
             lines.append(f"{self.entry}_left(l + {place}, pl, chunk_depth);")
         blocks = repeat(b.column_blocks) * spatial(b.block_columns)
         return lines + blocks.emit(0, self._column_block, extents=("chunk_columns",), prefix="b")
@@ -256,7 +177,7 @@ class ThinCode:
     def _column_block(self, start: Sequence[Index]) -> list[str]:
         """All depth of a block of columns, and the epilogue if these are the whole sums."""
         b = self.blocks
-        depths = repeat(b.depth_blocks) * spatial(self._block_steps)
+        depths = repeat(b.depth_blocks) * spatial(self._at.block_steps)
         lines = [
             f"const long j = {start[0]};",
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
@@ -270,7 +191,7 @@ class ThinCode:
         """The epilogue of ``columns`` columns from ``column`` on."""
         product = self.product
         output = f"c + {product.layout(product.output).emit(0, column)}"
-        sums = f"sums + {self._sums.emit(0, column)}" if self._sums else output
+        sums = f"sums + {self._at.sums.emit(0, column)}" if self._at.sums else output
         operands = [
             f"{pointer(product, o)} + {product.layout(o).emit(0, column)}"
             for o in product.workload.epilogue_inputs
@@ -285,20 +206,20 @@ class ThinCode:
         tiles = repeat(*counts, order=(1, 0)) * spatial(b.tile_rows, b.tile_columns)
         return [
             f"const long k = {start[0]};",
-            f"const long depth = tw_least(chunk_depth - k, {self._block_steps});",
+            f"const long depth = tw_least(chunk_depth - k, {self._at.block_steps});",
             *tiles.emit(0, self._tile, extents=(product.rows, "columns"), prefix="t"),
         ]
 
     def _tile(self, start: Sequence[Index]) -> list[str]:
         product = self.product
         ti, tj = start
-        a = f"l + {self._left.layout.emit(ti, DEPTH)}"
-        if self._packed_left:
-            a = f"pl + {self._packed_left.emit(ti, 'k')}"
-        r = f"r + {self._right.layout.emit(DEPTH, COLUMN + tj)}"
+        a = f"l + {self._at.left.layout.emit(ti, DEPTH)}"
+        if self._at.packed_left:
+            a = f"pl + {self._at.packed_left.emit(ti, 'k')}"
+        r = f"r + {self._at.right.layout.emit(DEPTH, COLUMN + tj)}"
         s = f"c + {product.layout(product.output).emit(ti, COLUMN + tj)}"
-        if self._sums:
-            s = f"sums + {self._sums.emit(ti, COLUMN + tj)}"
+        if self._at.sums:
+            s = f"sums + {self._at.sums.emit(ti, COLUMN + tj)}"
         sizes = f"{product.rows} - {ti}, columns - {tj}"
         return [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0);"]
 
@@ -307,14 +228,14 @@ class ThinCode:
         b, product = self.blocks, self.product
         if b.depth_chunks == 1:
             return []
-        assert self._sums is not None
+        assert self._at.sums is not None
         workers = spatial(b.column_workers)
         return [
             f"static void {self.entry}_reduce(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *indented(pointers(product, self._left, self._right)),
+            *indented(pointers(product, self._at.left, self._at.right)),
             "  (void)l, (void)r;",
-            f"  float *sums = (float *)call->workspace + {self._workers * self._left_floats};",
+            f"  float *sums = (float *)call->workspace + {self._at.sums_start};",
             *workers.emit(
                 index("worker", b.column_workers),
                 self._reduced_chunk,
@@ -335,20 +256,20 @@ class ThinCode:
         ]
 
     def _reduced_vector(self, indices: Sequence[Index]) -> list[str]:
-        assert self._sums is not None
+        assert self._at.sums is not None
         i, j = indices
         lines = [
-            f"float *p = sums + {self._sums.emit(i, index('column0') + j)};",
+            f"float *p = sums + {self._at.sums.emit(i, index('column0') + j)};",
             f"const long left = columns - {j};",
             "vf x = tw_load_most_float32(p, left);",
         ]
         for d in range(1, self.blocks.depth_chunks):
-            lines.append(f"x += tw_load_most_float32(p + {d * self._sums.size}, left);")
+            lines.append(f"x += tw_load_most_float32(p + {d * self._at.sums.size}, left);")
         return [*lines, "tw_store_most_float32(p, x, left);"]
 
     def _entry(self) -> list[str]:
         b = self.blocks
-        passes = {f"{self.entry}_work": self._workers}
+        passes = {f"{self.entry}_work": self._at.workers}
         if b.depth_chunks > 1:
             passes[f"{self.entry}_reduce"] = b.column_workers
         return entry_function(self.entry, passes)
