@@ -23,10 +23,10 @@ def compare(
     time for by ``end`` (of ``time.monotonic``)."""
     ordered = sorted(operators, key=lambda operator: -operator.workload.flops)
     for number, operator in enumerate(ordered):
-        share = (end - time.monotonic()) / (len(ordered) - number)
-        if share < LEAST:
+        left = end - time.monotonic()
+        if left < LEAST + SETTLING:
             return
-        seconds = max(LEAST, share - SETTLING)
+        seconds = max(LEAST, left / (len(ordered) - number) - SETTLING)
         yield (
             operator,
             cpu.compare(

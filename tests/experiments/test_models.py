@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
 import pytest
 
-from experiments.models.__main__ import main, operators_of, run
+from experiments.models.__main__ import main, measuring, operators_of, run
 from experiments.models.choosing import build, chosen
 from experiments.models.images import Convolution, Means, Pooling
 from experiments.models.networks import MODELS, TRANSFORMERS, distinct
@@ -213,3 +214,17 @@ def test_names_tell_operators_apart_at_every_batch():
     for model, batch in product(MODELS, (1, 8)):
         found = distinct(model, batch, "float16")
         assert len({o.workload.key for o in found}) == len(found), model
+
+
+@pytest.mark.slow
+def test_operators_are_tuned_and_timed_on_a_cpu(tmp_path):
+    wanted = {"tiny, batch 1": Counter({Means(1, 64, 8, "float32"): 2, conv(8, 14, 8, 3, 3, 1): 1})}
+    results = {"models": {}, "date": "2026-01-01", "command": "x"}
+    with measuring(detect_target("cpu"), 1) as measure:
+        while len(results["models"].get("tiny, batch 1", {}).get("operators", ())) < 2:
+            run(wanted, results, measure, time.monotonic() + 20, tmp_path / "x.json")
+    found = results["models"]["tiny, batch 1"]
+    assert found["summary"]["operators"] == 2
+    for row in found["operators"].values():
+        assert {"tilewright", "eager", "eager NCHW"} - set(row["median_s"]) <= {"eager NCHW"}
+        assert row["largest_error"] < 1e-5
