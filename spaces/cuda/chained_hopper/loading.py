@@ -50,7 +50,9 @@ class Loading:
     def _of_keys(self, name: str, at: int, size: int) -> list[str]:
         plan = self.plan
         to, barrier = f"shared + {at} + stage * {size}", f"{name}_full + 8 * stage"
-        place = [f"j * {plan.keys}"]
+        first = f"j * {plan.keys}"
+        lies = name == "keys" and plan.sizes.lies_along_keys
+        place = [first, "0"] if lies else ["0", first]
         return [
             f"const auto load_{name} = [&](i32 j, u32 stage, u32 phase) {{",
             f"  tw::mbarrier_wait({name}_empty + 8 * stage, phase);",

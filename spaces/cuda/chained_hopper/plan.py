@@ -7,7 +7,7 @@ barriers, then the tickets that the loading thread hands to the others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
@@ -16,7 +16,7 @@ from spaces.cuda.chained.chain import FragmentChain
 from spaces.cuda.chained.merging import Crew, PartMerging
 from spaces.cuda.chained.spans import Spans
 from spaces.cuda.chained_hopper.sizes import GROUP, MOVED, ChainedSizes
-from spaces.cuda.chained_hopper.tiles import PANEL_BYTES, Boxes, row_box
+from spaces.cuda.chained_hopper.tiles import Boxes, row_box
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.products.splitting import Part
@@ -109,7 +109,7 @@ class ChainedPlan:
         output = {"output": self.output_box} if self.output_box else {}
         return {
             "rows": left_boxes(chained),
-            "keys": key_boxes(chained, chained.right, chained.depth, self.keys),
+            "keys": right_boxes(self.sizes, self.keys),
             "values": key_boxes(chained, matrix, chained.width, self.keys),
             **output,
         }
@@ -128,7 +128,8 @@ class ChainedPlan:
     def score_product(self) -> str:
         """The wgmma of scores."""
         source = "rs" if self.in_registers else "ss"
-        return f"tw::wgmma_m64n{self.keys}k16_f32_{self.element}_{self.element}_{source}"
+        majors = "_nt" if self.sizes.lies_along_keys else ""
+        return f"tw::wgmma_m64n{self.keys}k16_f32_{self.element}_{self.element}_{source}{majors}"
 
     @property
     def sum_product(self) -> str:
@@ -151,7 +152,7 @@ class ChainedPlan:
     @property
     def key_bytes(self) -> int:
         """Bytes of a stage of keys."""
-        return self.keys * PANEL_BYTES * self.sizes.depth_panels
+        return int(self.sizes.key_bytes(self.values))
 
     @property
     def values_at(self) -> int:
@@ -161,7 +162,7 @@ class ChainedPlan:
     @property
     def value_bytes(self) -> int:
         """Bytes of a stage of the matrix."""
-        return self.keys * PANEL_BYTES * self.sizes.width_panels
+        return int(self.sizes.value_bytes(self.values))
 
     @cached_property
     def barriers(self) -> Mapping[str, tuple[int, int, int]]:
@@ -270,8 +271,17 @@ def left_boxes(chained: Chained) -> Boxes:
 
 
 def key_boxes(chained: Chained, matrix: Expression, columns: Part, keys: int) -> Boxes:
-    """Boxes of ``keys`` of the right operand, or of a matrix that has a row for each key."""
+    """Boxes of ``keys`` of an operand that has a row for each key."""
     return _boxes(chained, matrix, columns, ((chained.key, keys),))
+
+
+def right_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
+    """Boxes of ``keys`` of the right operand, whichever way it lies."""
+    chained = sizes.chained
+    if not sizes.lies_along_keys:
+        return key_boxes(chained, chained.right, chained.depth, keys)
+    depth = ((chained.depth, sizes.depth),)
+    return replace(_boxes(chained, chained.right, chained.key, depth), count=keys)
 
 
 def output_boxes(chained: Chained) -> Boxes | None:

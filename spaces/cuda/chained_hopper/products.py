@@ -32,7 +32,10 @@ class Products:
         """Start the scores of the keys of a stage."""
         plan = self.plan
         inside = f"i % {_STEPS} * {2 * TERMS}"
-        right = f"keys + i / {_STEPS} * {plan.keys * PANEL_BYTES} + {inside}"
+        right = _descriptor(f"keys + i / {_STEPS} * {plan.keys * PANEL_BYTES} + {inside}")
+        if plan.sizes.lies_along_keys:
+            depth = plan.sizes.depth
+            right = _descriptor(f"keys + i * {TERMS * PANEL_BYTES}", depth * PANEL_BYTES)
         left = f"region + i / {_STEPS} * {SLICE * PANEL_BYTES} + {inside}"
         first = "held[i]" if plan.in_registers else _descriptor(left)
         return [
@@ -41,7 +44,7 @@ class Products:
             "  tw::wgmma_fence();",
             "#pragma unroll",
             f"  for (i32 i = 0; i < {plan.sizes.depth // TERMS}; i++)",
-            f"    {plan.score_product}(scores, {first}, {_descriptor(right)}, i > 0);",
+            f"    {plan.score_product}(scores, {first}, {right}, i > 0);",
             "  tw::wgmma_commit();",
             "}",
         ]

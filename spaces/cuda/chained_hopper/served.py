@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from spaces.cuda.chained import served
-from spaces.cuda.chained_hopper.plan import key_boxes, left_boxes
+from spaces.cuda.chained_hopper.plan import key_boxes, left_boxes, right_boxes
+from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.chained_hopper.tiles import tiled
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
@@ -45,7 +46,7 @@ def _why_no_products(chained: Chained) -> str | None:
 def _why_no_boxes(chained: Chained) -> str | None:
     boxes = (
         left_boxes(chained),
-        key_boxes(chained, chained.right, chained.depth, 1),
+        right_boxes(ChainedSizes(chained), 1),
         key_boxes(chained, chained.weighings[0].matrix, chained.width, 1),
     )
     return next((reason for box in boxes if (reason := box.why_not())), None)

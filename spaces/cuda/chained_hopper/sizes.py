@@ -103,9 +103,26 @@ class ChainedSizes:
         """Shared memory of a warpgroup's rows, where its output waits to be stored."""
         return max(self.depth_panels, self.width_panels) * SLICE * PANEL_BYTES
 
+    @property
+    def lies_along_keys(self) -> bool:
+        """Whether neighbours in memory of the right operand are keys."""
+        read = self.chained.in_place(self.chained.right)
+        assert read
+        return self.chained.step(read, self.chained.depth) != 1
+
+    def key_bytes(self, c: Any) -> Any:
+        """Shared memory of a tile of keys."""
+        if self.lies_along_keys:
+            return ceil_div(c["keys"], PANEL) * self.depth * PANEL_BYTES
+        return c["keys"] * PANEL_BYTES * self.depth_panels
+
+    def value_bytes(self, c: Any) -> Any:
+        """Shared memory of the matrix's rows for a tile of keys."""
+        return c["keys"] * PANEL_BYTES * self.width_panels
+
     def stage_bytes(self, c: Any) -> Any:
         """Shared memory of a stage: keys and rows of the matrix."""
-        return c["keys"] * PANEL_BYTES * (self.depth_panels + self.width_panels)
+        return self.key_bytes(c) + self.value_bytes(c)
 
     def shared_bytes(self, c: Any) -> Any:
         """All shared memory of a block: rows, stages, barriers of both, two tickets with theirs,

@@ -46,20 +46,22 @@ def row_box(chained: Chained) -> tuple[tuple[Part, int], ...]:
 
 
 def row_place(chained: Chained, row: str) -> list[str]:
-    """C text of where the box that begins at ``row`` is along its parts."""
-    return [row] if len(chained.rows) < 2 else ["0", f"{row} / {chained.rows[1].extent}"]
+    """C text of where the box that begins at ``row`` is along its columns and its parts."""
+    parts = [row] if len(chained.rows) < 2 else ["0", f"{row} / {chained.rows[1].extent}"]
+    return ["0", *parts]
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """An array whose element is at ``offset``, moved in boxes: panels of ``columns``, and points of
-    the parts ``box``; ``heads`` choose the rest."""
+    """An array whose element is at ``offset``, moved in boxes: panels of ``columns``, of all or
+    ``count`` of them, and points of the parts ``box``; ``heads`` choose the rest."""
 
     array: Array
     offset: Form
     columns: Part
     box: tuple[tuple[Part, int], ...]
     heads: tuple[Part, ...]
+    count: int | None = None
 
     @cached_property
     def own_heads(self) -> tuple[Part, ...]:
@@ -69,7 +71,7 @@ class Boxes:
     @property
     def panels(self) -> int:
         """Panels of a box."""
-        return int(ceil_div(self.columns.extent, PANEL))
+        return int(ceil_div(self.count or self.columns.extent, PANEL))
 
     @property
     def panel_bytes(self) -> int:
@@ -121,14 +123,15 @@ class Boxes:
 
     def _call(self, kind: str, panel: int, at: Sequence[str], names: Mapping[str, str]) -> str:
         heads = [names[part.name] for part in self.own_heads]
-        places = ", ".join([str(panel * PANEL), *at, *heads])
+        column, *rest = at
+        places = ", ".join([f"{column} + {panel * PANEL}", *rest, *heads])
         return f"tw::tma_{kind}_{1 + len(self.box) + len(heads)}d({{}}, {places});"
 
     def load(
         self, to: str, name: str, barrier: str, at: Sequence[str], names: Mapping[str, str]
     ) -> list[str]:
         """Lines by which one thread loads a box by the map ``name_map``; ``at`` is its place along
-        its parts, ``names`` are the C variables of heads' parts."""
+        its columns and its parts, ``names`` are the C variables of heads' parts."""
         return [
             self._call("load", panel, at, names).format(
                 f"{to} + {panel * self.panel_bytes}, &{name}_map, {barrier}"

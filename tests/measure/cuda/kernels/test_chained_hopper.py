@@ -108,6 +108,17 @@ CASES = {
     "documents": of_form("documents", rescale="moved"),
 }
 FURTHER = {
+    "keys along memory": case(
+        workload(
+            "x: float16\nu: float16\nv: float16\ny: float16\n"
+            "y[i,e] = sum[j](softmax[j](sum[d](x[i,d] * u[d,j])) * v[j,e])",
+            i=100,
+            j=136,
+            d=72,
+            e=64,
+        ),
+        keys=80,
+    ),
     "parts by tickets": case(
         attention(h=2, i=130, j=150, mask="causal", window=40),
         split=2,
