@@ -28,8 +28,8 @@ from spaces.cuda.blocks.finish import Finish, sum_dtype
 from spaces.cuda.blocks.gather_copy import copy_of
 from spaces.cuda.blocks.tile_copy import BlockCopy, position_type
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.blocks.whole_tiles import WholeTiles
 from spaces.cuda.simt.sizes import SimtSizes
+from spaces.cuda.simt.whole_tiles import WholeTiles
 from spaces.workloads.array import Array
 
 

@@ -8,7 +8,6 @@ fixed order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,8 +15,8 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.finish import SUM_TYPES, Finish, batch_parts, signature, sum_dtype
-from spaces.cuda.blocks.partial_sums import PartialSums
+from spaces.cuda.blocks.finish import Finish, sum_dtype
+from spaces.cuda.blocks.grid_code import GridCode
 from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.blocks.tile_grid import TileGrid
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
@@ -29,26 +28,17 @@ from spaces.cuda.thin.sizes import ThinSizes
 from spaces.cuda.thin.small import SmallOperand
 from spaces.cuda.thin.tile import ThinTile
 from spaces.dtypes import dtype
-from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.schedule import Value
-from spaces.workloads.product import Product
 
 WAYS: dict[str, type[ThinMultiply]] = {"fma": MultiplyAdds, "mma": MatrixInstructions}
 """How to multiply, by the decision ``multiply``."""
 
 
 @dataclass(frozen=True)
-class ThinCode:
-    """The kernel called ``entry`` under the decisions ``values``, whose ``sizes`` these are."""
+class ThinCode(GridCode):
+    """A kernel in whose shared memory are the small operand and the slabs that warps read rows by;
+    in their place, at the end, the sums of warps."""
 
     sizes: ThinSizes
-    values: Mapping[str, Value]
-    entry: str
-
-    @property
-    def product(self) -> Product:
-        """What is computed."""
-        return self.sizes.product
 
     @property
     def thin(self) -> ThinProduct:
@@ -92,57 +82,16 @@ class ThinCode:
         return Place(self.tile, dtype(sum_dtype(self.product.workload)).bytes)
 
     @property
-    def block(self) -> tuple[int, int]:
-        """Rows and columns of the output in a block's tile."""
-        rows, columns = self.sizes.block(self.values)
-        return int(rows), int(columns)
+    def sums_in_thread(self) -> int:
+        """Sums that a thread finishes."""
+        return int(ceil_div(self._sums, self.threads))
 
     @property
-    def threads(self) -> int:
-        """Threads of a block."""
-        return self.tile.threads
+    def sum(self) -> str:
+        """C text of sum number ``i`` of a thread."""
+        return "total[i]"
 
-    @property
-    def shared_bytes(self) -> int:
-        """Shared memory of a block: the small operand and the slabs that warps read rows by; in
-        their place, at the end, the sums of warps."""
-        return int(self.sizes.shared_bytes(self.values))
-
-    @cached_property
-    def partial(self) -> PartialSums:
-        """The exchange of sums between blocks."""
-        way = str(self.values["exchange"])
-        return PartialSums(self.grid, self.tile.threads, self._turns, self._kind, way, "total[i]")
-
-    def kernel(self, prelude: str) -> Kernel:
-        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
-        threads = (self.threads, 1, 1)
-        workload = self.product.workload
-        call = Call(
-            self.entry,
-            arguments(workload.inputs, workload.outputs),
-            self.partial.workspace_bytes,
-            self.partial.zeroed_bytes,
-            (Launch(self.grid.blocks, threads, shared_bytes=self.shared_bytes),),
-        )
-        return Kernel(Source("cuda", prelude, self.source), call)
-
-    @property
-    def source(self) -> str:
-        """The entry."""
-        bounds = f"__launch_bounds__({self.tile.threads}, {self.tile.number('residency')})"
-        parameters = signature(self.product, self.partial.is_needed)
-        lines = [
-            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
-            "  const u32 shared = tw::shared_base();",
-            *indented(self.grid.number),
-            *indented(batch_parts(self.product)),
-            *indented(self.grid.emit(self._tile)),
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
-
-    def _tile(self) -> list[str]:
+    def tile_lines(self) -> list[str]:
         """What a block does with its columns; the first reads of the large operand come first."""
         integer = self._integer
         return [
@@ -249,14 +198,9 @@ class ThinCode:
         return self.thin.few * self.tile.columns
 
     @property
-    def _turns(self) -> int:
-        """Sums that a thread finishes."""
-        return int(ceil_div(self._sums, self.tile.threads))
-
-    @property
     def _elements(self) -> TaskMapping:
         """Thread to the sums that it finishes, rows after each other."""
-        return repeat(self._turns) * spatial(self.tile.threads)
+        return repeat(self.sums_in_thread) * spatial(self.tile.threads)
 
     def _fold(self) -> list[str]:
         """Add up the sums of all warps along the depth."""
@@ -269,14 +213,14 @@ class ThinCode:
             return [
                 "#pragma unroll",
                 f"for (int part = 0; part < {parts}; part++)",
-                f"  {total} += tw::load_shared<{self._kind}>(shared + {offset});",
+                f"  {total} += tw::load_shared<{self.kind}>(shared + {offset});",
             ]
 
         return [
             *(["tw::sync_block();"] if self.small.is_shared or self.tile.by_rows else []),
             *self.multiply.fold("shared", self.place),
             "tw::sync_block();",
-            f"{self._kind} total[{self._turns}] = {{}};",
+            f"{self.kind} total[{self.sums_in_thread}] = {{}};",
             *unrolled(self._elements, THREAD, body, "t", (self._sums,)),
         ]
 
@@ -295,8 +239,3 @@ class ThinCode:
     def _integer(self) -> str:
         """C type of positions."""
         return position_type(self.product)
-
-    @property
-    def _kind(self) -> str:
-        """C type of the sums."""
-        return SUM_TYPES[sum_dtype(self.product.workload)]

@@ -125,7 +125,7 @@ def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name)
         "spaces.cuda.mma.accumulators",
         "spaces.cuda.blocks.tile_copy",
         "spaces.cuda.simt.code",
-        "spaces.cuda.blocks.whole_tiles",
+        "spaces.cuda.simt.whole_tiles",
     ):
         monkeypatch.setattr(f"{module}.position_type", lambda product: "i64")
     work, kernel = case(name, matmul(41, 36, 67, dtype="float16"))

@@ -1,0 +1,113 @@
+"""Kernels whose blocks each compute a tile of a product's output, or a part of its depth."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.finish import SUM_TYPES, batch_parts, signature, sum_dtype
+from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.partial_sums import PartialSums
+from spaces.cuda.blocks.segments import segments_of
+from spaces.cuda.blocks.sizes import BlockSizes
+from spaces.cuda.blocks.tile_grid import TileGrid
+from spaces.kernel import Call, Kernel, Launch, Source, arguments
+from spaces.schedule import Value
+
+
+@dataclass(frozen=True)
+class GridCode(ABC):
+    """The kernel called ``entry`` under the decisions ``values``, whose ``sizes`` these are."""
+
+    sizes: BlockSizes
+    values: Mapping[str, Value]
+    entry: str
+
+    # -- what a template says ------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def grid(self) -> TileGrid:
+        """Blocks to tiles."""
+
+    @property
+    @abstractmethod
+    def sums_in_thread(self) -> int:
+        """Sums that a thread has when blocks exchange theirs."""
+
+    @property
+    @abstractmethod
+    def sum(self) -> str:
+        """C text of sum number ``i`` of a thread."""
+
+    @abstractmethod
+    def tile_lines(self) -> list[str]:
+        """What a block does with its tile."""
+
+    # -- what follows --------------------------------------------------------------------------
+
+    @property
+    def product(self) -> Tiled:
+        """What is computed."""
+        return self.sizes.product
+
+    def number(self, name: str) -> int:
+        """An integer decision."""
+        return int(self.values[name])
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of the output in a block's tile."""
+        rows, columns = self.sizes.block(self.values)
+        return int(rows), int(columns)
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return int(self.sizes.threads(self.values))
+
+    @property
+    def shared_bytes(self) -> int:
+        """Shared memory of a block."""
+        return int(self.sizes.shared_bytes(self.values))
+
+    @property
+    def kind(self) -> str:
+        """C type of the sums."""
+        return SUM_TYPES[sum_dtype(self.product.workload)]
+
+    @cached_property
+    def partial(self) -> PartialSums:
+        """The exchange of sums between blocks that share a tile."""
+        way = str(self.values["exchange"])
+        return PartialSums(self.grid, self.threads, self.sums_in_thread, self.kind, way, self.sum)
+
+    def kernel(self, prelude: str) -> Kernel:
+        """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
+        workload = self.product.workload
+        call = Call(
+            self.entry,
+            arguments(workload.inputs, workload.outputs),
+            self.partial.workspace_bytes,
+            self.partial.zeroed_bytes,
+            (Launch(self.grid.blocks, (self.threads, 1, 1), shared_bytes=self.shared_bytes),),
+        )
+        return Kernel(Source("cuda", prelude, self.source), call)
+
+    @property
+    def source(self) -> str:
+        """The entry."""
+        bounds = f"__launch_bounds__({self.threads}, {self.number('residency')})"
+        parameters = signature(self.product, self.partial.is_needed)
+        lines = [
+            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
+            "  const u32 shared = tw::shared_base();",
+            *indented(self.grid.number),
+            *([] if segments_of(self.product) else indented(batch_parts(self.product))),
+            *indented(self.grid.emit(self.tile_lines)),
+            "}",
+        ]
+        return "\n".join(lines) + "\n"
