@@ -16,7 +16,7 @@ class Case:
     """One operator with its parameters, called ``title`` if that says more."""
 
     operator: str
-    parameters: tuple[tuple[str, int | str], ...]
+    parameters: tuple[tuple[str, int | float | str], ...]
     title: str = ""
 
     @property

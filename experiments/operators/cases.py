@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from experiments.attention import texts
 from experiments.operators import layers, segments, windows
 from experiments.operators.case import Case
 
 
-def case(operator: str, dtype: str, **parameters: int | str) -> Case:
+def case(operator: str, dtype: str, **parameters: int | float | str) -> Case:
     """A case of some parameters."""
     return Case(operator, (*parameters.items(), ("dtype", dtype)))
 
@@ -62,6 +64,8 @@ MASKS: tuple[dict[str, int | str], ...] = (
     {"mask": "causal"},
     {"mask": "causal", "window": 256},
 )
+ONE_HEAD = {"h": 16, "i": 1, "j": 32768, "d": 128, "kv": 1}
+"""One head of keys for all queries."""
 DECODE = {"h": 32, "i": 1, "j": 32768, "d": 128, "kv": 8}
 
 CPU_SHAPES = ((4096, 1024), (512, 8192), (32, 131072))
@@ -88,6 +92,12 @@ CPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
     "attention": (
         *(case("attention", "float32", b=1, **s, **m) for s in ATTENTIONS for m in MASKS),
         case("attention", "float32", b=1, **DECODE),
+        case("attention", "float32", b=1, **ONE_HEAD),
+    ),
+    "texts": tuple(
+        replace(case("attention", "float32", **operator.named(length)), title=f"{name} {length}")
+        for name, operator in texts.OPERATORS.items()
+        for length in texts.lengths_of(operator)
     ),
 }
 

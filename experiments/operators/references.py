@@ -85,34 +85,41 @@ def fused_transposition(x: Any, b: Any) -> Any:
 
 
 def attention(case: Case) -> Mapping[str, Callable[..., Any]]:
-    """Unfused, and by torch's own operator."""
+    """Unfused, and by torch's own operator, which serves no softcap."""
     import torch
 
     given = dict(case.parameters)
     past = int(given["j"]) - int(given["i"])
     shared = int(given["h"]) // int(given.get("kv", given["h"]))
     causal = given.get("mask") == "causal" and int(given["i"]) > 1
+    own = torch.arange(int(given["i"]))[:, None] + past
+    keys = torch.arange(int(given["j"]))[None]
     mask = None
     if causal:
-        own = torch.arange(int(given["i"]))[:, None] + past
-        keys = torch.arange(int(given["j"]))[None]
         mask = (keys <= own) & (own - keys < int(given.get("window", 0) or given["j"]))
     plain = causal and "window" not in given and not past
+    capped = float(given.get("softcap", 0))
 
-    def eager(q: Any, k: Any, v: Any) -> Any:
+    def eager(q: Any, k: Any, v: Any, slope: Any = None) -> Any:
         k, v = (x.repeat_interleave(shared, 1) for x in (k, v))
         scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
+        scores = capped * torch.tanh(scores / capped) if capped else scores
+        scores = scores if slope is None else scores + slope[:, None, None] * (keys - own)
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf)
         return torch.softmax(scores, -1) @ v
 
-    def fused(q: Any, k: Any, v: Any) -> Any:
-        masked = {"is_causal": True} if plain else {"attn_mask": mask}
+    def fused(q: Any, k: Any, v: Any, slope: Any = None) -> Any:
+        masked: dict[str, Any] = {"is_causal": True} if plain else {"attn_mask": mask}
+        if slope is not None:
+            bias = slope[:, None, None] * (keys - own)
+            hidden = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
+            masked = {"attn_mask": hidden[None]}
         return torch.nn.functional.scaled_dot_product_attention(
             q, k, v, enable_gqa=shared > 1, **masked
         )
 
-    return {"eager": eager, "sdpa": fused}
+    return {"eager": eager} if capped else {"eager": eager, "sdpa": fused}
 
 
 _NORMS = (softmax, log_softmax, logsumexp, cross_entropy, layernorm, rmsnorm)

@@ -60,8 +60,10 @@ def test_every_case_has_a_reference_and_a_name_of_its_own():
 
 
 @pytest.mark.parametrize(
-    "further", [{}, {"mask": "causal"}, {"mask": "causal", "window": 3}, {"kv": 2, "i": 1}]
-)
+    "further", [{}, {"mask": "causal"}, {"mask": "causal", "window": 3}, {"kv": 2, "i": 1},
+     {"mask": "causal", "alibi": 1}, {"i": 1, "alibi": 1, "kv": 2},
+     {"mask": "causal", "window": 3, "softcap": 2.0}],
+)  # fmt: skip
 def test_torch_attends_as_the_program_says(further):
     import torch
 
