@@ -41,7 +41,7 @@ class ChainedHopperCode:
             shared_bytes=plan.shared_bytes,
             tensor_maps=tuple(box.tensor_map for box in plan.boxes.values()),
         )
-        merging = plan.merging(Multiplying(plan).chain)
+        merging = plan.merging(Multiplying(plan).rows.chain)
         sizes = (merging.workspace_bytes, merging.zeroed_bytes)
         workspace, zeroed = (plan.counter_bytes + size for size in sizes)
         call = Call(self.entry, arguments, workspace, zeroed, (launch,))

@@ -7,7 +7,7 @@ barriers, then the tickets that the loading thread hands to the others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
@@ -15,12 +15,11 @@ from spaces.cuda.chained.access import Access
 from spaces.cuda.chained.chain import FragmentChain
 from spaces.cuda.chained.merging import Crew, PartMerging
 from spaces.cuda.chained.spans import Spans
+from spaces.cuda.chained_hopper.operands import key_boxes, left_boxes, output_boxes, right_boxes
 from spaces.cuda.chained_hopper.sizes import GROUP, MOVED, ChainedSizes
-from spaces.cuda.chained_hopper.tiles import Boxes, row_box
+from spaces.cuda.chained_hopper.tiles import Boxes
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
-from spaces.derivation.products.splitting import Part
-from spaces.language.tree import Expression, Read
 from spaces.schedule import Value
 
 ELEMENTS = {"float16": "f16", "bfloat16": "bf16"}
@@ -263,40 +262,3 @@ class ChainedPlan:
         if self.buffers == 1:
             return "rows_phase ^= 1;"
         return f"if (++buffer == {self.buffers}) {{ buffer = 0; rows_phase ^= 1; }}"
-
-
-def left_boxes(chained: Chained) -> Boxes:
-    """Boxes of the left operand."""
-    return _boxes(chained, chained.left, chained.depth, row_box(chained))
-
-
-def key_boxes(chained: Chained, matrix: Expression, columns: Part, keys: int) -> Boxes:
-    """Boxes of ``keys`` of an operand that has a row for each key."""
-    return _boxes(chained, matrix, columns, ((chained.key, keys),))
-
-
-def right_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
-    """Boxes of ``keys`` of the right operand, whichever way it lies."""
-    chained = sizes.chained
-    if not sizes.lies_along_keys:
-        return key_boxes(chained, chained.right, chained.depth, keys)
-    depth = ((chained.depth, sizes.depth),)
-    return replace(_boxes(chained, chained.right, chained.key, depth), count=keys)
-
-
-def output_boxes(chained: Chained) -> Boxes | None:
-    """Boxes of the wide output, if there is one that TMA can store: of the operands' type."""
-    wide = [output for output in chained.outputs if output.wide]
-    if len(wide) != 1 or wide[0].array.dtype != left_boxes(chained).array.dtype:
-        return None
-    rows, heads = row_box(chained), chained.batch
-    boxes = Boxes(wide[0].array, wide[0].offset, chained.width, rows, heads)
-    return None if boxes.why_not() else boxes
-
-
-def _boxes(
-    chained: Chained, matrix: Expression, columns: Part, box: tuple[tuple[Part, int], ...]
-) -> Boxes:
-    assert isinstance(matrix, Read)
-    operand = chained.program.operand[matrix.name]
-    return Boxes(operand, chained.places[matrix].offset, columns, box, chained.batch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spaces.cuda.chained import served
-from spaces.cuda.chained_hopper.plan import key_boxes, left_boxes, right_boxes
+from spaces.cuda.chained_hopper.operands import key_boxes, left_boxes, right_boxes
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.chained_hopper.tiles import tiled
 from spaces.cuda.target import CudaTarget

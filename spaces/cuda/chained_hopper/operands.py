@@ -1,0 +1,48 @@
+"""The arrays that TMA moves: rows of the left operand, keys, the matrix, and the output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spaces.cuda.chained_hopper.sizes import ChainedSizes
+from spaces.cuda.chained_hopper.tiles import Boxes, row_box
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.products.splitting import Part
+from spaces.language.tree import Expression, Read
+
+
+def left_boxes(chained: Chained) -> Boxes:
+    """Boxes of the left operand."""
+    return _boxes(chained, chained.left, chained.depth, row_box(chained))
+
+
+def key_boxes(chained: Chained, matrix: Expression, columns: Part, keys: int) -> Boxes:
+    """Boxes of ``keys`` of an operand that has a row for each key."""
+    return _boxes(chained, matrix, columns, ((chained.key, keys),))
+
+
+def right_boxes(sizes: ChainedSizes, keys: int) -> Boxes:
+    """Boxes of ``keys`` of the right operand, whichever way it lies."""
+    chained = sizes.chained
+    if not sizes.lies_along_keys:
+        return key_boxes(chained, chained.right, chained.depth, keys)
+    depth = ((chained.depth, sizes.depth),)
+    return replace(_boxes(chained, chained.right, chained.key, depth), count=keys)
+
+
+def output_boxes(chained: Chained) -> Boxes | None:
+    """Boxes of the wide output, if there is one that TMA can store: of the operands' type."""
+    wide = [output for output in chained.outputs if output.wide]
+    if len(wide) != 1 or wide[0].array.dtype != left_boxes(chained).array.dtype:
+        return None
+    rows, heads = row_box(chained), chained.batch
+    boxes = Boxes(wide[0].array, wide[0].offset, chained.width, rows, heads)
+    return None if boxes.why_not() else boxes
+
+
+def _boxes(
+    chained: Chained, matrix: Expression, columns: Part, box: tuple[tuple[Part, int], ...]
+) -> Boxes:
+    assert isinstance(matrix, Read)
+    operand = chained.program.operand[matrix.name]
+    return Boxes(operand, chained.places[matrix].offset, columns, box, chained.batch)

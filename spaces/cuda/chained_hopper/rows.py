@@ -1,0 +1,138 @@
+"""What a multiplying thread knows of its rows, and the chain that it computes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained.chain import ROWS, FragmentChain, Written
+from spaces.cuda.chained_hopper.plan import ChainedPlan
+from spaces.cuda.chained_hopper.tiles import SLICE
+from spaces.derivation.chained.text import split
+from spaces.language.tree import AxisValue, Expression
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Those of a warpgroup, two a thread. Follows ``plan``."""
+
+    plan: ChainedPlan
+
+    @cached_property
+    def chain(self) -> FragmentChain:
+        """What writes the chain of a thread's rows."""
+        plan, chained = self.plan, self.plan.chained
+        own = plan.row_access.knowing({chained.key.name: "key"})
+
+        def row_leaf(node: Expression) -> str | None:
+            return None if chained.reads_key(node) else plan.row_access.leaf(node)
+
+        def key_leaf(node: Expression) -> str | None:
+            if node == AxisValue(chained.key.axis):
+                return "(float)first + (float)at"  # a conversion for the tile, not for each key
+            reads = chained.key.name in chained.indexing.reads(node)
+            return own.leaf(node) if reads else None
+
+        return FragmentChain(
+            chained, plan.keys // 2, ROWS, "h", lambda e: f"scores[{e}]",
+            row_leaf, key_leaf, plan.spans.ends(plan.keys), str(plan.values["rescale"]),
+        )  # fmt: skip
+
+    def lines(self) -> list[str]:
+        """What a thread knows of its rows."""
+        plan, chained, integer = self.plan, self.plan.chained, self.plan.access.integer
+        local = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
+        body = [
+            f"const {integer} row = tw_least(own + r * 8, {chained.row_count - 1});",
+            *split("row", chained.rows, local, integer),
+            *(f"p{n}[r] = q{n};" for n in range(len(local))),
+            *self.chain.of_rows(),
+        ]
+        return [
+            f"const i32 group_row = row0 + group * {SLICE};",
+            "const i32 own = group_row + warp * 16 + lane / 4;",
+            f"const u32 at = buffer * {plan.warpgroups} + group;",
+            f"const u32 region = shared + at * {plan.region_bytes};",
+            *plan.spans.whole_lines("group_row", SLICE, "whole_first", "whole_last"),
+            *(f"{integer} p{n}[{ROWS}];" for n in range(len(local))),
+            *([] if self._bounds_again else self._ends()),
+            *self.chain.declared(),
+            *each_row(body),
+        ]
+
+    @property
+    def _bounds_again(self) -> bool:
+        """Whether the ends of a row's keys are found anew where they are wanted, which takes no
+        registers in between: not if they come from tables."""
+        atoms = (atom for form in self.plan.chained.bounds for atom, _ in form.terms)
+        return all(isinstance(atom, str) for atom in atoms)
+
+    def bounds(self) -> list[str]:
+        """The ends of the keys of each row where they are wanted, if they are not known yet."""
+        return self._ends() if self._bounds_again else []
+
+    def _ends(self) -> list[str]:
+        """The ends of the keys of each row."""
+        plan, chained, integer = self.plan, self.plan.chained, self.plan.access.integer
+        names = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
+        forms = plan.access.knowing(names).forms
+        body = [
+            f"const {integer} row = tw_least(tw::opaque(own) + r * 8, {chained.row_count - 1});",
+            *split("row", chained.rows, names, integer),
+            f"{integer} begin, end;",
+            *forms.bounds(chained.bounds, chained.key, "begin", "end"),
+            "low[r] = (int)begin;",
+            "high[r] = (int)tw_most(end, 0);",
+        ]
+        return [f"int low[{ROWS}], high[{ROWS}];", *each_row(body)]
+
+    def weigh(self) -> Written:
+        """The chain over tile ``j``: lines, and how sums are then to be corrected."""
+        plan, chain = self.plan, self.chain
+        start = [f"const int tile = j * {plan.keys}, first = tile + lane % 4 * 2;"]
+        bounds = self.bounds()
+        whole = f"tile >= whole_first && tile + {plan.keys} <= whole_last"
+        if chain.hidden is not None:
+            first, hide, after = chain.hiding_tile()
+            head = f"if (!({whole})) {{" if plan.spans.can_be_whole else "{"
+            lines = [*start, *first, head, *indented([*bounds, *hide]), "}", *after.lines]
+            return replace(after, lines=lines)
+        masked, unmasked = chain.tile(masked=True), chain.tile(masked=False)
+        branch = ["{", *indented([*bounds, *_kept(masked)]), "}"]
+        if plan.spans.can_be_whole:
+            branch = [f"if ({whole}) {{", *indented(_kept(unmasked)), "} else", *branch]
+        declared = [f"float factor[{ROWS}];", "bool is_moved = true;"]
+        factors = ["factor" if name else None for name in masked.factors]
+        moved = masked.moved and "is_moved"
+        return Written([*start, *declared, *branch], factors, moved)
+
+    def correct(self, weighed: Written) -> list[str]:
+        """Sums of results that moved."""
+        (factor,) = weighed.factors
+        if factor is None:
+            return []
+        scale = f"for (int e = 0; e < {self.plan.sizes.width // 2}; e++)"
+        lines = ["#pragma unroll", f"{scale} sums[e] *= {factor}[e / 2 % 2];"]
+        if weighed.moved is None:
+            return lines
+        return [f"if ({weighed.moved}) {{", *indented(lines), "}"]
+
+    def caught_up(self) -> list[str]:
+        """Sums of row ``r`` from the base that they had to the results."""
+        (factor,) = self.chain.last_factors
+        scale = f"for (int e = 0; e < {self.plan.sizes.width // 2}; e++)"
+        return [f"{scale} if (e / 2 % 2 == r) sums[e] *= {factor};"] if factor else []
+
+
+def each_row(body: Sequence[str]) -> list[str]:
+    """A loop over the rows of a thread."""
+    return ["#pragma unroll", f"for (int r = 0; r < {ROWS}; r++) {{", *indented(body), "}"]
+
+
+def _kept(written: Written) -> list[str]:
+    """The lines of one of two branches, with what is told of them outside."""
+    (factor,) = written.factors
+    copied = [f"for (int h = 0; h < {ROWS}; h++) factor[h] = {factor}[h];"] if factor else []
+    return [*written.lines, *copied, *([f"is_moved = {written.moved};"] if written.moved else [])]
