@@ -62,8 +62,10 @@ class ApproximateArrays(Approximation):
     def _apart(
         self, values: np.ndarray, at: Sequence[np.ndarray], along: Sequence[Sequence[int]]
     ) -> np.ndarray:
-        for dimension, index in enumerate(at):
-            values = _taken(values, index.reshape(-1), dimension)
+        shares = [index.size / extent for index, extent in zip(at, values.shape, strict=True)]
+        # the least of each dimension first: rows of a table may be taken many times
+        for dimension in sorted(range(len(at)), key=shares.__getitem__):
+            values = _taken(values, at[dimension].reshape(-1), dimension)
         shape = [1] * len(self.axes)
         for dimension, places in enumerate(along):
             for place in places:
