@@ -24,9 +24,10 @@ from measure.records.ranking import rank
 from measure.records.record import Record
 from measure.records.run import Run
 from measure.tables.best_known import best_row, rankings
-from measure.tables.engine import for_one_query, for_writing, name, open_engine, usable
+from measure.tables.engine import for_one_query, for_writing, name, usable
 from measure.tables.inserting import beat, insert, insert_rows, insert_runs, pieces
 from measure.tables.nearest import best_of_pair, nearest_pairs
+from measure.tables.opening import open_engine
 from measure.tables.parsing import Chunk, parsed
 from measure.tables.queries import (
     TRIALS_OF_RUN,

@@ -23,7 +23,8 @@ from measure.records.jsonl import write_lines
 from measure.records.measurement import ErrorKind, Measurement, Status
 from measure.records.record import Record
 from measure.records.run import Proposal, Run
-from measure.tables.engine import for_writing, open_engine
+from measure.tables.engine import for_writing
+from measure.tables.opening import open_engine
 from measure.tables.schema import measurements
 from measure.testing.made_up import TARGET
 from spaces.operators import workload

@@ -105,6 +105,7 @@ AREAS = (
             "measure/tables/described.py",
             "measure/tables/earlier.py",
             "measure/tables/engine.py",
+            "measure/tables/opening.py",
             "measure/tables/best_known.py",
             "measure/tables/nearest.py",
             "measure/tables/related.py",

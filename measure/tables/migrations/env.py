@@ -1,4 +1,4 @@
-"""Run by Alembic: applies the revisions on the connection that ``measure.tables.engine`` hands
+"""Run by Alembic: applies the revisions on the connection that ``measure.tables.opening`` hands
 over.
 """
 

@@ -1,0 +1,181 @@
+"""Opens a tuning database, and brings its tables to this version."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+from sqlalchemy import URL, Connection, Engine, func, inspect, select, text
+
+from measure.tables.engine import BUSY_SECONDS, engine_of, for_writing, name, url_of, usable
+from measure.tables.schema import HEAD, VERSION_TABLE, metadata
+from spaces.errors import InputError, shown
+
+_LOCK = 0x74696C65  # any number, the same in every version: one process migrates at a time
+
+
+def open_engine(location: str | Path, create: bool = True) -> Engine:
+    """The engine of the database at a path (SQLite) or SQLAlchemy URL, at the present schema.
+
+    A missing or empty database is made, unless ``create`` is false: then it need only be read,
+    and may lie where nothing can be written. :class:`InputError` where there is none, or it is
+    foreign, newer than this program, or cannot be used.
+    """
+    url = url_of(location)
+    if url.get_backend_name() == "postgresql":
+        return _prepared(engine_of(url), create)
+    if url.database in (None, "", ":memory:"):
+        raise InputError(f"database {location} would be lost on exit; give the path of a file")
+    if "\0" in url.database:
+        raise InputError(f"no file can be named {shown(url.database)}, with a zero byte in it")
+    if not create and not Path(url.database).exists():
+        raise InputError(f"there is no database at {url.database}")
+    try:
+        return _prepared(engine_of(url), create)
+    except InputError as error:
+        if create or not _for_want_of_writing(error):
+            raise
+    return _read_only(url)
+
+
+def _read_only(url: URL) -> Engine:
+    """The engine of an SQLite file where nothing can be written.
+
+    Readers beside a writer see what it writes. Where there is none the file does not change, and
+    SQLite can do without the files that it keeps beside it.
+    """
+    try:
+        return _prepared(engine_of(url, "mode=ro"), create=False)
+    except InputError as error:
+        if not _for_want_of_writing(error):
+            raise
+    log = Path(f"{url.database}-wal")
+    if log.exists() and log.stat().st_size:
+        raise InputError(
+            f"database {url.database} cannot be read here: {log} holds what was written last, and "
+            "nothing can be written beside it; copy both to where you may write"
+        )
+    return _prepared(engine_of(url, "mode=ro&immutable=1"), create=False)
+
+
+def _prepared(engine: Engine, create: bool) -> Engine:
+    """``engine``, once its database is at the present schema; else it is closed."""
+    try:
+        with usable(engine):
+            _prepare(engine, create)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _for_want_of_writing(error: InputError) -> bool:
+    """Whether SQLite refused because it could not write or make a file."""
+    reason = error.__cause__
+    code = getattr(getattr(reason, "orig", reason), "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+
+
+def _prepare(engine: Engine, create: bool) -> None:
+    """Bring the tables to this version; where ``create`` is true, see that they can be written."""
+    with engine.begin() as connection:
+        version = _version(engine, connection, create)
+    if version == HEAD:
+        if create:
+            with for_writing(engine).begin():
+                return
+        return
+    if engine.get_execution_options().get("read_only"):
+        raise InputError(
+            f"database {name(engine)} has schema {version!r}, and cannot be brought to {HEAD!r} "
+            "where nothing can be written: copy it to where you may write"
+        )
+    if engine.dialect.name == "sqlite":
+        _write_ahead(engine)
+    with for_writing(engine).begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+        version = _version(engine, connection, create)  # another process may have been faster
+        if version != HEAD:
+            _upgrade(engine, connection, version)
+
+
+def _write_ahead(engine: Engine) -> None:
+    """Let readers and a writer work at a time; it stays in the file.
+
+    Not allowed inside a transaction. SQLite reads before it writes this, and refuses a reader
+    that turns writer while another process does the same, so waiting is up to us.
+    """
+    raw, deadline = engine.raw_connection(), time.monotonic() + BUSY_SECONDS
+    try:
+        while True:
+            try:
+                raw.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise InputError(f"database {name(engine)} cannot be used: {error}") from error
+                time.sleep(0.01)
+    finally:
+        raw.close()
+
+
+def _version(engine: Engine, connection: Connection, create: bool) -> str | None:
+    """The schema's revision, None for an empty database; :class:`InputError` if foreign."""
+    tables = inspect(connection).get_table_names()
+    if VERSION_TABLE in tables:
+        _refuse_programs(engine, connection)
+        return connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    if tables or not create:
+        raise InputError(f"database {name(engine)} is not a tuning database of tilewright")
+    return None
+
+
+def _refuse_programs(engine: Engine, connection: Connection) -> None:
+    """A stranger's database may bring code of its own, which would change what is written."""
+    query = text(_SQLITE_PROGRAMS if engine.dialect.name == "sqlite" else _POSTGRESQL_PROGRAMS)
+    found = connection.execute(query).first()
+    if found is not None:
+        raise InputError(
+            f"database {name(engine)} has a {found[0]} {shown(found[1])}, which tilewright did "
+            "not make; allowed: tables alone (export from a copy that has none)"
+        )
+
+
+_SQLITE_PROGRAMS = """
+    SELECT CASE WHEN type = 'table' THEN 'virtual table' ELSE type END, name FROM sqlite_master
+    WHERE type IN ('trigger', 'view') OR sql LIKE 'CREATE VIRTUAL%'
+"""
+_POSTGRESQL_PROGRAMS = f"""
+    SELECT 'trigger, rule or view on', c.relname
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = current_schema()
+    AND c.relname IN ({", ".join(f"'{table}'" for table in (*metadata.tables, VERSION_TABLE))})
+    AND (c.relkind NOT IN ('r', 'p') OR c.relhasrules OR EXISTS (
+        SELECT 1 FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal))
+"""
+
+
+def _upgrade(engine: Engine, connection: Connection, version: str | None) -> None:
+    from alembic import command
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    scripts = Path(__file__).parent / "migrations"
+    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    known = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}
+    if version is not None and version not in known:
+        raise InputError(
+            f"database {name(engine)} has schema {version!r:.40}, this program knows up to "
+            f"{HEAD!r}: it was made by a newer tilewright"
+        )
+    try:
+        command.upgrade(config, "head")
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"database {name(engine)} of schema {version} has a malformed row, and cannot be "
+            f"brought to schema {HEAD}: {error!r:.100}"
+        ) from error
