@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,8 @@ def judged(device: Device, work: Computation) -> dict[str, Any]:
     began = time.perf_counter()
     right = few.allowed()
     result["host"] = time.perf_counter() - began
-    share = 1.0 if few.rows is None else len(few.rows.which) / work.program.extent[few.rows.axis]
+    which = few.rows.which if few.rows is not None else {}
+    share = prod(len(rows) / work.program.extent[axis] for axis, rows in which.items())
     return {**result, "host_share_of_rows": share, **compared(found, right)}
 
 

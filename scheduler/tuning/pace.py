@@ -70,6 +70,8 @@ SETUP_SECONDS = 60e-9  # per output element: sums, their bounds, and their copie
 SETUP_TERM_SECONDS = 1 / 10e9  # per product summed up in float64
 CHECK_SECONDS = 12e-9  # per output element: poisoned, written and compared, three times each
 CUDA_SETUP_SECONDS = 0.2  # the device makes inputs and reference, most of it whatever their size
+CUDA_DRAW_SECONDS = 25e-9  # per element that the host draws and uploads
+CUDA_TERM_SECONDS = 1 / 5e11  # per operation of a program that is evaluated in float64
 CUDA_CALLS = 25  # kernel calls per candidate: each timed call of a long one follows another
 
 
@@ -99,9 +101,12 @@ def _evaluation(workload: Computation) -> tuple[float, float]:
 
 
 def _on_cuda(workload: Workload, call: float) -> Expected:
-    """A GPU checks where the data is, which takes next to nothing; one problem of a program serves
-    all batches."""
-    last = sum(_evaluation(workload)) if isinstance(workload, Computation) else 0.0
+    """A GPU checks where the data is, which takes next to nothing; inputs of a program are drawn on
+    the host, once for all batches and once more in the end."""
+    last = 0.0
+    if isinstance(workload, Computation):
+        drawn = sum(operand.size for operand in workload.inputs)
+        last = CUDA_DRAW_SECONDS * drawn + CUDA_TERM_SECONDS * workload.work
     return Expected(call, CUDA_SETUP_SECONDS, (CUDA_CALLS - CALLS) * call, last)
 
 

@@ -187,9 +187,9 @@ def test_time_is_kept_to_evaluate_all_rows_of_a_large_program() -> None:
         for text in ("softmax r=64 c=100", "softmax r=4096 c=4096")
     )
     assert small.expected.last == 0
-    assert 5 < large.expected.last < 15
+    assert 3 < large.expected.last < 15
     assert large.expected.setup < 2
     assert large.reserve(None, call) - small.reserve(None, call) > large.expected.last
     on_gpu = pacing.CUDA.expected(workload("softmax r=4096 c=4096"), 1e-4)
-    assert on_gpu.last > 5
+    assert 0.1 < on_gpu.last < 1  # draws, and leaves the rest to the device
     assert pacing.CUDA.expected(workload("matmul m=4096 n=4096 k=4096"), 1e-4).last == 0
