@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from experiments.judging import __main__ as judging
 from experiments.judging.__main__ import compared, judged
+from measure.drawing.programs import Points
 from spaces.operators import workload
 from tests.measure.cuda.emulated_device import EmulatedDevice
 
@@ -11,6 +13,15 @@ def test_the_device_and_the_host_agree() -> None:
     found = judged(EmulatedDevice(), workload("softmax r=33 c=9 dtype=float16"))
     assert found["same"] == 1
     assert found["bounds"] == 2 * 33 * 9
+
+
+def test_they_do_at_some_rows(monkeypatch) -> None:
+    monkeypatch.setattr(judging, "SEARCH_POINTS", 90)
+    monkeypatch.setattr(judging, "POINTS", Points(120, 1 << 20, one_axis=True))
+    found = judged(EmulatedDevice(), workload("softmax r=33 c=9 dtype=float16"))
+    assert found["same"] == 1
+    assert 0 < found["host_share_of_rows"] < 0.5
+    assert found["bounds"] == round(2 * 33 * 9 * found["host_share_of_rows"])
 
 
 def test_what_differs_is_told() -> None:
