@@ -128,15 +128,15 @@ FURTHER = {
         own_keys=1,
         overlap=0,
     ),
-    "parts of lengths": case(
-        program(f"n: int32[b](index < 91)\nwhere j < n[b]\n{PLAIN}", b=3, h=1, i=20, j=90),
+    "parts without keys": case(
+        attention(h=2, i=128, j=128, mask="causal"),
         warpgroups=1,
         ping_pong=0,
-        keys=16,
+        keys=64,
         split=2,
+        rescale="moved",
         blocks="persistent",
         query_buffers=2,
-        rescale="moved",
     ),
     "free": case(STEEP, ping_pong=0, rescale="moved"),
     "rows in registers": case(CAUSAL, queries="registers", overlap=0),
@@ -199,7 +199,7 @@ MORE_BUGS = {
         "all_first",
     ),
     "rows of a part without keys are kept": (
-        "parts of lengths",
+        "parts without keys",
         r"(sums\[e\] = 0\.0f;\s+)if \(stored >= 0",
         r"\1if (0",
     ),
