@@ -1,6 +1,7 @@
 """Compares attention on a GPU with torch's libraries and compiler; see README.md beside this file.
 
     python -m experiments.attention [--random 24] [--minutes 3] [--only PATTERN] [--out FILE]
+        [--template NAME] [--without flex]
 
 Writes the results after every case. A further call with the same file goes on with cases that are
 not in it. Needs a GPU.
@@ -36,7 +37,11 @@ KNOWN = 24
 
 
 def measure(
-    case: AttentionCase, known: Mapping[str, list[Any]], count: int, compiled: bool
+    case: AttentionCase,
+    known: Mapping[str, list[Any]],
+    count: int,
+    compiled: bool,
+    template: str = "",
 ) -> dict[str, Any]:
     """The case's row of the results: rates in TFLOP/s, and ratios of times."""
     torch.manual_seed(0)
@@ -48,18 +53,20 @@ def measure(
     row: dict[str, Any] = {"templates": {}}
     calls: dict[str, Any] = {}
     schedules: dict[str, Any] = {}
-    for template in serving(case, target):
-        trial = Trial.of(case, target, template, tensors, wanted)
-        trial.run(known.get(template.name, ()), count)
+    for served in serving(case, target):
+        if template not in ("", served.name):
+            continue
+        trial = Trial.of(case, target, served, tensors, wanted)
+        trial.run(known.get(served.name, ()), count)
         tried = [{"us": 1e6 * trial.seconds[s], "values": s.values} for s in trial.best[:KEPT]]
-        row["templates"][template.name] = {
+        row["templates"][served.name] = {
             "outcomes": dict(trial.outcomes),
             "errors": trial.errors,
             "tried": tried,
         }
         for n, schedule in enumerate(trial.best[:FINALISTS]):
-            calls[f"{template.name} {n}"] = trial.calls[schedule]
-            schedules[f"{template.name} {n}"] = schedule.values
+            calls[f"{served.name} {n}"] = trial.calls[schedule]
+            schedules[f"{served.name} {n}"] = schedule.values
     others, row["unavailable"] = rivals(case, tensors, compiled)
     times = interleave(calls | others, rounds=30, seconds=0.5, heat=0.4)
     median = {name: statistics.median(found) for name, found in times.items()}
@@ -87,8 +94,9 @@ def main() -> int:
         done = case.name in results["cases"] or not re.search(options.only, case.name)
         if done or time.monotonic() > end:
             continue
-        compiled = end - time.monotonic() > 20
-        row = measure(case, best_known(results["cases"]), options.random, compiled)
+        compiled = options.without != "flex" and end - time.monotonic() > 20
+        known = best_known(results["cases"])
+        row = measure(case, known, options.random, compiled, options.template)
         results["cases"][case.name] = row
         path.write_text(json.dumps(results, indent=1) + "\n")
         rates = sorted(row["tflops"].items(), key=lambda each: -each[1])
@@ -113,6 +121,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--random", type=int, default=24, help="schedules at random a case")
     parser.add_argument("--minutes", type=float, default=3.0, help="for all of it")
     parser.add_argument("--only", default="", help="cases whose names match this expression")
+    parser.add_argument("--template", default="", help="the only one that is tried")
+    parser.add_argument("--without", choices=("flex",), help="a rival that is left out")
     parser.add_argument("--out", type=Path, default=Path("attention.json"))
     return parser.parse_args()
 

@@ -106,7 +106,7 @@ CASES = tuple(
 """In the order in which they are measured, the most telling first."""
 
 _USUAL: dict[str, Value] = {
-    "residency": 1, "overlap": 1, "queries": "shared", "query_buffers": 2, "stages": 2,
+    "residency": 1, "overlap": 1, "beside": 0, "queries": "shared", "query_buffers": 2, "stages": 2,
     "ping_pong": 1, "rescale": "late", "blocks": "persistent", "section": 1, "own_keys": 0,
     "split": 1,
 }  # fmt: skip
@@ -114,8 +114,11 @@ _WIDE: dict[str, Value] = {"warpgroups": 3, "keys": 80}
 _LOW: dict[str, Value] = {"warpgroups": 2, "keys": 128, "queries": "registers"}
 _TILES: tuple[dict[str, Value], ...] = (
     _WIDE,
-    _WIDE | {"stages": 3},
+    _WIDE | {"beside": 1},
+    _WIDE | {"stages": 4, "query_buffers": 1, "ping_pong": 0, "beside": 1},
+    _WIDE | {"keys": 112, "overlap": 0, "rescale": "moved", "query_buffers": 1},
     _LOW,
+    _LOW | {"beside": 1, "rescale": "always"},
     {"warpgroups": 3, "keys": 128},
     {"warpgroups": 4, "keys": 64, "stages": 4},
 )

@@ -149,7 +149,7 @@ class Multiplying:
         chain runs beside the sums.
 
         A second wait for the same barrier ends nothing but a block of instructions, past which the
-        compiler moves none: it would put off exponentials until the sums have ended.
+        compiler moves none: without, it puts off exponentials until the sums have ended.
         """
         weighed = self.rows.weigh()
         return [
@@ -164,8 +164,7 @@ class Multiplying:
             "tw::settle(scores);",
             _release("keys", "next"),
             *weighed.lines,
-            "tw::settle(scores);",
-            "tw::mbarrier_wait(values_full + 8 * stage, phase);",
+            *(self._end_of_block() if self.plan.values["beside"] else []),
             "tw::wgmma_wait<0>();",
             "tw::settle(sums);",
             _release("values", "stage"),
@@ -175,6 +174,9 @@ class Multiplying:
             "stage = next;",
             "phase = after;",
         ]
+
+    def _end_of_block(self) -> list[str]:
+        return ["tw::settle(scores);", "tw::mbarrier_wait(values_full + 8 * stage, phase);"]
 
     def _in_turn(self) -> list[str]:
         """Sums of this tile, then scores and chain of the next."""

@@ -85,6 +85,12 @@ def _turn_rules() -> list[Rule]:
             lambda c: "one warpgroup has nobody to take turns with; allowed: ping_pong=0",
         ),
         Rule(
+            "needless_beside",
+            ("overlap", "beside"),
+            lambda c: (c["overlap"] == 1) | (c["beside"] == 0),
+            lambda c: "the chain runs after the sums; allowed: beside=0",
+        ),
+        Rule(
             "needless_own_keys",
             ("warpgroups", "own_keys"),
             lambda c: (c["warpgroups"] > 1) | (c["own_keys"] == 0),

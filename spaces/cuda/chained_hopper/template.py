@@ -2,12 +2,13 @@
 
 Decisions: ``warpgroups`` of 64 rows each; ``keys`` of a tile; ``stages`` of keys and of the matrix;
 ``queries``, whether rows are multiplied from shared memory or from registers; ``overlap``, scores
-of the next tile beside sums of this one; ``ping_pong``, warpgroups taking turns to multiply;
-``rescale``, sums corrected ``always``, where a maximum ``moved``, or ``late``, where it rose by
-more than eight powers of two; ``query_buffers``, rows that wait their turn; ``residency``, blocks
-of a multiprocessor; ``blocks``, how they find their tiles; ``section``, heads that take turns;
-``own_keys``, whether each warpgroup passes over tiles of keys that only others' rows see;
-``split``, parts of the keys of a tile of rows that blocks share, merged by the last of them.
+of the next tile beside sums of this one, and ``beside``, its whole chain before those have ended;
+``ping_pong``, warpgroups taking turns to multiply; ``rescale``, sums corrected ``always``, where a
+maximum ``moved``, or ``late``, where it rose by more than eight powers of two; ``query_buffers``,
+rows that wait their turn; ``residency``, blocks of a multiprocessor; ``blocks``, how they find
+their tiles; ``section``, heads that take turns; ``own_keys``, whether each warpgroup passes over
+tiles of keys that only others' rows see; ``split``, parts of the keys of a tile of rows that blocks
+share, merged by the last of them.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("residency", (1, 2)),
         Decision("keys", tuple(range(16, 257, 16))),
         Decision("overlap", (0, 1)),
+        Decision("beside", (0, 1)),
         Decision("queries", ("shared", "registers")),
         Decision("blocks", WALKS),
         Decision("query_buffers", (1, 2)),

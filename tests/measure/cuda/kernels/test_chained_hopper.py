@@ -26,6 +26,7 @@ USUAL: dict[str, Value] = {
     "residency": 1,
     "keys": 64,
     "overlap": 1,
+    "beside": 1,
     "queries": "shared",
     "blocks": "grid",
     "query_buffers": 1,
@@ -90,7 +91,7 @@ STEEP = program(f"where j <= i\n{PLAIN}", b=1, h=1, i=150, j=150)
 """Its scores are far apart, so that a correction left out shows."""
 CASES = {
     "plain": case(attention()),
-    "apart": case(STEEP, overlap=0),
+    "apart": case(STEEP, overlap=0, beside=0),
     "three warpgroups": case(CAUSAL, warpgroups=3, keys=80, rescale="always", stages=3, own_keys=1),
     "tickets": case(
         attention(h=4, mask="causal"), blocks="tickets", query_buffers=2, section=4, stages=3
@@ -127,6 +128,7 @@ FURTHER = {
         query_buffers=2,
         own_keys=1,
         overlap=0,
+        beside=0,
     ),
     "parts without keys": case(
         attention(h=2, i=128, j=128, mask="causal"),
@@ -139,9 +141,9 @@ FURTHER = {
         query_buffers=2,
     ),
     "free": case(STEEP, ping_pong=0, rescale="moved"),
-    "rows in registers": case(CAUSAL, queries="registers", overlap=0),
+    "rows in registers": case(CAUSAL, queries="registers", overlap=0, beside=0),
     "walking": case(attention(h=6), blocks="persistent", query_buffers=2, section=3),
-    "own keys, in turn": case(STEEP, own_keys=1, overlap=0, keys=48, stages=4),
+    "own keys, in turn": case(STEEP, own_keys=1, overlap=0, beside=0, keys=48, stages=4),
     "heads stacked as rows": case(attention(h=8, kv=2, i=32, mask="causal"), keys=48),
     "lengths of a call": case(
         program(f"n: int32[b](index < 91)\nwhere j < n[b]\n{PLAIN}", b=3, h=1, i=64, j=90),
@@ -236,7 +238,7 @@ MORE_BUGS = {
         r"\(i32\)own_key / 48",
         "own_key / 48 + 1",
     ),
-    "a warp reports before its lanes have waited": ("window", r"tw::sync_warp\(\);", ""),
+    "a warp reports before its lanes have waited": ("own keys, in turn", r"tw::sync_warp\(\);", ""),
     "a turn less for tiles passed over": (
         "window",
         r"(tw::sync_warp\(\);[\s\S]*?)tw::arrive_named\(1 \+ \(group \+ 1\) % 2, 256\);",
@@ -308,7 +310,11 @@ def test_forms_are_served_by_their_texts_alone_or_refused_in_words(emulator, num
         assert ChainedHopper.refuses(w, SMALL)
         return
     lazy = {"rescale": "moved"} if name in ("no chain", "softmax of a product") else {}
-    overlap = {"overlap": number % 2, "queries": ("shared", "registers")[number // 2 % 2]}
+    overlap = {
+        "overlap": number % 2,
+        "beside": number % 2,
+        "queries": ("shared", "registers")[number // 2 % 2],
+    }
     check_right(emulator, of_form(name, **overlap, **lazy))
 
 

@@ -21,7 +21,7 @@ from spaces.workloads.workload import Workload
 
 HOPPER = cuda_target("sm_90a")
 GOOD: dict[str, Value] = {
-    "warpgroups": 3, "residency": 1, "keys": 80, "overlap": 1, "queries": "shared",
+    "warpgroups": 3, "residency": 1, "keys": 80, "overlap": 1, "beside": 1, "queries": "shared",
     "blocks": "persistent", "query_buffers": 2, "stages": 2, "ping_pong": 1, "rescale": "late",
     "section": 1, "split": 1, "own_keys": 0,
 }  # fmt: skip
