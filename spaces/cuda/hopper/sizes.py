@@ -22,6 +22,9 @@ WARPS = 4
 CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
 """Tiles of a cluster along m and n."""
 
+SKEWED = 2
+"""Times that segments may be longer than the longest of a table as it is drawn."""
+
 SPARE_REGISTERS, SPARE_FOR_EPILOGUE = 40, 8
 """What a multiplying thread needs beside its sums, and what more where there is an epilogue:
 measured on hundreds of kernels, the least that lets them all but one compile without spills."""
@@ -87,8 +90,11 @@ class HopperSizes:
         return m * n * np.where(c["exchange"] == "cluster", c["splits"], 1)
 
     def sides(self, c: Any) -> tuple[Any, Any]:
-        """Extents of the product along m and n."""
-        rows, columns, swapped = most_rows(self.product), self.product.columns, c["swapped"]
+        """Extents of the product along m and n; of segments of rows, the most that is likely."""
+        columns, swapped = self.product.columns, c["swapped"]
+        rows = self.product.rows
+        if segments_of(self.product):
+            rows = min(SKEWED * most_rows(self.product), rows)
         return np.where(swapped, columns, rows), np.where(swapped, rows, columns)
 
     def blocks(self, c: Any) -> Any:
