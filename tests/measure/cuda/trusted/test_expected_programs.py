@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from spaces.cuda.intrinsics import device_text
 from spaces.derivation.rounding.allowance import allowed
 from spaces.derivation.rounding.rows import Rows, row_axis
 from spaces.errors import InputError
+from spaces.kernel import Kernel
 from spaces.language import Program, program
 from spaces.language.inputs import draw
 from spaces.numerics.allowance import bounds_dtype
@@ -212,3 +214,45 @@ def test_what_does_not_fit_is_left_to_the_host(monkeypatch):
     assert rows_of_a_piece(made) is None
     monkeypatch.setattr(trusted_programs, "BETWEEN", 20)
     assert not fits(made)
+
+
+MISTAKES = [
+    ("borders", "ex_nearest(t6, 7)", "ex_nearest(t6, 6)"),
+    ("borders", "const bool t8 = t6 == t7", "const bool t8 = true"),
+    ("borders", "const i64 a1 = element / 16 % 3", "const i64 a1 = element / 16 % 2"),
+    ("borders", "a5 = lane; a5 < 3", "a5 = lane; a5 < 2"),
+    ("borders", "s1 = s1 + t", "s1 = s1 - t"),
+    ("borders", "half > 0", "half > 1"),
+    ("nothing in some rows", "if (!t1) continue;", ""),
+    ("nothing in some rows", "double s0 = 1;", "double s0 = 0;"),
+    ("nothing in some rows", ".at < 0 ? 0", ".at < 0 ? 1"),
+    ("nothing in some rows", "= s0 - t", "= s0 + t"),
+    ("places, of NaN too", "s0 = ex_argmin", "s0 = ex_argmax"),
+    ("places, of NaN too", "(0 * 40 + a1)", "(0 * 40 + a1 + 1)"),
+    ("a value outside", "= -0.5;", "= 5.0;"),
+    ("whole numbers", "ex_quotient(", "ex_remainder("),
+    ("rounded factors", "ex_exp(", "ex_exp2("),
+]
+
+
+def test_mistakes_in_them_show(emulator):
+    kernels = []
+    for number, (name, old, new) in enumerate(MISTAKES):
+        text, extents = TEXTS[name]
+        made = program(text, **extents)
+        right = expect_program(made)
+        assert old in right.source.body, (name, old)
+        names = {right.call.function(launch) for launch in right.call.launches}
+        body = right.source.body.replace(old, new)
+        for own in names:
+            body = body.replace(own, f"{own}_{number}")
+        launches = [replace(a, entry=f"{a.entry}_{number}") for a in right.call.launches]
+        call = replace(right.call, entry=f"wrong{number}", launches=tuple(launches))
+        kernels.append((made, Kernel(replace(right.source, body=body), call)))
+    emulator.build([kernel for _, kernel in kernels])
+    for made, kernel in kernels:
+        inputs = draw(made, 5)
+        found = emulator.run(kernel, inputs)
+        if found.error_kind is None:
+            with pytest.raises(AssertionError, match="Not equal"):
+                agree(made, found.outputs, allowed(made, inputs))
