@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -129,8 +130,10 @@ class Computation(Workload):
 
     @property
     def work(self) -> int:
-        """All operations, functions called included."""
-        return max(1, self._work.flops + self._work.arithmetic + self._work.special, self.points)
+        """All operations, functions called included; of a program that only moves elements, these,
+        stage by stage."""
+        points = (prod(self.program.shape((*s.axes, *s.over))) for s in self.program.stages)
+        return max(1, self._work.flops + self._work.arithmetic + self._work.special, *points)
 
     @property
     def least_bytes(self) -> int:

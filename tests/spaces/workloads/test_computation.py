@@ -53,6 +53,13 @@ def test_figures_follow_from_the_program() -> None:
     assert (first["x"].shape, first["x"].dtype) == ((6, 5), np.float32)
 
 
+def test_work_is_that_of_stages_not_of_all_axes_together():
+    """A call that counts as hung after so much work would else run for hours."""
+    found = workload("attention", b=1, h=8, i=64, j=64, d=32)
+    assert found.flops == 2 * 2 * 8 * 64 * 64 * 32
+    assert found.flops < found.work < 2 * found.flops
+
+
 @pytest.mark.parametrize(
     "data",
     [
