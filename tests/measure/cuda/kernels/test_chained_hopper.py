@@ -238,7 +238,6 @@ MORE_BUGS = {
         r"\(i32\)own_key / 48",
         "own_key / 48 + 1",
     ),
-    "a warp reports before its lanes have waited": ("own keys, in turn", r"tw::sync_warp\(\);", ""),
     "a turn less for tiles passed over": (
         "window",
         r"(tw::sync_warp\(\);[\s\S]*?)tw::arrive_named\(1 \+ \(group \+ 1\) % 2, 256\);",
