@@ -7,13 +7,12 @@ some rows at a time, so that what lies between stages fits into :data:`BETWEEN`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 
 from measure.cuda.trusted.meaning import Given, Kept
 from measure.cuda.trusted.oracle import allowed_operand
-from measure.cuda.trusted.stages import StageKernel, Surroundings, keeps_whole
+from measure.cuda.trusted.stages import StageKernel, Surroundings
 from measure.cuda.trusted.statements import MATHEMATICS
 from spaces.cuda.abi import C_TYPES
 from spaces.derivation.rounding.rows import row_axis
@@ -88,24 +87,18 @@ def expect_program(program: Program, rows: int | None = None) -> Kernel:
 def _stage_kernels(around: Surroundings) -> tuple[list[StageKernel], int]:
     """A kernel for each stage, and the bytes of what lies between them."""
     program, offset = around.program, 0
-    arrays: dict[str, Given | Kept] = dict(around.arrays)
     kernels = []
     for number, stage in enumerate(program.stages):
-        known = _with(around, arrays)
+        entry = f"tw_stage{number}_{program.digest}"
+        kernel = StageKernel(around, stage, entry)
         if _is_read(program, stage.name):
             shape = tuple(map(around.extent, stage.axes))
-            has_rows = around.row_axis in stage.axes
-            row = stage.axes.index(str(around.row_axis)) if has_rows else None
-            kept = Kept(shape, keeps_whole(known, stage), offset, row)
-            arrays[stage.name] = kept
+            row = stage.axes.index(around.row_axis) if around.row_axis in stage.axes else None
+            kept = Kept(shape, kernel.is_whole, offset, row)
             offset += -(-kept.bytes // ALIGNMENT) * ALIGNMENT
-        entry = f"tw_stage{number}_{program.digest}"
-        kernels.append(StageKernel(_with(around, arrays), stage, entry))
+            around = around.knowing({stage.name: kept})
+        kernels.append(replace(kernel, around=around))
     return kernels, max(offset, ALIGNMENT)
-
-
-def _with(around: Surroundings, arrays: Mapping[str, Given | Kept]) -> Surroundings:
-    return replace(around, arrays=dict(arrays))
 
 
 def _is_read(program: Program, name: str) -> bool:

@@ -5,7 +5,7 @@ threads, which share what is reduced.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from measure.cuda.trusted.meaning import Coded, Given, Kept
@@ -40,6 +40,10 @@ class Surroundings:
     rows: int = 0
     which: str = ""
 
+    def knowing(self, arrays: Mapping[str, Given | Kept]) -> Surroundings:
+        """The same with further arrays."""
+        return replace(self, arrays={**self.arrays, **arrays})
+
     def extent(self, axis: str) -> int:
         """Of an axis, or of its part."""
         return self.rows if axis == self.row_axis else self.program.extent[axis]
@@ -57,6 +61,15 @@ class StageKernel:
     def size(self) -> int:
         """Elements of the stage, or of its part."""
         return prod(map(self.around.extent, self.stage.axes))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the stage is of whole numbers alone, which all kernels agree about."""
+        meaning = self._meaning(Statements(), (*self.stage.axes, *self.stage.over))
+        if self.stage.reducer is None:
+            return self.stage.body.fold(meaning).interval is None
+        states, finish = reduction(self.around.program, self.stage, meaning)
+        return finish(meaning, _variables(meaning.code, states)).interval is None
 
     @property
     def shared_axis(self) -> str | None:
@@ -130,8 +143,7 @@ class StageKernel:
         yield "}"
         yield from self._joined(states)
         outer = self._meaning(code, self.stage.axes)
-        found = finish(outer, [Variable(code, f"s{n}", s.kind) for n, s in enumerate(states)])
-        yield from self._stored(code, outer, found)
+        yield from self._stored(code, outer, finish(outer, _variables(code, states)))
 
     def _loops(self) -> Iterator[str]:
         """Over all points that are reduced; a lane has every so many of one axis."""
@@ -195,13 +207,6 @@ class StageKernel:
         return f"a{list(self.around.program.extent).index(axis)}"
 
 
-def keeps_whole(around: Surroundings, stage: Stage) -> bool:
-    """Whether a stage is of whole numbers alone, which all kernels agree about."""
-    kernel = StageKernel(around, stage, "")
-    code = Statements()
-    meaning = kernel._meaning(code, (*stage.axes, *stage.over))
-    if stage.reducer is None:
-        return stage.body.fold(meaning).interval is None
-    states, finish = reduction(around.program, stage, meaning)
-    found = [Variable(code, f"s{n}", s.kind) for n, s in enumerate(states)]
-    return finish(meaning, found).interval is None
+def _variables(code: Statements, states: Sequence[State]) -> list[Variable]:
+    """The states by their names in C."""
+    return [Variable(code, f"s{n}", state.kind) for n, state in enumerate(states)]
