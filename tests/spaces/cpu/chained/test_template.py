@@ -54,6 +54,18 @@ def test_forms_agree_with_their_unfused_programs(name, tmp_path):
     assert complaints(w, kernels(w, 3), tmp_path) == []
 
 
+SECOND = {
+    "read": FORMS["bias"].replace("bias[h,i,j]", "bias[h,i,2 * j]"),
+    "written": FORMS["other order"],  # rows of two
+}
+
+
+@pytest.mark.parametrize("what", SECOND)
+def test_every_second_element_of_a_vector(what, tmp_path):
+    w = computation(SECOND[what], i=2)
+    assert complaints(w, kernels(w, 3), tmp_path) == []
+
+
 def at_lengths(name: str, i: int, j: int) -> Computation | None:
     """A form at other lengths; None where no row would have a key."""
     j = min(j, 53) if re.search(r"\[b,4\]|< 5[34]", FORMS[name]) else j
