@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from spaces.algebra.integers import round_up
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.chained_hopper.tiles import SLICE
 from spaces.cuda.target import CudaTarget
-from spaces.template import Rule
+from spaces.rules.early import foresee
+from spaces.template import Decision, Rule
 
 FULL = 4
 """Blocks of a multiprocessor beyond which keys need not be split."""
+_REGISTERS = ("warpgroups", "residency", "keys", "overlap", "queries")
+_MEMORY = ("warpgroups", "residency", "keys", "query_buffers", "stages")
+"""What decides on registers and on shared memory, in the order in which it is decided."""
 INSTRUCTION_REGISTERS = 26
 """What ptxas needs beside the sums that one wgmma writes, of the registers at launch."""
 
 
-def chained_rules(sizes: ChainedSizes, target: CudaTarget) -> tuple[Rule, ...]:
-    """All rules of the template."""
-    return (
+def chained_rules(
+    sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the template, and those that see sooner what registers and memory come to."""
+    rules = (
         *_resource_rules(sizes, target),
         *_turn_rules(),
         *_extent_rules(sizes),
         *_needless_rules(sizes, target),
         *_split_rules(sizes, target),
     )
+    by_name = {decision.name: decision for decision in decisions}
+    early = (
+        rule
+        for names in (_REGISTERS, _MEMORY)
+        for rule in foresee([by_name[name] for name in names], rules, (3, 4))
+    )
+    return (*rules, *early)
 
 
 def _resource_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:

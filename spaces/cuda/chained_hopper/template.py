@@ -54,7 +54,7 @@ class ChainedHopper(Template):
         assert isinstance(found, Chained)
         self.sizes = ChainedSizes(tiled(found))
         self.decisions = _decisions(self.sizes)
-        self.rules = chained_rules(self.sizes, target)
+        self.rules = chained_rules(self.sizes, target, self.decisions)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
@@ -81,6 +81,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
     return (
         Decision("warpgroups", (1, 2, 3, 4)),
         Decision("residency", (1, 2)),
+        Decision("split", SPLITS),
         Decision("keys", tuple(range(16, 257, 16))),
         Decision("overlap", (0, 1)),
         Decision("beside", (0, 1)),
@@ -94,6 +95,5 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
             RESCALES if can_be_late(sizes.chained) else RESCALES[:2],
         ),
         Decision("section", sections),
-        Decision("split", SPLITS),
         Decision("own_keys", (0, 1) if sizes.chained.bounds else (0,)),
     )
