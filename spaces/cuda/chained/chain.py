@@ -221,12 +221,7 @@ class FragmentChain:
         for r in self.chained.reductions:
             if r.name in {scalar.name for scalar in self.chained.scalars}:
                 yield r.element
-            match r.correction:
-                case Scaling(_, exponent):
-                    yield exponent
-                case Series(about, terms):
-                    yield about
-                    yield from (sum_ for _, sum_ in terms)
+            yield from r.corrected_by
 
 
 @dataclass(frozen=True)

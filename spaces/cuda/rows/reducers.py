@@ -97,7 +97,7 @@ class States:
         level: dict[str, int] = {}
         found: list[list[ChainReduction]] = []
         for r in self.pass_:
-            reads = {read.name for read in r.element.reads} | _corrected_by(r)
+            reads = {read.name for e in (r.element, *r.corrected_by) for read in e.reads}
             own = max((level[name] + 1 for name in reads if name in level), default=0)
             level[r.name] = own
             found += [[] for _ in range(own + 1 - len(found))]
@@ -186,16 +186,6 @@ class States:
                 ]
                 return f"({' + '.join([f'{part}{n}', *added])})"
         return f"{part}{n}"
-
-
-def _corrected_by(r: ChainReduction) -> set[str]:
-    match r.correction:
-        case Scaling(_, exponent):
-            return {read.name for read in exponent.reads}
-        case Series(about, terms):
-            every = (about, *(total for _, total in terms))
-            return {read.name for e in every for read in e.reads}
-    return set()
 
 
 def _identity(value: float, real: str) -> str:

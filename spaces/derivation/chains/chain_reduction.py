@@ -54,6 +54,16 @@ class ChainReduction:
         """The read of this reduction's own state."""
         return state(self.name, self.axes)
 
+    @property
+    def corrected_by(self) -> tuple[Expression, ...]:
+        """What the correction is computed of."""
+        match self.correction:
+            case Scaling(_, exponent):
+                return (exponent,)
+            case Series(about, terms):
+                return (about, *(total for _, total in terms))
+        return ()
+
     def __str__(self) -> str:
         words = [f"{self.name} = {self.reducer} of {self.element}"]
         words += [str(self.correction)] if self.correction else []

@@ -105,12 +105,7 @@ def expressions(pass_: Pass) -> Iterator[Expression]:
     for reduction in pass_:
         yield reduction.element
         yield reduction.result
-        match reduction.correction:
-            case Scaling(_, exponent):
-                yield exponent
-            case Series(about, terms):
-                yield about
-                yield from (total for _, total in terms)
+        yield from reduction.corrected_by
 
 
 def argument_axes(program: Program) -> Mapping[str, tuple[str, ...]]:
