@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from spaces.derivation.algebra import ONE
+from spaces.derivation.chains.chain_reduction import Series
 from spaces.derivation.work import PLAIN
 from spaces.language.text import Written
 from spaces.language.tree import Binary, Call, Comparison, Expression, Number, Read
@@ -91,6 +92,12 @@ class Scope(ABC):
         """Whether a quotient is a product with a reciprocal known further out: where what is
         divided has a function's error, another rounding is within what is allowed."""
         return bool(self.around) and not self.holds(right) and self.holds(left) and special(left)
+
+
+def series(correction: Series, old: Scope, new: Scope) -> list[str]:
+    """C texts of what a state is corrected by where results moved from ``old`` to ``new``."""
+    distance = f"({new.text(correction.about)} - {old.text(correction.about)})"
+    return [" * ".join([*[distance] * power, old.text(total)]) for power, total in correction.terms]
 
 
 def special(expression: Expression) -> bool:

@@ -16,7 +16,7 @@ from spaces.cpu.tiles.reducers import finite, identity, joined_operand
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.scopes import Leaf, Scope, combined
+from spaces.derivation.scopes import Leaf, Scope, combined, series
 from spaces.language.tree import Expression, Read
 
 SCORE = "score"
@@ -60,8 +60,8 @@ class RowChain:
         """The lines for a tile: of a row that sees all its keys, or only some if ``masked``."""
         self.lines, self.factors = [], {}
         row = VectorScope("g", self.row_leaf, self.lines)
-        old = VectorScope("o", self._leaf("s"), self.lines, row)
-        new = VectorScope("n", self._leaf("t"), self.lines, row)
+        old = VectorScope("o", finite_states(self.chained, "s"), self.lines, row)
+        new = VectorScope("n", finite_states(self.chained, "t"), self.lines, row)
         for k, _ in enumerate(self.chained.scalars):
             self.lines.append(f"const vf s{k} = tw_set(state{k}[r]);")
         for level in range(self._levels.last + 1):
@@ -69,19 +69,6 @@ class RowChain:
             self._states(level, old, new)
         self._scale(old, new)
         return ["{", *(f"  {line}" for line in self.lines), "}"]
-
-    def _leaf(self, letter: str) -> Leaf:
-        """States, finite until the row has ended, so that an infinite extreme of a part makes no
-        NaN of other parts."""
-        known = {r.name: (f"{letter}{k}", r.reducer) for k, r in enumerate(self.chained.scalars)}
-
-        def leaf(node: Expression) -> str | None:
-            if not isinstance(node, Read) or node.name not in known:
-                return None
-            name, reducer = known[node.name]
-            return finite(reducer, name)
-
-        return leaf
 
     def _loop(self, level: int, new: Scope, masked: bool) -> None:
         body: list[str] = []
@@ -188,6 +175,20 @@ class RowChain:
         return self.factors[correction]
 
 
+def finite_states(chained: Chained, letter: str) -> Leaf:
+    """The states in the C variables of ``letter`` and their numbers, finite until the row has
+    ended, so that an infinite extreme of a part makes no NaN of other parts."""
+    known = {r.name: (f"{letter}{k}", r.reducer) for k, r in enumerate(chained.scalars)}
+
+    def leaf(node: Expression) -> str | None:
+        if not isinstance(node, Read) or node.name not in known:
+            return None
+        name, reducer = known[node.name]
+        return finite(reducer, name)
+
+    return leaf
+
+
 def corrected(
     r: ChainReduction, state: str, factor: Callable[[Scaling], str], old: Scope, new: Scope
 ) -> str:
@@ -196,10 +197,8 @@ def corrected(
     match r.correction:
         case Scaling():
             return f"({state} * {factor(r.correction)})"
-        case Series(about, terms):
-            distance = f"({new.text(about)} - {old.text(about)})"
-            added = (" * ".join([*[distance] * p, old.text(total)]) for p, total in terms)
-            return "(" + " + ".join([state, *added]) + ")"
+        case Series():
+            return f"({' + '.join([state, *series(r.correction, old, new)])})"
     return state
 
 

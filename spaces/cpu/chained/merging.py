@@ -12,13 +12,12 @@ from functools import partial
 
 from spaces.algebra.integers import round_up
 from spaces.cpu.chained.blocks import LINE, Blocks
-from spaces.cpu.chained.chain import corrected
+from spaces.cpu.chained.chain import corrected, finite_states
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.tiles.reducers import finite, identity, joined
+from spaces.cpu.tiles.reducers import identity, joined
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.scopes import Leaf, Scope
-from spaces.language.tree import Expression, Read
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Merging:
         """The lines that merge all parts of row ``r`` into its states and sums."""
         lines = ["seen[r] = 0;"]
         row = VectorScope("g", self.row_leaf, lines)
-        new = VectorScope("n", self._states("t"), lines, row)
+        new = VectorScope("n", finite_states(self.chained, "t"), lines, row)
         for k, r in enumerate(self.chained.scalars):
             lines.append(f"vf t{k} = {identity(r.reducer)};")
             lines += self._over_parts(partial(self._state, k, r, new))
@@ -100,7 +99,9 @@ class Merging:
             "seen[r] = 1;",
             *(f"const vf s{k} = tw_set(kept[{k}]);" for k in scalars),
         ]
-        old = VectorScope("o", self._states("s"), body, VectorScope("h", self.row_leaf, body))
+        old = VectorScope(
+            "o", finite_states(self.chained, "s"), body, VectorScope("h", self.row_leaf, body)
+        )
         body += body_of(old)
         head = f"for (long part = 0; part < {self.splits}; part++) {{"
         return [head, *(f"  {line}" for line in body), "}"]
@@ -119,17 +120,6 @@ class Merging:
     @property
     def _columns(self) -> str:
         return f"for (long e = 0; e < {self.chained.width.extent}; e += {self.blocks.lanes})"
-
-    def _states(self, letter: str) -> Leaf:
-        known = {r.name: (f"{letter}{k}", r.reducer) for k, r in enumerate(self.chained.scalars)}
-
-        def leaf(node: Expression) -> str | None:
-            if not isinstance(node, Read) or node.name not in known:
-                return None
-            name, reducer = known[node.name]
-            return finite(reducer, name)
-
-        return leaf
 
 
 def _factor(correction: Scaling, old: Scope, new: Scope) -> str:

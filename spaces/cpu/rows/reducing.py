@@ -11,7 +11,7 @@ from spaces.cpu.rows.scopes import VectorScope
 from spaces.cpu.tiles.reducers import EXTREMES, finite, identity, joined_operand
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.rows.passes import Pass
-from spaces.derivation.scopes import Leaf, Scope, combined
+from spaces.derivation.scopes import Leaf, Scope, combined, series
 from spaces.language.tree import Expression, Read
 
 _BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}
@@ -152,12 +152,8 @@ class Reducing:
         match r.correction:
             case Scaling(function, exponent):
                 return f"{state} * tw_{function}({new.text(exponent)} - {old.text(exponent)})"
-            case Series(about, terms):
-                distance = f"({new.text(about)} - {old.text(about)})"
-                added = (
-                    " * ".join([*[distance] * power, old.text(total)]) for power, total in terms
-                )
-                return "(" + " + ".join([state, *added]) + ")"
+            case Series():
+                return f"({' + '.join([state, *series(r.correction, old, new)])})"
         return state
 
     def _scope(self, prefix: str, states: str, lines: list[str] | None = None) -> Scope:

@@ -20,7 +20,7 @@ from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.reference import may_lag
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
-from spaces.derivation.scopes import Leaf
+from spaces.derivation.scopes import Leaf, series
 from spaces.language.tree import Expression, Negation, Read
 
 IDENTITIES = {"sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY"}
@@ -382,10 +382,9 @@ class _Tile:
         match r.correction:
             case Scaling():
                 return f"{state} * {self._factor(r.correction)}[h]"
-            case Series(about, terms):
-                distance = f"({self.new.text(about)} - {self.old.text(about)})"
-                added = (" * ".join([*[distance] * p, self.old.text(sum_)]) for p, sum_ in terms)
-                return f"(seen[r] ? {' + '.join([state, *added])} : {state})"
+            case Series():
+                moved = " + ".join([state, *series(r.correction, self.old, self.new)])
+                return f"(seen[r] ? {moved} : {state})"
         return state
 
     def _factor(self, correction: Scaling) -> str:

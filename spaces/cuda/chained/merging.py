@@ -15,6 +15,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained.chain import JOINED, FragmentChain
 from spaces.cuda.chained.scopes import ThreadScope
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
+from spaces.derivation.scopes import series
 
 _ALIGNMENT = 128
 
@@ -203,8 +204,7 @@ def _moved(r: ChainReduction, value: str, own: ThreadScope, now: ThreadScope, so
     match r.correction:
         case Scaling():
             return f"{value} * {_power(r.correction, own, now)}"
-        case Series(about, terms):
-            distance = f"({now.text(about)} - {own.text(about)})"
-            added = (" * ".join([*[distance] * p, own.text(total)]) for p, total in terms)
-            return f"({some} ? {' + '.join([value, *added])} : {value})"
+        case Series():
+            moved = " + ".join([value, *series(r.correction, own, now)])
+            return f"({some} ? {moved} : {value})"
     return value
