@@ -138,7 +138,7 @@ _FEW_TILES: tuple[dict[str, Value], ...] = (
 )
 _WARPS: dict[str, Value] = {
     "queries": "registers", "slices": 1, "keys": 64, "warps": 4, "stages": 2,
-    "residency": 2, "rescale": "late", "split": 1, "order": "rows",
+    "residency": 2, "rescale": "late", "split": 1, "merge": "kernel", "order": "rows",
 }  # fmt: skip
 _BLOCKS: tuple[dict[str, Value], ...] = (
     {},

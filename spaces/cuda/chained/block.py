@@ -4,7 +4,7 @@ writes its chain."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.cuda.chained.access import Access
@@ -127,10 +127,39 @@ class Block:
         """Shared memory of all tiles that are on their way."""
         return self.number("stages") * self.stage_bytes
 
+    @property
+    def pairs(self) -> int:
+        """Accumulators of a slice along the columns."""
+        return self.columns // WIDE
+
+    def declare_sums(self, pairs: int) -> list[str]:
+        """Sums of nothing, of so many accumulators of each slice."""
+        sums = (f"sums{i}" for i in range(len(self.chained.weighings)))
+        return [f"float {name}[{self.slices}][{pairs}][4] = {{}};" for name in sums]
+
+    @property
+    def merges_later(self) -> bool:
+        """Whether a second kernel merges the parts of the keys."""
+        return self.split > 1 and self.values["merge"] == "kernel"
+
     @cached_property
     def merging(self) -> PartMerging:
         """Merges the parts of blocks that share keys."""
-        pairs = self.columns // WIDE
+        return self._merging(self.pairs)
+
+    @cached_property
+    def later_merging(self) -> PartMerging:
+        """That of a block of the second kernel, which has the accumulators ``group`` of all slices
+        alone."""
+        pairs = self.pairs
+        some = self._merging(min(1, pairs))
+        return replace(
+            some,
+            left=self.merging.count,
+            place=lambda i: f"({i} / 4 * {pairs} + group) * 4 + {i} % 4",
+        )
+
+    def _merging(self, pairs: int) -> PartMerging:
         return PartMerging(
             self.chain,
             self.split,

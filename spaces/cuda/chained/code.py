@@ -13,19 +13,18 @@ rows' keys are not visited; those within test nothing. As task mappings:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
 from spaces.cuda.chained import access, chain
-from spaces.cuda.chained.block import WIDE, Block
-from spaces.cuda.chained.chain import ROWS
-from spaces.cuda.chained.finish import Finish
+from spaces.cuda.chained.block import Block
+from spaces.cuda.chained.ending import Ending
 from spaces.cuda.chained.multiplying import Multiplying
 from spaces.cuda.chained.operands import Operands
+from spaces.cuda.chained.rows import BlockRows
 from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.derivation.chained.text import split
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 
 
@@ -55,91 +54,67 @@ class ChainedCode:
             arguments,
             merging.workspace_bytes,
             merging.zeroed_bytes,
-            (launch,),
+            (launch, *self._merge_launch()),
         )
         return Kernel(Source("cuda", prelude, self.source), call)
+
+    def _merge_launch(self) -> list[Launch]:
+        if not self.block.merges_later:
+            return []
+        blocks = self.block.merging.tiles * Ending(self.block).groups
+        return [Launch((blocks, 1, 1), (self.block.threads, 1, 1), entry=self._merger)]
 
     # -- text --------------------------------------------------------------------------------------
 
     @property
     def source(self) -> str:
-        """The entry."""
+        """The entry, and the kernel that merges if there is one."""
         bounds = f"__launch_bounds__({self.block.threads}, {self.block.number('residency')})"
-        loop, finish = self._loop(), self._finish()  # these say what is known of rows before
-        body = [
-            "const u32 shared = tw::shared_base();",
-            "const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;",
-            *self._place(),
-            *self._begin_rows(),
-            *self.block.spans.block_lines("first_row", self.block.rows, "first_key", "last_key"),
-            *self._warp_spans(),
-            *self._operands.load_rows(),
-            *self._declare(),
-            *loop,
-            *finish,
-        ]
+        functions = self._function(self.entry, bounds, self._body())
+        if self.block.merges_later:
+            ending = Ending(replace(self.block))  # one that knows of no tiles
+            bounds = f"__launch_bounds__({self.block.threads})"
+            functions += self._function(self._merger, bounds, ending.merging_lines())
+        return "\n".join(functions) + "\n"
+
+    @property
+    def _merger(self) -> str:
+        return f"{self.entry}_merge"
+
+    def _function(self, name: str, bounds: str, body: Sequence[str]) -> list[str]:
         parameters = self.block.batch.parameters()
         parameters += ", u8 *__restrict__ workspace" if self.block.split > 1 else ""
-        lines = [
-            f'extern "C" __global__ void {bounds} {self.entry}({parameters}) {{',
-            f"  constexpr int TW_KEYS = {self.block.keys};",
+        return [
+            f'extern "C" __global__ void {bounds} {name}({parameters}) {{',
+            "  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;",
             *indented(body),
             "}",
         ]
-        return "\n".join(lines) + "\n"
 
-    def _place(self) -> list[str]:
-        """Which product, rows and columns a block has."""
-        sizes, values = self.block.sizes, self.block.values
-        tiles, slices = int(sizes.row_tiles(values)), int(sizes.slices(values))
-        order = str(values["order"])
-        batches, integer = self.block.chained.batches, self.block.integer
-        if order.startswith("rows"):
-            tile, batch = f"block % {tiles}", f"block / {tiles}"
-        else:
-            tile, batch = f"block / {batches}", f"block % {batches}"
-        if order.endswith("down"):
-            tile = f"{tiles - 1} - {tile}"
-        row = f"first_row + warp * {self.block.slices * FRAGMENT}"
-        number = "(int)blockIdx.x"
-        parts = []
-        if self.block.split > 1:
-            parts = [f"const int part = {number} % {self.block.split};"]
-            parts.append(f"const int tile_number = {number} / {self.block.split};")
-            number = "tile_number"
+    def _body(self) -> list[str]:
+        block, rows = self.block, BlockRows(self.block)
+        loop, ending = self._loop(), Ending(block).lines()  # these say what is known of rows before
         return [
-            *parts,
-            f"const int block = {number} / {slices};",
-            f"const int block_column = {number} % {slices} * {self.block.columns};",
-            f"const int first_row = ({tile}) * {self.block.rows}, warp_row = {row};",
-            f"const {integer} batch = {batch};",
-            *split("batch", self.block.chained.batch, self.block.batch.names, integer),
+            f"constexpr int TW_KEYS = {block.keys};",
+            "const u32 shared = tw::shared_base();",
+            *self._number(),
+            *rows.place("tile_number"),
+            *rows.begin(),
+            *block.spans.block_lines("first_row", block.rows, "first_key", "last_key"),
+            *self._warp_spans(),
+            *self._operands.load_rows(),
+            *block.declare_sums(block.pairs),
+            *loop,
+            *ending,
         ]
 
-    def _begin_rows(self) -> list[str]:
-        """What a lane knows of each of its rows before the first tile."""
-        count, chained, integer = ROWS * self.block.slices, self.block.chained, self.block.integer
-        local = {part.name: f"q{i}" for i, part in enumerate(chained.rows)}
-        last = chained.row_count - 1
-        body = [
-            "const int own = warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4;",
-            f"const {integer} row = tw_least(own, {last});",
-            *split("row", chained.rows, local, integer),
-            *(f"p{i}[r] = q{i};" for i in range(len(local))),
-            f"{integer} begin, end;",
-            *self.block.row.forms.bounds(chained.bounds, chained.key, "begin", "end"),
-            "low[r] = (int)begin;",
-            "high[r] = (int)tw_most(end, 0);",
-            *self.block.chain.of_rows(),
-        ]
+    def _number(self) -> list[str]:
+        """Which tile of rows a block has, and which part of the keys."""
+        if self.block.split == 1:
+            return ["const int tile_number = (int)blockIdx.x;"]
         return [
-            *(f"{integer} p{i}[{count}];" for i in range(len(local))),
-            f"int low[{count}], high[{count}];",
-            *self.block.chain.declared(),
-            "#pragma unroll",
-            f"for (int r = 0; r < {count}; r++) {{",
-            *indented(body),
-            "}",
+            f"const int part = (int)blockIdx.x % {self.block.split};",
+            f"const int tile_number = (int)blockIdx.x / {self.block.split};",
         ]
 
     def _warp_spans(self) -> list[str]:
@@ -148,11 +123,6 @@ class ChainedCode:
             *self.block.spans.block_lines("warp_row", rows, "own_first", "own_last"),
             *self.block.spans.whole_lines("warp_row", rows, "whole_first", "whole_last"),
         ]
-
-    def _declare(self) -> list[str]:
-        pairs = self.block.columns // WIDE
-        sums = (f"sums{i}" for i in range(len(self.block.chained.weighings)))
-        return [f"float {name}[{self.block.slices}][{pairs}][4] = {{}};" for name in sums]
 
     def _loop(self) -> list[str]:
         """All tiles of keys, some steps behind their copies."""
@@ -198,39 +168,3 @@ class ChainedCode:
             "begin_key += part * share;",
             "last_key = tw_least(last_key, begin_key + share);",
         ]
-
-    def _finish(self) -> list[str]:
-        """Join what lanes have, merge parts, and store the outputs of each row."""
-        own = f"warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4 < {self.block.chained.row_count}"
-        sums = [
-            f"sums{n}[r / 2][j][r % 2 * 2 + e]" for n in range(len(self.block.chained.weighings))
-        ]
-        finish = Finish(self.block.chain, self.block.row, sums, self.block.columns // WIDE)
-        stored = finish.lines()
-        return [
-            "const int column0 = block_column + lane % 4 * 2;",
-            "const bool is_first = lane % 4 == 0 && block_column == 0;",
-            *self._each_row([*self.block.chain.joined_rows(), *self._catch_up()]),
-            *self.block.merging.leave(own),
-            *["if (!is_last) return;"] * (self.block.split > 1),
-            *self.block.merging.collect(own),
-            *self._each_row([f"if ({own}) {{", *indented(stored), "}"]),
-        ]
-
-    def _each_row(self, body: Sequence[str]) -> list[str]:
-        head = f"for (int r = 0; r < {ROWS * self.block.slices}; r++) {{"
-        return ["#pragma unroll", head, *indented(body), "}"]
-
-    def _catch_up(self) -> list[str]:
-        """Bring the sums of row ``r`` from the base of its totals to its results."""
-        lines = []
-        for n, last in enumerate(self.block.chain.last_factors):
-            if last:
-                lines += [
-                    "#pragma unroll",
-                    f"for (int j = 0; j < {self.block.columns // WIDE}; j++) {{",
-                    f"  sums{n}[r / 2][j][r % 2 * 2] *= {last};",
-                    f"  sums{n}[r / 2][j][r % 2 * 2 + 1] *= {last};",
-                    "}",
-                ]
-        return lines

@@ -1,8 +1,10 @@
 """Keys split over blocks, and parts merged by the corrections that tiles are joined by.
 
-Each block leaves the states and sums of its part in the workspace, every thread its own, and takes
-a ticket; the last one to come has all parts, and goes on to the outputs. Which part came when makes
-no difference: they are merged in the order of their keys.
+Each block leaves the states and sums of its part in the workspace, every thread its own. Who merges
+them is a decision: the last block to come of those that share a tile, which tickets tell, or a
+second kernel, in which many blocks share the sums of a tile. Which part came when makes no
+difference: they are merged in the order of their keys, states first, so that what sums are
+multiplied by is known and all their loads are in flight together.
 """
 
 from __future__ import annotations
@@ -17,7 +19,11 @@ from spaces.cuda.chained.scopes import ThreadScope
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import series
 
+MERGES = ("kernel", "last")
+"""Who merges parts: a second kernel, or the last block to come."""
 _ALIGNMENT = 128
+_AHEAD = 8
+"""Parts whose states or sums are on their way at a time."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,9 @@ class Crew:
 @dataclass(frozen=True)
 class PartMerging:
     """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
-    ``i`` of a thread for each weighing, of which it has ``count``; ``row_of`` that of its row."""
+    ``i`` of a thread for each weighing, of which it has ``count``; ``row_of`` that of its row.
+    Whoever merges only some of the sums says how many there are, ``left``, and which one ``i``
+    is by ``place``."""
 
     chain: FragmentChain
     split: int
@@ -45,6 +53,8 @@ class PartMerging:
     count: int
     row_of: Callable[[str], str]
     crew: Crew = Crew()
+    left: int | None = None
+    place: Callable[[str], str] = str
 
     @property
     def zeroed_bytes(self) -> int:
@@ -62,11 +72,9 @@ class PartMerging:
         which ``inside`` does not hold have none."""
         if self.split == 1:
             return []
-        crew, size = self.crew, f"{self._values * self.threads}"
+        crew = self.crew
         return [
-            f"float *const parts = (float *)({crew.workspace} + {self.zeroed_bytes})",
-            f"    + (i64)({crew.tile}) * {self.split} * {size} + {crew.thread};",
-            *self._put(inside),
+            *self.put(inside),
             "tw::fence_global();",
             crew.sync,
             f"u32 *const ticket = (u32 *)({crew.workspace}) + {crew.tile};",
@@ -82,7 +90,15 @@ class PartMerging:
         return [
             "tw::fence_global();",
             f"if ({self.crew.thread} == 0) tw::store_global(ticket, 0u);",
-            *self._collect(inside),
+            *self.merge(inside),
+        ]
+
+    def parts(self) -> list[str]:
+        """Declare ``parts``, where a thread's own of the first part are."""
+        crew, size = self.crew, f"{self._values * self.threads}"
+        return [
+            f"float *const parts = (float *)({crew.workspace} + {self.zeroed_bytes})",
+            f"    + (i64)({crew.tile}) * {self.split} * {size} + {crew.thread};",
         ]
 
     @property
@@ -92,7 +108,7 @@ class PartMerging:
     @property
     def _values(self) -> int:
         """Floats of a thread: of each row its states and whether it has a key, and all sums."""
-        return self.chain.rows * (self._states + 1) + len(self.sums) * self.count
+        return self.chain.rows * (self._states + 1) + len(self.sums) * (self.left or self.count)
 
     def _at(self, place: str) -> str:
         return f"mine + ({place}) * {self.threads}"
@@ -101,7 +117,8 @@ class PartMerging:
         return self._at(f"r * {self._states + 1} + {k}")
 
     def _sum_at(self, n: int) -> str:
-        return self._at(f"{self.chain.rows * (self._states + 1) + n * self.count} + i")
+        first = self.chain.rows * (self._states + 1) + n * (self.left or self.count)
+        return self._at(f"{first} + {self.place('i')}")
 
     def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
         head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
@@ -119,7 +136,7 @@ class PartMerging:
             "}",
         ]
 
-    def _put(self, inside: str) -> list[str]:
+    def put(self, inside: str) -> list[str]:
         """Leave a part in the workspace."""
         rows = [f"tw::store_global({self._state_at(k)}, state{k}[r]);" for k in range(self._states)]
         rows.append(f"tw::store_global({self._state_at(self._states)}, seen[r] ? 1.0f : 0.0f);")
@@ -128,70 +145,66 @@ class PartMerging:
         ]
         body = [*self._each_row(rows, inside), *self._each_sum(sums, inside)]
         place = f"float *const mine = parts + part * {self._values * self.threads};"
-        return ["{", *indented([place, *body]), "}"]
+        return [*self.parts(), "{", *indented([place, *body]), "}"]
 
-    def _collect(self, inside: str) -> list[str]:
-        """Begin with nothing, and merge part after part."""
-        begun = [
-            *self.chain.no_states(),
-            *(f"{text('i')} = 0.0f;" for text in self.sums),
-        ]
-        states, sums = begun[: -len(self.sums) or None], begun[len(begun) - len(self.sums) :]
-        place = f"float *const mine = parts + part * {self._values * self.threads};"
-        merged = self._merge_rows()
-        factors = [f"float {side}{i}[{self.chain.rows}];" for i in self._factors for side in _SIDES]
-        added = []
-        for n, text in enumerate(self.sums):
-            i = self._factor_of(self.chain.chained.weighings[n].reduction)
-            own, other = (f" * {side}{i}[r]" if i is not None else "" for side in _SIDES)
-            value = f"tw::load_global({self._sum_at(n)})"
-            added.append(f"{text('i')} = {text('i')}{own} + {value}{other};")
-        body = [
-            place,
-            *factors,
-            *self._each_row(merged, inside),
-            *self._each_sum(added, inside),
-        ]
+    def merge(self, inside: str) -> list[str]:
+        """Begin with nothing and merge the states of part after part; then add their sums."""
+        sums = [f"{text('i')} = 0.0f;" for text in self.sums]
         return [
-            *self._each_row(states, inside),
-            *self._each_sum(sums, inside),
-            "#pragma unroll 1",
+            *self._each_row(self.chain.no_states(), inside),
+            *self._each_part(self._each_row(self._merged_states(), inside)),
+            *(self._each_sum(sums, inside) if sums else []),
+            *(self._each_part(self._added_sums(inside)) if sums else []),
+        ]
+
+    def _each_part(self, body: Sequence[str]) -> list[str]:
+        return [
+            f"#pragma unroll {_AHEAD}",
             f"for (int part = 0; part < {self.split}; part++) {{",
+            f"  float *const mine = parts + part * {self._values * self.threads};",
             *indented(body),
             "}",
         ]
 
-    @property
-    def _factors(self) -> range:
-        return range(len(self.chain.scalings))
+    def _load_states(self) -> list[str]:
+        """The states that a part has of row ``r``."""
+        has = f"tw::load_global({self._state_at(self._states)}) != 0.0f"
+        return [
+            *(
+                f"const float other{k} = tw::load_global({self._state_at(k)});"
+                for k in range(self._states)
+            ),
+            f"const bool has_other = {has};",
+        ]
 
-    def _factor_of(self, r: ChainReduction) -> int | None:
-        found = r.correction
-        return self.chain.scalings.index(found) if isinstance(found, Scaling) else None
-
-    def _merge_rows(self) -> list[str]:
-        """The states of row ``r`` with those of a part, and the factors of both sums."""
-        chain, lines = self.chain, []
-        for k in range(self._states):
-            lines.append(f"const float other{k} = tw::load_global({self._state_at(k)});")
-        lines.append(
-            f"const bool has_other = tw::load_global({self._state_at(self._states)}) != 0.0f;"
-        )
+    def _merged_states(self) -> list[str]:
+        """The states of row ``r`` with those of a part."""
+        chain, lines = self.chain, self._load_states()
         scopes = (chain.states("state{}[r]", "l", lines), chain.states("other{}", "m", lines))
         now = chain.states("merged{}", "n", lines)
-        has = ("seen[r]", "has_other")
         for k, r in enumerate(chain.chained.scalars):
-            sides = zip((f"state{k}[r]", f"other{k}"), scopes, has, strict=True)
+            sides = zip(
+                (f"state{k}[r]", f"other{k}"), scopes, ("seen[r]", "has_other"), strict=True
+            )
             values = [_moved(r, value, scope, now, some) for value, scope, some in sides]
             lines.append(f"const float merged{k} = {JOINED[r.reducer].format(*values)};")
-        for i, scaling in enumerate(chain.scalings):
-            for side, scope in zip(_SIDES, scopes, strict=True):
-                lines.append(f"{side}{i}[r] = {_power(scaling, scope, now)};")
         lines += [f"state{k}[r] = merged{k};" for k in range(self._states)]
         return [*lines, "seen[r] |= has_other;"]
 
-
-_SIDES = ("own_factor", "other_factor")
+    def _added_sums(self, inside: str) -> list[str]:
+        """The sums of a part, corrected from its own results to those of all parts."""
+        chain, lines = self.chain, self._load_states()
+        own, now = chain.states("other{}", "l", lines), chain.states("state{}[r]", "m", lines)
+        for i, scaling in enumerate(chain.scalings):
+            lines.append(f"factor{i}[r] = {_power(scaling, own, now)};")
+        added = []
+        for n, text in enumerate(self.sums):
+            correction = chain.chained.weighings[n].reduction.correction
+            scaled = isinstance(correction, Scaling)
+            factor = f" * factor{chain.scalings.index(correction)}[r]" if scaled else ""
+            added.append(f"{text('i')} += tw::load_global({self._sum_at(n)}){factor};")
+        declared = [f"float factor{i}[{chain.rows}];" for i in range(len(chain.scalings))]
+        return [*declared, *self._each_row(lines, inside), *self._each_sum(added, inside)]
 
 
 def _power(scaling: Scaling, before: ThreadScope, now: ThreadScope) -> str:

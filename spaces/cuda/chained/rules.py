@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spaces.cuda.chained.merging import MERGES
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.residency import storage_rules
@@ -63,6 +64,12 @@ def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
             ("keys", "split"),
             lambda c: (c["split"] == 1) | (c["split"] * c["keys"] <= keys),
             lambda c: f"{c['split']} parts of at least {c['keys']} keys are more than {keys} keys",
+        ),
+        Rule(
+            "needless_merge",
+            ("split", "merge"),
+            lambda c: (c["split"] > 1) | (c["merge"] == MERGES[0]),
+            lambda c: f"one part needs no merging by {c['merge']}",
         ),
         Rule(
             "needless_split",

@@ -5,8 +5,9 @@ Decisions: ``warps`` of a block, ``slices`` of sixteen rows that each has; ``key
 ``stages`` of tiles on their way; ``columns`` of sums that a block has, of all columns or a part;
 ``queries``, whether rows of the left operand stay in registers or are read again from shared
 memory; ``rescale``, whether sums are corrected in every tile, where a row's results moved, or
-where they moved far; ``split``, blocks that share the keys of a tile of rows; ``order`` of the
-blocks; ``residency``, blocks of a multiprocessor that registers are to suffice for.
+where they moved far; ``split``, blocks that share the keys of a tile of rows, and ``merge``, who
+merges their parts; ``order`` of the blocks; ``residency``, blocks of a multiprocessor that
+registers are to suffice for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.block import Block
 from spaces.cuda.chained.chain import RESCALES, can_be_late
 from spaces.cuda.chained.code import ChainedCode
+from spaces.cuda.chained.merging import MERGES
 from spaces.cuda.chained.rules import chained_rules
 from spaces.cuda.chained.served import multiplied, why_not_chained
 from spaces.cuda.chained.sizes import ChainedSizes
@@ -88,6 +90,7 @@ class CudaChained(Template):
             Decision("residency", (1, 2, 3, 4, 6, 8)),
             Decision("rescale", RESCALES if can_be_late(chained) else RESCALES[:2]),
             Decision("split", SPLITS),
+            Decision("merge", MERGES),
             Decision("order", orders),
         )
 

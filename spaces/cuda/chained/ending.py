@@ -1,0 +1,94 @@
+"""The end of a chained kernel: lanes and parts are merged, and outputs stored; for keys that are
+split, perhaps by a second kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained.block import Block
+from spaces.cuda.chained.chain import ROWS
+from spaces.cuda.chained.finish import Finish
+from spaces.cuda.chained.rows import BlockRows
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Of a block, once its last tile has passed."""
+
+    block: Block
+
+    def lines(self) -> list[str]:
+        """Join what lanes have; leave that as a part, or store the outputs of each row."""
+        block, merging = self.block, self.block.merging
+        lines = [
+            *self._columns("block_column", "block_column == 0"),
+            *self._each_row([*block.chain.joined_rows(), *self._catch_up()]),
+        ]
+        if block.merges_later:
+            return [*lines, *merging.put(self._own)]
+        return [
+            *lines,
+            *merging.leave(self._own),
+            *["if (!is_last) return;"] * (block.split > 1),
+            *merging.collect(self._own),
+            *self._store(block.pairs),
+        ]
+
+    @property
+    def groups(self) -> int:
+        """Blocks of the second kernel for each tile of rows."""
+        return max(1, self.block.pairs)
+
+    def merging_lines(self) -> list[str]:
+        """The second kernel's: of a tile, the accumulators that have one number in all slices."""
+        block, rows = self.block, BlockRows(self.block)
+        stored = self._store(min(1, block.pairs))
+        first = "block_column == 0 && group == 0"
+        return [
+            f"const int tile_number = (int)blockIdx.x / {self.groups};",
+            f"const int group = (int)blockIdx.x % {self.groups};",
+            *rows.place("tile_number"),
+            *rows.begin(),
+            *self._columns("block_column + group * 8", first),
+            *block.declare_sums(min(1, block.pairs)),
+            *block.later_merging.parts(),
+            *block.later_merging.merge(self._own),
+            *stored,
+        ]
+
+    @property
+    def _own(self) -> str:
+        """Whether row ``r`` of a lane is one of the product."""
+        return f"warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4 < {self.block.chained.row_count}"
+
+    def _columns(self, first: str, condition: str) -> list[str]:
+        return [
+            f"const int column0 = {first} + lane % 4 * 2;",
+            f"const bool is_first = lane % 4 == 0 && {condition};",
+        ]
+
+    def _store(self, pairs: int) -> list[str]:
+        weighings = len(self.block.chained.weighings)
+        sums = [f"sums{n}[r / 2][j][r % 2 * 2 + e]" for n in range(weighings)]
+        stored = Finish(self.block.chain, self.block.row, sums, pairs).lines()
+        return self._each_row([f"if ({self._own}) {{", *indented(stored), "}"])
+
+    def _each_row(self, body: Sequence[str]) -> list[str]:
+        head = f"for (int r = 0; r < {ROWS * self.block.slices}; r++) {{"
+        return ["#pragma unroll", head, *indented(body), "}"]
+
+    def _catch_up(self) -> list[str]:
+        """Bring the sums of row ``r`` from the base of its totals to its results."""
+        lines = []
+        for n, last in enumerate(self.block.chain.last_factors):
+            if last:
+                lines += [
+                    "#pragma unroll",
+                    f"for (int j = 0; j < {self.block.pairs}; j++) {{",
+                    f"  sums{n}[r / 2][j][r % 2 * 2] *= {last};",
+                    f"  sums{n}[r / 2][j][r % 2 * 2 + 1] *= {last};",
+                    "}",
+                ]
+        return lines

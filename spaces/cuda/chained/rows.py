@@ -1,0 +1,66 @@
+"""The rows of a block of a chained kernel: where they are, and what a lane knows of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained.block import Block
+from spaces.cuda.chained.chain import ROWS
+from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.derivation.chained.text import split
+
+
+@dataclass(frozen=True)
+class BlockRows:
+    """Of a block."""
+
+    block: Block
+
+    def place(self, number: str) -> list[str]:
+        """Which product, rows and columns the block ``number`` of a kernel has; of a split, without
+        its part."""
+        sizes, values = self.block.sizes, self.block.values
+        tiles, slices = int(sizes.row_tiles(values)), int(sizes.slices(values))
+        order = str(values["order"])
+        batches, integer = self.block.chained.batches, self.block.integer
+        if order.startswith("rows"):
+            tile, batch = f"block % {tiles}", f"block / {tiles}"
+        else:
+            tile, batch = f"block / {batches}", f"block % {batches}"
+        if order.endswith("down"):
+            tile = f"{tiles - 1} - {tile}"
+        row = f"first_row + warp * {self.block.slices * FRAGMENT}"
+        return [
+            f"const int block = {number} / {slices};",
+            f"const int block_column = {number} % {slices} * {self.block.columns};",
+            f"const int first_row = ({tile}) * {self.block.rows}, warp_row = {row};",
+            f"const {integer} batch = {batch};",
+            *split("batch", self.block.chained.batch, self.block.batch.names, integer),
+        ]
+
+    def begin(self) -> list[str]:
+        """What a lane knows of each of its rows before the first tile."""
+        count, chained, integer = ROWS * self.block.slices, self.block.chained, self.block.integer
+        local = {part.name: f"q{i}" for i, part in enumerate(chained.rows)}
+        last = chained.row_count - 1
+        body = [
+            "const int own = warp_row + r / 2 * 16 + r % 2 * 8 + lane / 4;",
+            f"const {integer} row = tw_least(own, {last});",
+            *split("row", chained.rows, local, integer),
+            *(f"p{i}[r] = q{i};" for i in range(len(local))),
+            f"{integer} begin, end;",
+            *self.block.row.forms.bounds(chained.bounds, chained.key, "begin", "end"),
+            "low[r] = (int)begin;",
+            "high[r] = (int)tw_most(end, 0);",
+            *self.block.chain.of_rows(),
+        ]
+        return [
+            *(f"{integer} p{i}[{count}];" for i in range(len(local))),
+            f"int low[{count}], high[{count}];",
+            *self.block.chain.declared(),
+            "#pragma unroll",
+            f"for (int r = 0; r < {count}; r++) {{",
+            *indented(body),
+            "}",
+        ]
