@@ -63,8 +63,12 @@ class TestSegments(TemplateContract):
         return [(workload(text), machine()) for text, _ in REFUSED]
 
 
-@pytest.mark.parametrize("threads", [1, 6])
-@pytest.mark.parametrize("name", GROUPED)
+SHARED = ("fused", "gathered", "other names, and columns apart", "more groups than rows")
+
+
+@pytest.mark.parametrize(
+    ("name", "threads"), [*((name, 1) for name in GROUPED), *((name, 6) for name in SHARED)]
+)
 def test_every_table_is_served(name, threads, tmp_path):
     w, target = workload(GROUPED[name]), machine(threads)
     space = space_of(w, target)
