@@ -15,6 +15,7 @@ Call = Callable[[], object]
 HEAT_SECONDS = 1.0
 """At work for so long, a GPU is as warm and as slow as it gets under its power limit."""
 
+MOST_LEAD = 1024
 LEAD = 4
 """Flushes before a round of short calls: a launch from Python takes longer on a slow host."""
 
@@ -32,7 +33,8 @@ def interleave(
     data is read until it fills L2 (written data would have to leave L2 while a call runs, and be
     paid for by that), and before that comes, where calls are long, another call of its kind.
     Calls and events are queued well ahead, by ``lead`` flushes where calls are short, so that the
-    processor's time does not show. Stops when ``seconds`` of device time are spent.
+    processor's time does not show: a round that the device began before all was queued does not
+    count, and the next one has twice the lead. Stops when ``seconds`` of device time are spent.
     """
     others = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
     total = torch.empty((), device="cuda")
@@ -43,11 +45,14 @@ def interleave(
     def flush() -> None:
         torch.sum(others, dim=0, out=total)
 
-    for number in range(rounds + 2):
+    counted, left = -2, 4 * (rounds + 2)
+    while counted < rounds and left:
         random.shuffle(names)
-        events = []
+        events, left = [], left - 1
         for _ in range(0 if is_long else lead):
             flush()
+        begun = torch.cuda.Event()
+        begun.record()
         for name in names:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             if is_long:
@@ -57,14 +62,20 @@ def interleave(
             calls[name]()
             end.record()
             events.append((name, start, end))
+        late = not is_long and begun.query()
         torch.cuda.synchronize()
+        if late:
+            lead = min(2 * lead, MOST_LEAD)
+            continue
         for name, start, end in events:
             elapsed = start.elapsed_time(end) * 1e-3
             spent += elapsed
-            if number >= 2:
+            if counted >= 0:
                 times[name].append(elapsed)
-        if spent > seconds and number >= 6:
+        counted += 1
+        if spent > seconds and counted > 4:
             break
+    assert counted > 0, "the processor queues calls more slowly than the device makes them"
     return times
 
 

@@ -1,11 +1,12 @@
 """Compares whole models with torch, operator by operator; see README.md beside this file.
 
     python -m experiments.models --target cpu|cuda [--model NAME ...] [--batch N ...]
-        [--minutes 5] [--threads 1] [--jobs 16] [--prepare] [--out FILE]
+        [--minutes 5] [--threads 1] [--jobs 16] [--prepare] [--known FILE] [--out FILE]
 
 Writes the results after every operator (CPU) or model (GPU), and tables beside them. A further call
 with the same file goes on with operators that are not in it. ``--prepare`` measures nothing: it
-compiles into caches what will be tried first on a GPU.
+compiles into caches what will be tried first on a GPU. ``--known`` is a file of earlier results,
+whose fastest schedules are tried first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -29,11 +30,16 @@ from experiments.models.summary import line, summarise, table
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 from spaces.registry import space_for
+from spaces.schedule import Schedule
 from spaces.target import Target, detect_target
 from spaces.validation.checks import whole
 
 DTYPES = {"cpu": "float32", "cuda": "float16"}
 Rows = Iterator[tuple[Any, dict[str, Any]]]
+Known = Mapping[str, Mapping[str, Sequence[Schedule]]]
+"""Schedules by model and operator."""
+KNOWN = 4
+"""Schedules of an earlier run that are tried for an operator."""
 Measure = Callable[..., Rows]
 """The rows of some operators, each as it comes, made by a time ``end`` of ``time.monotonic``."""
 
@@ -49,8 +55,9 @@ def main() -> int:
             for batch in options.batch
             for model in options.model
         }
+        known = _known(options.known)
         if options.prepare:
-            prepare([o for operators in wanted.values() for o in operators], target, options.jobs)
+            prepare(wanted, target, options.jobs, known)
             return 0
     except InputError as error:
         print(f"models: {error}", file=sys.stderr)
@@ -59,7 +66,7 @@ def main() -> int:
     results["date"] = datetime.now(UTC).date().isoformat()
     results["command"] = "python -m experiments.models " + " ".join(sys.argv[1:])
     with measuring(target, options.jobs) as measure:
-        run(wanted, results, measure, end, options.out)
+        run(wanted, results, measure, end, options.out, known)
     return 0
 
 
@@ -83,6 +90,7 @@ def run(
     measure: Measure,
     end: float,
     path: Path,
+    known: Known,
 ) -> None:
     """Measure what the results lack, each model for its share of the time by its operators."""
     left = {
@@ -95,7 +103,7 @@ def run(
             continue
         until = now + (end - now) * len(operators) / waiting
         entry = results["models"].setdefault(model, {"operators": {}})
-        for operator, row in measure(operators, end=until):
+        for operator, row in measure(operators, end=until, known=known.get(model, {})):
             count = wanted[model][operator]
             entry["operators"][operator.name] = {"count": count} | row
             entry["distinct"] = len(wanted[model])
@@ -123,7 +131,7 @@ def measuring(target: Target, jobs: int) -> Iterator[Measure]:
         yield partial(cpu.compare, target=target)
 
 
-def prepare(operators: list[Any], target: Target, jobs: int) -> None:
+def prepare(wanted: Mapping[str, Counter[Any]], target: Target, jobs: int, known: Known) -> None:
     """Compile the rivals of each operator, by ``jobs`` processes on the GPU, and then its first
     schedules, which needs no GPU."""
     from experiments.models.choosing import build, crew
@@ -133,14 +141,33 @@ def prepare(operators: list[Any], target: Target, jobs: int) -> None:
         raise InputError(f"nothing is prepared for {target.kind}; allowed: cuda")
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # there are as many processes as cores
     with crew(jobs) as processes:
-        waiting: list[Future[Any]] = [processes.submit(warm, operator) for operator in operators]
-        waiting += [
-            processes.submit(build, operator.workload, target, (), FIRST, 1)
+        waiting: list[Future[Any]] = [
+            processes.submit(warm, operator)
+            for operators in wanted.values()
             for operator in operators
+        ]
+        waiting += [
+            processes.submit(
+                build, o.workload, target, (), FIRST, 1, known.get(model, {}).get(o.name, ())
+            )
+            for model, operators in wanted.items()
+            for o in operators
         ]
         for number, future in enumerate(as_completed(waiting), 1):
             reason = future.exception()
             print(number, "of", len(waiting), reason or "", flush=True)
+
+
+def _known(path: Path | None) -> Known:
+    """The fastest schedules of each operator of each model in a file of results."""
+    found = _read(path)["models"] if path else {}
+    return {
+        model: {
+            name: [Schedule.from_json(each["schedule"]) for each in row["explored"][:KNOWN]]
+            for name, row in entry["operators"].items()
+        }
+        for model, entry in found.items()
+    }
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -163,6 +190,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="of a CPU")
     parser.add_argument("--jobs", type=int, default=0, help="processes beside a GPU; 0: all cores")
     parser.add_argument("--prepare", action="store_true", help="fill the caches for a GPU")
+    parser.add_argument("--known", type=Path, help="results of an earlier run on a GPU")
     parser.add_argument("--out", type=Path, default=Path("models.json"))
     return parser.parse_args()
 

@@ -52,12 +52,18 @@ def chosen(
 
 
 def build(
-    workload: Workload, target: CudaTarget, parents: Sequence[Schedule], count: int, seed: int
+    workload: Workload,
+    target: CudaTarget,
+    parents: Sequence[Schedule],
+    count: int,
+    seed: int,
+    known: Sequence[Schedule] = (),
 ) -> list[Built]:
-    """The kernels of the :func:`chosen` schedules, built, with their cubins' bytes. What was built
-    before comes from the cache on disk."""
+    """The kernels of the :func:`chosen` schedules, or of those ``known`` that are in the space,
+    built, with their cubins' bytes. What was built before comes from the cache on disk."""
     space, job = spaces(workload, target), Job(new_job_id(), workload, target)
-    schedules = chosen(workload, target, parents, count, seed)
+    schedules = [schedule for schedule in known if schedule in space]
+    schedules = schedules or chosen(workload, target, parents, count, seed)
     candidates = [Candidate(job, schedule, space.lower(schedule)) for schedule in schedules]
     with closing(NvrtcBuilder(target, jobs=1, time_limit=COMPILE_SECONDS)) as builder:
         return [_whole(built) for built in builder.build(candidates)]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from experiments.operators import cpu
+from spaces.schedule import Schedule
 from spaces.target import Target
 
 SETTLING = 5.0
@@ -17,10 +18,13 @@ LEAST = 2.0
 
 
 def compare(
-    operators: Sequence[Any], target: Target, end: float
+    operators: Sequence[Any],
+    target: Target,
+    end: float,
+    known: Mapping[str, Sequence[Schedule]],
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Each operator and its row of the results, those that compute most first, as many as there is
-    time for by ``end`` (of ``time.monotonic``)."""
+    time for by ``end`` (of ``time.monotonic``). Schedules that were ``known`` are not asked for."""
     ordered = sorted(operators, key=lambda operator: -operator.workload.flops)
     for number, operator in enumerate(ordered):
         left = end - time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from experiments.operators import segments, windows
@@ -92,11 +93,15 @@ def attention(case: Case) -> Mapping[str, Callable[..., Any]]:
     past = int(given["j"]) - int(given["i"])
     shared = int(given["h"]) // int(given.get("kv", given["h"]))
     causal = given.get("mask") == "causal" and int(given["i"]) > 1
-    own = torch.arange(int(given["i"]))[:, None] + past
-    keys = torch.arange(int(given["j"]))[None]
-    mask = None
-    if causal:
-        mask = (keys <= own) & (own - keys < int(given.get("window", 0) or given["j"]))
+
+    @cache
+    def seen(place: Any) -> tuple[Any, Any]:
+        """Keys less queries, and which pairs see each other."""
+        own = torch.arange(int(given["i"]), device=place)[:, None] + past
+        keys = torch.arange(int(given["j"]), device=place)[None]
+        reach = int(given.get("window", 0) or given["j"])
+        return keys - own, (keys <= own) & (own - keys < reach) if causal else None
+
     plain = causal and "window" not in given and not past
     capped = float(given.get("softcap", 0))
 
@@ -104,15 +109,17 @@ def attention(case: Case) -> Mapping[str, Callable[..., Any]]:
         k, v = (x.repeat_interleave(shared, 1) for x in (k, v))
         scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
         scores = capped * torch.tanh(scores / capped) if capped else scores
-        scores = scores if slope is None else scores + slope[:, None, None] * (keys - own)
+        apart, mask = seen(q.device)
+        scores = scores if slope is None else scores + slope[:, None, None] * apart
         if mask is not None:
             scores = scores.masked_fill(~mask, -torch.inf)
         return torch.softmax(scores, -1) @ v
 
     def fused(q: Any, k: Any, v: Any, slope: Any = None) -> Any:
+        apart, mask = seen(q.device)
         masked: dict[str, Any] = {"is_causal": True} if plain else {"attn_mask": mask}
         if slope is not None:
-            bias = slope[:, None, None] * (keys - own)
+            bias = slope[:, None, None] * apart
             hidden = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
             masked = {"attn_mask": hidden[None]}
         return torch.nn.functional.scaled_dot_product_attention(

@@ -147,14 +147,14 @@ def test_tables_have_each_model_and_each_operator():
 def test_a_further_call_goes_on_with_what_is_missing(tmp_path):
     wanted, asked = {"net, batch 1": distinct("bert-base", 1, "float32")}, []
 
-    def measure(operators, end):
+    def measure(operators, end, known):
         asked.append([operator.name for operator in operators])
         for operator in operators[:4]:
             yield operator, {"median_s": {"tilewright": 1.0, "eager": 2.0}}
 
     results = {"models": {}, "date": "2026-01-01", "command": "x"}
     for _ in range(4):
-        run(wanted, results, measure, time.monotonic() + 1e6, tmp_path / "x.json")
+        run(wanted, results, measure, time.monotonic() + 1e6, tmp_path / "x.json", {})
     assert [len(names) for names in asked] == [9, 5, 1]
     assert sorted({*asked[0][:4], *asked[1][:4], *asked[2]}) == sorted(asked[0])
     assert results["models"]["net, batch 1"]["summary"]["operators"] == 9
@@ -169,6 +169,8 @@ def test_choices_are_the_same_wherever_they_are_made_and_can_be_built():
         map(space_for(work, target).schedule, space_for(work, target).neighbours(
             space_for(work, target).rows(first[:2]), np.random.default_rng(2)))
     )  # fmt: skip
+    (again,) = build(work, target, (), 1, seed=1, known=first[3:4])
+    assert again.candidate.schedule == first[3]
     (built,) = build(work, target, (), 1, seed=1)
     assert built.candidate.schedule == first[0]
     assert isinstance(built.binary, bytes), built.error_text
@@ -222,7 +224,7 @@ def test_operators_are_tuned_and_timed_on_a_cpu(tmp_path):
     results = {"models": {}, "date": "2026-01-01", "command": "x"}
     with measuring(detect_target("cpu"), 1) as measure:
         while len(results["models"].get("tiny, batch 1", {}).get("operators", ())) < 2:
-            run(wanted, results, measure, time.monotonic() + 20, tmp_path / "x.json")
+            run(wanted, results, measure, time.monotonic() + 20, tmp_path / "x.json", {})
     found = results["models"]["tiny, batch 1"]
     assert found["summary"]["operators"] == 2
     for row in found["operators"].values():
