@@ -72,6 +72,10 @@ class ExecutorContract(ABC):
         executor.submit(self.good("good").job, [])
         assert executor.results() == []
 
+    def test_it_says_how_much_keeps_it_busy(self, executor) -> None:
+        assert executor.batch >= executor.devices >= 1
+        assert executor.ahead >= 1
+
     def test_each_candidate_gives_one_result(self, executor) -> None:
         batches = [[self.good(f"good{i}_{j}") for j in range(3)] for i in range(3)]
         for batch in batches:

@@ -33,6 +33,7 @@ def test_each_gpu_measures_by_itself_what_is_for_its_model_and_others_build(node
     executor = RayExecutor(nodes.address, Needs(("cuda",)), outfit="simulated:Gpus", code=CODE)
     with closing(executor):
         assert set(executor.targets()) == {job.target for job in jobs.values()}
+        assert executor.devices == 3
         for job in jobs.values():
             executor.submit(job, [candidate(f"{job.id}{i}", job) for i in range(200)])
         found = {id: collect(executor, job) for id, job in jobs.items()}
