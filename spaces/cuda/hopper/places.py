@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Strided
-from spaces.cuda.blocks.implicit import Gathered, ImplicitProduct, digits
-from spaces.cuda.hopper.segments import SegmentTile
+from spaces.cuda.blocks.implicit import ImplicitProduct, digits
+from spaces.cuda.hopper.segments import segment_tile, why_no_segment
 from spaces.cuda.hopper.tile import OperandTile
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.derivation.products.places import Place
 from spaces.derivation.products.splitting import Part
 from spaces.derivation.products.view import Factor, extent
 from spaces.errors import InputError
-from spaces.language.program import Operand
 
 SPATIAL = 2
 """Dimensions of an image along which windows move."""
@@ -219,24 +217,13 @@ def placed_tile(
     operand = product.right if rank else product.left
     common = (operand, size, depth_bytes, sharers)
     if rank and product.view.segments:
-        return _segment_tile(product, common)
+        return segment_tile(product, common)
     if (matrix := gathered.strided) is not None:
         return MatrixTile(*common, (matrix.shape[0], matrix.shape[1]), matrix.strides[0])
     factor = product.view.right if rank else product.view.left
     windows = windows_of(product, factor, gathered.width)
     assert not isinstance(windows, str)
     return WindowTile(*common, gathered.width, gathered.depth, windows)
-
-
-def _segment_tile(product: ImplicitProduct, common: tuple[Operand, int, int, int]) -> SegmentTile:
-    gathered, matrix = product.gathered[1], product.gathered[1].strided
-    assert product.view.segments is not None
-    assert matrix is not None
-    shape, (segment,) = (matrix.shape[0], matrix.shape[1]), product.view.batch
-    apart = gathered.place.offset.coefficient(segment.name)
-    return SegmentTile(
-        *common, shape, matrix.strides[0], gathered.deep, product.view.segments.count, apart
-    )
 
 
 def why_no_placed_map(product: ImplicitProduct) -> str | None:
@@ -258,22 +245,10 @@ def why_no_placed_map(product: ImplicitProduct) -> str | None:
             if product.view.segments:
                 return f"{operand.name} has windows, and rows come in segments"
         elif product.view.segments and gathered is product.gathered[1]:
-            if reason := _why_no_segment(product, gathered, matrix):
+            if reason := why_no_segment(product):
                 return reason
         elif not gathered.deep or matrix.strides[0] * operand.element.bytes % 16:
             return f"{operand.name} does not run deep, in rows that are multiples of 16 bytes apart"
-    return None
-
-
-def _why_no_segment(product: ImplicitProduct, gathered: Gathered, matrix: Strided) -> str | None:
-    """Why TMA cannot bring the matrix of a segment, in words; None if it can."""
-    operand, (segment,) = product.right, product.view.batch
-    size = operand.element.bytes
-    if not gathered.deep and size != 2:
-        return f"{operand.name} is {operand.dtype} and does not run along the depth in memory"
-    for apart in (matrix.strides[0], gathered.place.offset.coefficient(segment.name)):
-        if apart * size % 16 or apart == 0:
-            return f"{operand.name} has {apart * size} bytes a row or matrix; allowed: 16, 32, ..."
     return None
 
 

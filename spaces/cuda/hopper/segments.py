@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spaces.algebra.layout import Strided
+from spaces.cuda.blocks.implicit import Gathered, ImplicitProduct
 from spaces.cuda.hopper.tile import OperandTile
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.derivation.products.view import Segments
+from spaces.language.program import Operand
 
 WORD = 4
 
@@ -145,3 +148,34 @@ class SegmentTile(OperandTile):
     @property
     def _matrix(self) -> tuple[str, str]:
         return "3d", ", segment"
+
+
+def segment_tile(product: ImplicitProduct, common: tuple[Operand, int, int, int]) -> SegmentTile:
+    """Tiles of the right factor, of what :class:`OperandTile` asks for first."""
+    gathered, matrix, apart = _matrices(product)
+    assert product.view.segments is not None
+    assert matrix is not None
+    shape, count = (matrix.shape[0], matrix.shape[1]), product.view.segments.count
+    return SegmentTile(*common, shape, matrix.strides[0], gathered.deep, count, apart)
+
+
+def why_no_segment(product: ImplicitProduct) -> str | None:
+    """Why TMA cannot bring the matrix of a segment, in words; None if it can."""
+    operand, (gathered, matrix, apart) = product.right, _matrices(product)
+    size = operand.element.bytes
+    if matrix is None:
+        return f"{operand.name} has windows, and rows come in segments"
+    if not gathered.deep and size != 2:
+        return f"{operand.name} is {operand.dtype} and does not run along the depth in memory"
+    for distance in (matrix.strides[0], apart):
+        if distance * size % 16 or distance == 0:
+            return (
+                f"{operand.name} has {distance * size} bytes a row or matrix; allowed: 16, 32, ..."
+            )
+    return None
+
+
+def _matrices(product: ImplicitProduct) -> tuple[Gathered, Strided | None, int]:
+    """The right factor, each of its matrices, and elements from one to the next."""
+    gathered, (segment,) = product.gathered[1], product.view.batch
+    return gathered, gathered.strided, gathered.place.offset.coefficient(segment.name)
