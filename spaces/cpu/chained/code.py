@@ -116,16 +116,16 @@ class ChainedCode:
             f"const long first_row = t % {per_batch} * {b.rows};",
             f"const long rows = tw_least({b.rows}, {chained.row_count} - first_row);",
             *split("batch", chained.batch, self._names),
-            "if (packed_batch != batch) {",
-            *(f"  {line}" for line in self._keys.of_product()),
-            "  packed_batch = batch;",
+            f"if (packed_keys != t / {per_batch}) {{",
+            *(f"  {line}" for line in self._keys.of_product(*self._part())),
+            f"  packed_keys = t / {per_batch};",
             "}",
             *self._begin_rows(),
             *self._block_span(),
             *self._key_tiles(),
             *self._finish(),
         ]
-        first = ["long packed_batch = -1;"]
+        first = ["long packed_keys = -1;"]
         return self._function(self._worker, chained.batches * self.splits * per_batch, first, body)
 
     def _item(self, per_batch: int) -> list[str]:
@@ -220,11 +220,18 @@ class ChainedCode:
         lines.append("long first_key, last_key;")
         lines += forms.bounds(known, chained.key, "first_key", "last_key")
         if self.splits > 1:
-            keys = ceil_div(ceil_div(chained.key.extent, self.blocks.keys), self.splits)
-            part = f"{keys * self.blocks.keys}L"
-            lines.append(f"first_key = tw_most(first_key, part * {part});")
-            lines.append(f"last_key = tw_least(last_key, (part + 1) * {part});")
+            start, end = self._part()
+            lines.append(f"first_key = tw_most(first_key, {start});")
+            lines.append(f"last_key = tw_least(last_key, {end});")
         return lines
+
+    def _part(self) -> tuple[str, str]:
+        """The keys of a block's part: all, if these are not split."""
+        extent, b = self.chained.key.extent, self.blocks
+        if self.splits == 1:
+            return "0", f"{extent}"
+        keys = ceil_div(ceil_div(extent, b.keys), self.splits) * b.keys
+        return f"part * {keys}L", f"tw_least({extent}L, (part + 1) * {keys}L)"
 
     def _key_tiles(self) -> list[str]:
         b = self.blocks

@@ -37,22 +37,23 @@ class Keys:
         lines = [line for tile in tiles for line in tile.source()]
         return lines if self.blocks.dots else [*lines, *self._block.function(f"{self.entry}_pack")]
 
-    def of_product(self) -> list[str]:
-        """The lines that pack all keys of a product."""
+    def of_product(self, start: str, end: str) -> list[str]:
+        """The lines that pack the keys of a product from ``start``, where a panel begins, on."""
         if self.blocks.dots:
             return []
         b, read = self.blocks, self._read
-        keys = self.access.chained.key.extent
         if read:
-            source = self.access.of_batch(read)
-            return [f"{self.entry}_pack({source}, packed, {b.depth}, {keys});"]
+            step = self.access.chained.step(read, self.access.chained.key)
+            source = f"{self.access.of_batch(read)} + {start} * {step}L"
+            place = f"packed + {start} * {b.whole_depth}L"
+            return [f"{self.entry}_pack({source}, {place}, {b.depth}, {end} - {start});"]
         row = copied_row(
             self.access.at_key("key"), self.access.chained.right, self.access.chained.depth,
             f"computed + (key - first) * {b.left_stride}", b.lanes,
         )  # fmt: skip
         return [
-            f"for (long first = 0; first < {keys}; first += {b.panel}) {{",
-            f"  const long last = tw_least(first + {b.panel}, {keys});",
+            f"for (long first = {start}; first < {end}; first += {b.panel}) {{",
+            f"  const long last = tw_least(first + {b.panel}, {end});",
             "  for (long key = first; key < last; key++) {",
             *(f"    {line}" for line in row),
             "  }",

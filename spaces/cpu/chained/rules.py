@@ -131,11 +131,15 @@ def _worker_rules(template: ChainedTemplate) -> list[Rule]:
 
 def _split_rules(template: ChainedTemplate) -> list[Rule]:
     chained = template.chained
+
+    def tiles(c: Any) -> Any:
+        return ceil_div(chained.key.extent, c["keys"])
+
     return [
         Rule(
             "split_keys",
             ("keys", "splits"),
-            lambda c: (c["splits"] - 1) * c["keys"] < chained.key.extent,
+            lambda c: (c["splits"] - 1) * ceil_div(tiles(c), c["splits"]) < tiles(c),
             lambda c: (
                 f"{c['splits']} parts of {chained.key.extent} keys; some would have no tile of "
                 f"{c['keys']}"

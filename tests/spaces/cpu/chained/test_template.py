@@ -156,8 +156,8 @@ BUGS = [  # name: (form, what is replaced in the source, by what)
     (
         "keys_of_the_first_product",
         "causal",
-        r"if \(packed_batch != batch\)",
-        "if (packed_batch < 0)",
+        r"if \(packed_keys != t / \d+\)",
+        "if (packed_keys < 0)",
     ),
     ("wrong_head_of_a_group", "causal", r"\(first_row \+ r\) / 45 % 2", "0"),
     (
