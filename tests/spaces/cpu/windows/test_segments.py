@@ -28,6 +28,7 @@ GROUPED = {
     "fused": f'grouped_matmul {SIZES} epilogue="{BESIDE}"',
     "gathered": f'grouped_matmul {SIZES} rows=11 epilogue="{BESIDE}"',
     "gathered, bfloat16": f"grouped_matmul {SIZES} rows=50 dtype=bfloat16 b=col",
+    "deep": 'grouped_matmul t=25 n=21 k=300 experts=4 epilogue="relu(x + bias[expert[t], n])"',
     "gathered alone": (
         '"row: int32[i](index < 9); y[i,j] = sum[k](x[row[i],k] * w[k,j])" i=21 j=12 k=7'
     ),
