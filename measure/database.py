@@ -26,7 +26,8 @@ from measure.records.run import Run
 from measure.tables.best_known import best_row, rankings
 from measure.tables.engine import for_one_query, for_writing, name, usable
 from measure.tables.inserting import beat, insert, insert_rows, insert_runs, pieces
-from measure.tables.nearest import best_of_pair, nearest_pairs
+from measure.tables.likeness.nearest import best_of_pair, nearest_pairs
+from measure.tables.likeness.related import related_pairs
 from measure.tables.opening import open_engine
 from measure.tables.parsing import Chunk, parsed
 from measure.tables.queries import (
@@ -37,7 +38,6 @@ from measure.tables.queries import (
     summaries_query,
     trials,
 )
-from measure.tables.related import related_pairs
 from measure.tables.rows import as_read, from_row, own_from_row, pair_from_row, run_from_row
 from measure.tables.schema import measurements, runs
 from measure.tables.summary import Summary, summary_from_row
@@ -221,7 +221,8 @@ class Database:
         """The best record of each of the ``count`` nearest other workloads, nearest first, each
         read when it is asked for.
 
-        Those are of the same operator and target; see ``measure.tables.distance`` for what is near.
+        Those are of the same operator and target; what is near,
+        ``measure.tables.likeness.distance`` says.
         """
         with self._transaction() as connection:
             ids = nearest_pairs(connection, workload, target)
@@ -233,7 +234,7 @@ class Database:
         """The best record of each of the ``count`` nearest other shapes, operators and devices.
 
         Their targets are of the same kind, and they have right schedules of these ``versions`` of
-        templates; see ``measure.tables.related`` for what is near.
+        templates; see ``measure.tables.likeness.related`` for what is near.
         """
         with self._transaction() as connection:
             ids = related_pairs(connection, workload, target, versions)

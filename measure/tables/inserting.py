@@ -19,7 +19,7 @@ from measure.records.measurement import Status
 from measure.records.record import Record
 from measure.records.run import Run
 from measure.tables.described import described_target, described_workload
-from measure.tables.distance import extents, family
+from measure.tables.likeness.distance import extents, family
 from measure.tables.rows import run_to_row, to_row
 from measure.tables.schema import measurements, pairs, runs, targets, workloads
 from spaces.target import Target

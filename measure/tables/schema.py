@@ -40,7 +40,7 @@ workloads = Table(
     Column("id", _Id, primary_key=True),
     Column("key", Text, nullable=False, unique=True),
     Column("operator", String(64), nullable=False, index=True),
-    Column("family", Text, nullable=False),  # this and the extents: see measure.tables.distance
+    Column("family", Text, nullable=False),  # with extents: see measure.tables.likeness.distance
     Column("extents", Text, nullable=False),
     Column("text", Text, nullable=False),  # this and the operations: see measure.tables.summary
     Column("flops", Double, nullable=False),

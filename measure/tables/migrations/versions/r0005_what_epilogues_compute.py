@@ -11,7 +11,7 @@ from alembic import op
 from measure.records.fields import Fields
 from measure.records.jsonl import parse_json
 from measure.tables.described import described_workload
-from measure.tables.distance import family
+from measure.tables.likeness.distance import family
 from measure.tables.migrations.rekeying import rekey
 from spaces.errors import InputError
 

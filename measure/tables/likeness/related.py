@@ -1,8 +1,8 @@
 """Asks the tables what is known of other shapes, operators and devices that can serve a workload.
 
 Whoever shares a template with it can: its schedules mean the same there. Nearest are those that
-differ in the fewest words (``measure.tables.distance``), the operator's name included, and of these
-the ones whose shape and device together differ least.
+differ in the fewest words (:mod:`measure.tables.likeness.distance`), the operator's name included,
+and of these the ones whose shape and device together differ least.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, exists, select
 
 from measure.tables.best_known import RIGHT
-from measure.tables.distance import extents, family, sizes_apart, words_apart
-from measure.tables.nearest import as_object, as_sizes
+from measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
+from measure.tables.likeness.nearest import as_object, as_sizes
 from measure.tables.rows import target_from_column
 from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.errors import InputError

@@ -1,5 +1,5 @@
 """Asks the tables for what is known of the workloads nearest to one
-(``measure.tables.distance``).
+(``measure.tables.likeness.distance``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sqlalchemy import BindParameter, Connection, Select, bindparam, select
 
 from measure.records.jsonl import parse_json
 from measure.tables.best_known import best_of, last_comparison
-from measure.tables.distance import extents, family, sizes_apart, words_apart
+from measure.tables.likeness.distance import extents, family, sizes_apart, words_apart
 from measure.tables.queries import records_query
 from measure.tables.schema import measurements, pairs, targets, workloads
 from spaces.errors import InputError

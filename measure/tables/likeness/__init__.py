@@ -1,0 +1,1 @@
+"""Workloads that are like another one, and what is known of them."""
