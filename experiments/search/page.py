@@ -27,6 +27,7 @@ RUNS = {
     "iterated local": ("others_batch_8", "iterated-local"),
     "annealing": ("others_batch_8", "annealing"),
     "random": ("others_batch_8", "random"),
+    "Kernel Tuner, genetic": ("kernel_tuner", "kernel_tuner.genetic_algorithm"),
     "ours, batch 64": ("batch_64", "doubt2"),
     "ours, before, batch 64": ("batch_64", "main"),
 }
@@ -36,7 +37,7 @@ RUNS = {
 @dataclass(frozen=True)
 class Found:
     """The runs of a search: ``best`` so far, of the fastest schedule's speed, [spaces, repeats,
-    trials], and the mean over spaces of what else was scored."""
+    trials], and the mean over spaces of what else was scored, NaN where that is not known."""
 
     spaces: Sequence[str]
     best: np.ndarray
@@ -55,7 +56,8 @@ def read(file: str, search: str) -> Found:
     lines = [line for line in _lines(file) if line["search"] == search and line["space"]]
 
     def scored(key: str) -> float:
-        return float(np.mean([line["scores"][key]["value"] for line in lines]))
+        known = [line["scores"][key]["value"] for line in lines if key in line["scores"]]
+        return float(np.mean(known)) if known else np.nan
 
     best = np.array([[_curve(line, gains) for gains in line["gains"]] for line in lines])
     spaces = [line["space"] for line in lines]
@@ -91,7 +93,8 @@ def searches(known: Mapping[str, Found]) -> str:
         median = float(np.median(needed))
         reached = f"{100 * np.isfinite(needed).mean():.1f} %"
         rest = [f"{median:.0f}" if np.isfinite(median) else "", f"{found.performance:.2f}"]
-        rows.append([name, *means, reached, *rest, f"{found.milliseconds:.1f}"])
+        took = f"{found.milliseconds:.1f}" if np.isfinite(found.milliseconds) else ""
+        rows.append([name, *means, reached, *rest, took])
     return table(header, rows)
 
 
@@ -245,7 +248,9 @@ def main() -> None:
         f"## Ours on each space, batch 8\n\n{spaces(known['ours'])}\n"
         f"## Variants, batch 8\n\n{variants('variants_batch_8')}\n"
         f"## Variants, batch 64\n\n{variants('variants_batch_64')}\n"
+        f"## Variants with roots for labels, batch 8\n\n{variants('root_batch_8')}\n"
         f"## Variants of warm starts, batch 8\n\n{variants('variants_warm')}\n"
+        f"## Variants of warm starts with roots for labels\n\n{variants('root_warm')}\n"
         f"## How the cost model ranks\n\n{ranked(ranking)}\n![ranking](ranking.svg)\n\n"
         "Schedules that a model of 256 others has not seen; bars are its own standard deviations."
         "\n\n![predicted against measured](predicted.svg)\n\n"
