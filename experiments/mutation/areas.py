@@ -386,6 +386,7 @@ AREAS = (
             "tests/spaces/cuda/mma/test_*.py",
             "tests/spaces/cuda/test_tiles.py",
             "tests/measure/cuda/kernels/test_block_kernels.py",
+            "tests/measure/cuda/kernels/test_convolutions.py",
             "tests/measure/cuda/kernels/test_templates_on_emulator.py",
         ),
         10,

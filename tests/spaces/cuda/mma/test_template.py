@@ -12,6 +12,7 @@ from spaces.cuda.mma.template import Mma
 from spaces.cuda.target import cuda_target
 from spaces.errors import InputError
 from spaces.operators import workload, workload_from_json
+from spaces.registry import space_for
 from spaces.workloads.product import orient
 from tests.spaces.cuda.block_templates import BlockTemplateContract
 
@@ -66,6 +67,17 @@ def test_tiles_pass_registers_only_where_copies_cannot_be_asynchronous(dtype, k,
     values |= {"depth": 64, "stages": 2, "residency": 1, "store": "direct", **ALONE}
     assert MmaCode(MmaSizes(product), values, "tw_test").left.can_be_asynchronous == asynchronous
     assert MmaSizes(product).passes_registers(product.left) != asynchronous
+
+
+def test_a_warp_reads_its_rows_and_columns_once_a_term():
+    space = space_for(workload("matmul m=1024 n=1024 k=512 dtype=float16"), cuda_target("sm_80"))
+    rows = space.sample(np.random.default_rng(0), 200)
+    found = space.quantities(rows)
+    for i, schedule in enumerate(map(space.schedule, rows)):
+        if schedule.template == "mma":
+            high, wide = (int(schedule[name]) for name in ("tile_rows", "tile_columns"))
+            intensity = high * wide / (high + wide)  # 2 FLOPs of 2 bytes each
+            assert found["flops"][i] / found["register_bytes"][i] == pytest.approx(intensity)
 
 
 def test_sums_are_float16_only_if_asked_for():
