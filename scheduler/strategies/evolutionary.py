@@ -89,6 +89,7 @@ class EvolutionarySearch:
         self._evolution = evolution or Evolution()
         self._history = History(space, seed)
         self._likeness = Likeness(space)
+        self._opening_likeness = Likeness(space, by_steps=True)
         self._learned = space.rows([])  # what the model was trained on
         self._starters = space.rows(starters)
         self._due = 1.0  # so many news, and the model is trained
@@ -181,17 +182,20 @@ class EvolutionarySearch:
         """At most ``count`` free rows of ``pool``, from now on taken.
 
         Each is the best by score less ``diversity`` times its likeness to the nearest row chosen
-        before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998).
+        before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998). As long as nothing
+        is measured this counts the steps between values, so that an opening covers the space.
         """
+        measured = len(self._history.best(1))
+        alike = self._likeness if measured else self._opening_likeness
         pool = pool.at(self._history.fresh(pool.rows))
         score, likeness = pool.score.copy(), np.zeros(len(pool))
         for row in (row for chosen in before for row in chosen.rows):
-            likeness = np.maximum(likeness, self._likeness.to(row, pool.rows))
+            likeness = np.maximum(likeness, alike.to(row, pool.rows))
         chosen: list[int] = []
         for _ in range(min(count, len(pool))):
             best = int(np.argmax(score - diversity * likeness))
             chosen.append(best)
-            likeness = np.maximum(likeness, self._likeness.to(pool.rows[best], pool.rows))
+            likeness = np.maximum(likeness, alike.to(pool.rows[best], pool.rows))
             score[best] = -np.inf
         self._history.take(pool.rows[chosen])
         return pool.at(chosen)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from spaces.schedule import Value
 from spaces.space import Population, Space
 
 
@@ -11,26 +14,34 @@ class Likeness:
     """The likeness of rows of a space: 1.0 for the same row, 0.0 for another template.
 
     ``choices`` is a boolean matrix [templates, columns]: the template itself, and its own decisions
-    that have more than one value. Only these count.
+    that have more than one value. Only these count. Values of a decision agree if they are the
+    same; ``by_steps``, those that are numbers in rising order agree the more the fewer steps they
+    are apart, and not at all from end to end (Gower, Biometrics 27, 1971).
     """
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, by_steps: bool = False) -> None:
         self.choices = np.zeros((len(space.templates), space.width), dtype=bool)
         self.choices[:, 0] = True
+        self._steps = np.zeros(space.width)  # from end to end; 0 where only the same agree
         column = 1
         for i, template in enumerate(space.templates.values()):
             for decision in template.decisions:
                 self.choices[i, column] = len(decision.values) > 1
+                if by_steps and _is_ordered(decision.values):
+                    self._steps[column] = len(decision.values) - 1
                 column += 1
 
     def to(self, row: np.ndarray, pool: Population) -> np.ndarray:
         """Of each row of ``pool`` to ``row``."""
         choices = self.choices[row[0]]
-        share: np.ndarray = ((pool == row) & choices).sum(axis=1) / choices.sum()
+        near = 1.0 - np.abs(pool - row) / np.maximum(self._steps, 1.0)
+        agree = np.where(self._steps > 0, near, pool == row)
+        share: np.ndarray = (agree * choices).sum(axis=1) / choices.sum()
         return share * (pool[:, 0] == row[0])
 
     def nearest(self, pool: Population, known: Population) -> np.ndarray:
-        """Of each row of ``pool`` to that of ``known`` most like it; 0.0 where none is known."""
+        """Of each row of ``pool`` to that of ``known`` most like it, by values that are the same;
+        0.0 where none is known."""
         most = np.zeros(len(pool))
         for template, choices in enumerate(self.choices):
             ours, theirs = pool[:, 0] == template, known[:, 0] == template
@@ -38,6 +49,12 @@ class Likeness:
                 agreements = _agreements(pool[ours][:, choices], known[theirs][:, choices])
                 most[ours] = agreements.max(axis=1) / choices.sum()
         return most
+
+
+def _is_ordered(values: Sequence[Value]) -> bool:
+    """Whether they are numbers in rising order, more than two, so that the order says something."""
+    numbers = all(type(value) in (int, float) for value in values)
+    return numbers and len(values) > 2 and list(values) == sorted(values)
 
 
 def _agreements(rows: np.ndarray, others: np.ndarray) -> np.ndarray:

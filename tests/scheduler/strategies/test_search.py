@@ -96,7 +96,7 @@ def test_the_first_batch_follows_the_prior_and_is_diverse() -> None:
     for seed in range(4):
         batch = ask(evolutionary(space, seed), 16)
         tiles = {(schedule["rows"], schedule["vectors"]) for schedule in batch}
-        assert len(tiles) >= 5
+        assert len(tiles) >= 4
         blind = ask(RandomSearch(space, seed), 16)
         assert prior_score(space, batch) > prior_score(space, blind) + 0.05
 
