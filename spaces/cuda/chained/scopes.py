@@ -91,12 +91,16 @@ class ThreadScope(Scope):
 @dataclass
 class ScoreScope(ThreadScope):
     """A value that goes into an exponent, where errors count by themselves and not relative to it:
-    a tanh is that of two special functions, next to zero too."""
+    a tanh is that of two special functions, next to zero too, and what a number divides is
+    multiplied by its reciprocal."""
 
     def value(self, node: Expression) -> str:
-        """As for any thread, but for the tanh."""
-        if isinstance(node, Call) and node.function == "tanh":
-            return f"tw_tanh_of_score({self.text(node.arguments[0])})"
+        """As for any thread, but for these."""
+        match node:
+            case Call("tanh", (argument,)):
+                return f"tw_tanh_of_score({self.text(argument)})"
+            case Binary("/", left, right) if by := constant(right):
+                return f"{self.text(left)} * {1 / by!r}f"
         return super().value(node)
 
 
