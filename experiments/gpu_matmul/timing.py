@@ -33,14 +33,16 @@ def interleave(
     data is read until it fills L2 (written data would have to leave L2 while a call runs, and be
     paid for by that), and before that comes, where calls are long, another call of its kind.
     Calls and events are queued well ahead, by ``lead`` flushes where calls are short, so that the
-    processor's time does not show: a round that the device began before all was queued does not
-    count, and the next one has twice the lead. Stops when ``seconds`` of device time are spent.
+    processor's time does not show: a round in which the device began a call before all of it was
+    queued does not count, and the next one has twice the lead. Stops when ``seconds`` of device
+    time are spent.
     """
     others = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
     total = torch.empty((), device="cuda")
     times: dict[str, list[float]] = {name: [] for name in calls}
     names, spent = list(calls), 0.0
     is_long = _heat(calls, heat) > COOLING_CALL
+    lead = 0 if is_long else lead
 
     def flush() -> None:
         torch.sum(others, dim=0, out=total)
@@ -48,11 +50,9 @@ def interleave(
     counted, left = -2, 4 * (rounds + 2)
     while counted < rounds and left:
         random.shuffle(names)
-        events, left = [], left - 1
-        for _ in range(0 if is_long else lead):
+        events, left, late = [], left - 1, False
+        for _ in range(lead):
             flush()
-        begun = torch.cuda.Event()
-        begun.record()
         for name in names:
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             if is_long:
@@ -61,11 +61,11 @@ def interleave(
             start.record()
             calls[name]()
             end.record()
+            late |= start.query()
             events.append((name, start, end))
-        late = not is_long and begun.query()
         torch.cuda.synchronize()
         if late:
-            lead = min(2 * lead, MOST_LEAD)
+            lead = min(max(2 * lead, LEAD), MOST_LEAD)
             continue
         for name, start, end in events:
             elapsed = start.elapsed_time(end) * 1e-3
