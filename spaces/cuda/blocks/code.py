@@ -11,6 +11,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
+from spaces.cuda.blocks.copies.tile_copy import BlockCopy, Ends, position_type
 from spaces.cuda.blocks.finish import (
     batch_parts,
     parameter_name,
@@ -18,7 +19,6 @@ from spaces.cuda.blocks.finish import (
 from spaces.cuda.blocks.grid_code import GridCode
 from spaces.cuda.blocks.segments import segment_lines, segments_of
 from spaces.cuda.blocks.sizes import RingSizes
-from spaces.cuda.blocks.tile_copy import BlockCopy, Ends, position_type
 from spaces.cuda.blocks.tile_grid import TileGrid, tile_grid
 
 

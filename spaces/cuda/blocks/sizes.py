@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.cuda.blocks.copies.tile_copy import runs_deep, source_of
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.blocks.tile_copy import runs_deep, source_of
 from spaces.cuda.residency import BlockResources
 from spaces.cuda.target import WARP
 from spaces.workloads.array import Array

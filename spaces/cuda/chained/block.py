@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.cuda.chained.access import Access
-from spaces.cuda.chained.chain import ROWS, FragmentChain
-from spaces.cuda.chained.merging import PartMerging
 from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chained.spans import Spans
+from spaces.cuda.chains.access import Access
+from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.lanes import ROWS
+from spaces.cuda.chains.merging import PartMerging
+from spaces.cuda.chains.spans import Spans
 from spaces.derivation.chained.view import Chained
 from spaces.language.tree import Expression
 from spaces.schedule import Value

@@ -18,12 +18,12 @@ from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
-from spaces.cuda.chained import access, chain
 from spaces.cuda.chained.block import Block
 from spaces.cuda.chained.ending import Ending
 from spaces.cuda.chained.multiplying import Multiplying
 from spaces.cuda.chained.operands import Operands
 from spaces.cuda.chained.rows import BlockRows
+from spaces.cuda.chains import access, lanes
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 
@@ -47,7 +47,7 @@ class ChainedCode:
             shared_bytes=int(self.block.sizes.shared_bytes(self.block.values)),
         )
         called = {*functions, "floor"}
-        prelude = scalar_math.prelude(called) + chain.HELPERS + access.HELPERS
+        prelude = scalar_math.prelude(called) + lanes.HELPERS + access.HELPERS
         merging = self.block.merging
         call = Call(
             self.entry,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained.block import Block
-from spaces.cuda.chained.chain import ROWS
-from spaces.cuda.chained.finish import Finish
 from spaces.cuda.chained.rows import BlockRows
+from spaces.cuda.chains.finish import Finish
+from spaces.cuda.chains.lanes import ROWS
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from spaces.algebra.mapping import repeat
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.blocks.unrolled import Body, unrolled
 from spaces.cuda.chained.block import WIDE, Block
-from spaces.cuda.chained.chain import Written
 from spaces.cuda.chained.operands import Operands
+from spaces.cuda.chains.tile_chain import Written
 from spaces.cuda.mma.code import INSTRUCTIONS
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.derivation.chained.view import Chained

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained.block import Block
-from spaces.cuda.chained.chain import ROWS
+from spaces.cuda.chains.lanes import ROWS
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.derivation.chained.text import split
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spaces.cuda.chained.merging import MERGES
 from spaces.cuda.chained.sizes import ChainedSizes
+from spaces.cuda.chains.merging import MERGES
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.residency import storage_rules
 from spaces.cuda.target import CudaTarget

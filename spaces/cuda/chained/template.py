@@ -18,13 +18,13 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.block import Block
-from spaces.cuda.chained.chain import RESCALES, can_be_late
 from spaces.cuda.chained.code import ChainedCode
-from spaces.cuda.chained.merging import MERGES
 from spaces.cuda.chained.rules import chained_rules
 from spaces.cuda.chained.served import multiplied, why_not_chained
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chained.traffic import chained_quantities
+from spaces.cuda.chains.chain import RESCALES, can_be_late
+from spaces.cuda.chains.merging import MERGES
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of

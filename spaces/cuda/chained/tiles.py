@@ -18,8 +18,8 @@ from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
-from spaces.cuda.chained.access import Access
-from spaces.cuda.chained.scopes import ThreadScope
+from spaces.cuda.chains.access import Access
+from spaces.cuda.chains.scopes import ThreadScope
 from spaces.cuda.mma.fragments import swizzled_tile
 from spaces.derivation.chained.text import split
 from spaces.derivation.products.forms import axes_of

@@ -17,11 +17,11 @@ from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
-from spaces.cuda.chained import access, chain
-from spaces.cuda.chained_hopper.loading import Loading
+from spaces.cuda.chained_hopper.fetching.loading import Loading
 from spaces.cuda.chained_hopper.multiplying import Multiplying
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.sizes import GROUP
+from spaces.cuda.chains import access, lanes
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 
 
@@ -46,7 +46,7 @@ class ChainedHopperCode:
         workspace, zeroed = (plan.counter_bytes + size for size in sizes)
         call = Call(self.entry, arguments, workspace, zeroed, (launch,))
         called = {*functions, "floor"}
-        prelude = scalar_math.prelude(called) + chain.HELPERS + access.HELPERS
+        prelude = scalar_math.prelude(called) + lanes.HELPERS + access.HELPERS
         return Kernel(Source("cuda", prelude, self.source), call)
 
     @property

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.finish import Finish
+from spaces.cuda.chained_hopper.fetching.tiles import row_place
 from spaces.cuda.chained_hopper.outputs import PackedFinish
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows, each_row
 from spaces.cuda.chained_hopper.sizes import GROUP
-from spaces.cuda.chained_hopper.tiles import row_place
+from spaces.cuda.chains.finish import Finish
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained_hopper.ending import Ending
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows
 from spaces.cuda.chained_hopper.sizes import GROUP, TERMS
-from spaces.cuda.chained_hopper.tiles import SLICE
 from spaces.cuda.chained_hopper.walk import Walk
 
 

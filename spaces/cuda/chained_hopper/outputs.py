@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.chained.finish import Finish
+from spaces.cuda.chains.finish import Finish
 from spaces.derivation.chained.view import ChainedOutput
 
 

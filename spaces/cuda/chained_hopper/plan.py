@@ -11,13 +11,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
-from spaces.cuda.chained.access import Access
-from spaces.cuda.chained.chain import FragmentChain
-from spaces.cuda.chained.merging import Crew, PartMerging
-from spaces.cuda.chained.spans import Spans
-from spaces.cuda.chained_hopper.operands import key_boxes, left_boxes, output_boxes, right_boxes
+from spaces.cuda.chained_hopper.fetching.operands import (
+    key_boxes,
+    left_boxes,
+    output_boxes,
+    right_boxes,
+)
+from spaces.cuda.chained_hopper.fetching.tiles import Boxes
 from spaces.cuda.chained_hopper.sizes import GROUP, MOVED, ChainedSizes
-from spaces.cuda.chained_hopper.tiles import Boxes
+from spaces.cuda.chains.access import Access
+from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.merging import Crew, PartMerging
+from spaces.cuda.chains.spans import Spans
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
 from spaces.schedule import Value

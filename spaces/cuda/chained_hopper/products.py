@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from spaces.cuda.chained_hopper.fetching.tiles import PANEL, PANEL_BYTES, SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.sizes import TERMS
-from spaces.cuda.chained_hopper.tiles import PANEL, PANEL_BYTES, SLICE
 
 _STEPS = PANEL // TERMS
 

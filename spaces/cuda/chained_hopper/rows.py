@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.chain import ROWS, FragmentChain, Written
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.tiles import SLICE
+from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.lanes import ROWS
+from spaces.cuda.chains.tile_chain import Written
 from spaces.derivation.chained.text import split
 from spaces.language.tree import AxisValue, Expression
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from spaces.algebra.integers import round_up
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chained_hopper.tiles import SLICE
 from spaces.cuda.target import CudaTarget
 from spaces.rules.early import foresee
 from spaces.template import Decision, Rule

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from spaces.cuda.chained import served
-from spaces.cuda.chained_hopper.operands import key_boxes, left_boxes, right_boxes
+from spaces.cuda.chained_hopper.fetching.operands import key_boxes, left_boxes, right_boxes
+from spaces.cuda.chained_hopper.fetching.tiles import tiled
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chained_hopper.tiles import tiled
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.workloads.computation import Computation

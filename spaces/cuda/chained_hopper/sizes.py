@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cuda.chained_hopper.tiles import PANEL, PANEL_BYTES, SLICE
+from spaces.cuda.chained_hopper.fetching.tiles import PANEL, PANEL_BYTES, SLICE
 from spaces.cuda.residency import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
@@ -39,7 +39,7 @@ def group_registers(warpgroups: int, residency: int) -> int:
 @dataclass(frozen=True)
 class ChainedSizes:
     """Extents and resources of schedules, from their decisions; ``chained`` is a program as
-    :func:`~spaces.cuda.chained_hopper.tiles.tiled` has it."""
+    :func:`~spaces.cuda.chained_hopper.fetching.tiles.tiled` has it."""
 
     chained: Chained
 

@@ -17,15 +17,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cuda.chained.chain import RESCALES, can_be_late
 from spaces.cuda.chained_hopper.code import ChainedHopperCode
+from spaces.cuda.chained_hopper.fetching.tiles import tiled
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.rules import chained_rules
 from spaces.cuda.chained_hopper.served import why_not_chained
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chained_hopper.tiles import tiled
 from spaces.cuda.chained_hopper.traffic import chained_quantities
 from spaces.cuda.chained_hopper.walk import WALKS
+from spaces.cuda.chains.chain import RESCALES, can_be_late
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.kernel import Kernel, arguments

@@ -12,8 +12,8 @@ import numpy as np
 
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.traffic import USABLE
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import TERMS, ChainedSizes
-from spaces.cuda.chained_hopper.tiles import SLICE
 from spaces.cuda.target import CudaTarget
 from spaces.quantities import filled, widened
 from spaces.template import Columns

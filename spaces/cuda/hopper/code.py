@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from spaces.algebra.index import index
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.copies.tile_copy import position_type
 from spaces.cuda.blocks.finish import parts, signature
 from spaces.cuda.blocks.segments import number_of
-from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.hopper.multiply import MainLoop
 from spaces.cuda.hopper.plan import HopperPlan
 from spaces.cuda.hopper.sizes import GROUP, WARPS, group_registers

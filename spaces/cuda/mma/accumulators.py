@@ -14,9 +14,9 @@ from typing import Any
 from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout, strided
 from spaces.algebra.mapping import repeat, spatial
+from spaces.cuda.blocks.copies.tile_copy import position_type
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import WARP

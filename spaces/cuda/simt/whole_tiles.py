@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from spaces.cuda.blocks.copies.tile_copy import Ends, position_type
 from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import segments_of
-from spaces.cuda.blocks.tile_copy import Ends, position_type
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.copies.tile_copy import position_type
 from spaces.cuda.blocks.finish import Finish, sum_dtype
 from spaces.cuda.blocks.grid_code import GridCode
-from spaces.cuda.blocks.tile_copy import position_type
 from spaces.cuda.blocks.tile_grid import TileGrid
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.thin.large import LargeOperand

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spaces.cuda.blocks.gather_copy import copy_of
+from spaces.cuda.blocks.copies.gather_copy import copy_of
+from spaces.cuda.blocks.copies.tile_copy import source_of
 from spaces.cuda.blocks.partial_sums import WAYS, PartialSums
-from spaces.cuda.blocks.tile_copy import source_of
 from spaces.cuda.blocks.tile_grid import GROUPS, RASTERS, SPLITS, TileGrid
 from spaces.cuda.mma.fragments import Fragments, swizzled_tile
 from spaces.operators import workload

@@ -123,7 +123,7 @@ def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
 def test_offsets_of_64_bits_lead_to_the_same_places(emulator, monkeypatch, name):
     for module in (
         "spaces.cuda.mma.accumulators",
-        "spaces.cuda.blocks.tile_copy",
+        "spaces.cuda.blocks.copies.tile_copy",
         "spaces.cuda.simt.code",
         "spaces.cuda.simt.whole_tiles",
     ):

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.chain import JOINED, FragmentChain
-from spaces.cuda.chained.scopes import ThreadScope
+from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.lanes import JOINED
+from spaces.cuda.chains.scopes import ThreadScope
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import series
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from spaces.cuda.chained_hopper.fetching.tiles import Boxes, row_box
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chained_hopper.tiles import Boxes, row_box
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.products.splitting import Part
 from spaces.language.tree import Expression, Read

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained_hopper.fetching.tiles import SLICE, row_place
 from spaces.cuda.chained_hopper.plan import ChainedPlan
-from spaces.cuda.chained_hopper.tiles import SLICE, row_place
 from spaces.cuda.chained_hopper.walk import Walk
 
 

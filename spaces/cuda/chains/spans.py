@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spaces.cuda.chained.access import Access
+from spaces.cuda.chains.access import Access
 from spaces.derivation.chained.text import extreme, spans
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.products.forms import Form

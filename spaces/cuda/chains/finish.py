@@ -8,9 +8,9 @@ from math import gcd
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
-from spaces.cuda.chained.access import Access
-from spaces.cuda.chained.chain import FragmentChain
-from spaces.cuda.chained.scopes import ThreadScope
+from spaces.cuda.chains.access import Access
+from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.scopes import ThreadScope
 from spaces.derivation.chained.view import Chained, ChainedOutput
 from spaces.derivation.scopes import Leaf
 from spaces.language.tree import Expression, Read

@@ -14,10 +14,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.blocks.finish import parameter_name
-from spaces.cuda.blocks.implicit import Gathered, ImplicitProduct, Tiled
-from spaces.cuda.blocks.segments import entry_of
-from spaces.cuda.blocks.tile_copy import (
+from spaces.cuda.blocks.copies.tile_copy import (
     BlockCopy,
     TileCopy,
     position_type,
@@ -25,6 +22,9 @@ from spaces.cuda.blocks.tile_copy import (
     source_of,
     widest_vector,
 )
+from spaces.cuda.blocks.finish import parameter_name
+from spaces.cuda.blocks.implicit import Gathered, ImplicitProduct, Tiled
+from spaces.cuda.blocks.segments import entry_of
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.workloads.array import Array
 

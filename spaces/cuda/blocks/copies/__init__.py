@@ -1,0 +1,1 @@
+"""Copies of tiles to shared memory by the threads of a block."""

@@ -1,0 +1,1 @@
+"""How rows, keys and matrices come to shared memory by TMA."""

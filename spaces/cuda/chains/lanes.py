@@ -1,0 +1,46 @@
+"""How the rows of a product lie on the lanes of a warp, and how values of lanes become one.
+
+Matrix instructions leave sixteen rows of a product on the 32 lanes of a warp, two rows to a lane:
+element ``e`` of a lane is of row ``lane / 4 + 8 * (e / 2 % 2)`` and of column ``2 * (lane % 4) +
+e % 2 + 8 * (e / 4)``. Four lanes share a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.algebra.mapping_emit import indented
+
+IDENTITIES = {"sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY"}
+JOINED = {
+    "sum": "{} + {}",
+    "prod": "{} * {}",
+    "max": "tw::max_nan({}, {})",
+    "min": "tw::min_nan({}, {})",
+}
+FINITE = {"max": "tw::max_nan({}, -TW_FAR)", "min": "tw::min_nan({}, TW_FAR)"}
+EXTREMES = tuple(FINITE)
+ROWS = 2
+"""Rows of a lane in each slice of sixteen."""
+
+HELPERS = """\
+#define TW_INFINITY tw::bits_float(0x7f800000u)
+#define TW_FAR 1e37f
+TW_INLINE float tw_fused(float a, float b, float c) { return a * b + c; }
+TW_INLINE float tw_tanh_of_score(float x) {
+  return 1.0f - 2.0f * tw::reciprocal_approx(tw::exp2_approx(x * 2.885390081777927f) + 1.0f);
+}
+"""
+"""The compiler makes one instruction of ``tw_fused``. ``TW_FAR`` is beyond any score, and multiples
+of it are finite."""
+
+
+def over_rows(body: Sequence[str]) -> list[str]:
+    """A loop over the rows ``h`` of a slice."""
+    return ["#pragma unroll", f"for (int h = 0; h < {ROWS}; h++) {{", *indented(body), "}"]
+
+
+def across_lanes(reducer: str, value: str) -> list[str]:
+    """Lines that join a variable across the four lanes of a row."""
+    join = JOINED[reducer]
+    return [f"{value} = {join.format(value, f'tw::shuffle_xor({value}, {n})')};" for n in (1, 2)]
