@@ -21,7 +21,8 @@ HERE = Path(__file__).parent
 POINTS = (16, 64, 128, 256)
 REACHED = 0.99  # of the fastest schedule's speed
 RUNS = {
-    "ours": ("variants_batch_8", "doubt3"),
+    "ours": ("opening_batch_8", "now"),
+    "ours, opening by equality": ("variants_batch_8", "doubt3"),
     "ours, before": ("variants_batch_8", "main"),
     "genetic": ("others_batch_8", "genetic"),
     "iterated local": ("others_batch_8", "iterated-local"),
