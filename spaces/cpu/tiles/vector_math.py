@@ -209,7 +209,7 @@ def prelude(functions: Iterable[str], lanes: int, given: Mapping[str, str] | Non
     """
     functions = sorted(functions)
     for name in functions:
-        if name not in _DEFINITIONS:
+        if name not in (*FUNCTIONS, "select"):
             raise InputError(f"unknown function {name!r}; known: {', '.join(FUNCTIONS)}")
     size = 4 * lanes
     head = f"""\

@@ -5,15 +5,16 @@ from itertools import product as every
 import numpy as np
 import pytest
 
-from costmodel.testing.toys import product, target, toy_space
+from costmodel.testing.toys import product, toy_space
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.rules.rejection import rejections
 from spaces.target import detect_target
+from spaces.testing.targets import made_up_cpu
 
 
 def test_a_rule_rejects_the_share_of_raw_points_that_break_it():
-    space = toy_space(product(), target())
+    space = toy_space(product(), made_up_cpu())
     values = {d.name: d.values for d in space.templates["tile"].decisions}
     pairs = [{"rows": r, "vectors": v} for r, v in every(values["rows"], values["vectors"])]
     [rule] = space.templates["tile"].rules
