@@ -14,8 +14,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.chained.rules import block_bytes
 from spaces.cpu.rows.work import CALL
 from spaces.cpu.traffic import even_shares, footprints
-from spaces.derivation.scopes import special
-from spaces.language.tree import Expression
+from spaces.derivation.chained.work import operations, share_inside
 from spaces.quantities import filled
 from spaces.template import Columns
 
@@ -28,7 +27,7 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
     chained, cpu, lanes = template.chained, template.cpu, template.lanes
     b = template.blocks(columns)
     key, batches = chained.key.extent, float(chained.batches)
-    seen = _share(template)
+    seen = share_inside(template.computation, template.chained)
     per_batch = ceil_div(chained.row_count, b.rows)
     items = batches * per_batch
     tiles = items * np.maximum(seen * key / b.keys, 1) + 0.5 * items * (seen < 1)
@@ -81,23 +80,8 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
     return filled(quantities, columns["rows"].shape)
 
 
-def _share(template: ChainedTemplate) -> float:
-    """Of all pairs of a row and a key, those that conditions let count."""
-    chained = template.chained
-    width = chained.width.extent * len(chained.weighings)
-    full = 2.0 * chained.batches * chained.row_count * chained.key.extent
-    return min(1.0, template.computation.flops / (full * (chained.depth.extent + width)))
-
-
 def _operations(template: ChainedTemplate) -> float:
     """Operations for each score of the chain."""
-    seen: set[Expression] = set()
-    bodies = [*(r.element for r in template.chained.scalars)]
-    bodies += [weighing.weight for weighing in template.chained.weighings]
-    total = len(bodies)
-    for body in bodies:
-        for node in body.walk():
-            if node not in seen and template.chained.reads_key(node) and node.children:
-                seen.add(node)
-                total += CALL if special(node) and not any(map(special, node.children)) else 1
-    return float(total)
+    chained = template.chained
+    bodies = [*(r.element for r in chained.scalars), *(w.weight for w in chained.weighings)]
+    return float(len(bodies) + operations(chained, bodies, CALL))

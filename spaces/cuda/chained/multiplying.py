@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from spaces.algebra.index import Index
 from spaces.algebra.mapping import repeat
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.unrolled import Body, unrolled
 from spaces.cuda.chained.block import WIDE, Block
 from spaces.cuda.chained.operands import Operands
@@ -114,7 +115,7 @@ class Multiplying:
         arrays = {place: f"weights{i}" for i, place in enumerate(dict.fromkeys(places))}
         names = [arrays[place] for place in places]
         steps = self.block.keys // FRAGMENT
-        kind = {"float16": "f16", "bfloat16": "bf16"}[self.block.dtype]
+        kind = C_TYPES[self.block.dtype]
         lines = []
         for place in weights.values():
             array = arrays.get(place("e"))

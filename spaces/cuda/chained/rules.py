@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.merging import MERGES
+from spaces.cuda.chains.splitting import split_rules
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.residency import storage_rules
 from spaces.cuda.target import CudaTarget
@@ -59,22 +60,11 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
 def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
     keys, most = sizes.chained.key.extent, target.multiprocessors * 8
     return [
-        Rule(
-            "split_filled",
-            ("keys", "split"),
-            lambda c: (c["split"] == 1) | (c["split"] * c["keys"] <= keys),
-            lambda c: f"{c['split']} parts of at least {c['keys']} keys are more than {keys} keys",
-        ),
+        *split_rules(keys, TILE, sizes.blocks, most),
         Rule(
             "needless_merge",
             ("split", "merge"),
             lambda c: (c["split"] > 1) | (c["merge"] == MERGES[0]),
             lambda c: f"one part needs no merging by {c['merge']}",
-        ),
-        Rule(
-            "needless_split",
-            (*TILE, "split"),
-            lambda c: (c["split"] == 1) | (sizes.blocks(c) <= most),
-            lambda c: f"{c['split']} parts make {sizes.blocks(c)} blocks; {most} fill the device",
         ),
     ]

@@ -14,8 +14,8 @@ from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.traffic import Occupancy
 from spaces.cuda.target import WARP
 from spaces.derivation.chained.levels import Levels
-from spaces.derivation.scopes import special
-from spaces.language.tree import Expression
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.chained.work import operations, share_inside
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 
@@ -71,21 +71,12 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
 def _visited(template: CudaChained, c: Any) -> Any:
     """Tiles of keys that a block visits, by the share of all pairs that conditions let count."""
     chained, sizes = template.sizes.chained, template.sizes
-    width = chained.width.extent * len(chained.weighings)
-    full = 2.0 * chained.batches * chained.row_count * chained.key.extent
-    share = template.computation.flops / (full * (chained.depth.extent + width))
+    share = share_inside(template.computation, chained)
     tiles = ceil_div(chained.key.extent, c["keys"])
-    return np.minimum(tiles, np.minimum(share, 1.0) * tiles + (share < 1) * 0.5 + 0 * sizes.rows(c))
+    return np.minimum(tiles, share * tiles + (share < 1) * 0.5 + 0 * sizes.rows(c))
 
 
-def _operations(chained: Any) -> float:
+def _operations(chained: Chained) -> float:
     """Issue slots for each score of the chain."""
-    seen: set[Expression] = set()
     bodies = [*(r.element for r in chained.scalars), *Levels(chained).weights]
-    total = 2 * len(bodies)
-    for body in bodies:
-        for node in body.walk():
-            if node not in seen and chained.reads_key(node) and node.children:
-                seen.add(node)
-                total += CALL if special(node) and not any(map(special, node.children)) else 1
-    return float(total)
+    return float(2 * len(bodies) + operations(chained, bodies, CALL))

@@ -8,6 +8,7 @@ from typing import Any
 from spaces.algebra.integers import round_up
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
+from spaces.cuda.chains.splitting import split_rules
 from spaces.cuda.target import CudaTarget
 from spaces.rules.early import foresee
 from spaces.template import Decision, Rule
@@ -25,12 +26,13 @@ def chained_rules(
     sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
     """All rules of the template, and those that see sooner what registers and memory come to."""
+    most = FULL * target.multiprocessors
     rules = (
         *_resource_rules(sizes, target),
         *_turn_rules(),
         *_extent_rules(sizes),
         *_needless_rules(sizes, target),
-        *_split_rules(sizes, target),
+        *split_rules(sizes.chained.key.extent, ("warpgroups",), sizes.items, most),
     )
     by_name = {decision.name: decision for decision in decisions}
     early = (
@@ -160,24 +162,5 @@ def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
             ("warpgroups", "section"),
             lambda c: (c["section"] == 1) | (sizes.row_tiles(c) > 1),
             lambda c: "heads of one tile come one after the other anyway; allowed: section=1",
-        ),
-    ]
-
-
-def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
-    """Parts that have work, where tiles of rows alone leave multiprocessors idle."""
-    keys, most = sizes.chained.key.extent, FULL * target.multiprocessors
-    return [
-        Rule(
-            "split_filled",
-            ("keys", "split"),
-            lambda c: (c["split"] == 1) | (c["split"] * c["keys"] <= keys),
-            lambda c: f"{c['split']} parts of at least {c['keys']} keys are more than {keys} keys",
-        ),
-        Rule(
-            "needless_split",
-            ("warpgroups", "split"),
-            lambda c: (c["split"] == 1) | (sizes.items(c) <= most),
-            lambda c: f"{c['split']} parts make {sizes.items(c)} blocks; {most} fill the device",
         ),
     ]

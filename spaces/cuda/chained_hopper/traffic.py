@@ -15,6 +15,7 @@ from spaces.cuda.blocks.traffic import USABLE
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import TERMS, ChainedSizes
 from spaces.cuda.target import CudaTarget
+from spaces.derivation.chained.work import share_inside
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.computation import Computation
@@ -30,7 +31,7 @@ def chained_quantities(
     """Every quantity, one float64 array each."""
     c = widened(columns)
     key, depth, width = sizes.chained.key.extent, sizes.depth, sizes.width
-    share = _share(workload, sizes)
+    share = share_inside(workload, sizes.chained)
     tiles = sizes.items(c)
     rows = 1.0 * tiles * sizes.rows(c)
     whole = ceil_div(key, c["keys"])
@@ -77,13 +78,6 @@ def chained_quantities(
         "synchronisations": tiles * visits * (1 + c["ping_pong"]),
     }
     return filled(quantities, c["keys"].shape)
-
-
-def _share(workload: Computation, sizes: ChainedSizes) -> float:
-    """Of all pairs of a row and a key, those that conditions let count."""
-    chained = sizes.chained
-    full = 2.0 * chained.batches * chained.row_count * chained.key.extent
-    return min(1.0, workload.flops / (full * (chained.depth.extent + chained.width.extent)))
 
 
 def _imbalance(tiles: Any, slots: Any, c: Any, share: float) -> Any:

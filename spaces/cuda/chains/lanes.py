@@ -10,14 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.reducers import joined
 
 IDENTITIES = {"sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY"}
-JOINED = {
-    "sum": "{} + {}",
-    "prod": "{} * {}",
-    "max": "tw::max_nan({}, {})",
-    "min": "tw::min_nan({}, {})",
-}
 FINITE = {"max": "tw::max_nan({}, -TW_FAR)", "min": "tw::min_nan({}, TW_FAR)"}
 EXTREMES = tuple(FINITE)
 ROWS = 2
@@ -42,5 +37,5 @@ def over_rows(body: Sequence[str]) -> list[str]:
 
 def across_lanes(reducer: str, value: str) -> list[str]:
     """Lines that join a variable across the four lanes of a row."""
-    join = JOINED[reducer]
-    return [f"{value} = {join.format(value, f'tw::shuffle_xor({value}, {n})')};" for n in (1, 2)]
+    others = (f"tw::shuffle_xor({value}, {n})" for n in (1, 2))
+    return [f"{value} = {joined(reducer, value, other)};" for other in others]

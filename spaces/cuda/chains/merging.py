@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.lanes import JOINED
 from spaces.cuda.chains.scopes import ThreadScope
+from spaces.cuda.reducers import joined
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import series
 
@@ -188,7 +188,7 @@ class PartMerging:
                 (f"state{k}[r]", f"other{k}"), scopes, ("seen[r]", "has_other"), strict=True
             )
             values = [_moved(r, value, scope, now, some) for value, scope, some in sides]
-            lines.append(f"const float merged{k} = {JOINED[r.reducer].format(*values)};")
+            lines.append(f"const float merged{k} = {joined(r.reducer, *values)};")
         lines += [f"state{k}[r] = merged{k};" for k in range(self._states)]
         return [*lines, "seen[r] |= has_other;"]
 

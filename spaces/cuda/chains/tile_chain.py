@@ -11,12 +11,12 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.lanes import (
     EXTREMES,
     IDENTITIES,
-    JOINED,
     ROWS,
     across_lanes,
     over_rows,
 )
 from spaces.cuda.chains.scopes import POWERS, RowScope, ScoreScope, ThreadScope
+from spaces.cuda.reducers import joined
 from spaces.derivation.algebra import ZERO
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf, series
@@ -160,7 +160,7 @@ class TileChain:
         """The state ``k`` with what the tile has."""
         scale, rest = self.parts[k]
         part = f"part{k}[h]"
-        self.waiting.append(f"{part} = {JOINED[r.reducer].format(part, f'part{k}[h + 2]')};")
+        self.waiting.append(f"{part} = {joined(r.reducer, part, f'part{k}[h + 2]')};")
         if self.chain.is_shared(r):
             self.waiting += across_lanes(r.reducer, part)
         if scale != 1:
@@ -168,7 +168,7 @@ class TileChain:
         if rest != ZERO:
             self.waiting.append(f"{part} += {self.new.text(rest)};")
         before = self._corrected(k, r)
-        self.waiting.append(f"next{k}[h] = {JOINED[r.reducer].format(before, part)};")
+        self.waiting.append(f"next{k}[h] = {joined(r.reducer, before, part)};")
         self.arrays.append(f"next{k}")
 
     def _corrected(self, k: int, r: ChainReduction) -> str:
@@ -216,7 +216,7 @@ class TileChain:
         for k, r in self.chain.levels.scalars(level):
             part = f"part{k}[e / 2 % 4]"
             value = _selected(inside, self._element(k, r, scope), IDENTITIES[r.reducer])
-            body.append(f"{part} = {JOINED[r.reducer].format(part, value)};")
+            body.append(f"{part} = {joined(r.reducer, part, value)};")
         body += self._stores(level, scope, inside)
         self._flush()
         for k, r in self.chain.levels.scalars(level):

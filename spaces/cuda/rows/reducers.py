@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from spaces.cuda.reducers import joined
 from spaces.cuda.rows.values import Scope
 from spaces.cuda.scalar_code import Value
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -30,13 +31,6 @@ TW_INLINE T tw_change(T from, T to) { return from == to ? (T)0 : to - from; }
 """
 """Of the lower place of equals, the first NaN before all; and the change of a result, none where
 both are the same infinity. ``T`` is the type computed in."""
-
-_JOINED = {
-    "sum": "{a} + {b}",
-    "prod": "{a} * {b}",
-    "max": "tw::max_nan({a}, {b})",
-    "min": "tw::min_nan({a}, {b})",
-}
 
 
 def helpers(real: str) -> str:
@@ -121,7 +115,7 @@ class States:
         n = self.number[r.name]
         if self.is_argument(r):
             return f"tw_{r.reducer}(s{n}[k], p{n}[k], {element}, {rank});"
-        return f"s{n}[k] = {_JOINED[r.reducer].format(a=f's{n}[k]', b=element)};"
+        return f"s{n}[k] = {joined(r.reducer, f's{n}[k]', element)};"
 
     @property
     def corrected(self) -> bool:
@@ -166,8 +160,8 @@ class States:
             if self.is_argument(r):
                 lines.append(f"tw_{r.reducer}(s{n}[k], p{n}[k], b{n}, bp{n});")
             else:
-                parts = {"a": self._moved(r, "a"), "b": self._moved(r, "b")}
-                lines.append(f"s{n}[k] = {_JOINED[r.reducer].format(**parts)};")
+                parts = self._moved(r, "a"), self._moved(r, "b")
+                lines.append(f"s{n}[k] = {joined(r.reducer, *parts)};")
         return lines
 
     def _moved(self, r: ChainReduction, part: str) -> str:

@@ -1,0 +1,30 @@
+"""What templates of all targets count of a chain over the columns of a product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spaces.derivation.chained.view import Chained
+from spaces.derivation.scopes import special
+from spaces.language.tree import Expression
+from spaces.workloads.computation import Computation
+
+
+def share_inside(computation: Computation, chained: Chained) -> float:
+    """Of all pairs of a row and a key, the share that conditions let count."""
+    width = chained.width.extent * len(chained.weighings)
+    full = 2.0 * chained.batches * chained.row_count * chained.key.extent
+    return min(1.0, computation.flops / (full * (chained.depth.extent + width)))
+
+
+def operations(chained: Chained, bodies: Iterable[Expression], call: int) -> int:
+    """Operations for each score of what ``bodies`` compute of it, equal ones once; a special
+    function is ``call`` of them."""
+    seen: set[Expression] = set()
+    total = 0
+    for body in bodies:
+        for node in body.walk():
+            if node not in seen and chained.reads_key(node) and node.children:
+                seen.add(node)
+                total += call if special(node) and not any(map(special, node.children)) else 1
+    return total
