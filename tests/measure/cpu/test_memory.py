@@ -56,10 +56,16 @@ def family(process: int) -> Iterator[int]:
 
 
 def memory_of(process: int) -> int:
-    """Bytes in use by a process and all below it, shared pages counted once."""
-    total = 0
+    """Bytes in use by a Python process and all below it, shared pages counted once.
+
+    The Python process starts others, none of them in Python: a child that is still Python has not
+    begun its own program, and until then it runs in its parent's memory, which would count twice.
+    """
+    total, python = 0, Path(sys.executable).resolve()
     for member in family(process):
         with suppress(OSError):
+            if member != process and Path(f"/proc/{member}/exe").readlink() == python:
+                continue
             for line in Path(f"/proc/{member}/smaps_rollup").read_text().splitlines():
                 total += int(line.split()[1]) << 10 if line.startswith("Pss:") else 0
     return total
