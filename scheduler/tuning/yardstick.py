@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from spaces.cpu.target import CpuTarget
 from spaces.target import Target
-from spaces.workloads.contraction import Contraction
 from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
@@ -62,8 +61,7 @@ def measure_yardstick(workload: Workload, target: Target, seconds: float = inf) 
 
     start = time.monotonic()
     peaks = _peaks(target, seconds)
-    adds = isinstance(workload, Contraction)
-    peak = peaks.gflops.get(workload.arithmetic[0]) if peaks and adds else None
+    peak = peaks.gflops.get(workload.arithmetic[0]) if peaks and workload.intense else None
     left = seconds - (time.monotonic() - start)
     if expected_seconds(workload, peak) > left:
         return Yardstick(workload, peak)

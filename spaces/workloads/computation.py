@@ -21,9 +21,6 @@ PROGRAM = "program"
 """What the operator of a program without a name is called; its parameter ``text`` is how it was
 written, in one line."""
 
-INTENSE = 16
-"""FLOPs for each byte that must move, from which arithmetic bounds a kernel on most machines."""
-
 
 @dataclass(frozen=True, eq=False)
 class Computation(Workload):
@@ -139,12 +136,6 @@ class Computation(Workload):
     def least_bytes(self) -> int:
         """Bytes that must move; of a table that is gathered from, no more than what is read."""
         return self._work.bytes
-
-    def rate(self, latency: float) -> tuple[float, str]:
-        """GFLOP/s where there are many operations for each byte, else GB/s."""
-        if self.flops < INTENSE * self.least_bytes:
-            return super().rate(latency)
-        return self.flops / latency / 1e9, "GFLOP/s"
 
     def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
         """Inputs as the program says that they are drawn; the same for a seed."""

@@ -152,9 +152,10 @@ class Contraction(Workload):
         """The :attr:`flops`, or the moves of a copy."""
         return max(self.flops, self.points)
 
-    def rate(self, latency: float) -> tuple[float, str]:
-        """GFLOP/s."""
-        return self.flops / latency / 1e9, "GFLOP/s"
+    @property
+    def intense(self) -> bool:
+        """Always: products of any shape are compared by their GFLOP/s."""
+        return True
 
     def make_inputs(self, seed: int, scale: float = 1.0) -> dict[str, np.ndarray]:
         """Random inputs by operand name, in each operand's dtype, shape and order.

@@ -18,6 +18,9 @@ import numpy as np
 
 from spaces.workloads.array import Array
 
+INTENSE = 16
+"""FLOPs for each byte that must move, from which arithmetic bounds a kernel on most machines."""
+
 Parameter = int | float | str
 
 
@@ -92,10 +95,17 @@ class Workload(ABC):
     def make_inputs(self, seed: int) -> dict[str, np.ndarray]:
         """Inputs by operand name, in each operand's dtype, shape and order; the same for a seed."""
 
+    @property
+    def intense(self) -> bool:
+        """Whether there are so many operations for each byte that their rate says how good a
+        kernel is, and not the rate of the bytes."""
+        return self.flops >= INTENSE * self.least_bytes
+
     def rate(self, latency: float) -> tuple[float, str]:
-        """What a call of so many seconds gets done, and the unit: GFLOP/s of a contraction, the
-        operations of its epilogue not counted, and GB/s that must move, unless a kind of workload
-        says otherwise."""
+        """What a call of so many seconds gets done, and the unit: GFLOP/s where work is
+        :attr:`intense`, the operations of an epilogue not counted, else GB/s that must move."""
+        if self.intense:
+            return self.flops / latency / 1e9, "GFLOP/s"
         return self.least_bytes / latency / 1e9, "GB/s"
 
     @property

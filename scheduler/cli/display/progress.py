@@ -93,16 +93,17 @@ def outcome(result: TuningResult, yardstick: Yardstick, session: str) -> list[tu
 
 
 def figures(yardstick: Yardstick, best: float | None) -> list[tuple[str, str]]:
-    """The latency of the best and how it compares, as names and values."""
+    """The latency of the best, and how it compares with what is known, as names and values."""
     if best is None:
         return [("best", "none yet")]
-    fused = bool(yardstick.workload.words.get("epilogue"))
-    alone = ", which does the product alone" if fused and yardstick.numpy_seconds else ""
-    return [
-        ("best", f"{seconds(best)}, {yardstick.rate(best)}"),
-        ("of measured peak", percent(yardstick.of_peak(best))),
-        ("over NumPy's BLAS", times(yardstick.over_numpy(best)) + alone),
-    ]
+    found = [("best", f"{seconds(best)}, {yardstick.rate(best)}")]
+    if (share := yardstick.of_peak(best)) is not None:
+        found.append(("of measured peak", percent(share)))
+    if (ratio := yardstick.over_numpy(best)) is not None:
+        fused = bool(yardstick.workload.words.get("epilogue"))
+        alone = ", which does the product alone" if fused else ""
+        found.append(("over NumPy's BLAS", times(ratio) + alone))
+    return found
 
 
 def trials_of(progress: AnyProgress) -> str:

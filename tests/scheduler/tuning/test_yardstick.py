@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler.cli.display.progress import figures
 from scheduler.tuning import yardstick
-from scheduler.tuning.yardstick import measure_yardstick
+from scheduler.tuning.yardstick import Yardstick, measure_yardstick
 from spaces.operators import workload
 from spaces.target import detect_target
 
@@ -59,3 +60,20 @@ def test_a_gpu_is_compared_with_nothing_here(measured: list[str]) -> None:
     found = measure_yardstick(work, detect_target("cuda:sm_80"))
     assert (found.peak_gflops, found.numpy_seconds) == (None, None)
     assert not measured
+
+
+def test_a_program_is_held_against_the_peak_where_arithmetic_bounds_it(measured: list[str]) -> None:
+    layer = workload("conv2d n=1 c=64 h=14 w=14 o=64 r=3 s=3 padding=1")
+    assert measure_yardstick(layer, CPU).peak_gflops == 50.0
+    assert measure_yardstick(workload("softmax r=64 c=64"), CPU).peak_gflops is None
+
+
+def test_only_what_is_known_is_shown() -> None:
+    rows, product = workload("softmax r=64 c=64"), workload("matmul m=64 n=64 k=64")
+    assert [name for name, _ in figures(Yardstick(rows), 1e-6)] == ["best"]
+    known = figures(Yardstick(product, peak_gflops=1000.0, numpy_seconds=2e-6), 1e-6)
+    assert known == [
+        ("best", "1 us, 524.3 GFLOP/s"),
+        ("of measured peak", "52.4 %"),
+        ("over NumPy's BLAS", "2.00 x"),
+    ]
