@@ -10,7 +10,8 @@ A suite is a TOML file::
     parameters = { m = 128, n = 768, k = 768, epilogue = "x + bias[n]" }
     weight = 36
 
-``title``, ``name`` and ``weight`` (1) may be left out. Some suites are shipped, by name.
+``operator`` is a name or a program's text, as in :func:`spaces.operators.workload`. ``title``,
+``name`` and ``weight`` (1) may be left out. Some suites are shipped, by name.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from spaces.errors import InputError, shown
-from spaces.operators import OPERATORS, workload_from_json
+from spaces.operators import workload
 from spaces.validation.checks import positive
 from spaces.workloads.workload import Workload
 
@@ -126,12 +127,11 @@ def _member(entry: object) -> Member:
     _check_keys(entry, MEMBER_KEYS)
     operator, parameters = entry.get("operator"), entry.get("parameters", {})
     if not isinstance(operator, str):
-        raise InputError(f"operator={shown(operator)} is no name; allowed: {', '.join(OPERATORS)}")
+        raise InputError(f"operator={shown(operator)} is no text; allowed: a name or a program")
     if not isinstance(parameters, Mapping):
         raise InputError(f"parameters={shown(parameters)} are no table, such as {{ m = 512 }}")
-    workload = workload_from_json({"operator": operator, "parameters": parameters})
     weight = positive("weight", entry.get("weight", 1.0))
-    return Member(workload, weight, _text(entry, "name", ""))
+    return Member(workload(operator, **parameters), weight, _text(entry, "name", ""))
 
 
 def _check_keys(table: Mapping[str, Any], allowed: tuple[str, ...]) -> None:

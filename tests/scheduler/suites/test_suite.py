@@ -45,6 +45,22 @@ def test_a_file_is_read(tmp_path):
     assert as_suite(suite) is suite
 
 
+def test_operators_of_any_kind_and_programs_may_stand_in_one(tmp_path):
+    text = """
+        [[workloads]]
+        operator = "y[r] = sum[c](x[r, c] * x[r, c])"
+        parameters = { r = 8, c = 16 }
+
+        [[workloads]]
+        operator = "softmax"
+        parameters = { r = 8, c = 16, dtype = "bfloat16" }
+    """
+    mine = workload("y[r] = sum[c](x[r, c] * x[r, c])", r=8, c=16)
+    named = workload("softmax r=8 c=16 dtype=bfloat16")
+    found = read_suite(written(tmp_path, text))
+    assert [member.workload for member in found.members] == [mine, named]
+
+
 # Parameters, as published; embeddings, vectors of norms and biases are no products.
 BERT_PARAMETERS, BERT_EMBEDDINGS = 109_482_240, (30_522 + 512 + 2) * 768
 BERT_VECTORS = 25 * 2 * 768 + 12 * (4 * 768 + 3072 + 768) + 768
@@ -119,8 +135,8 @@ ONE = '[[workloads]]\noperator = "matmul"\nparameters = { m = 8, n = 8, k = 8 }\
         (ONE + ONE, "is in it twice; allowed: once, and a weight"),
         (FUSED % "x + b[n]" + FUSED % "c[n] + x", "is in it twice; allowed: once, and a weight"),
         (ONE + ONE.replace("matmul", "conv"), "workload 2: unknown operator 'conv'; known: argmax"),
-        (ONE.replace('"matmul"', "1"), "workload 1: operator=1 is no name; allowed: matmul"),
-        ("[[workloads]]\nweight = 1", "workload 1: operator=None is no name; allowed: matmul"),
+        (ONE.replace('"matmul"', "1"), "workload 1: operator=1 is no text; allowed: a name or"),
+        ("[[workloads]]\nweight = 1", "workload 1: operator=None is no text; allowed: a name"),
         (ONE.replace("{ m = 8, n = 8, k = 8 }", "3"), "workload 1: parameters=3 are no table"),
         (ONE.replace("m = 8", "m = 0"), "workload 1: m=0 is out of range"),
         (ONE.replace("m = 8", "m = 8.5"), "workload 1: m=8.5 is not a whole number"),
