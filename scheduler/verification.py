@@ -61,6 +61,11 @@ class Verdict:
         """Whether it never ran to its end, for its resources or those of the machine."""
         return self.lost or self.error_kind is ErrorKind.REJECTED
 
+    @property
+    def outcome(self) -> str:
+        """In a word: ``right``, ``refused`` or ``wrong``."""
+        return "right" if self.right else "refused" if self.refused else "wrong"
+
 
 def draw(space: Space, count: int, seed: int = 0) -> list[Schedule]:
     """About ``count`` distinct random schedules, as many of each template as of the others.

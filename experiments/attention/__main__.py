@@ -10,13 +10,11 @@ not in it. Needs a GPU.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import statistics
 import sys
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from experiments.attention.cases import CASES, AttentionCase
 from experiments.attention.rivals import exact, rivals
 from experiments.attention.trying import Trial, serving
 from experiments.gpu_matmul.timing import interleave
+from experiments.resuming import remaining, resume, write
 from spaces.target import detect_target
 
 FINALISTS = 2
@@ -82,23 +81,14 @@ def measure(
 def main() -> int:
     options = _options()
     end = time.monotonic() + 60 * options.minutes
-    path: Path = options.out
-    path.parent.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {"cases": {}}
-    if path.exists():
-        results = json.loads(path.read_text())
-    results |= {"date": datetime.now(UTC).date().isoformat(), "torch": torch.__version__}
-    results["device"] = torch.cuda.get_device_name()
-    results["command"] = "python -m experiments.attention " + " ".join(sys.argv[1:])
-    for case in CASES:
-        done = case.name in results["cases"] or not re.search(options.only, case.name)
-        if done or time.monotonic() > end:
-            continue
+    path, facts = options.out, {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
+    results = resume(path, "experiments.attention", facts)
+    for case in remaining(CASES, results, options.only, end):
         compiled = options.without != "flex" and end - time.monotonic() > 20
         known = best_known(results["cases"])
         row = measure(case, known, options.random, compiled, options.template)
         results["cases"][case.name] = row
-        path.write_text(json.dumps(results, indent=1) + "\n")
+        write(path, results)
         rates = sorted(row["tflops"].items(), key=lambda each: -each[1])
         words = ", ".join(f"{name} {rate:.1f}" for name, rate in rates)
         counts = {name: each["outcomes"] for name, each in row["templates"].items()}
@@ -120,7 +110,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.attention")
     parser.add_argument("--random", type=int, default=24, help="schedules at random a case")
     parser.add_argument("--minutes", type=float, default=3.0, help="for all of it")
-    parser.add_argument("--only", default="", help="cases whose names match this expression")
+    parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")
     parser.add_argument("--template", default="", help="the only one that is tried")
     parser.add_argument("--without", choices=("flex",), help="a rival that is left out")
     parser.add_argument("--out", type=Path, default=Path("attention.json"))

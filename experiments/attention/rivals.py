@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from experiments.attention.cases import SOFTCAP, WINDOW, AttentionCase
+from experiments.rivals import usable
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
 Tensors = Mapping[str, torch.Tensor]
@@ -45,21 +47,12 @@ def rivals(
     case: AttentionCase, tensors: Tensors, compiled: bool
 ) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
     """Calls by name, and why others are not among them."""
-    calls: dict[str, Callable[[], Any]] = {}
-    unavailable: dict[str, str] = {}
-    makers: dict[str, Callable[[], Any]] = {}
+    makers: dict[str, Callable[[], Callable[[], Any]]] = {}
     if not any(map(case.has, ("alibi", "softcap", "window"))):
-        makers = {name: _library(case, tensors, which) for name, which in BACKENDS.items()}
+        makers = {name: partial(_library, case, tensors, which) for name, which in BACKENDS.items()}
     if compiled:
-        makers["flex"] = _flex(case, tensors)
-    for name, call in makers.items():
-        try:
-            call()
-            torch.cuda.synchronize()
-            calls[name] = call
-        except Exception as error:  # a rival that fails is no reason to stop
-            unavailable[name] = str(error).splitlines()[0][:200]
-    return calls, unavailable
+        makers["flex"] = partial(_flex, case, tensors)
+    return usable(makers)
 
 
 def _library(case: AttentionCase, tensors: Tensors, which: SDPBackend) -> Callable[[], Any]:
@@ -91,19 +84,13 @@ def _flex(case: AttentionCase, tensors: Tensors) -> Callable[[], Any]:
         return score + slope[h] * (k - q - past) if slope is not None else score
 
     has_change = case.has("softcap") or case.has("alibi")
-    state: dict[str, Any] = {}
-
-    def call() -> Any:
-        if not state:
-            torch._dynamo.reset()
-            hidden = case.has("causal") or case.has("window")
-            sizes = (None, None, case.queries, case.length, "cuda")
-            state["mask"] = create_block_mask(seen, *sizes) if hidden else None
-            state["flex"] = torch.compile(flex_attention, dynamic=False)
-        q, k, v = (tensors[name] for name in "qkv")
-        return state["flex"](
-            q, k, v, score_mod=changed if has_change else None, block_mask=state["mask"],
-            enable_gqa=case.heads != case.kv_heads,
-        )  # fmt: skip
-
-    return call
+    hidden = case.has("causal") or case.has("window")
+    sizes = (None, None, case.queries, case.length, "cuda")
+    torch._dynamo.reset()
+    return partial(
+        torch.compile(flex_attention, dynamic=False),
+        *(tensors[name] for name in "qkv"),
+        score_mod=changed if has_change else None,
+        block_mask=create_block_mask(seen, *sizes) if hidden else None,
+        enable_gqa=case.heads != case.kv_heads,
+    )

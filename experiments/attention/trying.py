@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from experiments.attention.cases import FIXED, AttentionCase, completed
-from experiments.operators.explore import WORKERS, Explorer
+from experiments.operators.exploring.explore import WORKERS, Explorer
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.records.measurement import Candidate, Job, new_job_id
 from spaces.cuda.target import CudaTarget

@@ -111,9 +111,8 @@ def verify(target: Target, schedules: int) -> dict[str, Any]:
     for seed, parameters in enumerate(VERIFIED):
         space = space_for(workload("matmul", **parameters), target)
         for verdict in measure(space, draw_schedules(space, schedules, seed)):
-            outcome = "right" if verdict.right else "refused" if verdict.refused else "wrong"
-            counts.setdefault(verdict.schedule.template, Counter())[outcome] += 1
-            if outcome == "wrong":
+            counts.setdefault(verdict.schedule.template, Counter())[verdict.outcome] += 1
+            if verdict.outcome == "wrong":
                 text = f"{verdict.error_kind}: {verdict.error_text}"
                 failures.append(
                     {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,7 @@ def compare(case: Case, ours: Any, rivals: tuple[str, ...], target: Target) -> d
     )
     from experiments.gpu_matmul.reading import fastest
     from experiments.gpu_matmul.timing import interleave
+    from experiments.rivals import usable
 
     torch.backends.cuda.matmul.allow_tf32 = False
     a, b, c = tensors(case)
@@ -76,15 +78,15 @@ def compare(case: Case, ours: Any, rivals: tuple[str, ...], target: Target) -> d
     row: dict[str, Any] = {"max_abs_error": {"tilewright": largest_error(a, b, c)}}
     makers = {"cublas": cublas}
     makers |= {"compiled": compiled} if case.has_few_rows else {"triton": triton_call}
-    for name, make in makers.items():
-        if name not in rivals:
-            continue
-        try:
-            calls[name] = make(a, b, torch.empty_like(c))
-            calls[name]()
-        except Exception as error:  # a library without this type is no reason to stop
-            calls.pop(name, None)
-            row.setdefault("unavailable", {})[name] = str(error).splitlines()[0][:200]
+    libraries, unavailable = usable(
+        {
+            name: partial(make, a, b, torch.empty_like(c))
+            for name, make in makers.items()
+            if name in rivals
+        }
+    )
+    calls |= libraries
+    row |= {"unavailable": unavailable} if unavailable else {}
     if case.has_few_rows:
         calls[READING] = fastest(b, target)
     times = interleave(calls)

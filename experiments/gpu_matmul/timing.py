@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import torch
 
@@ -37,46 +38,65 @@ def interleave(
     queued does not count, and the next one has twice the lead. Stops when ``seconds`` of device
     time are spent.
     """
-    others = torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
-    total = torch.empty((), device="cuda")
     times: dict[str, list[float]] = {name: [] for name in calls}
     names, spent = list(calls), 0.0
     is_long = _heat(calls, heat) > COOLING_CALL
     lead = 0 if is_long else lead
-
-    def flush() -> None:
-        torch.sum(others, dim=0, out=total)
-
     counted, left = -2, 4 * (rounds + 2)
     while counted < rounds and left:
+        left -= 1
         random.shuffle(names)
-        events, left, late = [], left - 1, False
-        for _ in range(lead):
-            flush()
-        for name in names:
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            if is_long:
-                calls[name]()
-            flush()
-            start.record()
-            calls[name]()
-            end.record()
-            late |= start.query()
-            events.append((name, start, end))
-        torch.cuda.synchronize()
-        if late:
+        found = _round({name: calls[name] for name in names}, lead, is_long)
+        if found is None:
             lead = min(max(2 * lead, LEAD), MOST_LEAD)
             continue
-        for name, start, end in events:
-            elapsed = start.elapsed_time(end) * 1e-3
-            spent += elapsed
-            if counted >= 0:
+        spent += sum(found.values())
+        if counted >= 0:
+            for name, elapsed in found.items():
                 times[name].append(elapsed)
         counted += 1
         if spent > seconds and counted > 4:
             break
     assert counted > 0, "the processor queues calls more slowly than the device makes them"
     return times
+
+
+def _round(calls: Mapping[str, Call], lead: int, is_long: bool) -> dict[str, float] | None:
+    """Seconds of each call, or nothing if the device began one before all of it was queued."""
+    events, late = {}, False
+    for _ in range(lead):
+        flush()
+    for name, call in calls.items():
+        start, end = events[name] = event(), event()
+        if is_long:
+            call()
+        flush()
+        start.record()
+        call()
+        end.record()
+        late |= start.query()
+    torch.cuda.synchronize()
+    if late:
+        return None
+    return {name: start.elapsed_time(end) * 1e-3 for name, (start, end) in events.items()}
+
+
+def event() -> torch.cuda.Event:
+    """One that knows when it happened."""
+    return torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+
+
+def flush() -> None:
+    """Queue that other data are read until they fill L2."""
+    others, total = _others()
+    torch.sum(others, dim=0, out=total)
+
+
+@cache
+def _others() -> tuple[torch.Tensor, torch.Tensor]:
+    """Data that fill L2, and room for their sum."""
+    size = torch.cuda.get_device_properties(0).L2_cache_size
+    return torch.ones(size, device="cuda"), torch.empty((), device="cuda")
 
 
 def _heat(calls: Mapping[str, Call], seconds: float) -> float:

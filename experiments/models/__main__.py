@@ -20,13 +20,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from experiments.models.networks import MODELS, distinct
 from experiments.models.summary import line, summarise, table
+from experiments.resuming import resume, write
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 from spaces.registry import space_for
@@ -62,9 +62,8 @@ def main() -> int:
     except InputError as error:
         print(f"models: {error}", file=sys.stderr)
         return 2
-    results = _read(options.out) | {"target": target.to_json()}
-    results["date"] = datetime.now(UTC).date().isoformat()
-    results["command"] = "python -m experiments.models " + " ".join(sys.argv[1:])
+    facts = {"target": target.to_json()}
+    results = resume(options.out, "experiments.models", facts, rows="models")
     with measuring(target, options.jobs) as measure:
         run(wanted, results, measure, end, options.out, known)
     return 0
@@ -108,8 +107,7 @@ def run(
             entry["operators"][operator.name] = {"count": count} | row
             entry["distinct"] = len(wanted[model])
             entry["summary"] = summarise(entry["operators"])
-            path.write_text(json.dumps(results, indent=1) + "\n")
-            path.with_suffix(".md").write_text(table(results))
+            write(path, results, table)
         left[model] = []
         if "summary" in entry:
             print(line(model, entry["summary"], entry["distinct"]), flush=True)
@@ -160,7 +158,7 @@ def prepare(wanted: Mapping[str, Counter[Any]], target: Target, jobs: int, known
 
 def _known(path: Path | None) -> Known:
     """The fastest schedules of each operator of each model in a file of results."""
-    found = _read(path)["models"] if path else {}
+    found = json.loads(path.read_text())["models"] if path else {}
     return {
         model: {
             name: [Schedule.from_json(each["schedule"]) for each in row["explored"][:KNOWN]]
@@ -168,12 +166,6 @@ def _known(path: Path | None) -> Known:
         }
         for model, entry in found.items()
     }
-
-
-def _read(path: Path) -> dict[str, Any]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"models": {}}
-    return found
 
 
 def _rows(results: Mapping[str, Any], model: str) -> Mapping[str, Any]:

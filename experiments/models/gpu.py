@@ -10,16 +10,17 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from functools import partial
 from typing import Any
 
 import torch
 
-from experiments.gpu_matmul.timing import interleave
 from experiments.models.choosing import build
 from experiments.models.summary import ALONE
-from experiments.operators.explore import Explorer
-from experiments.operators.gpu import FINALISTS, KEPT, summary
-from experiments.operators.tensors import inputs_like
+from experiments.operators.exploring import finals
+from experiments.operators.exploring.explore import Explorer
+from experiments.operators.exploring.tensors import inputs_like
+from experiments.rivals import compiled, usable
 from measure.interfaces import Built
 from spaces.cuda.target import CudaTarget
 from spaces.registry import space_for
@@ -66,31 +67,16 @@ class Contest:
 
     def row(self) -> dict[str, Any]:
         """The row of the results, after all were timed in turns."""
-        explorer, best = self.explorer, self.explorer.best[:FINALISTS]
-        calls: dict[str, Any] = {f"tilewright {n}": explorer.calls[s] for n, s in enumerate(best)}
+        eager = self.operator.rivals["eager"]
+        calls, unavailable = usable({"compiled": lambda: compiled(eager, self.tensors)})
         for name, rival in self.operator.rivals.items():
-            calls[name] = lambda rival=rival: rival(**self.tensors)
+            calls[name] = partial(rival, **self.tensors)
         if alone := self.operator.alone(self.tensors):
             calls[ALONE] = alone
-        row: dict[str, Any] = {"outcomes": dict(explorer.outcomes), "turns": self.turns}
-        row["explored"] = [
-            {"us": 1e6 * explorer.seconds[s], "schedule": s.to_json()} for s in explorer.best[:KEPT]
-        ]
-        try:
-            compiled = compiled_rival(self.operator, self.tensors)
-            calls["compiled"] = lambda: compiled(**self.tensors)
-        except Exception as error:  # a compiler that fails is no reason to stop
-            row["unavailable"] = {"compiled": str(error).splitlines()[0][:200]}
-        times = interleave(calls, rounds=30, seconds=0.5, lead=LEAD, heat=HEAT)
-        return row | summary(times, [s.to_json() for s in best], self.workload.least_bytes)
-
-
-def compiled_rival(operator: Any, tensors: Any) -> Any:
-    """The operator by ``torch.compile``, called once."""
-    torch._dynamo.reset()  # sizes seen before would make these dynamic
-    compiled = torch.compile(operator.rivals["eager"], dynamic=False)
-    compiled(**tensors)
-    return compiled
+        row: dict[str, Any] = {"turns": self.turns}
+        row |= {"unavailable": unavailable} if unavailable else {}
+        timing = {"rounds": 30, "seconds": 0.5, "lead": LEAD, "heat": HEAT}
+        return row | finals.compare(self.explorer, calls, **timing)
 
 
 def compare(
@@ -126,5 +112,5 @@ def search(contests: Sequence[Contest], crew: Executor, end: float) -> None:
 def warm(operator: Any) -> str:
     """Fill the caches of ``torch.compile`` for an operator; its name."""
     with torch.no_grad():
-        compiled_rival(operator, inputs_like(operator.workload))
+        compiled(operator.rivals["eager"], inputs_like(operator.workload))()
     return str(operator.name)

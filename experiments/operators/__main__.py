@@ -14,14 +14,13 @@ import json
 import re
 import sys
 import time
-from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from experiments.operators.cases import FAMILIES
 from experiments.operators.mkl import open_fast_path
 from experiments.operators.summary import line, summarise, table
+from experiments.resuming import remaining, resume, write
 from spaces.errors import InputError
 
 TARGETS = {"cpu": "experiments.operators.cpu", "cuda": "experiments.operators.gpu"}
@@ -40,23 +39,14 @@ def main() -> int:
     except InputError as error:
         print(f"operators: {error}", file=sys.stderr)
         return 2
-    path: Path = options.out
-    path.parent.mkdir(parents=True, exist_ok=True)
-    results: dict[str, Any] = {"cases": {}}
-    if path.exists():
-        results = json.loads(path.read_text())
-    results |= {"target": target.to_json(), "date": datetime.now(UTC).date().isoformat()}
-    results |= bench.facts(target)
-    results["command"] = "python -m experiments.operators " + " ".join(sys.argv[1:])
-    for case in FAMILIES[options.target][options.family]:
-        known = case.name in results["cases"] or not options.only.search(case.name)
-        if known or time.monotonic() + options.seconds + 10 > end:
-            continue
+    path, facts = options.out, {"target": target.to_json(), **bench.facts(target)}
+    results = resume(path, "experiments.operators", facts)
+    cases = FAMILIES[options.target][options.family]
+    for case in remaining(cases, results, options.only, end - options.seconds - 10):
         row = bench.measure(case, target, options.seconds)
         results["cases"][case.name] = {"operator": case.operator, **row}
         results["summary"] = summarise(results["cases"])
-        path.write_text(json.dumps(results, indent=1) + "\n")
-        path.with_suffix(".md").write_text(table(results))
+        write(path, results, table)
         print(line(case.name, row), flush=True)
     print(json.dumps(results.get("summary", {}), indent=1))
     return 0

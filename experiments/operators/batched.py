@@ -19,21 +19,19 @@ import argparse
 import json
 import re
 import statistics
-import sys
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from experiments.operators.summary import OURS, table
+from experiments.operators.exploring.verifying import verify
+from experiments.operators.summary import OURS, figures, line, table
+from experiments.resuming import remaining, resume, write
 from measure.database import Database
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
 from scheduler.tuning.tuner import tune
-from scheduler.verification import draw, measure
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.schedule import Schedule
@@ -89,41 +87,19 @@ VERIFIED = (
 def main() -> None:
     options = _options()
     path: Path = options.out
-    results: dict[str, Any] = {"cases": {}}
-    if path.exists():
-        results = json.loads(path.read_text())
     known = json.loads(options.known.read_text())["cases"] if options.known else {}
     detected = detect_target(options.target)
-    results |= {"target": detected.to_json(), "date": datetime.now(UTC).date().isoformat()}
-    results["command"] = f"python -m experiments.operators.batched {' '.join(sys.argv[1:])}"
-    if options.verify and "verification" not in results:
-        results["verification"] = dict(verified(detected, options.verify))
-        print(json.dumps(results["verification"]), flush=True)
-    for case in CASES[options.target]:
-        if case.name in results["cases"] or not options.only.search(case.name):
-            continue
+    results = resume(path, "experiments.operators.batched", {"target": detected.to_json()})
+    verified = [workload("matmul", dtype="bfloat16", **parameters) for parameters in VERIFIED]
+    verify(results, verified, detected, options.verify)
+    for case in remaining(CASES[options.target], results, options.only):
         before = known.get(case.name)
         row = run(case, options.target, options.trials, options.seconds, before)
         results["cases"][case.name] = row
-        results["summary"] = summarise(results["cases"])
-        path.write_text(json.dumps(results, indent=1) + "\n")
-        path.with_suffix(".md").write_text(table(results))
-        times = " ".join(f"{who} {1e6 * t:.1f}" for who, t in row["median_s"].items())
-        print(f"{case.name:32s} {ratio(row):.3f} x the fastest, us: {times}", flush=True)
+        results["summary"] = figures(results["cases"])
+        write(path, results, table)
+        print(line(case.name, row), flush=True)
     print(json.dumps(results.get("summary", {})))
-
-
-def verified(target: Target, schedules: int) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """How many random schedules of each template are right on the hardware, by workload."""
-    for seed, parameters in enumerate(VERIFIED):
-        space = space_for(workload("matmul", dtype="bfloat16", **parameters), target)
-        found: Counter[str] = Counter()
-        for verdict in measure(space, draw(space, schedules, seed)):
-            outcome = "right" if verdict.right else "refused" if verdict.refused else "wrong"
-            found[f"{verdict.schedule.template}: {outcome}"] += 1
-            if outcome == "wrong":
-                print(f"WRONG {space.workload}: {verdict.schedule}: {verdict.error_text}")
-        yield str(space.workload), found
 
 
 def run(
@@ -210,23 +186,6 @@ def on_gpu(case: Case, target: Target, schedule: Any) -> dict[str, list[float]]:
     )
 
 
-def ratio(row: Mapping[str, Any]) -> float:
-    """The fastest library's median time over ours: above 1.0 we are faster."""
-    times = row["median_s"]
-    return float(min(t for name, t in times.items() if name != OURS) / times[OURS])
-
-
-def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Geometric mean and least of the ratios, and the names of the losses."""
-    ratios = {name: ratio(row) for name, row in cases.items()}
-    return {
-        "cases": len(ratios),
-        "geomean": statistics.geometric_mean(ratios.values()),
-        "least": min(ratios.values()),
-        "losses": sorted(name for name, r in ratios.items() if r < 1),
-    }
-
-
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments.operators.batched")
     parser.add_argument("--target", choices=CASES, required=True)
@@ -236,9 +195,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")
     parser.add_argument("--known", type=Path, help="results of an earlier run to begin with")
     parser.add_argument("--out", type=Path, default=Path("batched.json"))
-    options = parser.parse_args()
-    options.only = re.compile(options.only)
-    return options
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -13,19 +13,16 @@ Needs a GPU.
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import sys
 import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from experiments.operators.summary import OURS, line, table
+from experiments.operators.summary import line, table
+from experiments.resuming import remaining, resume, write
 from spaces.operators import workload
 from spaces.workloads.workload import Workload
 
@@ -125,27 +122,19 @@ VERIFIED = (
 
 def main() -> None:
     options = _options()
+    from experiments.operators.exploring.verifying import verify
     from spaces.target import detect_target
 
     end, path = time.monotonic() + 60 * options.minutes, options.out
-    results: dict[str, Any] = {"cases": {}}
-    if path.exists():
-        results = json.loads(path.read_text())
     target = detect_target("cuda")
-    results |= {"target": target.to_json(), "date": datetime.now(UTC).date().isoformat()}
-    results["command"] = f"python -m experiments.operators.convolutions {' '.join(sys.argv[1:])}"
-    if options.verify and "verification" not in results:
-        results["verification"] = verified(target, options.verify)
-        print(json.dumps(results["verification"]), flush=True)
-    for layer in _layers(options):
-        if layer.name in results["cases"] or not options.only.search(layer.name):
-            continue
-        if time.monotonic() + options.seconds + 8 > end:
-            break
+    results = resume(path, "experiments.operators.convolutions", {"target": target.to_json()})
+    given = {"layout": "NHWC", "dtype": "float16", "epilogue": "relu(x + bias[o])"}
+    verified = [workload("conv2d", **(given | parameters)) for parameters in VERIFIED]
+    verify(results, verified, target, options.verify)
+    for layer in remaining(_layers(options), results, options.only, end - options.seconds - 8):
         row = measure(layer, target, options.seconds)
         results["cases"][layer.name] = row
-        path.write_text(json.dumps(results, indent=1) + "\n")
-        path.with_suffix(".md").write_text(table(results))
+        write(path, results, table)
         print(line(layer.name, row), flush=True)
 
 
@@ -159,32 +148,13 @@ def _layers(options: argparse.Namespace) -> list[Layer]:
     ]
 
 
-def verified(target: Any, schedules: int) -> dict[str, dict[str, int]]:
-    """How many random schedules of each template are right on the hardware, by workload."""
-    from scheduler.verification import draw, measure
-    from spaces.registry import space_for
-
-    rows = {}
-    for seed, parameters in enumerate(VERIFIED):
-        described = {"layout": "NHWC", "dtype": "float16", "epilogue": "relu(x + bias[o])"}
-        space = space_for(workload("conv2d", **(described | parameters)), target)
-        found: Counter[str] = Counter()
-        for verdict in measure(space, draw(space, schedules, seed)):
-            outcome = "right" if verdict.right else "refused" if verdict.refused else "wrong"
-            found[f"{verdict.schedule.template}: {outcome}"] += 1
-            if outcome == "wrong":
-                print(f"WRONG {space.workload}: {verdict.schedule}: {verdict.error_text}")
-        rows[str(space.workload)] = dict(found)
-    return rows
-
-
 def measure(layer: Layer, target: Any, seconds: float) -> dict[str, Any]:
     """The layer's row of the results, after ``seconds`` of search."""
     import torch
 
-    from experiments.gpu_matmul.timing import interleave
-    from experiments.operators.explore import Explorer
-    from experiments.operators.gpu import FINALISTS, KEPT, summary
+    from experiments.operators.exploring.explore import Explorer
+    from experiments.operators.exploring.finals import compare, rates
+    from experiments.rivals import compiled, usable
     from scheduler.machine import roofline
     from spaces.registry import space_for
 
@@ -197,27 +167,20 @@ def measure(layer: Layer, target: Any, seconds: float) -> dict[str, Any]:
     lying = exact if layer.layout == "NCHW" else exact.permute(0, 2, 3, 1)
     exact = lying.contiguous().reshape(made.outputs[0].shape)
     explorer = Explorer(space_for(made, target), given, [exact], roofline(target), SLACK)
-    best = explorer.explore(seconds)[:FINALISTS]
-    del exact
-    values = tuple(tensors.values())
-    calls: dict[str, Any] = {f"{OURS} {n}": explorer.calls[s] for n, s in enumerate(best)}
-    calls["cudnn alone"] = lambda: convolved(layer, *values[:2])
-    calls["eager"] = lambda: fused(layer, *values)
-    row: dict[str, Any] = {"operator": "conv2d", "outcomes": dict(explorer.outcomes)}
-    row["explored"] = [
-        {"us": 1e6 * explorer.seconds[s], "schedule": s.to_json()} for s in explorer.best[:KEPT]
-    ]
-    try:
-        torch._dynamo.reset()
-        compiled = torch.compile(lambda *arrays: fused(layer, *arrays), dynamic=False)
-        compiled(*values)
-        calls["compiled"] = lambda: compiled(*values)
-    except Exception as error:  # a compiler that fails is no reason to stop
-        row["unavailable"] = {"compiled": str(error).splitlines()[0][:200]}
-    times = interleave(calls, rounds=30, seconds=1.0, lead=LEAD)
-    found = summary(times, [s.to_json() for s in best], made.least_bytes)
-    found["tflops"] = {n: made.flops / t / 1e12 for n, t in found["median_s"].items()}
-    return row | found
+    explorer.explore(seconds)
+    image, filters, *beside = tensors.values()
+    eager = partial(fused, layer, image, filters, *beside)
+    calls, unavailable = usable(
+        {
+            "cudnn alone": lambda: partial(convolved, layer, image, filters),
+            "eager": lambda: eager,
+            "compiled": lambda: compiled(lambda **t: fused(layer, *t.values()), tensors),
+        }
+    )
+    row: dict[str, Any] = {"operator": "conv2d"}
+    row |= {"unavailable": unavailable} if unavailable else {}
+    row |= compare(explorer, calls, rounds=30, seconds=1.0, lead=LEAD)
+    return row | {"tflops": rates(row, made.flops)}
 
 
 def _tensors(layer: Layer) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from experiments.operators.case import Case
 from experiments.operators.references import references
 from experiments.operators.summary import COPY, OURS
 from experiments.operators.windows import other_layout
+from experiments.rivals import compiled, usable
 from measure.cpu.peak import measure_peaks
 from measure.database import Database
 from scheduler.best import best
@@ -75,23 +76,13 @@ def compare(
     are made of them."""
     threads = int(target.to_json()["threads"])
     torch.set_num_threads(threads)
-    path = Path(_folder().name) / "tuning.db"
-    with Database(path) as database:
-        tuned = tune(workload, target, database, TRIALS, seconds)
-    ours = best(workload, target, path)
+    ours, row = _tuned(workload, target, seconds)
     drawn = inputs or workload.make_inputs(seed=1)
     tensors = {name: as_tensor(array) for name, array in drawn.items()}
     arguments = list(tensors.values())
     result = ours(*arguments)
     reference = rivals["eager"]
-    row: dict[str, Any] = {
-        "largest_error": _largest_error(result, reference, tensors),
-        "schedule": ours.schedule.to_json(),
-        "trials": tuned.trials,
-        "tuning_seconds": tuned.seconds,
-        "bytes": workload.least_bytes,
-        "flops": workload.flops,
-    }
+    row["largest_error"] = _largest_error(result, reference, tensors)
     calls: dict[str, Any] = {
         OURS: lambda: ours(*arguments, out=result),
         **{name: partial(rival, **tensors) for name, rival in rivals.items()},
@@ -99,19 +90,29 @@ def compare(
         **others(tensors),
     }
     with threadpoolctl.threadpool_limits(threads), torch.no_grad():
-        try:
-            torch._dynamo.reset()  # sizes seen before would make these dynamic
-            compiled = torch.compile(reference, dynamic=False)
-            compiled(**tensors)
-            calls["compiled"] = lambda: compiled(**tensors)
-        except Exception as error:  # a compiler that fails is no reason to stop
-            row["unavailable"] = {"compiled": str(error).splitlines()[0][:200]}
-        times = interleave(calls, threads, ROUNDS, timed)
+        libraries, unavailable = usable({"compiled": lambda: compiled(reference, tensors)})
+        times = interleave(calls | libraries, threads, ROUNDS, timed)
+    row |= {"unavailable": unavailable} if unavailable else {}
     median = {name: statistics.median(t) for name, t in times.items()}
     return row | {
         "median_s": median,
         "least_s": {name: min(t) for name, t in times.items()},
         "gb_per_s": {name: workload.least_bytes / t / 1e9 for name, t in median.items()},
+    }
+
+
+def _tuned(workload: Workload, target: Target, seconds: float) -> tuple[Any, dict[str, Any]]:
+    """The best kernel after so many seconds, and what is recorded of it."""
+    path = Path(_folder().name) / "tuning.db"
+    with Database(path) as database:
+        tuned = tune(workload, target, database, TRIALS, seconds)
+    ours = best(workload, target, path)
+    return ours, {
+        "schedule": ours.schedule.to_json(),
+        "trials": tuned.trials,
+        "tuning_seconds": tuned.seconds,
+        "bytes": workload.least_bytes,
+        "flops": workload.flops,
     }
 
 

@@ -14,15 +14,11 @@ it. Needs a GPU.
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,8 +26,9 @@ from typing import Any
 import numpy as np
 
 from experiments.operators.segments import LAWS, table
-from experiments.operators.summary import OURS, line
+from experiments.operators.summary import line
 from experiments.operators.summary import table as summary_table
+from experiments.resuming import remaining, resume, write
 from spaces.operators import workload
 from spaces.workloads.workload import Workload
 
@@ -92,54 +89,26 @@ EPILOGUE = "gelu(x + bias[expert[t], n]) * gate[t, n]"
 
 def main() -> None:
     options = _options()
+    from experiments.operators.exploring.verifying import verify
     from spaces.target import detect_target
 
     end, path = time.monotonic() + 60 * options.minutes, options.out
-    results: dict[str, Any] = {"cases": {}}
-    if path.exists():
-        results = json.loads(path.read_text())
     target = detect_target("cuda")
-    results |= {"target": target.to_json(), "date": datetime.now(UTC).date().isoformat()}
-    results["command"] = f"python -m experiments.operators.grouped {' '.join(sys.argv[1:])}"
-    if options.verify and "verification" not in results:
-        results["verification"] = verified(target, options.verify)
-        print(json.dumps(results["verification"]), flush=True)
-    for case in CASES:
-        if case.name in results["cases"] or not options.only.search(case.name):
-            continue
-        if time.monotonic() + options.seconds + 8 > end:
-            break
+    results = resume(path, "experiments.operators.grouped", {"target": target.to_json()})
+    given = {"dtype": "bfloat16", "epilogue": EPILOGUE}
+    verified = [workload("grouped_matmul", **(given | parameters)) for parameters in VERIFIED]
+    verify(results, verified, target, options.verify)
+    for case in remaining(CASES, results, options.only, end - options.seconds - 8):
         row = measure(case, target, options.seconds)
         results["cases"][case.name] = row
-        path.write_text(json.dumps(results, indent=1) + "\n")
-        path.with_suffix(".md").write_text(summary_table(results))
+        write(path, results, summary_table)
         print(line(case.name, row), flush=True)
-
-
-def verified(target: Any, schedules: int) -> dict[str, dict[str, int]]:
-    """How many random schedules of each template are right on the hardware, by workload."""
-    from scheduler.verification import draw, measure
-    from spaces.registry import space_for
-
-    rows = {}
-    for seed, parameters in enumerate(VERIFIED):
-        given = {"dtype": "bfloat16", "epilogue": EPILOGUE, **parameters}
-        space = space_for(workload("grouped_matmul", **given), target)
-        found: Counter[str] = Counter()
-        for verdict in measure(space, draw(space, schedules, seed)):
-            outcome = "right" if verdict.right else "refused" if verdict.refused else "wrong"
-            found[f"{verdict.schedule.template}: {outcome}"] += 1
-            if outcome == "wrong":
-                print(f"WRONG {space.workload}: {verdict.schedule}: {verdict.error_text}")
-        rows[str(space.workload)] = dict(found)
-    return rows
 
 
 def measure(case: Case, target: Any, seconds: float) -> dict[str, Any]:
     """The case's row of the results, after ``seconds`` of search."""
-    from experiments.gpu_matmul.timing import interleave
-    from experiments.operators.explore import Explorer
-    from experiments.operators.gpu import FINALISTS, KEPT, summary
+    from experiments.operators.exploring.explore import Explorer
+    from experiments.operators.exploring.finals import compare, rates
     from scheduler.machine import roofline
     from spaces.registry import space_for
 
@@ -147,44 +116,32 @@ def measure(case: Case, target: Any, seconds: float) -> dict[str, Any]:
     exact = by_groups(case, tensors["A"], tensors["B"], wide=True)
     space = space_for(case.workload, target)
     explorer = Explorer(space, tensors, [exact], roofline(target), SLACK)
-    best = explorer.explore(seconds)[:FINALISTS]
-    del exact
-    calls: dict[str, Any] = {f"{OURS} {n}": explorer.calls[s] for n, s in enumerate(best)}
+    explorer.explore(seconds)
     others, unavailable = rivals(case, tensors)
-    row: dict[str, Any] = {"operator": "grouped_matmul", "outcomes": dict(explorer.outcomes)}
-    row |= {"unavailable": unavailable, "rows": np.diff([0, *case.ends]).tolist()}
-    row["explored"] = [
-        {"us": 1e6 * explorer.seconds[s], "schedule": s.to_json()} for s in explorer.best[:KEPT]
-    ]
-    times = interleave(calls | others, rounds=30, seconds=1.0, lead=LEAD)
-    found = summary(times, [s.to_json() for s in best], case.workload.least_bytes)
-    found["tflops"] = {n: case.workload.flops / t / 1e12 for n, t in found["median_s"].items()}
-    return row | found
+    row: dict[str, Any] = {"operator": "grouped_matmul", "unavailable": unavailable}
+    row["rows"] = np.diff([0, *case.ends]).tolist()
+    row |= compare(explorer, others, rounds=30, seconds=1.0, lead=LEAD)
+    return row | {"tflops": rates(row, case.workload.flops)}
 
 
 def rivals(
     case: Case, tensors: Mapping[str, Any]
-) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
     """What else computes the case, and why what does not."""
     import torch
 
+    from experiments.rivals import usable
+
     a, b = tensors["A"], tensors["B"]
-    calls: dict[str, Callable[[], object]] = {"eager": lambda: by_groups(case, a, b)}
-    unavailable = {}
     ends = torch.tensor(case.ends, device="cuda", dtype=torch.int32)
-    makers = {
-        "grouped_mm": lambda: lambda: torch._grouped_mm(a, b, offs=ends),
-        "cublas": lambda: _graph(lambda: by_groups(case, a, b)),
-    }
-    for name, make in makers.items():
-        try:
-            call = make()
-            call()
-            torch.cuda.synchronize()
-            calls[name] = call
-        except Exception as error:  # a library that fails is no reason to stop
-            unavailable[name] = str(error).splitlines()[0][:200]
-    return calls, unavailable
+    eager = partial(by_groups, case, a, b)
+    return usable(
+        {
+            "eager": lambda: eager,
+            "grouped_mm": lambda: partial(torch._grouped_mm, a, b, offs=ends),
+            "cublas": lambda: _graph(eager),
+        }
+    )
 
 
 def by_groups(case: Case, a: Any, b: Any, wide: bool = False) -> Any:

@@ -34,17 +34,24 @@ def summarise(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for operator in dict.fromkeys(row["operator"] for row in cases.values()):
         rows = {name: row for name, row in cases.items() if row["operator"] == operator}
-        ratios = {name: r for name, row in rows.items() if (r := ratio(row)) is not None}
         copies = [r for row in rows.values() if (r := of_copy(row)) is not None]
-        if ratios:
-            found[operator] = {
-                "cases": len(ratios),
-                "geomean": statistics.geometric_mean(ratios.values()),
-                "least": min(ratios.values()),
-                "losses": sorted(name for name, r in ratios.items() if r < 1),
-            }
-            found[operator] |= {"least_of_copy": min(copies)} if copies else {}
+        if overall := figures(rows):
+            found[operator] = overall | ({"least_of_copy": min(copies)} if copies else {})
     return found
+
+
+def figures(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Cases, geometric mean and least over the fastest rival, and the names of the losses; empty
+    where no case has both times."""
+    ratios = {name: r for name, row in rows.items() if (r := ratio(row)) is not None}
+    if not ratios:
+        return {}
+    return {
+        "cases": len(ratios),
+        "geomean": statistics.geometric_mean(ratios.values()),
+        "least": min(ratios.values()),
+        "losses": sorted(name for name, r in ratios.items() if r < 1),
+    }
 
 
 def line(name: str, row: Mapping[str, Any]) -> str:

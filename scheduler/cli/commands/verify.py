@@ -74,7 +74,7 @@ def verify_command(
 
 
 def _wrong(verdicts: Sequence[Verdict]) -> list[Verdict]:
-    return [verdict for verdict in verdicts if not (verdict.right or verdict.refused)]
+    return [verdict for verdict in verdicts if verdict.outcome == "wrong"]
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
@@ -85,7 +85,7 @@ def _counts(verdicts: Sequence[Verdict]) -> dict[str, dict[str, int]]:
             verdict.schedule.template, {"schedules": 0, "right": 0, "refused": 0, "wrong": 0}
         )
         row["schedules"] += 1
-        row["right" if verdict.right else "refused" if verdict.refused else "wrong"] += 1
+        row[verdict.outcome] += 1
     return counts
 
 

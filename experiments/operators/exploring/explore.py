@@ -13,14 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
 
 from costmodel.interfaces import Predictor
-from experiments.operators.tensors import outputs_like
+from experiments.gpu_matmul.timing import event, flush
+from experiments.operators.exploring.tensors import outputs_like
 from measure.cuda.launching import entry_point, load_functions, prepare
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.interfaces import Built
@@ -56,8 +56,6 @@ class Explorer:
         assert isinstance(target, CudaTarget)
         self._target = target
         self._outputs = outputs_like(self.space.workload)
-        self._others = others()
-        self._total = torch.empty((), device="cuda")
 
     def explore(self, seconds: float, seed: int = 0) -> list[Schedule]:
         """Judge and time schedules for so many seconds; the best of them first."""
@@ -133,20 +131,14 @@ class Explorer:
     def _time(self, call: Callable[[], None], repeats: int = 5) -> float:
         events = []
         for _ in range(repeats):
-            torch.sum(self._others, dim=0, out=self._total)
-            start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+            flush()
+            start, end = event(), event()
             start.record()
             call()
             end.record()
             events.append((start, end))
         torch.cuda.synchronize()
         return statistics.median(start.elapsed_time(end) * 1e-3 for start, end in events)
-
-
-@cache
-def others() -> torch.Tensor:
-    """Data that fill L2."""
-    return torch.ones(torch.cuda.get_device_properties(0).L2_cache_size, device="cuda")
 
 
 def launcher(

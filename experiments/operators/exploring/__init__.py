@@ -1,0 +1,1 @@
+"""What the space of an operator holds on a GPU, and how its best kernels do beside rivals."""

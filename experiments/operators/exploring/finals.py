@@ -1,0 +1,53 @@
+"""The best schedules of an exploration, timed in turns with rivals. Needs a GPU."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from experiments.gpu_matmul.timing import interleave
+from experiments.operators.exploring.explore import Explorer
+from experiments.operators.summary import OURS
+
+FINALISTS = 3
+KEPT = 12
+"""Schedules in the results, with the times that exploring took."""
+
+
+def compare(
+    explorer: Explorer, rivals: Mapping[str, Callable[[], object]], **timing: Any
+) -> dict[str, Any]:
+    """The row of the results; ``timing`` is that of
+    :func:`experiments.gpu_matmul.timing.interleave`."""
+    explored = [
+        {"us": 1e6 * explorer.seconds[s], "schedule": s.to_json()} for s in explorer.best[:KEPT]
+    ]
+    best = explorer.best[:FINALISTS]
+    calls: dict[str, Any] = {f"{OURS} {n}": explorer.calls[s] for n, s in enumerate(best)}
+    times = interleave(calls | dict(rivals), **timing)
+    moved = explorer.space.workload.least_bytes
+    row = {"outcomes": dict(explorer.outcomes), "explored": explored}
+    return row | summary(times, [s.to_json() for s in best], moved)
+
+
+def summary(times: Mapping[str, list[float]], schedules: list[Any], moved: int) -> dict[str, Any]:
+    """Medians and least times, the best of our finalists as ``tilewright``, and GB/s."""
+    ours = {name: t for name, t in times.items() if name.startswith(OURS)}
+    others = {name: t for name, t in times.items() if name not in ours}
+    found: dict[str, Any] = {}
+    if ours:
+        first = min(ours, key=lambda name: statistics.median(ours[name]))
+        others = {OURS: ours[first], **others}
+        found["schedule"] = schedules[list(ours).index(first)]
+    median = {name: statistics.median(t) for name, t in others.items()}
+    return found | {
+        "median_s": median,
+        "least_s": {name: min(t) for name, t in others.items()},
+        "gb_per_s": {name: moved / t / 1e9 for name, t in median.items()},
+    }
+
+
+def rates(row: Mapping[str, Any], flops: int) -> dict[str, float]:
+    """TFLOP/s by name, of the medians."""
+    return {name: flops / t / 1e12 for name, t in row["median_s"].items()}
