@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from experiments.operators.summary import COPY, OURS
+from experiments.operators.summary import COPY, NO_RIVALS, OURS
 
 ALONE = "alone"
 """In a rival's place: a library's call without what follows it, which computes less."""
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 def rivals(row: Row) -> Mapping[str, float]:
     """The median seconds of those that compute what we do."""
-    return {n: t for n, t in row["median_s"].items() if n not in (OURS, COPY, ALONE)}
+    return {n: t for n, t in row["median_s"].items() if n not in (*NO_RIVALS, ALONE)}
 
 
 def ratio(row: Row) -> float | None:

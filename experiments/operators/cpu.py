@@ -20,7 +20,7 @@ from experiments.cpu_matmul.baselines import as_tensor
 from experiments.cpu_matmul.timing import interleave
 from experiments.operators.case import Case
 from experiments.operators.references import references
-from experiments.operators.summary import COPY, OURS
+from experiments.operators.summary import COPY, OURS, UNTUNED
 from experiments.operators.windows import other_layout
 from experiments.rivals import compiled, usable
 from measure.cpu.peak import measure_peaks
@@ -80,11 +80,13 @@ def compare(
     drawn = inputs or workload.make_inputs(seed=1)
     tensors = {name: as_tensor(array) for name, array in drawn.items()}
     arguments = list(tensors.values())
-    result = ours(*arguments)
+    untuned = best(workload, target, None)
+    result, other = ours(*arguments), untuned(*arguments)
     reference = rivals["eager"]
     row["largest_error"] = _largest_error(result, reference, tensors)
     calls: dict[str, Any] = {
         OURS: lambda: ours(*arguments, out=result),
+        UNTUNED: lambda: untuned(*arguments, out=other),
         **{name: partial(rival, **tensors) for name, rival in rivals.items()},
         COPY: copy_of(workload.least_bytes, threads),
         **others(tensors),

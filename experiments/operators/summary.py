@@ -9,12 +9,15 @@ from typing import Any
 OURS = "tilewright"
 COPY = "copy"
 """In a rival's place: a copy that moves the same bytes."""
+UNTUNED = "untuned"
+"""In a rival's place: our kernel of a schedule that nobody measured."""
+NO_RIVALS = (OURS, COPY, UNTUNED)
 
 
 def ratio(row: Mapping[str, Any]) -> float | None:
     """The fastest rival's median time over ours: above 1.0 we are faster."""
     times = row["median_s"]
-    rivals = [t for name, t in times.items() if name not in (OURS, COPY)]
+    rivals = [t for name, t in times.items() if name not in NO_RIVALS]
     return float(min(rivals) / times[OURS]) if rivals and OURS in times else None
 
 
@@ -22,6 +25,12 @@ def of_copy(row: Mapping[str, Any]) -> float | None:
     """Our share of the bandwidth of a copy."""
     times = row["median_s"]
     return float(times[COPY] / times[OURS]) if {OURS, COPY} <= set(times) else None
+
+
+def of_tuned(cases: Mapping[str, Mapping[str, Any]]) -> list[float]:
+    """Of each case that has both, how fast our kernel is untuned, as a share of when tuned."""
+    times = [row["median_s"] for row in cases.values()]
+    return [each[OURS] / each[UNTUNED] for each in times if {OURS, UNTUNED} <= set(each)]
 
 
 def gflops(row: Mapping[str, Any]) -> float | None:
@@ -69,7 +78,7 @@ def against(cases: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float
     for row in cases.values():
         times = row["median_s"]
         for name, seconds in times.items():
-            if OURS in times and name not in (OURS, COPY):
+            if OURS in times and name not in NO_RIVALS:
                 found.setdefault(name, []).append(seconds / times[OURS])
     return {
         name: {"geomean": statistics.geometric_mean(ratios), "least": min(ratios)}
@@ -101,6 +110,9 @@ def table(results: Mapping[str, Any]) -> str:
         lines.append(
             f"Over {name}: {figures['geomean']:.2f} geometric mean, {figures['least']:.2f} least."
         )
+    if shares := of_tuned(cases):
+        mean = statistics.geometric_mean(shares)
+        lines.append(f"Untuned: {mean:.2f} as fast as tuned in geometric mean, {min(shares):.2f} least.")
     losses = sorted(n for n, row in cases.items() if (ratio(row) or 1) < 1)
     lines.append(f"Losses: {', '.join(losses) or 'none'}.")
     return "\n".join(lines) + "\n"

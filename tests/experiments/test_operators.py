@@ -170,12 +170,15 @@ def test_losses_are_named():
 def test_a_table_has_each_case_and_each_rival_and_names_losses():
     rows = {
         "a": {"median_s": {"tilewright": 2e-6, "eager": 4e-6, "compiled": 1e-6}},
-        "b": {"median_s": {"tilewright": 1e-6, "eager": 9e-6}},
+        "b": {"median_s": {"tilewright": 1e-6, "eager": 9e-6, "untuned": 4e-6}},
+        "c": {"median_s": {"tilewright": 1e-6, "eager": 9e-6, "untuned": 1e-6}},
     }
     text = table({"date": "2026-01-01", "command": "x", "cases": rows})
-    assert "| a | 2.0 | 4.0 | 1.0 | 0.50 | - |" in text
-    assert "| b | 1.0 | 9.0 | - | 9.00 |" in text
-    assert "Over eager: 4.24 geometric mean, 2.00 least." in text
+    assert "| a | 2.0 | 4.0 | 1.0 | - | 0.50 | - |" in text
+    assert "| b | 1.0 | 9.0 | - | 4.0 | 9.00 |" in text
+    assert "Over eager: 5.45 geometric mean, 2.00 least." in text
+    assert "Over untuned" not in text
+    assert "Untuned: 0.50 as fast as tuned in geometric mean, 0.25 least." in text
     assert "Losses: a." in text
 
 
