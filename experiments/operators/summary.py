@@ -111,8 +111,8 @@ def table(results: Mapping[str, Any]) -> str:
             f"Over {name}: {figures['geomean']:.2f} geometric mean, {figures['least']:.2f} least."
         )
     if shares := of_tuned(cases):
-        mean = statistics.geometric_mean(shares)
-        lines.append(f"Untuned: {mean:.2f} as fast as tuned in geometric mean, {min(shares):.2f} least.")
+        mean, least = statistics.geometric_mean(shares), min(shares)
+        lines.append(f"Untuned: {mean:.2f} as fast as tuned in geometric mean, {least:.2f} least.")
     losses = sorted(n for n, row in cases.items() if (ratio(row) or 1) < 1)
     lines.append(f"Losses: {', '.join(losses) or 'none'}.")
     return "\n".join(lines) + "\n"
