@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chains.access import Access
+from spaces.cuda.chains.access import Access, key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
 from spaces.cuda.chains.merging import PartMerging
@@ -98,6 +98,8 @@ class Block:
             return None if self.chained.reads_key(node) else self.row.leaf(node)
 
         def key_leaf(node: Expression) -> str | None:
+            if node == key_number(self.chained):
+                return "(float)first + (float)at"  # a conversion for the tile, not for each key
             reads = self.chained.key.name in self.chained.indexing.reads(node)
             return own.leaf(node) if reads else None
 

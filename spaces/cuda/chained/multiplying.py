@@ -32,17 +32,25 @@ class Multiplying:
     def lines(self) -> list[str]:
         """One tile of keys: scores, chain, sums."""
         accumulators = self.block.keys // WIDE
-        whole = f"tile >= whole_first && tile + {self.block.keys} <= whole_last"
-        branches = ["{", *indented(self._weigh(masked=True)), "}"]
-        if self.block.spans.can_be_whole:
-            unmasked = indented(self._weigh(masked=False))
-            branches = [f"if ({whole}) {{", *unmasked, "} else", *branches]
         return [
             f"float s[{self.block.slices}][{accumulators}][4] = {{}};",
             *self._scores(),
             "const int first = tile + lane % 4 * 2;",
-            *branches,
+            *self._weighed(),
         ]
+
+    def _weighed(self) -> list[str]:
+        """The chain and the sums, once for all tiles if it hides keys, else for whole ones too."""
+        chain = self.block.chain
+        whole = f"tile >= whole_first && tile + {self.block.keys} <= whole_last"
+        known = whole if self.block.spans.can_be_whole else None
+        if chain.hidden is not None:
+            return self._weigh(chain.any_tile(known))
+        masked = ["{", *indented(self._weigh(chain.tile(masked=True))), "}"]
+        if not known:
+            return masked
+        unmasked = indented(self._weigh(chain.tile(masked=False)))
+        return [f"if ({known}) {{", *unmasked, "} else", *masked]
 
     def _scores(self) -> list[str]:
         steps = self.block.sizes.depth // FRAGMENT
@@ -77,9 +85,8 @@ class Multiplying:
 
         return body
 
-    def _weigh(self, masked: bool) -> list[str]:
-        """Scores to weights, and weights into the sums."""
-        chain = self.block.chain.tile(masked)
+    def _weigh(self, chain: Written) -> list[str]:
+        """Scores to weights by the lines of ``chain``, and weights into the sums."""
         packed = self._packed()
         slices = [
             *packed.declared,

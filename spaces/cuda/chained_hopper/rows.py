@@ -9,11 +9,12 @@ from functools import cached_property
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.plan import ChainedPlan
+from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
 from spaces.cuda.chains.tile_chain import Written
 from spaces.derivation.chained.text import split
-from spaces.language.tree import AxisValue, Expression
+from spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class GroupRows:
             return None if chained.reads_key(node) else plan.row_access.leaf(node)
 
         def key_leaf(node: Expression) -> str | None:
-            if node == AxisValue(chained.key.axis):
+            if node == key_number(chained):
                 return "(float)first + (float)at"  # a conversion for the tile, not for each key
             reads = chained.key.name in chained.indexing.reads(node)
             return own.leaf(node) if reads else None
@@ -97,10 +98,8 @@ class GroupRows:
         bounds = self.bounds()
         whole = f"tile >= whole_first && tile + {plan.keys} <= whole_last"
         if chain.hidden is not None:
-            first, hide, after = chain.hiding_tile()
-            head = f"if (!({whole})) {{" if plan.spans.can_be_whole else "{"
-            lines = [*start, *first, head, *indented([*bounds, *hide]), "}", *after.lines]
-            return replace(after, lines=lines)
+            found = chain.any_tile(whole if plan.spans.can_be_whole else None, bounds)
+            return replace(found, lines=[*start, *found.lines])
         masked, unmasked = chain.tile(masked=True), chain.tile(masked=False)
         branch = ["{", *indented([*bounds, *_kept(masked)]), "}"]
         if plan.spans.can_be_whole:

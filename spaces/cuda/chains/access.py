@@ -29,6 +29,12 @@ template <class T, class I> TW_INLINE I tw_entry(T i, I below) {
 _FARTHEST = 2**31 - 2**16  # elements, tiles that stick out included
 
 
+def key_number(chained: Chained) -> AxisValue | None:
+    """The axis whose value is the number of a key; None if keys are parts of one."""
+    axis, key = AxisValue(chained.key.axis), chained.key.name
+    return axis if chained.indexing.form(axis) == Form(((key, 1),)) else None
+
+
 @dataclass(frozen=True)
 class Access:
     """``names`` has the C variable of each part that is known."""

@@ -8,10 +8,11 @@ each tile; one that only results read stays each lane's own until the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.lanes import FINITE, IDENTITIES, across_lanes
 from spaces.cuda.chains.scopes import RowScope, ThreadScope
 from spaces.cuda.chains.tile_chain import TileChain, Written
@@ -81,10 +82,13 @@ class FragmentChain:
         """What hides a key where it is minus infinity, so that tiles are written once for all."""
         return hiding(self.chained) if not self.tracks or self.chained.conditions else None
 
-    def hiding_tile(self) -> tuple[list[str], list[str], Written]:
-        """The lines for any tile, of a chain that has :attr:`hidden`: what comes first, what hides
-        the keys that rows do not see, to be left out where all count, and the rest."""
-        return TileChain(self, False, self.hidden).hiding()
+    def any_tile(self, whole: str | None, bounds: Sequence[str] = ()) -> Written:
+        """The lines for any tile, of a chain that has :attr:`hidden`. Where ``whole`` holds, which
+        is C, rows see all its keys; else ``bounds`` say which."""
+        first, hide, after = TileChain(self, False, self.hidden).hiding()
+        head = f"if (!({whole})) {{" if whole else "{"
+        lines = [*first, head, *indented([*bounds, *hide]), "}", *after.lines]
+        return replace(after, lines=lines)
 
     def of_rows(self) -> list[str]:
         """Lines of a loop over rows ``r``, before the first tile, that compute what is the same

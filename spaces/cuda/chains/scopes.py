@@ -89,22 +89,6 @@ class ThreadScope(Scope):
 
 
 @dataclass
-class ScoreScope(ThreadScope):
-    """A value that goes into an exponent, where errors count by themselves and not relative to it:
-    a tanh is that of two special functions, next to zero too, and what a number divides is
-    multiplied by its reciprocal."""
-
-    def value(self, node: Expression) -> str:
-        """As for any thread, but for these."""
-        match node:
-            case Call("tanh", (argument,)):
-                return f"tw_tanh_of_score({self.text(argument)})"
-            case Binary("/", left, right) if by := constant(right):
-                return f"{self.text(left)} * {1 / by!r}f"
-        return super().value(node)
-
-
-@dataclass
 class RowScope(ThreadScope):
     """One value for each row of a thread: variables are arrays, written by the lines of a loop over
     rows in which ``index`` is the row's place in them; ``declared`` are their names."""

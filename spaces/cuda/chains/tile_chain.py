@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.lanes import (
     EXTREMES,
     IDENTITIES,
@@ -15,7 +16,8 @@ from spaces.cuda.chains.lanes import (
     across_lanes,
     over_rows,
 )
-from spaces.cuda.chains.scopes import POWERS, RowScope, ScoreScope, ThreadScope
+from spaces.cuda.chains.scopes import POWERS, RowScope, ThreadScope
+from spaces.cuda.chains.scores import ScoreScope, by_size, near_score
 from spaces.cuda.reducers import joined
 from spaces.derivation.algebra import ZERO
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -68,12 +70,9 @@ class TileChain:
     def hiding(self) -> tuple[list[str], list[str], Written]:
         """The lines before keys are hidden, those that hide them, and all after."""
         first = [f"bool any[{ROWS}] = {{}};"] * bool(self.chain.chained.conditions)
-        place, body = self.chain.score("e"), list[str]()
         if self.hidden is not None and self.hidden != self.chain.chained.score:
-            scope = ScoreScope("x", self._leaf(None), body, self.new)
-            body.append(f"{place} = {scope.text(self.hidden)};")
-            first += self._elements(body)
-        body = []
+            first += self._values(self.hidden)
+        place, body = self.chain.score("e"), list[str]()
         self._ends()
         inside = self._inside(ThreadScope("x", self._leaf(self.hidden), body, self.new))
         if inside:
@@ -81,6 +80,30 @@ class TileChain:
         self._flush()
         hide, self.lines = [*self.lines, *(self._elements(body) if inside else [])], []
         return first, hide, self.written()
+
+    def _values(self, node: Expression) -> list[str]:
+        """Lines that put a value of each key in the place of its score."""
+        place, body = self.chain.score("e"), list[str]()
+        number = key_number(self.chain.chained)
+
+        def known(node: Expression) -> str | None:
+            return "(float)first" if node == number else None
+
+        tile = RowScope("t", known, self.waiting, self.chain.row, index="h")
+        loops = []
+        for near in (False, True):
+            body = []
+            scope = ScoreScope("x", self._leaf(None), body, self.new, tile=tile, near=near)
+            body.append(f"{place} = {scope.text(node)};")
+            loops.append(self._elements(body))
+        self._flush()
+        declared = [f"float {name}[{ROWS}];" for name in tile.declared]
+        lines, self.lines = [*declared, *self.lines], []
+        limit = near_score(scope, node, self.chain.chained.score)
+        if limit is None:
+            return [*lines, *loops[0]]
+        largest = self._elements([f"largest[e % 4] = tw::max_nan(largest[e % 4], fabsf({place}));"])
+        return [*lines, "float largest[4] = {};", *largest, *by_size(limit, *loops)]
 
     def written(self) -> Written:
         """All lines."""

@@ -107,6 +107,11 @@ CASES = {
     ),
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "documents": of_form("documents", rescale="moved"),
+    "softcap": case(
+        attention(h=4, kv=2, i=70, j=90, softcap=0.25, alibi=1, mask="causal"),
+        warpgroups=1,
+        ping_pong=0,
+    ),
 }
 FURTHER = {
     "keys along memory": case(
@@ -189,6 +194,12 @@ BUGS = {
     "another head of keys": ("grouped heads", r"(&keys_map, .*?), b1", r"\1, b2"),
     "a key too many": ("apart", r"at < to\[h\]", "at <= to[h]"),
     "no key is not zero": ("rows without a key", r"= low\[r\] < high\[r\]", "= true"),
+    "tanh far from zero by the polynomial": (
+        "softcap",
+        r"if \(tw::any_lane\(!\(largest.*\{",
+        "if (0) {",
+    ),
+    "all keys of a tile are at its first": ("softcap", r"\(float\)at, ", "0.0f, "),
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
 }
 MORE_BUGS = {

@@ -21,7 +21,7 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.computation import Computation
 from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
-from tests.spaces.chained_programs import FORMS, form, random_form
+from tests.spaces.chained_programs import FORMS, SCORE, VALUE, form, made, random_form
 
 H200 = cuda_target("sm_90a")
 PLAIN = {
@@ -61,11 +61,25 @@ CASES = {
     for number, name in enumerate(FORMS)
     for values in [(PLAIN, HELD, WIDE, SPLIT, LATER)[number % 5]]
 }
+REACHED = f"y[b,h,i,e] = sum[j](softmax[j](0.5 * tanh({SCORE} / 0.5) + bias[j]) * {VALUE})"
+CASES["softcap that is reached"] = case(made(REACHED, "float16"), HELD)
 CAUSAL = case(form("causal", "float16"), PLAIN)
 MANY = case(form("grouped heads", "float16"), PLAIN)
 PARTS = case(form("log of the sum", "float16"), SPLIT)
 LATE = case(form("log of the sum", "float16"), LATER)
+SLOPES = case(form("alibi", "float16"), HELD)
 BUGS = {
+    "tanh far from zero by the polynomial": (
+        CASES["softcap that is reached"],
+        r"if \(tw::any_lane\(!\(largest.*\{",
+        "if (0) {",
+    ),
+    "tanh of twice the argument": (
+        CASES["softcap that is reached"],
+        r"(tw_tanh_by_power\(x\d+) \*",
+        r"\1 * 2.0f *",
+    ),
+    "all keys of a tile are at its first": (SLOPES, r"\(float\)at, ", "0.0f, "),
     "the correction is inverted": (MANY, r"\((n\d\[h\]) - (o\d\[h\])\)", r"(\2 - \1)"),
     "sums are not corrected": (MANY, r"sums0\[f\]\[j\]\[e\] \*= factor0\[e / 2\];", ";"),
     "the factor of the other row": (MANY, r"\*= factor0\[e / 2\]", "*= factor0[1 - e / 2]"),
@@ -133,7 +147,14 @@ def emulator():
     bugs = [planted(*bug)[1] for bug in BUGS.values()]
     with Emulator(batch=16) as running:
         running.build(
-            [*(kernel for _, kernel in CASES.values()), CAUSAL[1], MANY[1], PARTS[1], *bugs]
+            [
+                *(kernel for _, kernel in CASES.values()),
+                CAUSAL[1],
+                MANY[1],
+                PARTS[1],
+                SLOPES[1],
+                *bugs,
+            ]
         )
         yield running
 

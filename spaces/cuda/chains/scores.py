@@ -1,0 +1,101 @@
+"""Scores of keys as few instructions: what goes into an exponent, where errors count by themselves
+and not relative to it.
+
+Sums of multiples are multiply-adds, and what a number divides is multiplied by its reciprocal. What
+grows with the key's number is known where a tile begins, and one multiply-add further on. A tanh
+takes two special functions; where all that a thread has are near zero, a polynomial and none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope
+from spaces.derivation.algebra import ZERO, number, times
+from spaces.language.tree import Binary, Call, Expression
+from spaces.numerics.polynomials import TANH_NEAR, TANH_NEAR_END
+
+LEAST = 1e-4
+"""The least multiple whose powers float32 has."""
+
+
+@dataclass
+class ScoreScope(ThreadScope):
+    """That of one key. ``tile`` knows the number of the first one of a tile, ``at`` before this;
+    ``near`` says that arguments of tanh are within the polynomial's interval."""
+
+    tile: RowScope | None = None
+    near: bool = False
+
+    def value(self, node: Expression) -> str:
+        """As for any thread, but for these."""
+        if isinstance(node, Call) and node.function == "tanh":
+            return self._tanh(node.arguments[0])
+        if self._slope(node) is not None:
+            return self._sum([(1.0, node)], ZERO)
+        terms = self.scaled_terms(node)
+        return super().value(node) if terms == [(1.0, node)] else self._sum(*self.apart(terms))
+
+    def _sum(self, own: Terms, rest: Expression) -> str:
+        """The terms that differ from key to key, onto all others."""
+        text = "" if rest == ZERO else self.text(rest)
+        for c, atom in own:
+            slope = self._slope(atom)
+            if slope is not None:
+                assert self.tile
+                begin = self.tile.text(times(number(c), atom))
+                text = begin if not text else f"({begin} + {text})"
+                text = f"tw_fused({self.text(times(number(c), slope))}, (float)at, {text})"
+            elif text:
+                known = self.text(atom)
+                text = f"{known} + {text}" if c == 1 else f"tw_fused({known}, {c!r}f, {text})"
+            else:
+                text = f"{self.text(atom)} * {c!r}f"
+        return text
+
+    def _slope(self, node: Expression) -> Expression | None:
+        """By how much a product with a sum of keys' numbers grows from key to key; None if it is no
+        such product."""
+        match node:
+            case Binary("*", left, right) if self.tile:
+                for factor, other in ((left, right), (right, left)):
+                    own, _ = self.apart(self.scaled_terms(other))
+                    known = len(own) == 1 and self.tile.leaf(own[0][1])
+                    if known and not self.holds(factor):
+                        return times(number(own[0][0]), factor)
+        return None
+
+    def _tanh(self, argument: Expression) -> str:
+        scale, atom = _multiple(self, argument)
+        x = self.text(atom)
+        if not self.near:
+            return f"tw_tanh_by_power({x} * {2 * POWERS['exp'] * scale!r}f)"
+        powers = (f"{c * scale ** (2 * n + 1)!r}f" for n, c in enumerate(TANH_NEAR))
+        return f"tw_odd({x}, {', '.join(powers)})"
+
+
+def near_score(scope: ThreadScope, node: Expression, score: Expression) -> float | None:
+    """Up to what magnitude of the score the arguments of all tanh in ``node`` are near zero; None
+    if there are none, or not all are multiples of the score that powers may be taken of."""
+    calls = [n for n in node.walk() if isinstance(n, Call) and n.function == "tanh"]
+    found = [_multiple(scope, call.arguments[0]) for call in calls]
+    allowed = (atom == score and LEAST <= abs(scale) <= 1 / LEAST for scale, atom in found)
+    if not found or not all(allowed):
+        return None
+    return min(TANH_NEAR_END / abs(scale) for scale, _ in found)
+
+
+def by_size(limit: float, far: Sequence[str], near: Sequence[str]) -> list[str]:
+    """Lines for a tile of scores whose ``largest`` magnitudes, four of them, are known: ``near``
+    where none of the warp's is beyond the limit, else ``far``."""
+    inside = " && ".join(f"largest[{n}] <= {limit!r}f" for n in range(4))
+    head = f"if (tw::any_lane(!({inside}))) {{"
+    return [head, *indented(far), "} else {", *indented(near), "}"]
+
+
+def _multiple(scope: ThreadScope, node: Expression) -> tuple[float, Expression]:
+    """What the expression is a multiple of; once of itself if of nothing else."""
+    own, rest = scope.apart(scope.scaled_terms(node))
+    return own[0] if len(own) == 1 and rest == ZERO else (1.0, node)
