@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from spaces.errors import InputError, shown
@@ -106,14 +107,26 @@ def workload_from_json(data: Mapping[str, Any]) -> Workload:
 
 
 def _computation(operator: str, parameters: Mapping[str, Any], lines: object) -> Workload:
-    """The program of these lines; the operator and its parameters are names for people."""
+    """The program of these lines; the operator and its parameters are names for people, who get
+    them in the operator's order, or the program's."""
     from spaces.language import program
     from spaces.workloads.served import workload_of
 
     plain = all(isinstance(value, (int, float, str)) for value in parameters.values())
     if not isinstance(lines, list) or not plain or set(map(type, lines)) != {str}:
         raise InputError(f"not a program: {shown(lines)}; needs its lines, and plain parameters")
-    return workload_of(program("\n".join(lines)), operator, parameters)
+    made = program("\n".join(lines))
+    places = {name: place for place, name in enumerate(_parameters(operator) or made.extent)}
+    order = sorted(parameters, key=lambda name: places.get(name, len(places)))
+    return workload_of(made, operator, {name: parameters[name] for name in order})
+
+
+@cache
+def _parameters(operator: str) -> Sequence[str]:
+    """The names of an operator's parameters in their order; none of what is no operator."""
+    from spaces.named import named, names
+
+    return list(named(operator).parameters) if operator in names() else []
 
 
 def _workload(operator: str, parameters: Mapping[str, Any]) -> Workload:

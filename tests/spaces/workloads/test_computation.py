@@ -23,6 +23,15 @@ def test_each_named_operator_is_a_workload_that_its_words_and_its_json_give_agai
     assert [o.name for o in found.operands] == [o.name for o in (*found.inputs, *found.outputs)]
 
 
+@pytest.mark.parametrize(
+    "text", ["conv2d n=1 c=4 h=9 w=8 o=5 r=3 s=3 padding=1", '"y[r, c] = 2 * x[c, r]" r=6 c=5']
+)
+def test_people_read_parameters_in_their_order_whatever_a_database_made_of_it(text) -> None:
+    found = workload(text)
+    kept = json.loads(json.dumps(found.to_json(), sort_keys=True))
+    assert str(workload_from_json(kept)) == str(found) == text
+
+
 def test_the_identity_is_what_a_program_means() -> None:
     by_name = workload("softmax r=6 c=5")
     text = "m[i] = max[j](a[i,j]); out[i,j] = exp(a[i,j] - m[i]) / sum[j](exp(a[i,j] - m[i]))"
