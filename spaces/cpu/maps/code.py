@@ -20,6 +20,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import buffer_variables, entry_function
+from spaces.cpu.maps.lines import Lines
 from spaces.cpu.maps.tiling import ROWS, Tiling
 from spaces.cpu.maps.values import VectorValues
 from spaces.cpu.tiles.moves import TABLE_TYPES
@@ -53,6 +54,11 @@ class MapCode:
     def lanes(self) -> int:
         """Elements of a vector."""
         return self.tiling.lanes
+
+    @property
+    def lines(self) -> Lines:
+        """Where tiles part rows."""
+        return Lines(self.tiling, self.values)
 
     # -- names -------------------------------------------------------------------------------
 
@@ -94,7 +100,8 @@ class MapCode:
         """C function ``ENTRY_tile(call, turned, row0, a0, ...)``: the tile that begins there."""
         plane, tiling = self.plane, self.tiling
         height = f"tw_least({plane.height} - row0, {tiling.tile_rows})"
-        width = f"tw_least({plane.width} - {plane.columns.name}, {tiling.tile_columns})"
+        reach = self.lines.reach(self._pointers[plane.view.outputs[0].array.name])
+        width = f"tw_least({plane.width} - {plane.columns.name}, {reach})"
         starts = "".join(f", long {loop.name}" for loop in (*plane.outer, plane.columns))
         return [
             f"static __attribute__((noinline)) void {self.entry}_tile(",
@@ -126,9 +133,9 @@ class MapCode:
             j, i = start
             place = f"from + {(j * step + i).text}"
             call = f"{place}, {step}, columns - {j}, rows - {i}, to + {(i * pitch + j).text}"
-            return [*self._fetch(place, step), f"tw_turn_{dtype}({call}, {pitch});"]
+            return [f"tw_turn_{dtype}({call}, {pitch});"]
 
-        counts = (ceil_div(tiling.tile_columns, lanes), ceil_div(tiling.tile_rows, lanes))
+        counts = (ceil_div(self.lines.most, lanes), ceil_div(tiling.tile_rows, lanes))
         blocks = repeat(*counts) * spatial(lanes, lanes)
         return [
             "{",
@@ -137,17 +144,6 @@ class MapCode:
             f"  float *to = {self._turned(access)};",
             *indented(blocks.emit(0, block, extents=("columns", "rows"), prefix="b")),
             "}",
-        ]
-
-    def _fetch(self, place: str, step: int) -> list[str]:
-        """Asks for what the next tile needs in the place of this block."""
-        if not self.values["ahead"]:
-            return []
-        inner = self.values["order"] == ROWS
-        ahead = self.tiling.tile_rows if inner else self.tiling.tile_columns * step
-        return [
-            f"for (long n = 0; n < {self.lanes}; n++)",
-            f"  __builtin_prefetch({place} + {ahead} + n * {step});",
         ]
 
     def _rows(self) -> list[str]:
@@ -160,17 +156,30 @@ class MapCode:
         view, lanes = self.plane.view, self.lanes
         lines = self._at_row(f"row0 + {i}")
         lines += [line for access in view.loaded for line in self._start(access, i)]
+        for access in self.plane.turned if self.values["ahead"] else ():
+            lines += self.lines.fetch(access, self._place(access), i)
         for output in view.outputs:
             c_type = C_TYPES[output.array.dtype]
             lines.append(f"{c_type} *{self._row(output)} = {self._place(output)};")
         return [
             *lines,
-            "long j = 0;",
+            *self.lines.span(self._row(view.outputs[0])),
+            *(self._to_a_line() if self.values["stream"] else []),
             f"#pragma GCC unroll {self.values['unroll']}",
-            f"for (; j + {lanes} <= columns; j += {lanes}) {{",
+            f"for (; j + {lanes} <= end; j += {lanes}) {{",
             *indented(self._vector(whole=True)),
             "}",
-            "if (j < columns) {",
+            "if (j < end) {",
+            "  const long left = end - j;",
+            *indented(self._vector(whole=False)),
+            "}",
+        ]
+
+    def _to_a_line(self) -> list[str]:
+        """The columns in front of a row's first line."""
+        return [
+            "for (long left; j < tw_least(skew, end); j += left) {",
+            f"  left = tw_least(tw_least(skew, end) - j, {self.lanes - 1});",
             *indented(self._vector(whole=False)),
             "}",
         ]
@@ -198,7 +207,7 @@ class MapCode:
         view = self.plane.view
         left = str(self.lanes) if whole else "left"
         values = self._values(left)
-        lines = [] if whole else ["const long left = columns - j;"]
+        lines: list[str] = []
         for access in view.loaded:
             if self.plane.kind(access) != SAME:
                 load = self._load(access, values, whole)

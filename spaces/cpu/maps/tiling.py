@@ -14,8 +14,10 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.derivation.maps.plane import Plane
 
-LINE = 16
-"""Floats in a cache line."""
+LINE_BYTES = 64
+"""Of a cache line."""
+LINE = LINE_BYTES // 4
+"""Floats in one."""
 ROWS, COLUMNS = "rows", "columns"
 """Which tiles of a plane come one after the other, by the decision ``order``."""
 
@@ -54,10 +56,15 @@ class Tiling:
         return (*(loop.extent for loop in self.plane.outer), self.row_tiles, self.column_tiles)
 
     @property
+    def line(self) -> int:
+        """Elements of the first output in a cache line."""
+        return LINE_BYTES // self.plane.view.outputs[0].array.element.bytes
+
+    @property
     def pitch(self) -> Any:
-        """Floats from one row of a transposed tile to the next: a line more than its columns, so
-        that rows do not compete for the same sets of the cache."""
-        return round_up(self.tile_columns, self.lanes) + LINE
+        """Floats from one row of a transposed tile to the next: a line more than its columns, for
+        what tiles share, and so that rows do not compete for the same sets of the cache."""
+        return round_up(self.tile_columns, self.lanes) + self.line
 
     @property
     def turned_floats(self) -> Any:

@@ -9,6 +9,7 @@ stores past the caches.
 - For each dtype D of tables, ``tw_table_D(p, o, n)``: the entries at ``n`` offsets.
 - For each dtype D, ``tw_scattered_D(p, o, n)``: the elements at ``n`` offsets;
   ``tw_stream_D(p, x)``: a whole vector, past the caches where ``p`` is aligned to it;
+  ``tw_to_line_D(p)``: elements from there to where the next line of 64 bytes begins;
   ``tw_spread_D(p, stride, x, n)``: the first ``n`` lanes, ``stride`` apart.
 - ``tw_flush()`` ends what was streamed.
 """
@@ -82,6 +83,7 @@ static inline void tw_stream_@D@(@T@ *p, vf x) {
   if ((unsigned long)p % sizeof(@V@)) tw_store_@D@(p, x);
   else tw_nontemporal_@V@((void *)p, @X@);
 }
+static inline long tw_to_line_@D@(const @T@ *p) { return (-(unsigned long)p & 63) / sizeof *p; }
 static inline void tw_spread_@D@(@T@ *p, long stride, vf x, long n) {
   @T@ y[@LANES@];
   tw_store_@D@(y, x);

@@ -48,11 +48,11 @@ def compile_kernels(kernels: Sequence[Kernel], target: CpuTarget, folder: Path) 
 
 
 class Guarded:
-    """Memory with canaries on both sides, off every alignment but that of ``unit`` bytes."""
+    """Memory with canaries on both sides, ``off`` bytes behind where a cache line begins."""
 
-    def __init__(self, size: int, unit: int, poison: int = 0xFF) -> None:
+    def __init__(self, size: int, off: int, poison: int = 0xFF) -> None:
         self.memory = np.full(size + 2 * GUARD + 128, CANARY, dtype=np.uint8)
-        self.start = GUARD + (-(self.memory.ctypes.data + GUARD)) % 64 + unit
+        self.start = GUARD + (-(self.memory.ctypes.data + GUARD)) % 64 + off
         self.size = size
         self.bytes[:] = poison
 
@@ -81,10 +81,12 @@ def complaint(
     workload: Workload,
     seed: int,
     inputs: dict[str, np.ndarray] | None = None,
+    off: int = 1,
 ) -> str:
-    """What is wrong with one run of ``kernel``: nothing, if the text is empty."""
+    """What is wrong with one run of ``kernel``, on arrays that begin ``off`` elements behind lines
+    of the cache: nothing, if the text is empty."""
     inputs = inputs or workload.make_inputs(seed)
-    buffers = {o.name: Guarded(o.bytes, o.element.bytes, 0x5A) for o in kernel.call.arrays}
+    buffers = {o.name: Guarded(o.bytes, off * o.element.bytes, 0x5A) for o in kernel.call.arrays}
     for operand in workload.inputs:
         buffers[operand.name].array(operand)[...] = inputs[operand.name]
     before = {o.name: buffers[o.name].bytes.copy() for o in workload.inputs}

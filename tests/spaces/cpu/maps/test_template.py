@@ -16,7 +16,7 @@ from spaces.language import Program
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.registry import space_for
-from spaces.schedule import Schedule
+from spaces.schedule import Schedule, Value
 from spaces.space import Space
 from spaces.testing.template import silent_rules
 from spaces.workloads.served import workload_of
@@ -102,21 +102,54 @@ BUGS = {
     "the first row for all": (r"const long a1 = row0 \+ r0", "const long a1 = row0"),
     "a step of another array": (r"67 \* a1 \+ a2\)", "67 * a1 + a2 + (a2 > 0))"),
     "a vector is passed over": (r"j \+= 4", "j += 8"),
-    "one column too many": (r"left = columns - j", "left = columns - j + 1"),
-    "no last columns": (r"if \(j < columns\)", "if (0)"),
+    "one column too many": (r"left = end - j", "left = end - j + 1"),
+    "no last columns": (r"if \(j < end\)", "if (0)"),
     "a tile is left out": (r"t2 < 5; t2", "t2 < 4; t2"),
 }
 
 
-def test_every_planted_bug_is_found(tmp_path):
+# and of kernels that stream
+STREAMED_BUGS = {
+    "a tile ends before the next begins": (r"columns, 32 \+ .*\);", "columns, 32);"),
+    "what tiles share is not turned": (r"a2, 32 \+ 16", "a2, 32"),
+    "the last blocks are not turned": (r"b0_most : 12", "b0_most : 8"),
+    "the first columns of a row are left out": (r"a2 \? skew : 0", "skew"),
+    "the first tile begins at a line": (r"a2 \? skew : 0", "a2 ? 0 : skew"),
+    "a column is passed over before a line": (r"j \+= left\)", "j += left + 1)"),
+}
+
+
+@pytest.mark.parametrize(("stream", "bugs"), [(False, BUGS), (True, STREAMED_BUGS)])
+def test_every_planted_bug_is_found(stream, bugs, tmp_path):
     w = named("y[k, j, i] = x[k, i, j] + v[j]")
-    values = {"tile_rows": 32, "tile_columns": 32, "order": "rows", "stream": False}
-    values |= {"ahead": True, "unroll": 1, "workers": 1}
     target = machine(vector_bytes=16)
     target = dataclasses.replace(target, isa="generic", bf16_dot=False, flags=("-O0",))
-    space = Space(w, target, [MapTemplate(w, target)])
-    right = space.lower(Schedule("map", tuple(values.items())))
-    check_bugs_are_found(right, BUGS, w, target, tmp_path)
+    right = tiled(w, target, tile_rows=32, tile_columns=32, stream=stream)
+    check_bugs_are_found(right, bugs, w, target, tmp_path)
+
+
+def tiled(w: Workload, target: CpuTarget, **changes: Value) -> Kernel:
+    """The kernel of a schedule with these decisions."""
+    values = {"order": "rows", "ahead": True, "unroll": 1, "workers": 1, **changes}
+    return Space(w, target, [MapTemplate(w, target)]).lower(Schedule("map", tuple(values.items())))
+
+
+@pytest.mark.parametrize("text", ["y[j, i] = x[i, j] + v[j]", "y[j, i] = x[j, i] + v[i]"])
+@pytest.mark.parametrize(
+    ("columns", "rows", "dtype"),
+    [(3, 12_011, "float32"), (67, 601, "float32"), (192, 601, "float32"), (193, 601, "bfloat16")],
+)
+def test_streamed_rows_begin_at_lines_wherever_arrays_do(columns, rows, dtype, text, tmp_path):
+    w = workload(text, dtype=dtype, i=columns, j=rows)
+    shapes = [(64, c) for c in (8, 32, 64) if c < max(columns, 9)]
+    kernels = [
+        tiled(w, machine(), tile_rows=r, tile_columns=c, stream=True, ahead=False)
+        for r, c in shapes
+    ]
+    library = compile_kernels(kernels, machine(), tmp_path)
+    for kernel in kernels:
+        found = [complaint(kernel, library, w, 0, off=off) for off in (0, 1, 5, 15)]
+        assert found == [""] * len(found)
 
 
 def test_wild_indices_are_bounded(tmp_path):

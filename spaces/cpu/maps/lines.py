@@ -1,0 +1,75 @@
+"""Whole cache lines of a map: where tiles part the rows that they write, and what is read ahead.
+
+Stores past the caches are fast if they fill lines. A tile whose rows are streamed therefore begins
+each one at the first line of the first output behind its first column, and ends at the first one
+behind its last: rows that begin anywhere meet lines at columns of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index
+from spaces.algebra.integers import ceil_div
+from spaces.cpu.maps.tiling import LINE_BYTES, ROWS, Tiling
+from spaces.derivation.maps.view import Access
+from spaces.schedule import Value
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a map's tiles."""
+
+    tiling: Tiling
+    values: Mapping[str, Value]
+
+    @property
+    def first(self) -> Access:
+        """The output whose lines part the rows."""
+        return self.tiling.plane.view.outputs[0]
+
+    @property
+    def most(self) -> int:
+        """Columns that a tile has at most."""
+        return int(self.tiling.tile_columns) + (self.tiling.line if self.values["stream"] else 0)
+
+    def reach(self, start: str) -> str:
+        """C expression: columns that a tile has at most if the first output begins at ``start``."""
+        tile, plane, array = self.tiling.tile_columns, self.tiling.plane, self.first.array
+        if not self.values["stream"]:
+            return str(tile)
+        steps = [tile, *(self.first.step(x.name) for x in plane.loops if x != plane.columns)]
+        alike = all(step * array.element.bytes % LINE_BYTES == 0 for step in steps)
+        return f"{tile} + {self._skew(start) if alike else self.tiling.line}"
+
+    def span(self, place: str) -> list[str]:
+        """C variables ``j`` and ``end``, the tile's part of a row whose first column is at
+        ``place``, and ``skew``, before which lie the columns in front of the row's first line."""
+        if not self.values["stream"]:
+            return ["const long end = columns;", "long j = 0;"]
+        tile, column = self.tiling.tile_columns, self.tiling.plane.columns.name
+        return [
+            f"const long skew = {self._skew(place)};",
+            f"const long end = tw_least(columns, {tile} + {self._skew(f'{place} + {tile}')});",
+            f"long j = {column} ? skew : 0;",
+        ]
+
+    def _skew(self, place: str) -> str:
+        return f"tw_to_line_{self.first.array.dtype}({place})"
+
+    def fetch(self, access: Access, place: str, row: Index) -> list[str]:
+        """Asks for what the next tile turns of an access, which has the ``row`` at ``place``: every
+        row of a tile asks for its share of the columns."""
+        tiling, step = self.tiling, self.tiling.plane.column_step(access)
+        assert step is not None
+        line = LINE_BYTES // access.array.element.bytes
+        inner = self.values["order"] == ROWS
+        ahead = tiling.tile_rows if inner else tiling.tile_columns * step
+        share = ceil_div(tiling.tile_columns, tiling.tile_rows)
+        first, last = (row * share).text, line - 1
+        return [
+            f"for (long n = {first}; n < tw_least(columns, {first} + {share}); n++)",
+            f"  for (long m = {last}; m < {tiling.tile_rows} + {last}; m += {line})",
+            f"    __builtin_prefetch({place} + {ahead} + n * {step} + m - {row.text});",
+        ]
