@@ -143,7 +143,8 @@ class EvolutionarySearch:
 
     def _draw_immigrants(self, epoch: int) -> Population:
         generator = np.random.default_rng([self._history.seed, epoch, 1])
-        return self._space.sample(generator, self._evolution.immigrants)
+        rows = self._space.sample(generator, self._evolution.immigrants)
+        return rows[distinct(rows)]
 
     def _draw_neighbours(self, leaders: tuple[tuple[int, ...], ...]) -> Population:
         rows = np.array(leaders, dtype=np.int32)
@@ -182,12 +183,13 @@ class EvolutionarySearch:
         """At most ``count`` free rows of ``pool``, from now on taken.
 
         Each is the best by score less ``diversity`` times its likeness to the nearest row chosen
-        before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998). As long as nothing
-        is measured this counts the steps between values, so that an opening covers the space.
+        before (maximal marginal relevance; Carbonell and Goldstein, SIGIR 1998), which is 1 at
+        most: rows further behind need no look. As long as nothing is measured this counts the steps
+        between values, so that an opening covers the space.
         """
         measured = len(self._history.best(1))
         alike = self._likeness if measured else self._opening_likeness
-        pool = pool.at(self._history.fresh(pool.rows))
+        pool = pool.at(self._history.fresh(pool.rows)).within(diversity, count)
         score, likeness = pool.score.copy(), np.zeros(len(pool))
         for row in (row for chosen in before for row in chosen.rows):
             likeness = np.maximum(likeness, alike.to(row, pool.rows))
@@ -236,6 +238,13 @@ class _Pool:
     def best(self, count: int) -> _Pool:
         """The ``count`` best, best first."""
         return self.at(np.argsort(-self.score, kind="stable")[:count])
+
+    def within(self, margin: float, count: int) -> _Pool:
+        """Those whose score is no more than ``margin`` below the ``count``-th best."""
+        if not 0 < count < len(self):
+            return self
+        least = np.partition(self.score, -count)[-count]
+        return self.at(np.flatnonzero(self.score >= least - margin))
 
     def proposed(self, space: Space) -> list[Proposed]:
         """What is asked for."""

@@ -34,8 +34,10 @@ class Likeness:
     def to(self, row: np.ndarray, pool: Population) -> np.ndarray:
         """Of each row of ``pool`` to ``row``."""
         choices = self.choices[row[0]]
-        near = 1.0 - np.abs(pool - row) / np.maximum(self._steps, 1.0)
-        agree = np.where(self._steps > 0, near, pool == row)
+        agree = pool == row
+        if self._steps.any():
+            near = 1.0 - np.abs(pool - row) / np.maximum(self._steps, 1.0)
+            agree = np.where(self._steps > 0, near, agree)
         share: np.ndarray = (agree * choices).sum(axis=1) / choices.sum()
         return share * (pool[:, 0] == row[0])
 

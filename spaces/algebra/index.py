@@ -91,7 +91,8 @@ class Index:
         return None if self.terms else self.constant
 
     def __add__(self, other: Index | int) -> Index:
-        other = index(other)
+        if isinstance(other, int):
+            return Index(self.terms, self.constant + other) if other else self
         if not (self.terms and other.terms):
             return Index(self.terms or other.terms, self.constant + other.constant)
         terms = dict(self.terms)

@@ -10,10 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from operator import mul
 
 from spaces.algebra.index import Index, Variable, index
+
+REMEMBERED = 1024  # strided layouts, since each is asked for by all that reads or writes an array
 
 
 @dataclass(frozen=True)
@@ -142,10 +145,15 @@ class Permuted(Layout):
 
 def strided(shape: Sequence[int], strides: Sequence[int]) -> Strided:
     """The layout with the given distances in elements; a stride of 0 repeats elements."""
+    return _strided(tuple(shape), tuple(strides))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _strided(shape: tuple[int, ...], strides: tuple[int, ...]) -> Strided:
     if len(shape) != len(strides) or any(n < 1 for n in shape) or any(s < 0 for s in strides):
         raise ValueError(f"shape {shape} and strides {strides} do not fit each other")
     size = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    return Strided(tuple(shape), size, tuple(strides))
+    return Strided(shape, size, strides)
 
 
 def row_major(*shape: int) -> Strided:

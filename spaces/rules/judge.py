@@ -41,20 +41,34 @@ class Judge:
 
     @cached_property
     def _steps(self) -> np.ndarray:
-        """How far apart the values of each decision lie in the table, if there can be one."""
+        """How far apart the values of each decision lie in the table, if there can be one: of the
+        type of populations, since NumPy multiplies whole numbers of two types much more slowly."""
         sizes = self._sizes
-        return np.array([prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.intp)
+        return np.array([prod(sizes[i + 1 :]) for i in range(len(sizes))], dtype=np.int32)
 
     def allows(self, partial: np.ndarray) -> np.ndarray:
         """Boolean matrix [rows, values] for rows of a population in which all but the own decision
         are made."""
+        if self._combinations == 1:
+            return self._everywhere.repeat(len(partial), axis=0)
         chosen = partial[:, self._columns]
         if self._combinations > TABLE_ENTRIES // len(self._own):
             return self._worked_out(chosen)
         places = chosen @ self._steps
         if not self._complete:
             self._learn(chosen, places)
-        return self._table[places]
+        return self._table.take(places, axis=0)
+
+    @property
+    def is_vain(self) -> bool:
+        """Whether the rules allow everything, as far as that can be said without asking them of
+        many combinations."""
+        return self._combinations == 1 and bool(self._everywhere.all())
+
+    @cached_property
+    def _everywhere(self) -> np.ndarray:
+        """The only row of the table, where the rules read no other decision."""
+        return self._worked_out(np.zeros((1, 0), dtype=np.intp))
 
     @cached_property
     def _table(self) -> np.ndarray:

@@ -271,15 +271,23 @@ def _pick(
     count, values = valid.shape
     if values == 1:
         return np.zeros(count, dtype=np.intp), valid[:, 0]
-    if (preferred < 0).all():
-        return _choose(valid, generator), np.any(valid, axis=1)
+    if preferred.max(initial=NO_PREFERENCE) < 0:
+        picked = _choose(valid, generator)
+        return picked, _entries(valid, picked)
     picked = np.minimum(np.maximum(preferred, 0), values - 1)
-    found = valid[np.arange(count), picked]
+    found = _entries(valid, picked)
     open_ = ((picked != preferred) | ~found).nonzero()[0]
     if len(open_):
         valid, preferred = valid[open_], preferred[open_]
         distance = np.abs(np.arange(values)[None, :] - preferred[:, None])
         closeness = np.where(preferred[:, None] < 0, 0, -distance) + generator.random(valid.shape)
-        picked[open_] = np.where(valid, closeness, -np.inf).argmax(axis=1)
-        found[open_] = np.any(valid, axis=1)
+        picked[open_] = best = np.where(valid, closeness, -np.inf).argmax(axis=1)
+        found[open_] = _entries(valid, best)
     return picked, found
+
+
+def _entries(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """The entry of each row of a matrix in the column given for it."""
+    count, width = matrix.shape
+    found: np.ndarray = matrix.ravel().take(np.arange(0, count * width, width) + columns)
+    return found

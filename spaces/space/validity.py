@@ -56,14 +56,15 @@ class Validity:
                     for rule in points.templates[name].rules
                     if decision in rule.reads and known.issuperset(rule.reads)
                 ]
-                if rules or points.sizes[column] > 1:
-                    steps.append(Step(column, self._judged(name, rules, decision)))
+                judges = self._judged(name, rules, decision)
+                if judges or points.sizes[column] > 1:
+                    steps.append(Step(column, judges))
             self._plans[template, first] = steps
         return self._plans[template, first]
 
     def _judged(self, template: str, rules: Sequence[Rule], decision: str) -> tuple[Judge, ...]:
         """The judges of rules when ``decision`` is the last of those they read, which are the same
-        ones in all orders of decisions."""
+        ones in all orders of decisions; none of rules that allow all that there is."""
         points = self._points
         values: Values = {
             name: (column, points.values[column])
@@ -75,7 +76,8 @@ class Validity:
             key = (template, group, decision)
             if key not in self._judges:
                 self._judges[key] = Judge(group, decision, values)
-            judges.append(self._judges[key])
+            if not self._judges[key].is_vain:
+                judges.append(self._judges[key])
         return tuple(judges)
 
     def allowed(self, partial: Population, step: Step) -> np.ndarray:

@@ -9,6 +9,7 @@ import pytest
 
 from costmodel.dataset import Group
 from costmodel.model import XGBoostModel
+from scheduler.strategies import evolutionary as evolutionary_module
 from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
 from scheduler.strategies.exhaustive import ExhaustiveSearch
 from scheduler.strategies.random_search import RandomSearch
@@ -16,7 +17,7 @@ from scheduler.strategies.registry import factory
 from scheduler.strategies.search import Search
 from scheduler.strategies.trust import trust
 from scheduler.testing.landscape import Guess, hills, hills_latency, trees
-from scheduler.testing.search import SearchContract, ask, outcome
+from scheduler.testing.search import SearchContract, ask, drive, outcome
 from spaces.schedule import Schedule
 from spaces.space import Space
 
@@ -171,6 +172,24 @@ def test_a_gain_weighs_more_than_likeness_once_there_are_results() -> None:
     search.tell([(schedule, 1e-3 / (1 + (schedule["rows"] == 8))) for schedule in ask(search, 16)])
     asked = [p for p in search.ask(16) if p.origin != "random"]
     assert {p.schedule["rows"] for p in asked} == {8}
+
+
+@pytest.mark.parametrize("diversity", [0.02, 0.2])
+def test_rows_too_far_behind_to_be_chosen_need_no_look(diversity, monkeypatch) -> None:
+    def asked() -> list[Schedule]:
+        settings = Evolution(immigrants=256, diversity=diversity, opening_diversity=diversity)
+        return drive(EvolutionarySearch(hills(), trees(hills()), Guess(), 0, settings), 3, 16)
+
+    few, looked_at = asked(), []
+
+    def everything(pool, margin, count):
+        looked_at.append(len(within(pool, margin, count)) < len(pool))
+        return pool
+
+    within = evolutionary_module._Pool.within
+    monkeypatch.setattr(evolutionary_module._Pool, "within", everything)
+    assert asked() == few
+    assert any(looked_at)  # some rows were passed over
 
 
 def test_a_child_differs_from_its_parents_in_few_decisions() -> None:

@@ -67,6 +67,16 @@ def test_what_was_asked_before_is_not_worked_out_again(monkeypatch):
     assert counted == [1, 1]
 
 
+@pytest.mark.parametrize("least", [3, 4, 16])
+def test_rules_of_one_decision_alone_are_vain_where_they_allow_everything(least):
+    rule = Rule("least", ("columns",), lambda c: c["columns"] > least, str)
+    made = Judge([rule], "columns", VALUES)
+    assert made.is_vain == (least == 3)
+    allowed = [[value > least for value in (4, 8, 16)]] * 5
+    assert made.allows(np.zeros((5, len(DECISIONS)), dtype=np.int32)).tolist() == allowed
+    assert not Judge(RULES[:1], "columns", VALUES).is_vain
+
+
 def test_rules_share_a_table_as_long_as_it_is_small(monkeypatch):
     assert list(together(RULES, "columns", VALUES)) == [RULES]
     monkeypatch.setattr(judge, "JOINT_ENTRIES", 3 * 8)
