@@ -255,6 +255,16 @@ AREAS = (
         breath=60.0,
     ),
     Area(
+        "short windows on CPUs",
+        ("spaces/cpu/winograd/*.py", "spaces/derivation/products/short_windows.py"),
+        (
+            "tests/spaces/cpu/winograd/test_*.py",
+            "tests/spaces/derivation/products/test_short_windows.py",
+        ),
+        10,
+        breath=60.0,
+    ),
+    Area(
         "kept axes on CPUs",
         ("spaces/cpu/kept/*.py",),
         ("tests/spaces/cpu/kept/test_*.py",),

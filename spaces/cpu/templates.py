@@ -7,6 +7,7 @@ from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.rows.template import RowsTemplate
 from spaces.cpu.thin.template import ThinDots, ThinStream
 from spaces.cpu.windows.template import WindowsTemplate
+from spaces.cpu.winograd.template import WinogradTemplate
 from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
@@ -14,6 +15,7 @@ TEMPLATES: tuple[type[Template], ...] = (
     ThinStream,
     ThinDots,
     WindowsTemplate,
+    WinogradTemplate,
     RowsTemplate,
     KeptTemplate,
     MapTemplate,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import repeat, spatial
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.vector_code import VectorCode
-from spaces.cpu.windows.nest import OUTPUT, Nest
+from spaces.cpu.windows.nest import OUTPUT, Nest, Turns
 from spaces.derivation.products.view import PlacedProduct
 from spaces.language.text import Written
 from spaces.language.tree import Expression, Read
@@ -35,21 +35,9 @@ def finish_function(
     def place(key: Read | str, i: Index, j: Index) -> str:
         return (i * nest.row.strides[key] + j * nest.column.strides[key]).text
 
-    def load(number: int, read: Read, i: Index, j: Index) -> str:
-        dtype, at = operands[read].dtype, f"{read_name(number)} + {place(read, i, j)}"
-        match nest.column.strides[read]:
-            case 0:
-                return f"tw_splat_{dtype}({at})"
-            case 1:
-                return f"tw_load_most_{dtype}({at}, left)"
-            case stride:
-                return f"tw_gather_{dtype}({at}, {stride}, left)"
-
     def body(indices: Sequence[Index]) -> list[str]:
         i, j = indices
-        known: dict[Expression, Written] = {product.sum: Written("x")}
-        known |= {read: Written(load(n, read, i, j)) for n, read in enumerate(operands)}
-        value = product.value.fold(VectorCode(), known.get)
+        value = fused_value(product, nest.column, lambda read: place(read, i, j))
         return [
             f"const long left = columns - {j};",
             f"const vf x = tw_load_most_float32(s + {sums.emit(i, j)}, left);",
@@ -64,6 +52,26 @@ def finish_function(
         *(f"  {line}" for line in grid.emit(0, body, extents=("rows", "columns"))),
         "}",
     ]
+
+
+def fused_value(product: PlacedProduct, column: Turns, place: Callable[[Read], str]) -> str:
+    """The C of what is written of the vector ``x`` of sums, ``left`` of whose columns there are.
+    What is read beside it lies at ``place`` elements from its pointer."""
+
+    def load(number: int, read: Read) -> str:
+        dtype = product.program.operand[read.name].dtype
+        at = f"{read_name(number)} + {place(read)}"
+        match column.strides[read]:
+            case 0:
+                return f"tw_splat_{dtype}({at})"
+            case 1:
+                return f"tw_load_most_{dtype}({at}, left)"
+            case stride:
+                return f"tw_gather_{dtype}({at}, {stride}, left)"
+
+    known: dict[Expression, Written] = {product.sum: Written("x")}
+    known |= {read: Written(load(n, read)) for n, read in enumerate(product.places)}
+    return product.value.fold(VectorCode(), known.get).text
 
 
 def read_name(number: int) -> str:

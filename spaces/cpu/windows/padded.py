@@ -145,15 +145,20 @@ class PaddedCopy:
 
 def padded_copy(factor: Factor, limits: Limits) -> PaddedCopy | None:
     """The copy that a factor is read from; None if all of it that is read exists."""
-    if not factor.place.bounds:
-        return None
+    return bordered_copy(factor, limits) if factor.place.bounds else None
+
+
+def bordered_copy(factor: Factor, limits: Limits) -> PaddedCopy | None:
+    """A copy that has all that is read of a factor within ``limits``, which may be further out than
+    the extents of its axes; None if the operand has all of it."""
     operand, dimensions, offset = factor.operand, [], Form()
     for rank in operand.order:
         extent, known = operand.shape[rank], span(factor.indices[rank], limits)
         assert known is not None
         dimensions.append(Dimension(max(0, -known[0]), extent, max(0, known[1] - extent + 1)))
+    if not any(dimension.bordered for dimension in dimensions):
+        return None
     strides = row_major(*(dimension.whole for dimension in dimensions)).strides
     for rank, dimension, stride in zip(operand.order, dimensions, strides, strict=True):
         offset = offset + (factor.indices[rank] + Form((), dimension.before)) * stride
-    assert factor.place.outside is not None
-    return PaddedCopy(operand, tuple(dimensions), offset, factor.place.outside)
+    return PaddedCopy(operand, tuple(dimensions), offset, factor.place.outside or 0.0)

@@ -1,0 +1,1 @@
+"""Sums over short windows by products of transformed images and filters."""

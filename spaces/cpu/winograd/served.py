@@ -1,0 +1,57 @@
+"""Which programs have kernels of short windows on a CPU, and why others have none."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.windows.nest import OUTPUT
+from spaces.cpu.windows.served import why_no_windows
+from spaces.cpu.winograd.rules import DEVIATIONS, deviations
+from spaces.cpu.winograd.view import LEAST_OUTPUTS, SquareWindows, square_windows_of
+from spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
+from spaces.workloads.workload import Workload
+
+LEAST_CHANNELS = 8
+"""Fewer are not worth transforming squares for."""
+
+
+def why_no_winograd(workload: Workload, target: CpuTarget) -> str | None:
+    """The reason in words; None if there are kernels."""
+    product = placed_product_of(workload)
+    if isinstance(product, str):
+        return product
+    if reason := why_no_windows(workload, target) or _why_no_product(product):
+        return reason
+    view = square_windows_of(product)
+    return view if isinstance(view, str) else _why_no_squares(view)
+
+
+def _why_no_product(product: PlacedProduct) -> str | None:
+    left, right = product.left, product.right
+    for factor in (left, right):
+        if factor.operand.dtype != "float32":
+            return f"{factor.operand.name} is {factor.operand.dtype}; allowed: float32"
+        if factor.operand.leading is not None:
+            return f"{factor.operand.name} is a slice of a larger array; needs whole ones"
+    if product.segments or left.gather or extent(product.batch) > 1:
+        return "it is a batch of products; needs one"
+    if right.place.bounds:
+        return f"{right.operand.name} has borders; needs taps that all exist"
+    if not isfinite(left.place.outside or 0.0):
+        return f"{left.operand.name} is {left.place.outside} outside; needs a number"
+    return None
+
+
+def _why_no_squares(view: SquareWindows) -> str | None:
+    if view.channels.extent < LEAST_CHANNELS:
+        return f"there are {view.channels.extent} channels; needs {LEAST_CHANNELS}"
+    if view.column.extent > 1 and view.column.strides[OUTPUT] != 1:
+        return f"{view.product.output.name} has no columns side by side"
+    allowed = deviations(view, LEAST_OUTPUTS)
+    if allowed < DEVIATIONS:
+        return (
+            f"{allowed:.1f} standard deviations of an output's error are allowed; "
+            f"needs {DEVIATIONS:.0f}"
+        )
+    return None

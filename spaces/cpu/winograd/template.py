@@ -1,0 +1,102 @@
+"""The CPU template for sums over short windows by Winograd's algorithm: convolutions of 2x2 to 5x5
+with stride 1.
+
+Decisions: ``outputs``, the side of the squares of outputs that are computed together, with (outputs
++ taps - 1)**2 products for outputs**2 * taps**2; the tile, the workers of each kind, bounds of
+blocks, and ``unroll``. Filters are transformed in each call. See ``spaces.cpu.winograd.code``.
+
+Errors are relative to the magnitudes of all that a square reads, not of each window alone: an
+element that is not finite, or far greater than others, is felt in the other outputs of its square.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.windows.served import prelude
+from spaces.cpu.winograd.code import WinogradCode
+from spaces.cpu.winograd.rules import winograd_rules
+from spaces.cpu.winograd.served import why_no_winograd
+from spaces.cpu.winograd.traffic import winograd_quantities
+from spaces.cpu.winograd.view import LEAST_OUTPUTS, square_windows_of
+from spaces.derivation.products.short_windows import MOST_READS
+from spaces.derivation.products.view import placed_product_of
+from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workloads.workload import Workload
+
+MOST_OUTPUTS = 4
+LEAST_SQUARES = 8
+
+
+class WinogradTemplate(Template):
+    """``output[p, q, n] = value(sum_{r,s,c} left[p + r, q + s, c] * right[r, s, c, n])``."""
+
+    name: ClassVar[str] = "winograd"
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CpuTarget)
+        super().__init__(workload, target)
+        product = placed_product_of(workload)
+        assert not isinstance(product, str)
+        view = square_windows_of(product)
+        assert not isinstance(view, str)
+        self.cpu, self.view = target, view
+        self.lanes = target.lanes(4)
+        self.decisions = self._decisions()
+        self.rules = winograd_rules(view, target, self.decisions)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no windows of a few neighbours along two axes, no channels side by side, or
+        errors that are not allowed."""
+        if not isinstance(target, CpuTarget):
+            return "needs a CPU target"
+        return why_no_winograd(workload, target)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """See ``spaces.cpu.winograd.traffic``."""
+        return winograd_quantities(self.view, self.cpu, columns)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        code = WinogradCode(
+            view=self.view,
+            arrays=self.workload.operands,
+            values=schedule.values,
+            lanes=self.lanes,
+            entry=self.entry(schedule),
+        )
+        given = arguments(self.workload.inputs, self.workload.outputs)
+        return Kernel(
+            Source("c", prelude(self.workload, self.cpu), code.source),
+            Call(code.entry, given, code.workspace_bytes),
+        )
+
+    def _decisions(self) -> tuple[Decision, ...]:
+        cpu, view = self.cpu, self.view
+        most = min(MOST_OUTPUTS, MOST_READS - view.taps + 1)
+        return (
+            Decision("outputs", tuple(range(LEAST_OUTPUTS, most + 1))),
+            Decision("tile_rows", TILE_ROWS),
+            Decision("tile_vectors", TILE_VECTORS),
+            Decision("row_workers", cpu.even_workers),
+            Decision("column_workers", cpu.even_workers),
+            Decision("block_squares", _doubled(LEAST_SQUARES, view.square_count(LEAST_OUTPUTS))),
+            Decision("block_columns", _doubled(self.lanes, view.column.extent)),
+            Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
+        )
+
+
+def _doubled(least: int, most: int) -> tuple[int, ...]:
+    """Powers of two times ``least``, up to one that is no less than ``most``."""
+    values = [least]
+    while values[-1] < most:
+        values.append(2 * values[-1])
+    return tuple(values)

@@ -1,0 +1,163 @@
+"""A product of placed operands seen as sums over windows: which axes count windows and their taps.
+
+A row axis and a depth axis make windows where the left operand has the same step along both, in
+every index: then neighbours read all elements but one in common. Rows are cut in squares of
+``outputs`` x ``outputs`` neighbours along two such axes; what remains of the depth are channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key, Turns
+from spaces.cpu.windows.padded import PaddedCopy, bordered_copy
+from spaces.derivation.products.forms import Form
+from spaces.derivation.products.loops import Loop, loops
+from spaces.derivation.products.short_windows import MOST_READS, ShortWindows, short_windows
+from spaces.derivation.products.splitting import Part
+from spaces.derivation.products.view import PlacedProduct
+
+LEAST_OUTPUTS = 2
+
+
+@dataclass(frozen=True)
+class Windows:
+    """One axis of windows: ``windows`` counts them, ``taps`` their elements."""
+
+    windows: Part
+    taps: Part
+
+
+@dataclass(frozen=True)
+class SquareWindows:
+    """A product whose rows have windows along two ``axes``, of as many taps each."""
+
+    product: PlacedProduct
+    axes: tuple[Windows, Windows]
+    channels: Turns
+    column: Turns
+
+    @property
+    def taps(self) -> int:
+        """Along each axis."""
+        return self.axes[0].taps.extent
+
+    @property
+    def filter_steps(self) -> tuple[int, int]:
+        """Elements of the right operand from one tap to the next."""
+        first, second = (
+            self.product.right.place.offset.coefficient(a.taps.name) for a in self.axes
+        )
+        return first, second
+
+    @property
+    def turned(self) -> bool:
+        """Whether the right operand has channels side by side, not columns."""
+        return self.channels.strides[RIGHT] == 1 != self.column.strides[RIGHT]
+
+    def squares(self, outputs: int) -> Squares:
+        """The rows in squares of so many outputs along each axis."""
+        return _squares(self, outputs)
+
+    def square_count(self, outputs: int) -> int:
+        """How many squares there are."""
+        cut = {axis.windows for axis in self.axes}
+        return prod(
+            ceil_div(part.extent, outputs) if part in cut else part.extent
+            for part in self.product.rows
+        )
+
+
+@dataclass(frozen=True)
+class Squares:
+    """Rows in squares: ``loops`` count these, slowest first, and ``axes`` are the places among them
+    of the two that windows are along. ``copy`` is what windows are read from, if not from the left
+    operand as it lies: squares beyond its end read elements, too."""
+
+    view: SquareWindows
+    short: ShortWindows
+    copy: PaddedCopy | None
+    loops: tuple[Turns, ...]
+    axes: tuple[int, int]
+    places: Mapping[Key, Form]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return prod(loop.extent for loop in self.loops)
+
+    @property
+    def steps(self) -> tuple[int, int]:
+        """Elements of what windows are read from, from one window to the next."""
+        first, second = (self.places[LEFT].coefficient(a.taps.name) for a in self.view.axes)
+        return first, second
+
+
+@lru_cache(maxsize=64)
+def square_windows_of(product: PlacedProduct) -> SquareWindows | str:
+    """The view of a product, or why there is none, in words."""
+    axes = [
+        Windows(row, depth)
+        for depth in product.depth
+        for row in product.rows
+        if 1 < depth.extent <= MOST_READS - 1 and _step_alike(product, row, depth)
+    ]
+    if len(axes) != 2 or len({a.windows for a in axes}) != 2:
+        return (
+            f"{product.left.operand.name} has windows of 2 to {MOST_READS - 1} neighbours, one row "
+            f"apart, along {len(axes)} axes; needs two"
+        )
+    first, second = axes
+    if first.taps.extent != second.taps.extent:
+        return f"windows are {first.taps.extent} x {second.taps.extent}; needs as many both ways"
+    places = _places(product, product.left.place.offset)
+    taps = (first.taps, second.taps)
+    rest = [part for part in product.depth if part not in taps and part.extent > 1]
+    channels = loops(rest, places)
+    columns = loops(product.columns, places)
+    if len(rest) != 1 or channels[0].strides[LEFT] != 1:
+        return f"{product.left.operand.name} has no channels along one axis, side by side"
+    if len(columns) != 1:
+        return "columns lie in several runs; needs them equally far apart in all arrays"
+    return SquareWindows(product, (first, second), channels[0], columns[0])
+
+
+def _step_alike(product: PlacedProduct, row: Part, depth: Part) -> bool:
+    """Whether a step along either axis leads to the same element."""
+    steps = [
+        (form.coefficient(row.name), form.coefficient(depth.name)) for form in product.left.indices
+    ]
+    return all(a == b for a, b in steps) and any(a for a, _ in steps)
+
+
+def _places(product: PlacedProduct, left: Form) -> dict[Key, Form]:
+    found: dict[Key, Form] = {LEFT: left, RIGHT: product.right.place.offset}
+    found[OUTPUT] = product.offset
+    return found | {read: place.offset for read, place in product.places.items()}
+
+
+@lru_cache(maxsize=256)
+def _squares(view: SquareWindows, outputs: int) -> Squares:
+    product = view.product
+    cut = [axis.windows for axis in view.axes]
+    whole = {part.name: round_up(part.extent, outputs) for part in cut}
+    copy = bordered_copy(product.left, {**product.limits, **whole})
+    places = _places(product, copy.offset if copy else product.left.place.offset)
+    counted = []
+    for part in product.rows:
+        step = outputs if part in cut else 1
+        strides = {key: step * form.coefficient(part.name) for key, form in places.items()}
+        counted.append(Loop(ceil_div(part.extent, step), strides))
+    first, second = (product.rows.index(part) for part in cut)
+    return Squares(
+        view=view,
+        short=short_windows(outputs, view.taps),
+        copy=copy,
+        loops=tuple(counted),
+        axes=(first, second),
+        places=places,
+    )

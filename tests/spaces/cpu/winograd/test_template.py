@@ -1,0 +1,173 @@
+"""The CPU template for sums over short windows: its space, rules, and what kernels compute."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spaces.cpu.target import CpuTarget, detect_cpu
+from spaces.cpu.winograd.template import WinogradTemplate
+from spaces.operators import workload
+from spaces.schedule import Schedule
+from spaces.space import Space
+from spaces.testing.template import silent_rules
+from spaces.workloads.workload import Workload
+from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
+
+LAST = "layout=NHWC"
+IMAGES = {
+    "padding": f"conv2d n=2 c=33 h=13 w=11 o=19 r=3 s=3 padding=1 {LAST}",
+    "no padding": f"conv2d n=1 c=37 h=14 w=10 o=16 r=3 s=3 {LAST}",
+    "much padding": f"conv2d n=1 c=32 h=5 w=7 o=9 r=3 s=3 padding=2 {LAST}",
+    "few channels": f"conv2d n=2 c=8 h=9 w=10 o=7 r=3 s=3 padding=1 {LAST}",
+    "one pixel": f"conv2d n=3 c=64 h=2 w=2 o=8 r=3 s=3 padding=1 {LAST}",
+    "one output": f"conv2d n=1 c=64 h=9 w=8 o=1 r=3 s=3 padding=1 {LAST}",
+    "dilation and stride": f"conv2d n=1 c=40 h=17 w=19 o=11 r=3 s=3 padding=2 dilation=2 "
+    f"stride=2 {LAST}",
+    "windows of two": f"conv2d n=1 c=48 h=9 w=10 o=13 r=2 s=2 {LAST}",
+    "windows of five": f"conv2d n=1 c=24 h=9 w=8 o=17 r=5 s=5 padding=2 {LAST}",
+    "fused": f"conv2d n=2 c=32 h=9 w=10 o=17 r=3 s=3 padding=1 {LAST} "
+    'epilogue="max(x * scale[o] - z[n,o,p,q], gelu(x)) / size"',
+    "rounded": f"conv2d n=1 c=32 h=7 w=7 o=24 r=3 s=3 padding=1 {LAST} out=bfloat16",
+}
+PROGRAMS = {
+    "a line of filters": "y[i,j,l] = sum[r,s,k](x[i + r, j + s, k] * f[r,s,k,l])",
+    "filters lie apart": "y[i,j,l] = sum[r,s,k](inside(x[i + r - 1, j + s, k], 0) * f[l,k,r,s])",
+    "more outside": "y[i,j,l] = sum[r,s,k](inside(x[j + s, i + r - 1, k], 1) * f[l,r,s,k])",
+}
+EXTENTS = {"i": 13, "j": 11, "l": 19, "r": 3, "s": 3, "k": 34}
+
+
+def case(name: str) -> Workload:
+    """The workload of one of the texts."""
+    if name in IMAGES:
+        return workload(IMAGES[name])
+    operand = "x: float32[13, 13, 34]; " if "inside" in PROGRAMS[name] else ""
+    return workload(operand + PROGRAMS[name], **EXTENTS)
+
+
+def machine(**changes: int) -> CpuTarget:
+    caches = {"l1_bytes": 32 << 10, "l2_bytes": 64 << 10, "l3_bytes": 1 << 20}
+    return dataclasses.replace(detect_cpu(), **{"threads": 1, **caches, **changes})
+
+
+def space_of(w: Workload, target: CpuTarget) -> Space:
+    assert WinogradTemplate.refuses(w, target) is None
+    return Space(w, target, [WinogradTemplate(w, target)])
+
+
+def check(w: Workload, target: CpuTarget, count: int, seed: int, folder: Path) -> None:
+    """Random schedules of the space, under guard zones, against the reference."""
+    space = space_of(w, target)
+    rows = np.unique(space.sample(np.random.default_rng(seed), count), axis=0)
+    kernels = [space.lower(space.schedule(row)) for row in rows]
+    library = compile_kernels(kernels, target, folder)
+    found = {kernel.call.entry: complaint(kernel, library, w, seed) for kernel in kernels}
+    assert not any(found.values()), found
+
+
+@pytest.mark.parametrize("name", [*IMAGES, *PROGRAMS])
+def test_kernels_agree_with_the_reference(name, tmp_path):
+    check(case(name), machine(), 3, 0, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize("name", [*IMAGES, *PROGRAMS])
+def test_more_kernels_agree_with_the_reference(name, seed, tmp_path):
+    check(case(name), machine(threads=seed, cores=seed), 12, seed, tmp_path)
+
+
+def test_workers_share_all_of_the_output(tmp_path):
+    check(case("fused"), machine(threads=6, cores=6), 4, 2, tmp_path)
+
+
+def test_other_vectors(tmp_path):
+    changes = {"isa": "generic", "bf16_dot": False, "vector_registers": 32}
+    target = dataclasses.replace(machine(), vector_bytes=16, **changes)
+    check(case("padding"), target, 2, 0, tmp_path)
+
+
+FIXED = {"outputs": 3, "tile_rows": 3, "tile_vectors": 2, "row_workers": 1, "column_workers": 1}
+FIXED |= {"block_squares": 9, "block_columns": 16, "unroll": 1}
+# what is broken: pattern, replacement of its first occurrence
+BUGS = {
+    "a line of border is not cleared": (r"i < 462; i\+\+\) line", "i < 396; i++) line"),
+    "a border is one element short": (r"i = 396;", "i = 397;"),
+    "squares overlap": (r"x \+ 1386 \*", "x + 924 *"),
+    "squares go on in the next line": (r"99 \* \(\(first \+ n0\) % 4\)", "99 * (first + n0)"),
+    "the tail of the channels is left out": (r"c0 < 9", "c0 < 8"),
+    "an element of a square is passed over": (r"from \+ 4 \* c0 \+ 924", "from + 4 * c0 + 462"),
+    "a sign of the image": (r"d3 - d1 - 2.0f \* d2", "d3 - d1 + 2.0f * d2"),
+    "a square for another": (r"\(to \+ 4 \* c0 \+ 313", "(to + 4 * c0 + 626"),
+    "a tap is passed over": (r"\+ 33, 297", "+ 66, 297"),
+    "a constant of the filter": (r"0.3333333333333333f", "0.3333f"),
+    "one channel's filter for all": (r"g \+ \(4 \* c0\)", "g + (0 * c0)"),
+    "all panels are the first": (r"u \+ 7000 \* j0", "u"),
+    "an element's filter for another": (r"panel \+ 280 \* m0", "panel"),
+    "an output is one off": (r"4.0f \* t\[0\]\[3\]", "2.0f * t[0][3]"),
+    "outputs beyond the image": (r"\(11 - \(3 \* \(\(first", "(12 - (3 * ((first"),
+    "a line of outputs too few": (r"\(10 - \(3 \*", "(9 - (3 *"),
+    "a block of squares is left out": (r"t0_most < 2 \? t0_most : 2", "1"),
+    "a stale block of squares": (r"x, v, square0 \+ \(9 \* t0\)", "x, v, square0"),
+}
+
+
+def test_every_planted_bug_is_found(tmp_path):
+    target = dataclasses.replace(
+        machine(vector_bytes=16), isa="generic", bf16_dot=False, flags=("-O0",)
+    )
+    w = workload(f"conv2d n=1 c=33 h=10 w=11 o=19 r=3 s=3 padding=1 {LAST}")
+    template = WinogradTemplate(w, target)
+    chosen = tuple((d.name, FIXED[d.name]) for d in template.decisions)
+    right = template.lower(Schedule("winograd", chosen))
+    check_bugs_are_found(right, BUGS, w, target, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("matmul m=4 n=4 k=4", "product of matrices as they lie"),
+        (f"conv2d n=1 c=64 h=9 w=9 o=8 r=3 s=3 stride=2 {LAST}", "along 0 axes; needs two"),
+        (f"conv2d n=1 c=64 h=9 w=9 o=8 r=3 s=1 {LAST}", "along 1 axes; needs two"),
+        (f"conv2d n=1 c=64 h=9 w=9 o=8 r=2 s=3 {LAST}", "windows are 2 x 3"),
+        ("conv2d n=1 c=64 h=9 w=9 o=8 r=3 s=3", "along 0 axes; needs two"),
+        (f"conv2d n=1 c=3 h=9 w=9 o=8 r=3 s=3 {LAST}", "there are 3 channels; needs 8"),
+        (f"conv2d n=1 c=8 h=9 w=9 o=8 r=2 s=2 {LAST}", ""),
+        (f"conv2d n=1 c=64 h=9 w=9 o=8 r=3 s=3 groups=2 {LAST}", "a batch of products"),
+        (f"conv2d n=1 c=64 h=9 w=9 o=8 r=3 s=3 dtype=bfloat16 {LAST}", "image is bfloat16"),
+    ],
+)
+def test_refusals_say_why(text, words):
+    reason = WinogradTemplate.refuses(workload(text), detect_cpu())
+    assert (reason is None) == (not words)
+    assert words in (reason or "")
+    assert "\n" not in (reason or "")
+
+
+def test_large_squares_need_many_channels():
+    few, many = (
+        space_of(workload(f"conv2d n=1 c={c} h=20 w=20 o=16 r=3 s=3 {LAST}"), machine())
+        for c in (16, 64)
+    )
+    outputs = [
+        {
+            space.schedule(row).values["outputs"]
+            for row in space.sample(np.random.default_rng(0), 99)
+        }
+        for space in (few, many)
+    ]
+    assert outputs == [{2}, {2, 3, 4}]
+
+
+def test_every_rule_refuses_something_and_says_why():
+    texts = [
+        f"conv2d n=4 c=16 h=30 w=30 o=8 r=3 s=3 padding=1 {LAST}",
+        f"conv2d n=1 c=600 h=9 w=9 o=300 r=3 s=3 padding=1 {LAST}",
+        f"conv2d n=1 c=600 h=60 w=60 o=300 r=3 s=3 padding=1 {LAST}",
+    ]
+    target = machine(threads=8, cores=8)
+    assert not silent_rules([space_of(w, target) for w in map(workload, texts)], 400)
