@@ -152,6 +152,11 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
     "chained_hopper": (
         *(_USUAL | tile | walk for tile in _TILES for walk in _WALKS),
         *(_FEW_ROWS | tile | {"split": n} for tile in _FEW_TILES for n in (1, 2, 4, 8, 16, 32)),
+        *(
+            _FEW_ROWS | tile | {"split": n, "merge": "kernel"}
+            for tile in _FEW_TILES
+            for n in (2, 4, 8, 16)
+        ),
     ),
     "chained": tuple(_WARPS | each | {"split": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
 }

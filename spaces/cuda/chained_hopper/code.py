@@ -12,6 +12,7 @@ repeat(tiles of keys), products of 64 rows and the chain between them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,10 +45,21 @@ class ChainedHopperCode:
         merging = plan.merging(Multiplying(plan).rows.chain)
         sizes = (merging.workspace_bytes, merging.zeroed_bytes)
         workspace, zeroed = (plan.counter_bytes + size for size in sizes)
-        call = Call(self.entry, arguments, workspace, zeroed, (launch,))
+        call = Call(self.entry, arguments, workspace, zeroed, (launch, *self._merge_launch()))
         called = {*functions, "floor"}
         prelude = scalar_math.prelude(called) + lanes.HELPERS + access.HELPERS
         return Kernel(Source("cuda", prelude, self.source), call)
+
+    @property
+    def _merger(self) -> str:
+        return f"{self.entry}_merge"
+
+    def _merge_launch(self) -> list[Launch]:
+        plan = self.plan
+        if not plan.merges_later:
+            return []
+        slices = int(plan.sizes.tile_count(plan.values)) * plan.warpgroups
+        return [Launch((slices * plan.pairs, 1, 1), (GROUP, 1, 1), entry=self._merger)]
 
     @property
     def _threads(self) -> int:
@@ -55,14 +67,22 @@ class ChainedHopperCode:
 
     @cached_property
     def source(self) -> str:
-        """The entry."""
+        """The entry, and the kernel that merges if there is one."""
         plan = self.plan
         maps = [f"const __grid_constant__ TensorMap {name}_map" for name in plan.boxes]
         workspace = ["u8 *__restrict__ workspace"] * (plan.counter_bytes > 0 or plan.split > 1)
-        signature = ", ".join([plan.access.parameters(), *workspace, *maps])
+        arrays = [plan.access.parameters(), *workspace]
         bounds = f"__launch_bounds__({self._threads}, {plan.number('residency')})"
+        lines = _function(self.entry, bounds, [*arrays, *maps], self._body())
+        if plan.merges_later:
+            merging = Multiplying(plan).merging()
+            lines += _function(self._merger, f"__launch_bounds__({GROUP})", arrays, merging)
+        return "\n".join(lines) + "\n"
+
+    def _body(self) -> list[str]:
+        plan = self.plan
         up, down = self._moved()
-        body = [
+        return [
             f"constexpr int TW_KEYS = {plan.keys};",
             "const u32 shared = tw::shared_base();",
             "const i32 group = (i32)tw::warp_uniform(threadIdx.x / 128);",
@@ -78,12 +98,6 @@ class ChainedHopperCode:
             *indented(Multiplying(plan).lines()),
             "}",
         ]
-        lines = [
-            f'extern "C" __global__ void {bounds} {self.entry}({signature}) {{',
-            *indented(body),
-            "}",
-        ]
-        return "\n".join(lines) + "\n"
 
     def _moved(self) -> tuple[list[str], list[str]]:
         """Registers that multiplying threads take, and that loading ones give."""
@@ -104,3 +118,8 @@ class ChainedHopperCode:
             "}",
             "tw::sync_block();",
         ]
+
+
+def _function(name: str, bounds: str, parameters: Sequence[str], body: Sequence[str]) -> list[str]:
+    head = f'extern "C" __global__ void {bounds} {name}({", ".join(parameters)}) {{'
+    return [head, *indented(body), "}"]

@@ -11,6 +11,7 @@ from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.products import Products
 from spaces.cuda.chained_hopper.rows import GroupRows, each_row
 from spaces.cuda.chained_hopper.sizes import GROUP
+from spaces.cuda.chained_hopper.walk import Walk
 from spaces.cuda.chains.finish import Finish
 
 
@@ -23,29 +24,11 @@ class Ending:
 
     def lines(self) -> list[str]:
         """All of it."""
-        plan = self.plan
-        kind = Finish if plan.output_box is None else PackedFinish
-        finish = kind(
-            self.rows.chain, plan.row_access, ["sums[j * 4 + r * 2 + e]"], plan.sizes.width // 8
-        )
-        inside = f"own + r * 8 < {plan.chained.row_count}"
-        stored = finish.lines()
-        if plan.output_box is None:
-            stored = [f"if ({inside}) {{", *indented(stored), "}"]
-        merging = plan.merging(self.rows.chain)
-        outputs = [
-            *merging.collect(inside),
-            *each_row([f"const bool is_first = lane % 4 == 0 && {inside};", *stored]),
-            *(self._staged() if plan.output_box else []),
-        ]
-        if plan.split > 1:
-            outputs = ["if (is_last) {", *indented(outputs), "}"]
+        plan, merging = self.plan, self.plan.merging(self.rows.chain)
+        outputs = merging.put(self._inside) if plan.merges_later else self._outputs()
         return [
             *self.rows.bounds(),
-            "const int column0 = lane % 4 * 2;",
-            *[f"u32 packed[{plan.sizes.width // 4}];"] * (plan.output_box is not None),
             *each_row([*self.rows.chain.joined_rows(), *self.rows.caught_up()]),
-            *merging.leave(inside),
             *outputs,
             f"tw::sync_named({1 + plan.warpgroups} + group, {GROUP});",
             "if (thread == 0) {",
@@ -53,6 +36,57 @@ class Ending:
             "}",
             *["stored = at;"] * (plan.buffers > 1),
             plan.next_buffer,
+        ]
+
+    @property
+    def _inside(self) -> str:
+        """Whether row ``r`` of a lane is one of the product."""
+        return f"own + r * 8 < {self.plan.chained.row_count}"
+
+    def _outputs(self) -> list[str]:
+        """Store the outputs, of split keys in the last block to come."""
+        plan, merging = self.plan, self.plan.merging(self.rows.chain)
+        kind = Finish if plan.output_box is None else PackedFinish
+        outputs = [
+            *merging.collect(self._inside),
+            "const int column0 = lane % 4 * 2;",
+            *[f"u32 packed[{plan.sizes.width // 4}];"] * (plan.output_box is not None),
+            *self._stored(kind, plan.pairs, "true"),
+            *(self._staged() if plan.output_box else []),
+        ]
+        if plan.split > 1:
+            outputs = ["if (is_last) {", *indented(outputs), "}"]
+        return [*merging.leave(self._inside), *outputs]
+
+    def _stored(self, kind: type[Finish], pairs: int, first: str) -> list[str]:
+        """Store each row's ``pairs`` of columns, and where ``first`` holds what it has one of."""
+        plan = self.plan
+        finish = kind(self.rows.chain, plan.row_access, ["sums[j * 4 + r * 2 + e]"], pairs)
+        stored = finish.lines()
+        if kind is Finish:
+            stored = [f"if ({self._inside}) {{", *indented(stored), "}"]
+        is_first = f"const bool is_first = lane % 4 == 0 && {first} && {self._inside};"
+        return each_row([is_first, *stored])
+
+    def merging_lines(self) -> list[str]:
+        """The second kernel's: a block merges eight columns of the rows of a warpgroup."""
+        plan, walk = self.plan, Walk(self.plan)
+        merging = plan.later_merging(self.rows.chain)
+        stored = self._stored(Finish, 1, "eight == 0")
+        merged = merging.merge(self._inside)  # both say what is to be known of rows
+        return [
+            "const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;",
+            f"const i32 eight = (i32)blockIdx.x % {plan.pairs};",
+            f"const i32 slice = (i32)blockIdx.x / {plan.pairs};",
+            f"const i32 tile_number = slice / {plan.warpgroups};",
+            f"const i32 group = slice % {plan.warpgroups};",
+            *walk.of_tile("tile_number"),
+            *self.rows.places(),
+            "const int column0 = eight * 8 + lane % 4 * 2;",
+            "float sums[4];",
+            *merging.parts(),
+            *merged,
+            *stored,
         ]
 
     def _staged(self) -> list[str]:

@@ -35,6 +35,10 @@ class Multiplying:
     def _ending(self) -> Ending:
         return Ending(self.plan, self.rows)
 
+    def merging(self) -> list[str]:
+        """All of the kernel that merges parts, of rows that know of no tiles."""
+        return Ending(self.plan, GroupRows(self.plan)).merging_lines()
+
     # -- a block -----------------------------------------------------------------------------------
 
     def lines(self) -> list[str]:

@@ -7,7 +7,7 @@ barriers, then the tickets that the loading thread hands to the others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from spaces.algebra.integers import ceil_div
@@ -120,8 +120,8 @@ class ChainedPlan:
 
     @cached_property
     def output_box(self) -> Boxes | None:
-        """Rows of the output, if there is one that TMA can store."""
-        return output_boxes(self.chained)
+        """Rows of the output, if there is one that TMA can store and that is stored here."""
+        return None if self.merges_later else output_boxes(self.chained)
 
     @property
     def element(self) -> str:
@@ -213,6 +213,21 @@ class ChainedPlan:
     def split(self) -> int:
         """Parts that the keys of a tile of rows are split into."""
         return self.number("split")
+
+    @property
+    def merges_later(self) -> bool:
+        """Whether a second kernel merges the parts."""
+        return self.split > 1 and self.values["merge"] == "kernel"
+
+    @property
+    def pairs(self) -> int:
+        """Groups of eight columns of the sums."""
+        return self.sizes.width // 8
+
+    def later_merging(self, chain: FragmentChain) -> PartMerging:
+        """That of a block of the second kernel, which has the columns ``eight`` of 64 rows."""
+        own = self.merging(chain)
+        return replace(own, count=4, left=own.count, place=lambda i: f"eight * 4 + {i}")
 
     def merging(self, chain: FragmentChain) -> PartMerging:
         """How a warpgroup merges parts."""

@@ -44,8 +44,19 @@ class GroupRows:
         )  # fmt: skip
 
     def lines(self) -> list[str]:
-        """What a thread knows of its rows."""
-        plan, chained, integer = self.plan, self.plan.chained, self.plan.access.integer
+        """What a thread knows of its rows, and where they are."""
+        plan = self.plan
+        return [
+            *self.places(),
+            f"const u32 at = buffer * {plan.warpgroups} + group;",
+            f"const u32 region = shared + at * {plan.region_bytes};",
+            *plan.spans.whole_lines("group_row", SLICE, "whole_first", "whole_last"),
+            *([] if self._bounds_again else self._ends()),
+        ]
+
+    def places(self) -> list[str]:
+        """What a thread knows of its rows, and states of nothing."""
+        chained, integer = self.plan.chained, self.plan.access.integer
         local = {part.name: f"q{n}" for n, part in enumerate(chained.rows)}
         body = [
             f"const {integer} row = tw_least(own + r * 8, {chained.row_count - 1});",
@@ -56,11 +67,7 @@ class GroupRows:
         return [
             f"const i32 group_row = row0 + group * {SLICE};",
             "const i32 own = group_row + warp * 16 + lane / 4;",
-            f"const u32 at = buffer * {plan.warpgroups} + group;",
-            f"const u32 region = shared + at * {plan.region_bytes};",
-            *plan.spans.whole_lines("group_row", SLICE, "whole_first", "whole_last"),
             *(f"{integer} p{n}[{ROWS}];" for n in range(len(local))),
-            *([] if self._bounds_again else self._ends()),
             *self.chain.declared(),
             *each_row(body),
         ]

@@ -158,6 +158,12 @@ def _needless_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
             lambda c: "a block has one tile, and so one set of rows; allowed: query_buffers=1",
         ),
         Rule(
+            "needless_merge",
+            ("split", "merge"),
+            lambda c: (c["split"] > 1) | (c["merge"] == "last"),
+            lambda c: f"one part needs no merging by a {c['merge']}; allowed: merge=last",
+        ),
+        Rule(
             "needless_section",
             ("warpgroups", "section"),
             lambda c: (c["section"] == 1) | (sizes.row_tiles(c) > 1),

@@ -89,17 +89,21 @@ class Walk:
         ]
 
     def _place(self) -> list[str]:
-        plan, section = self.plan, self.plan.number("section")
-        tiles = int(plan.sizes.row_tiles(plan.values))
-        rows = int(plan.sizes.rows(plan.values))
+        plan = self.plan
         parts, number = [], "tile"
         if plan.split > 1:
             number = "tile_number"
             parts = [
                 f"const i32 part = tile % {plan.split}, tile_number = tile / {plan.split};",
             ]
+        return [*parts, *self.of_tile(number)]
+
+    def of_tile(self, number: str) -> list[str]:
+        """Which head and rows the tile of a number has."""
+        plan, section = self.plan, self.plan.number("section")
+        tiles = int(plan.sizes.row_tiles(plan.values))
+        rows = int(plan.sizes.rows(plan.values))
         lines = [
-            *parts,
             f"const i32 within = {number} % {section * tiles};",
             f"const i32 head = {number} / {section * tiles} * {section} + within % {section};",
             f"const i32 row0 = ({tiles - 1} - within / {section}) * {rows};",

@@ -35,6 +35,7 @@ USUAL: dict[str, Value] = {
     "rescale": "late",
     "section": 1,
     "split": 1,
+    "merge": "last",
     "own_keys": 0,
 }
 
@@ -105,6 +106,9 @@ CASES = {
         keys=32,
         split=4,
     ),
+    "parts for a second kernel": case(
+        attention(h=6, kv=1, i=16, j=150, d=40, mask="causal"), keys=32, split=4, merge="kernel"
+    ),
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "documents": of_form("documents", rescale="moved"),
     "softcap": case(
@@ -132,6 +136,25 @@ FURTHER = {
         blocks="tickets",
         query_buffers=2,
         own_keys=1,
+        overlap=0,
+        beside=0,
+    ),
+    "parts of two outputs": case(
+        program(
+            "where j < i - 4\np[b,h,i,j] = sum[d](q[b,h,i,d] * k[b,h,j,d])\n"
+            "y[b,h,i,e] = sum[j](softmax[j](p[b,h,i,j]) * v[b,h,j,e])\n"
+            "l[b,h,i] = logsumexp[j](p[b,h,i,j])\n-> y, l",
+            b=1,
+            h=3,
+            i=81,
+            j=90,
+            e=24,
+        ),
+        split=2,
+        keys=32,
+        merge="kernel",
+        blocks="tickets",
+        query_buffers=2,
         overlap=0,
         beside=0,
     ),
@@ -200,10 +223,25 @@ BUGS = {
         "if (0) {",
     ),
     "all keys of a tile are at its first": ("softcap", r"\(float\)at, ", "0.0f, "),
+    "eight columns of another block": (
+        "parts for a second kernel",
+        r"eight \* 4 \+ ",
+        "(eight ^ 1) * 4 + ",
+    ),
+    "the last part is left out": (
+        "parts for a second kernel",
+        r"int part = 0; part < 4; part\+\+",
+        "int part = 0; part < 3; part++",
+    ),
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
 }
 MORE_BUGS = {
     "parts are merged before all are there": ("keys in parts", r"== 3;", ">= 0;"),
+    "rows of the other warpgroup": (
+        "parts for a second kernel",
+        r"(_merge[\s\S]*?\(tile_number \* 2 \+) group\)",
+        r"\1 1 - group)",
+    ),
     "a part twice": ("keys in parts", r"int part = 0; part < 4", "int part = 1; part < 4"),
     "a part is not corrected": ("keys in parts", r"\* other_factor0\[r\]", ""),
     "parts overlap": (

@@ -23,7 +23,7 @@ HOPPER = cuda_target("sm_90a")
 GOOD: dict[str, Value] = {
     "warpgroups": 3, "residency": 1, "keys": 80, "overlap": 1, "beside": 1, "queries": "shared",
     "blocks": "persistent", "query_buffers": 2, "stages": 2, "ping_pong": 1, "rescale": "late",
-    "section": 1, "split": 1, "own_keys": 0,
+    "section": 1, "split": 1, "merge": "last", "own_keys": 0,
 }  # fmt: skip
 LOW = {"warpgroups": 2, "keys": 128, "queries": "registers"}
 LONG = {"b": 1, "h": 16, "i": 4096, "j": 4096, "d": 128, "dtype": "bfloat16"}
