@@ -12,16 +12,18 @@ from costmodel.dataset import SpaceFor, group_examples
 from costmodel.interfaces import Example
 from costmodel.peaks import MeasuredPeaks, peaks_for
 from costmodel.roofline import ideal_seconds, roofline_seconds
+from costmodel.sizes import evenness
 from spaces.errors import InputError
 from spaces.registry import space_for
 from spaces.space import Population, Space
 
 FORMAT = "tilewright-analytic-model"
-UNKNOWN = 0.5  # score and uncertainty where a template reports no quantities
+UNKNOWN = 0.5  # uncertainty where a template reports no quantities, and the most a score can be
 
 
 class AnalyticModel:
-    """Scores are the workload's own roofline over the schedule's estimated latency.
+    """Scores are the workload's own roofline over the schedule's estimated latency; where there is
+    no estimate, what the schedule's sizes let one expect (``costmodel.sizes``).
 
     ``fit`` keeps the ranking: it learns one factor between estimated and measured seconds, from
     the best fifth of each workload (those are the ones whose latency people ask for), and how
@@ -60,10 +62,11 @@ class AnalyticModel:
         """Scores and their standard deviations, see :class:`costmodel.interfaces.CostModel`."""
         peaks = peaks_for(space.workload, space.target, self._measured)
         score = ideal_seconds(space.workload, peaks) / self._estimate(space, population)
-        return (
-            np.nan_to_num(score, nan=UNKNOWN),
-            np.nan_to_num(score * min(self._spread, 1.0), nan=UNKNOWN),
-        )
+        spread = np.nan_to_num(score * min(self._spread, 1.0), nan=UNKNOWN)
+        unknown = np.isnan(score)
+        if unknown.any():
+            score[unknown] = UNKNOWN * evenness(space, population[unknown])
+        return score, spread
 
     def save(self, path: Path) -> None:
         """Write the two learned numbers as JSON."""

@@ -7,11 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
+from costmodel.sizes import is_size, odd_part
 from spaces.schedule import Value
 from spaces.template import Columns
-
-SIZE_VALUES = 3
-"""Positive whole numbers that a parameter has at least, to be taken for a size and no switch."""
 
 
 def parameter_quantities(
@@ -28,13 +26,13 @@ def parameter_quantities(
     sizes = {
         name: np.asarray(columns[name], dtype=np.int64)
         for name, values in domains.items()
-        if _is_size(values)
+        if is_size(values)
     }
     size = {name: np.log2(values) for name, values in sizes.items()}
     odd = {
-        name: np.log2(_odd_part(values))
+        name: np.log2(odd_part(values))
         for name, values in sizes.items()
-        if (_odd_part(np.array(domains[name], dtype=np.int64)) > 1).any()
+        if (odd_part(np.array(domains[name], dtype=np.int64)) > 1).any()
     }
     quantities = {f"odd.{name}": rest for name, rest in odd.items()}
     for first, second in combinations(odd, 2):
@@ -43,13 +41,3 @@ def parameter_quantities(
         quantities[f"product.{first}.{second}"] = size[first] + size[second]
         quantities[f"ratio.{first}.{second}"] = size[first] - size[second]
     return quantities
-
-
-def _odd_part(values: np.ndarray) -> np.ndarray:
-    """What is left of positive whole numbers once all factors of two are taken out."""
-    odd: np.ndarray = values // (values & -values)
-    return odd
-
-
-def _is_size(values: Sequence[Value]) -> bool:
-    return len(values) >= SIZE_VALUES and all(type(v) is int and v > 0 for v in values)
