@@ -31,9 +31,15 @@ def written(
 
 
 def rewritten(kernel: Kernel, body: str, entry: str | None = None) -> Kernel:
-    """The kernel with another body, in which its entry may have another name."""
-    source = replace(kernel.source, body=body)
-    return Kernel(source, replace(kernel.call, entry=entry or kernel.call.entry))
+    """The kernel with another body; its entry may have another name, which the names of functions
+    that it launches begin with."""
+    old, new = kernel.call.entry, entry or kernel.call.entry
+    launches = tuple(
+        replace(each, entry=each.entry and each.entry.replace(old, new))
+        for each in kernel.call.launches
+    )
+    source = replace(kernel.source, body=body.replace(old, new))
+    return Kernel(source, replace(kernel.call, entry=new, launches=launches))
 
 
 def planted(
@@ -44,4 +50,4 @@ def planted(
     body = re.sub(pattern, replacement, kernel.source.body, count=count)
     assert re.search(pattern, kernel.source.body), f"{pattern} is not in the kernel"
     assert body != kernel.source.body, f"{pattern} is replaced by itself"
-    return rewritten(kernel, body.replace(kernel.call.entry, entry or kernel.call.entry), entry)
+    return rewritten(kernel, body, entry)

@@ -10,10 +10,11 @@ from tests import kernels
 Case = tuple[Workload, Kernel]
 
 
-def planted(case: Case, pattern: str, replacement: str) -> Case:
-    """The case with a bug in its kernel, see :func:`tests.kernels.planted`."""
+def planted(case: Case, pattern: str, replacement: str, mark: str = "bug") -> Case:
+    """The case with a bug in its kernel, see :func:`tests.kernels.planted`; the ``mark`` is added
+    to its entry, since kernels of one name cannot be compiled together."""
     work, kernel = case
-    return work, kernels.planted(kernel, pattern, replacement)
+    return work, kernels.planted(kernel, pattern, replacement, f"{kernel.call.entry}_{mark}")
 
 
 def check_right(emulator: Emulator, case: Case) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from measure.cuda.emulator import Emulator
-from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.measure.cuda.kernels.test_block_kernels import ORDERS, case, matmul
 
 CASES = {
@@ -76,23 +73,5 @@ BUGS = {
 }
 
 
-def bug(name: str) -> Case:
-    kind, pattern, replacement = BUGS[name]
-    return planted(CASES[kind], pattern, replacement)
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as running:
-        running.build([kernel for _, kernel in map(bug, BUGS)])
-        yield running
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_kernels_are_right_before_bugs_are_planted(emulator, name):
-    check_right(emulator, CASES[name])
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_every_planted_bug_is_found(emulator, name):
-    check_found(emulator, bug(name))
+class TestBlockKernels(KernelContract):
+    cases, bugs = CASES, BUGS

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator
 from spaces.cuda.chained_hopper.template import ChainedHopper
 from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.operators import workload
@@ -16,7 +14,8 @@ from spaces.schedule import Schedule, Value
 from spaces.space import Space
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import FORMS, form
 
 TARGET = cuda_target("sm_90a")
@@ -314,39 +313,16 @@ MORE_BUGS = {
 }
 
 
-def bugs(chosen: Iterable[str]) -> dict[str, Case]:
-    """Kernels with those of the bugs in them."""
-    every = BUGS | MORE_BUGS
-    return {n: planted((CASES | FURTHER)[every[n][0]], *every[n][1:]) for n in chosen}
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as running:
-        running.build([kernel for _, kernel in [*CASES.values(), *bugs(BUGS).values()]])
-        yield running
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
-    check_right(emulator, CASES[name])
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_planted_bugs_are_found(emulator, name):
-    check_found(emulator, bugs([name])[name])
+class TestChainedHopper(KernelContract):
+    cases, bugs = CASES, BUGS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FURTHER)
-def test_further_cases_agree_with_the_reference_in_any_order(emulator, name):
-    check_right(emulator, FURTHER[name])
+class TestFurtherChainedHopper(KernelContract):
+    cases, bugs = FURTHER, MORE_BUGS
 
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MORE_BUGS)
-def test_further_planted_bugs_are_found(emulator, name):
-    check_found(emulator, bugs([name])[name])
+    def case(self, name):
+        return (CASES | FURTHER)[name]
 
 
 @pytest.mark.slow

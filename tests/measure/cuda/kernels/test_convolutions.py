@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from measure.cuda.cubin import read_cubin
-from measure.cuda.emulator import Emulator
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.sass import count
 from measure.records.measurement import Candidate, Job
@@ -22,8 +21,9 @@ from spaces.operators import workload
 from spaces.quantities import QUANTITIES
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.emulator.planting import Case
 from tests.measure.cuda.kernels.convolution_cases import random_convolution
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
 
 FUSED = "relu(x + bias[o] + residual[n, p, q, o])"
 ALONE = {"splits": 1, "raster": "along_columns", "group": 1, "exchange": "store"}
@@ -98,10 +98,36 @@ def convolution(**changes: int | str) -> Case:
     return made, space.lower(Schedule("mma", tuple(values.items())))
 
 
+WINDOWS = {"n": 2, "c": 32, "h": 7, "w": 9, "o": 24, "r": 3, "s": 2, "padding": 1}
+STEPS = {"dilation": 2, "stride": 2}
+
+
+def hopper(seed: int, **parameters: int | str) -> tuple[Space, list[Schedule]]:
+    """A convolution by TMA and wgmma, and a random schedule of it."""
+    made = workload("conv2d", **WINDOWS | parameters, dtype="float16", layout="NHWC")
+    target = cuda_target("sm_90a")
+    assert Hopper.refuses(made, target) is None
+    space = Space(made, target, [Hopper(made, target)])
+    return space, draw(space, 1, seed)
+
+
+def walking() -> Case:
+    """A kernel of TMA and wgmma whose windows have strides and dilations."""
+    values = {"swapped": False, "block_m": 64, "block_n": 16, "consumers": 1, "residency": 1}
+    values |= {"schedule": "cooperative", "producer_registers": 0, "depth": 32, "cluster": "1x1"}
+    values |= {"staging": 0, "stages": 3, "in_flight": 0, **ALONE, "exchange": "add"}
+    space, _ = hopper(0, **STEPS, c=64, h=15, w=17)
+    order = [decision.name for decision in space.templates["hopper"].decisions]
+    schedule = Schedule("hopper", tuple((name, values[name]) for name in order))
+    assert space.why_not(schedule) is None, space.why_not(schedule)
+    return space.workload, space.lower(schedule)
+
+
 CASES = {
     "one": convolution(),
     "groups": convolution(c=32, o=32, groups=2, epilogue="relu(x + bias[o])"),
     "registers": convolution(layout="NCHW", stride=1, epilogue="x + residual[n, o, p, q]"),
+    "walk of TMA": walking(),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {
@@ -132,20 +158,20 @@ BUGS = {
         "} else if (0) {\n right_held",
     ),
     "a residual of another column": ("registers", r"(e_residual \+ )", r"\g<1>1 + "),
+    "taps of the other dimension": (
+        "walk of TMA",
+        r"(im2col.*), ([^,]+), ([^,]+)\);",
+        r"\1, \3, \2);",
+    ),
+    "a dilation left out": ("walk of TMA", r"(im2col.*), 2 \* ([^,]+)\);", r"\1, \2);"),
+    "a stride left out": ("walk of TMA", r"(im2col[^%]*% \d+, )2 \* ", r"\1"),
+    "borders left out": ("walk of TMA", r"(im2col.*) \+ -1,", r"\1,"),
+    "the first channels again": ("walk of TMA", r"(im2col[^,]*,[^,]*, [^,]*, )[^,]*,", r"\g<1>0,"),
 }
 
 
-WINDOWS = {"n": 2, "c": 32, "h": 7, "w": 9, "o": 24, "r": 3, "s": 2, "padding": 1}
-STEPS = {"dilation": 2, "stride": 2}
-
-
-def hopper(seed: int, **parameters: int | str) -> tuple[Space, list[Schedule]]:
-    """A convolution by TMA and wgmma, and a random schedule of it."""
-    made = workload("conv2d", **WINDOWS | parameters, dtype="float16", layout="NHWC")
-    target = cuda_target("sm_90a")
-    assert Hopper.refuses(made, target) is None
-    space = Space(made, target, [Hopper(made, target)])
-    return space, draw(space, 1, seed)
+class TestConvolutions(KernelContract):
+    cases, bugs = CASES, BUGS
 
 
 @pytest.mark.parametrize(("seed", "parameters"), list(enumerate([{}, STEPS, {"epilogue": FUSED}])))
@@ -153,36 +179,6 @@ def test_windows_that_tma_walks_over_agree_with_the_reference(seed, parameters):
     space, schedules = hopper(seed, **parameters)
     verdicts = emulate(space, schedules, seed=seed)
     assert all(verdict.right for verdict in verdicts), verdicts
-
-
-# what is broken in the walk of TMA: pattern, replacement of its first occurrence
-BUGS_OF_WINDOWS = {
-    "taps of the other dimension": (r"(im2col.*), ([^,]+), ([^,]+)\);", r"\1, \3, \2);"),
-    "a dilation left out": (r"(im2col.*), 2 \* ([^,]+)\);", r"\1, \2);"),
-    "a stride left out": (r"(im2col[^%]*% \d+, )2 \* ", r"\1"),
-    "borders left out": (r"(im2col.*) \+ -1,", r"\1,"),
-    "the first channels again": (r"(im2col[^,]*,[^,]*, [^,]*, )[^,]*,", r"\g<1>0,"),
-}
-
-
-@pytest.mark.parametrize("name", BUGS_OF_WINDOWS)
-def test_every_bug_in_the_walk_of_tma_is_found(emulator, name):
-    values = {"swapped": False, "block_m": 64, "block_n": 16, "consumers": 1}
-    values |= {"schedule": "cooperative", "producer_registers": 0, "residency": 1, "depth": 32}
-    values |= {
-        "cluster": "1x1",
-        "staging": 0,
-        "stages": 3,
-        "in_flight": 0,
-        **ALONE,
-        "exchange": "add",
-    }
-    space, _ = hopper(0, **STEPS, c=64, h=15, w=17)
-    order = [decision.name for decision in space.templates["hopper"].decisions]
-    schedule = Schedule("hopper", tuple((name, values[name]) for name in order))
-    assert space.why_not(schedule) is None, space.why_not(schedule)
-    case = space.workload, space.lower(schedule)
-    check_found(emulator, planted(case, *BUGS_OF_WINDOWS[name]))
 
 
 @pytest.mark.slow
@@ -208,24 +204,6 @@ def test_windows_that_tma_cannot_walk_over_are_refused_in_words():
     ):
         made = workload("conv2d", **{**WINDOWS, "layout": "NHWC", "dtype": "float16", **changes})
         assert words in (Hopper.refuses(made, target) or ""), changes
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as running:
-        running.build([planted(CASES[kind], *rest)[1] for kind, *rest in BUGS.values()])
-        yield running
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_kernels_are_right_before_bugs_are_planted(emulator, name):
-    check_right(emulator, CASES[name])
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_every_planted_bug_is_found(emulator, name):
-    kind, pattern, replacement = BUGS[name]
-    check_found(emulator, planted(CASES[kind], pattern, replacement))
 
 
 LAYER = {"n": 32, "c": 64, "h": 56, "w": 56, "o": 64, "r": 3, "s": 3, "padding": 1}

@@ -16,7 +16,8 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.served import workload_of
 from spaces.workloads.workload import Workload
-from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.measure.cuda.kernels.test_block_kernels import instructions
 from tests.spaces.derivation.maps.random_maps import random_map
 
@@ -99,26 +100,8 @@ BUGS = {
 }
 
 
-def bug(name: str) -> Case:
-    kind, pattern, replacement = BUGS[name]
-    return planted(CASES[kind], pattern, replacement)
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as running:
-        running.build([kernel for _, kernel in [*CASES.values(), *map(bug, BUGS)]])
-        yield running
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
-    check_right(emulator, CASES[name])
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_every_planted_bug_is_found(emulator, name):
-    check_found(emulator, bug(name))
+class TestMapKernels(KernelContract):
+    cases, bugs = CASES, BUGS
 
 
 @pytest.mark.parametrize("name", ["whole tiles", "two bytes"])

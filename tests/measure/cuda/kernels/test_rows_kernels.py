@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from measure.cuda.compilation import compile_cubin
-from measure.cuda.emulator import Emulator
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.target import cuda_target
@@ -16,7 +15,8 @@ from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
 
 H200 = cuda_target("sm_90a")
 WARPS = {
@@ -182,26 +182,8 @@ BROKEN = {
 }
 
 
-def bug(name: str) -> Case:
-    kind, pattern, replacement = BUGS[name]
-    return planted(BROKEN[kind], pattern, replacement)
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator(batch=16) as running:
-        running.build([kernel for _, kernel in [*CASES.values(), *map(bug, BUGS)]])
-        yield running
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_hard_cases_agree_with_the_program_in_any_order(emulator, name):
-    check_right(emulator, CASES[name])
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_every_planted_bug_is_found(emulator, name):
-    check_found(emulator, bug(name))
+class TestRowsKernels(KernelContract):
+    cases, broken, bugs = CASES, BROKEN, BUGS
 
 
 SMALL = {

@@ -24,7 +24,8 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.template import Template
 from spaces.testing.template import TemplateContract
-from tests.measure.cuda.emulator.planting import Case, planted
+from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.tables import inputs_of
 
 SIZES = "t=37 n=24 k=40 experts=5"
@@ -226,23 +227,13 @@ BUGS = {
 }
 
 
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as running:
-        kernels = [kernel for _, kernel in CASES.values()]
-        running.build(kernels + [planted(CASES[kind], *rest)[1] for kind, *rest in BUGS.values()])
-        yield running
+class TestAnyTable(KernelContract):
+    """Every table is served, and some table shows each bug."""
 
+    cases, bugs = CASES, BUGS
 
-@pytest.mark.parametrize("name", CASES)
-def test_every_table_is_served(emulator, name):
-    assert complaint(emulator, CASES[name]) == ""
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_every_planted_bug_is_found(emulator, name):
-    kind, pattern, replacement = BUGS[name]
-    assert complaint(emulator, planted(CASES[kind], pattern, replacement))
+    def complaint(self, emulator, case, orders=()):
+        return complaint(emulator, case)
 
 
 @pytest.mark.parametrize("entry", [-1, 7, -(2**31), 2**31 - 1])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cuda.emulator import Emulator
 from spaces.cuda.target import cuda_target
 from spaces.cuda.thin.template import CudaThin
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.space import Space
-from tests.measure.cuda.emulator.planting import Case, check_found, check_right, planted
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.measure.cuda.kernels.test_block_kernels import ORDERS, instructions
 
 FMA = {
@@ -122,31 +121,8 @@ BROKEN = {
 }
 
 
-def bug(name: str) -> Case:
-    kind, pattern, replacement = BUGS[name]
-    return planted(BROKEN[kind], pattern, replacement)
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as running:
-        running.build([kernel for _, kernel in [*CASES.values(), *map(bug, BUGS)]])
-        yield running
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_hard_cases_agree_with_the_reference_in_any_order(emulator, name):
-    check_right(emulator, CASES[name])
-
-
-@pytest.mark.parametrize("name", BROKEN)
-def test_kernels_are_right_before_bugs_are_planted(emulator, name):
-    check_right(emulator, BROKEN[name])
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_every_planted_bug_is_found(emulator, name):
-    check_found(emulator, bug(name))
+class TestThinKernels(KernelContract):
+    cases, broken, bugs = CASES, BROKEN, BUGS
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90a"])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from measure.cuda.emulator import Emulator, verify
+from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
 from spaces.cuda.hopper.template import Hopper
 from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.kernel import Kernel
@@ -16,6 +15,9 @@ from spaces.operators import workload
 from spaces.schedule import Schedule, Value
 from spaces.space import NO_PREFERENCE, Space
 from spaces.workloads.workload import Workload
+from tests.kernels import rewritten
+from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
 
 USUAL: dict[str, Value] = {
     "swapped": False,
@@ -76,6 +78,16 @@ class Problem:
         known = {decision.name: decision.values[0] for decision in template.decisions}
         values = {**known, **USUAL, **self.changes}
         return space.lower(Schedule("hopper", tuple(values.items())))
+
+    def changed(self, entry: str, *changes: str) -> Kernel:
+        """The kernel with another entry, and texts that must be in it replaced, each by the one
+        after it."""
+        kernel = self.kernel
+        body = kernel.source.body
+        for old, new in zip(changes[::2], changes[1::2], strict=True):
+            assert old in body, old
+            body = body.replace(old, new)
+        return rewritten(kernel, body, entry)
 
 
 def drawn(
@@ -140,15 +152,26 @@ def _random_workload(generator: np.random.Generator, deeper: int) -> Workload:
     )
 
 
-@contextmanager
-def emulating(problems: Iterable[Problem]) -> Iterator[Emulator]:
-    """An emulator that has the problems' kernels compiled."""
-    with Emulator() as made:
-        made.build([problem.kernel for problem in problems])
-        yield made
+def check_drawn(
+    emulator: Emulator, some: Sequence[tuple[Workload, Schedule, Kernel]], seed: int
+) -> None:
+    """All kernels agree with the reference."""
+    emulator.build([kernel for *_, kernel in some])
+    results = [(w, s, verify(emulator, w, k, seed=seed)) for w, s, k in some]
+    failures = [f"{w} {s}: {r.error_text}" for w, s, r in results if r.error_kind is not None]
+    assert not failures, "\n".join(failures)
 
 
-def check_problem(emulator: Emulator, problem: Problem) -> None:
-    """The problem's kernel agrees with the reference."""
-    result = verify(emulator, problem.workload, problem.kernel)
-    assert result.error_kind is None, result.error_text
+class ProblemContract(KernelContract):
+    """Kernels are those of problems; a bug is a problem, what is replaced wherever it stands, by
+    what, and so on."""
+
+    orders = (*INTERLEAVINGS, *(Interleaving("random", seed) for seed in range(3, 7)))
+
+    def case(self, name: str) -> Case:
+        problem = {**self.cases, **self.broken}[name]
+        return problem.workload, problem.kernel
+
+    def planted(self, name: str) -> Case:
+        problem, *changes = self.bugs[name]
+        return problem.workload, problem.changed(f"bug_{list(self.bugs).index(name)}", *changes)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
-from tests.kernels import rewritten
+from measure.cuda.emulator import verify
 from tests.measure.cuda.kernels.hopper.hopper_problems import (
     LATE,
     START,
     Problem,
-    check_problem,
+    ProblemContract,
+    check_drawn,
     drawn,
-    emulating,
 )
 
 SIZES: dict[str, int | str] = {"m": 200, "n": 264, "k": 264, "dtype": "bfloat16"}
@@ -124,34 +123,15 @@ CHOSEN = {
 }
 
 
-@pytest.fixture(scope="module")
-def emulator():
-    with emulating(CHOSEN.values()) as made:
-        yield made
-
-
-@pytest.mark.parametrize("name", CHOSEN)
-def test_chosen_schedules_agree_with_the_reference(emulator, name):
-    check_problem(emulator, CHOSEN[name])
-
-
-def check(emulator: Emulator, count: int, seed: int) -> None:
-    some = drawn(count, seed)
-    emulator.build([kernel for *_, kernel in some])
-    results = [(w, s, verify(emulator, w, k, seed=seed)) for w, s, k in some]
-    failures = [f"{w} {s}: {r.error_text}" for w, s, r in results if r.error_kind is not None]
-    assert not failures, "\n".join(failures)
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_random_schedules_agree_with_the_reference(emulator, seed):
-    check(emulator, 8, seed)
+    check_drawn(emulator, drawn(8, seed), seed)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10, 20))
 def test_many_random_schedules_agree_with_the_reference(emulator, seed):
-    check(emulator, 40, seed)
+    check_drawn(emulator, drawn(40, seed), seed)
 
 
 # ---------------------------------------------------------------- planted bugs
@@ -314,28 +294,18 @@ BUGS = {
 }
 
 
-def broken(name: str) -> tuple[Problem, object]:
-    problem, *changes = BUGS[name]
-    kernel = problem.kernel
-    source = kernel.source.body
-    for old, new in zip(changes[::2], changes[1::2], strict=True):
-        assert old in source, (name, old)
-        source = source.replace(old, new)
-    entry = f"bug_{list(BUGS).index(name)}"
-    return problem, rewritten(kernel, source.replace(kernel.call.entry, entry), entry)
+BROKEN = {
+    "plain": PLAIN,
+    "cluster": CLUSTER,
+    "taking turns": TAKING_TURNS,
+    "shared": SHARED,
+    "apart": APART,
+    "fetched": FETCHED,
+}
 
 
-@pytest.fixture(scope="module")
-def bugs(emulator):
-    made = {name: broken(name) for name in BUGS}
-    emulator.build([kernel for _, kernel in made.values()])
-    return made
-
-
-@pytest.mark.parametrize("problem", [PLAIN, CLUSTER, TAKING_TURNS, SHARED, APART], ids=range(5))
-def test_the_kernels_that_bugs_are_planted_in_are_right(emulator, problem):
-    result = verify(emulator, problem.workload, problem.kernel)
-    assert result.error_kind is None, result.error_text
+class TestHopper(ProblemContract):
+    cases, broken, bugs = CHOSEN, BROKEN, BUGS
 
 
 LATECOMERS = {"a block": (CLUSTER, LATE), "the loading warp": (PLAIN, SLOW)}
@@ -344,17 +314,5 @@ LATECOMERS = {"a block": (CLUSTER, LATE), "the loading warp": (PLAIN, SLOW)}
 @pytest.mark.parametrize("who", LATECOMERS)
 def test_coming_late_does_no_harm(emulator, who):
     problem, late = LATECOMERS[who]
-    kernel = problem.kernel
-    assert START in kernel.source.body
-    delayed = rewritten(kernel, kernel.source.body.replace(START, late))
-    result = verify(emulator, problem.workload, delayed)
+    result = verify(emulator, problem.workload, problem.changed("late", START, late))
     assert result.error_kind is None, result.error_text
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_a_planted_bug_shows(emulator, bugs, name):
-    problem, kernel = bugs[name]
-    orders = (*INTERLEAVINGS, *(Interleaving("random", seed) for seed in range(3, 7)))
-    result = verify(emulator, problem.workload, kernel, orders)
-    assert result.error_kind is not None
-    assert "compile" not in result.error_kind.value, result.error_text

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving, verify
-from spaces.kernel import Kernel
-from tests.kernels import rewritten
+from measure.cuda.emulator import Emulator, verify
 from tests.measure.cuda.kernels.hopper.hopper_problems import (
     LATE,
     START,
     Problem,
-    check_problem,
+    ProblemContract,
+    check_drawn,
     drawn,
-    emulating,
 )
 
 SIZES: dict[str, int | str] = {"m": 128, "n": 264, "k": 488, "dtype": "bfloat16"}
@@ -74,19 +72,6 @@ CHOSEN = {
 }
 
 
-@pytest.fixture(scope="module")
-def emulator():
-    with emulating(CHOSEN.values()) as made:
-        yield made
-
-
-@pytest.mark.parametrize("name", CHOSEN)
-def test_chosen_schedules_agree_with_the_reference(emulator, name):
-    problem = CHOSEN[name]
-    assert problem.kernel.call.launches[0].cluster[0] == problem.changes["splits"]
-    check_problem(emulator, problem)
-
-
 def test_sums_are_exchanged_without_bank_conflicts(emulator):
     problem = CHOSEN["direct"]
     result = emulator.run(problem.kernel, problem.workload.make_inputs(0))
@@ -94,19 +79,16 @@ def test_sums_are_exchanged_without_bank_conflicts(emulator):
     assert result.conflicts == 0
 
 
-def test_nothing_goes_through_global_memory():
+def test_parts_are_the_blocks_of_a_cluster_and_nothing_goes_through_global_memory():
     for problem in CHOSEN.values():
         kernel = problem.kernel
+        assert kernel.call.launches[0].cluster[0] == problem.changes["splits"]
         assert kernel.call.workspace_bytes == 0
         assert "atomic_add" not in kernel.source.body
 
 
 def check(emulator: Emulator, count: int, seed: int) -> None:
-    some = drawn(count, seed, 4, (8, 16, 32), {"exchange": "cluster"}, 4)
-    emulator.build([kernel for *_, kernel in some])
-    results = [(w, s, verify(emulator, w, k, seed=seed)) for w, s, k in some]
-    failures = [f"{w} {s}: {r.error_text}" for w, s, r in results if r.error_kind is not None]
-    assert not failures, "\n".join(failures)
+    check_drawn(emulator, drawn(count, seed, 4, (8, 16, 32), {"exchange": "cluster"}, 4), seed)
 
 
 def test_random_schedules_agree_with_the_reference(emulator):
@@ -130,87 +112,58 @@ WAIT = "      tw::mbarrier_wait_cluster(shared + 114736, 0);\n"
 SEND = "        if (part != 0) tw::store_async_x4"
 LAND, FLYING_WAIT = "      tw::wgmma_wait<0>();\n", WAIT.replace("114736", "131120")
 
-# problem, then what is replaced by what, as often as need be
-BUGS: dict[str, tuple[Problem, tuple[tuple[str, str], ...]]] = {
-    "sends before the others' barriers are there": (PLAIN, ((HEAR, ""), (START, LATE))),
-    "says too early that its barrier is there": (PLAIN, ((SAY, ""), (START, SAY + LATE))),
+# problem, what is replaced (wherever it stands), by what, and so on
+BUGS = {
+    "sends before the others' barriers are there": (PLAIN, HEAR, "", START, LATE),
+    "says too early that its barrier is there": (PLAIN, SAY, "", START, SAY + LATE),
     "the loading warps do not say that they are there": (
         PLAIN,
-        ((SAY, "  if (group < 2) tw::cluster_arrive_relaxed();\n"),),
+        SAY,
+        "  if (group < 2) tw::cluster_arrive_relaxed();\n",
     ),
-    "makes the barrier after the fence": (PLAIN, ((MAKE + SHOW, SHOW + MAKE),)),
-    "counts the other blocks as arrivals": (PLAIN, ((MAKE, MAKE.replace(", 1", ", 3")),)),
-    "expects too few bytes": (PLAIN, (("114736, 24576)", "114736, 16384)"),)),
-    "expects too many bytes": (PLAIN, (("114736, 24576)", "114736, 32768)"),)),
-    "does not wait for the sums": (PLAIN, ((WAIT, ""),)),
-    "waits for another phase": (PLAIN, ((WAIT, WAIT.replace(", 0", ", 1")),)),
-    "waits as for its own block": (PLAIN, ((WAIT, WAIT.replace("_cluster", "")),)),
-    "sends products still in flight": (FLYING, ((LAND, ""), (FLYING_WAIT, LAND + FLYING_WAIT))),
-    "stores another rank's slice": (PLAIN, ((" + part * 16;", " + (3 - part) * 16;"),)),
-    "leaves its own slice in place": (PLAIN, (("if (part == 2) {", "if (false) {"),)),
-    "keeps another rank's slice": (PLAIN, (("if (part == 1) {", "if (part == 2) {"),)),
+    "makes the barrier after the fence": (PLAIN, MAKE + SHOW, SHOW + MAKE),
+    "counts the other blocks as arrivals": (PLAIN, MAKE, MAKE.replace(", 1", ", 3")),
+    "expects too few bytes": (PLAIN, "114736, 24576)", "114736, 16384)"),
+    "expects too many bytes": (PLAIN, "114736, 24576)", "114736, 32768)"),
+    "does not wait for the sums": (PLAIN, WAIT, ""),
+    "waits for another phase": (PLAIN, WAIT, WAIT.replace(", 0", ", 1")),
+    "waits as for its own block": (PLAIN, WAIT, WAIT.replace("_cluster", "")),
+    "sends products still in flight": (FLYING, LAND, "", FLYING_WAIT, LAND + FLYING_WAIT),
+    "stores another rank's slice": (PLAIN, " + part * 16;", " + (3 - part) * 16;"),
+    "leaves its own slice in place": (PLAIN, "if (part == 2) {", "if (false) {"),
+    "keeps another rank's slice": (PLAIN, "if (part == 1) {", "if (part == 2) {"),
     "overwrites sums before it sends them": (
         PLAIN,
-        ((SEND, "        if (part == 1) sums[0][4 * o0] = sums[0][4 * o0 + 8];\n" + SEND),),
+        SEND,
+        "        if (part == 1) sums[0][4 * o0] = sums[0][4 * o0 + 8];\n" + SEND,
     ),
-    "sends another rank's slice": (PLAIN, (("&sums[0][4 * o0 + 8]", "&sums[0][4 * o0 + 16]"),)),
-    "sends its own slice, too": (PLAIN, (("if (part != 1) ", ""),)),
-    "leaves a block out": (PLAIN, (("if (part != 1) ", "if (part != 1 && part != 3) "),)),
-    "sends all to one slot": (PLAIN, (("8192 * (((part + 1) % 4))", "8192 * 0"),)),
-    "sends to slots that overlap": (PLAIN, (("8192 * (((part", "4096 * (((part"),)),
-    "warpgroups share a slot": (PLAIN, (("+ 4096 * group", "+ 0 * group"),)),
+    "sends another rank's slice": (PLAIN, "&sums[0][4 * o0 + 8]", "&sums[0][4 * o0 + 16]"),
+    "sends its own slice, too": (PLAIN, "if (part != 1) ", ""),
+    "leaves a block out": (PLAIN, "if (part != 1) ", "if (part != 1 && part != 3) "),
+    "sends all to one slot": (PLAIN, "8192 * (((part + 1) % 4))", "8192 * 0"),
+    "sends to slots that overlap": (PLAIN, "8192 * (((part", "4096 * (((part"),
+    "warpgroups share a slot": (PLAIN, "+ 4096 * group", "+ 0 * group"),
     "sends to itself": (
         PLAIN,
-        (
-            ("map_shared(shared + 90112, 2)", "map_shared(shared + 90112, rank)"),
-            ("map_shared(shared + 114736, 2)", "map_shared(shared + 114736, rank)"),
-        ),
+        "map_shared(shared + 90112, 2)",
+        "map_shared(shared + 90112, rank)",
+        "map_shared(shared + 114736, 2)",
+        "map_shared(shared + 114736, rank)",
     ),
-    "completes its own barrier": (PLAIN, (("(shared + 114736, 2)", "(shared + 114736, rank)"),)),
-    "sends beyond the room": (PLAIN, (("(to[1]) + ", "(to[1]) + 8192 + "),)),
-    "receives in the ring": (FLYING, (("shared + 98304", "shared + 32768"),)),
-    "receives in the staging buffers": (PLAIN, (("shared + 90112", "shared + 81920"),)),
-    "adds a slice twice": (PLAIN, (("thread + 16384)", "thread + 8192)"),)),
-    "leaves a slice out": (PLAIN, (("sums[0][4 * i0 + 1] += sent[1];", ""),)),
-    "parts overlap": (PLAIN, (("first_step = part * 3", "first_step = part * 2"),)),
+    "completes its own barrier": (PLAIN, "(shared + 114736, 2)", "(shared + 114736, rank)"),
+    "sends beyond the room": (PLAIN, "(to[1]) + ", "(to[1]) + 8192 + "),
+    "receives in the ring": (FLYING, "shared + 98304", "shared + 32768"),
+    "receives in the staging buffers": (PLAIN, "shared + 90112", "shared + 81920"),
+    "adds a slice twice": (PLAIN, "thread + 16384)", "thread + 8192)"),
+    "leaves a slice out": (PLAIN, "sums[0][4 * i0 + 1] += sent[1];", ""),
+    "parts overlap": (PLAIN, "first_step = part * 3", "first_step = part * 2"),
 }
 
 
-def broken(name: str) -> Kernel:
-    problem, changes = BUGS[name]
-    kernel = problem.kernel
-    source = kernel.source.body
-    for old, new in changes:
-        assert old in source, (name, old)
-        source = source.replace(old, new)
-    entry = f"exchange_bug_{list(BUGS).index(name)}"
-    return rewritten(kernel, source.replace(kernel.call.entry, entry), entry)
-
-
-@pytest.fixture(scope="module")
-def bugs(emulator):
-    made = {name: broken(name) for name in BUGS}
-    emulator.build(list(made.values()))
-    return made
-
-
-@pytest.mark.parametrize("problem", [PLAIN, FLYING], ids=range(2))
-def test_the_kernels_that_bugs_are_planted_in_are_right(emulator, problem):
-    result = verify(emulator, problem.workload, problem.kernel)
-    assert result.error_kind is None, result.error_text
+class TestExchange(ProblemContract):
+    cases, broken, bugs = CHOSEN, {"plain": PLAIN, "flying": FLYING}, BUGS
 
 
 def test_a_block_that_comes_late_does_no_harm(emulator):
-    kernel = PLAIN.kernel
-    assert START in kernel.source.body
-    late = rewritten(kernel, kernel.source.body.replace(START, LATE))
-    result = verify(emulator, PLAIN.workload, late)
+    result = verify(emulator, PLAIN.workload, PLAIN.changed("late", START, LATE))
     assert result.error_kind is None, result.error_text
-
-
-@pytest.mark.parametrize("name", BUGS)
-def test_a_planted_bug_shows(emulator, bugs, name):
-    orders = (*INTERLEAVINGS, *(Interleaving("random", seed) for seed in range(3, 7)))
-    result = verify(emulator, BUGS[name][0].workload, bugs[name], orders)
-    assert result.error_kind is not None
-    assert "compile" not in result.error_kind.value, result.error_text
