@@ -142,7 +142,7 @@ def test_what_is_wrong_with_a_call_is_one_sentence(here, name, wrong, says):
 
 
 def test_text_will_do_for_everything(here):
-    result = tilewright.tune(WORK, "cpu", "x.db", trials=4, seconds=30)
+    result = tilewright.tune(WORK, "cpu", "x.db", trials=4, seconds=600)
     answer = tilewright.query(f"{result.workload}", database="x.db")
     assert (answer.provenance, answer.schedule) == ("measured", result.best.schedule)
     assert tilewright.best(WORK, database="x.db").schedule == answer.schedule

@@ -15,6 +15,7 @@ import pytest
 
 from measure.executor import LocalExecutor
 from measure.host.directories import RunDirectory, cache_directory
+from tests.caches import warm_cache
 from tests.measure.cpu.c_kernels import good, hanging, target
 
 TUNER = """
@@ -26,6 +27,14 @@ TUNER = """
     print("up", flush=True)
     executor.results()
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_cache(tmp_path_factory):
+    """Elsewhere others make and remove run directories meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(warm_cache(tmp_path_factory.mktemp("cache"))))
+        yield
 
 
 def run_directories() -> set[Path]:

@@ -170,9 +170,11 @@ def test_a_kernel_that_goes_wrong_while_it_is_timed_is_found(final):
 
 def test_hangs_and_deaths_cost_one_turn_each_and_leave_no_process():
     before = _children("measure.cuda.server")
-    runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=6)
     hangs, kills = (candidate(n, BODY + f"// {n}\n") for n in ("hangs", "kills"))
-    found = measure([candidate("a"), hangs, candidate("b"), kills, candidate("c")], runner)
+    a, b, c = map(candidate, "abc")
+    measure([a, b, c, kills])  # compiles them for the emulator, which may take more than 6 s
+    runner = CudaRunner(TARGET, OPENER, QUICK, least_seconds=6)
+    found = measure([a, hangs, b, kills, c], runner)
     kinds = [m.error_kind for m in found]
     assert kinds == [None, ErrorKind.TIMEOUT, None, ErrorKind.WORKER_LOST, None]
     assert [m.status for m in found[1::2]] == [Status.LOST, Status.LOST]

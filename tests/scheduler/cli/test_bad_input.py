@@ -158,6 +158,6 @@ def test_unwritable_and_foreign_files(tuned, here, capsys):
 def test_a_real_process_ends_the_same_way(here):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with start("tune", "matmul", "m=0", "n=1", "k=1", cwd=here, **pipes) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=250)
     assert (process.returncode, out) == (2, "")
     assert "m=0 is out of range" in one_line(err)

@@ -64,7 +64,7 @@ def test_jobs_run_side_by_side_and_the_worst_code_counts():
     together = threading.Barrier(3)
 
     def job(code):
-        together.wait(60)
+        together.wait(250)
         return code
 
     assert side_by_side([(str(code), partial(job, code)) for code in (0, 2, 1)]) == 2
@@ -98,7 +98,7 @@ def test_a_signal_is_told_to_all_jobs_and_those_after_it_do_not_begin():
 
     def job():
         with Interrupt() as interrupt:
-            heard.wait(60)
+            heard.wait(250)
             while True:
                 try:
                     interrupt.check()
@@ -107,7 +107,7 @@ def test_a_signal_is_told_to_all_jobs_and_those_after_it_do_not_begin():
                 time.sleep(0.01)
 
     def press():
-        heard.wait(60)
+        heard.wait(250)
         os.kill(os.getpid(), signal.SIGINT)
         return 0
 

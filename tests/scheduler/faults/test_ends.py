@@ -69,7 +69,7 @@ def test_a_signal_ends_a_run_with_the_best_so_far_and_nothing_left(tmp_path, cac
     lines = [process.stdout.readline() for _ in range(2)]
     below = descendants(process)
     process.send_signal(number)
-    rest, said = process.communicate(timeout=60)
+    rest, said = process.communicate(timeout=250)
     assert process.returncode == 128 + number
     assert said.startswith("tilewright: interrupted; this is the best so far; to go on: ")
     assert said.count("\n") == 1
@@ -92,7 +92,7 @@ def test_a_signal_at_start_up_is_answered(tmp_path, cache, number, seed):
         time.sleep(0.01)
     time.sleep(random.Random(f"{number} {seed}").uniform(0, 2))
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=250)
     assert process.returncode == 128 + number, said
     assert said.count("\n") == 1, said
     assert said.startswith("tilewright: interrupted")
@@ -117,7 +117,7 @@ def test_a_hangup_that_is_ignored_stays_so(tmp_path, cache):
     process.send_signal(signal.SIGHUP)
     assert process.stdout.readline()
     process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
+    process.communicate(timeout=250)
     assert process.returncode == 128 + signal.SIGTERM, "which came second"
 
 
@@ -149,7 +149,7 @@ def test_a_program_that_tunes_is_ended_by_sigterm_with_all_that_is_open_closed(t
         assert process.poll() is None
     below = descendants(process)
     process.terminate()
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=250)
     assert process.returncode == 128 + signal.SIGTERM
     assert said.endswith("closed\n")
     assert all_gone(below)

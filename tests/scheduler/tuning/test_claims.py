@@ -38,7 +38,7 @@ def test_a_false_record_is_doubted_and_outlived(database: Database) -> None:
     liar = slow_schedule(space)
     truth, claimed = hills_latency(liar.values), 2e-4
     database.record(record(space, liar, claimed))
-    result = tuner(space, database, machine).run(trials=48, seconds=60)
+    result = tuner(space, database, machine).run(trials=48, seconds=600)
     assert machine.submitted[0] == ([liar], False)
     assert doubted(database) == [claimed]
     assert result.trials == 48
@@ -56,7 +56,7 @@ def test_several_false_records_are_doubted_one_after_the_other(database: Databas
     claims = [1e-4, 1.1e-4, 1.2e-4]
     for liar, claimed in zip(liars, claims, strict=True):
         database.record(record(space, liar, claimed))
-    tuner(space, database, machine).run(trials=64, seconds=60)
+    tuner(space, database, machine).run(trials=64, seconds=600)
     assert sorted(doubted(database)) == claims
 
 
@@ -71,7 +71,7 @@ def test_nothing_is_cut_short_by_what_this_run_has_not_seen(database: Database) 
     to_beat: list[float | None] = []
     database.record(record(space, slow_schedule(space), 1e-4))
     machine = Watching()
-    tuner(space, database, machine).run(trials=48, seconds=60)
+    tuner(space, database, machine).run(trials=48, seconds=600)
     first = 1 + len(machine.submitted[1][0])
     assert to_beat[:first] == [None] * first
     least = min(hills_latency(schedule.values) for schedule in machine.searched)
@@ -105,7 +105,7 @@ def test_a_claim_about_a_kernel_that_fails_is_false(database: Database) -> None:
     space = hills()
     liar = slow_schedule(space)
     database.record(record(space, liar, 1e-4))
-    result = tuner(space, database, Wrong()).run(trials=16, seconds=60)
+    result = tuner(space, database, Wrong()).run(trials=16, seconds=600)
     assert doubted(database) == [1e-4]
     assert result.best is not None
     assert result.best.schedule != liar
@@ -125,7 +125,7 @@ def test_a_claim_that_the_machine_lost_is_asked_about_again(database: Database) 
     space, machine = hills(), Losing()
     liar = slow_schedule(space)
     database.record(record(space, liar, 1e-4))
-    tuner(space, database, machine).run(trials=48, seconds=60)
+    tuner(space, database, machine).run(trials=48, seconds=600)
     assert machine.lost
     assert doubted(database) == [1e-4]
 
@@ -177,13 +177,13 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
         command="tilewright tune",
         yardstick=Yardstick(space.workload, 50.0, 2e-3),
     )
-    result = made.run(trials=32, seconds=60)
+    result = made.run(trials=32, seconds=600)
     (run,) = database.runs()
     assert (run.workload, run.target) == (space.workload, space.target)
     assert (run.command, run.seed, run.reason) == ("tilewright tune", 7, "trials")
     assert run.configuration == {
         "trials": 32,
-        "seconds": 60,
+        "seconds": 600,
         "patience": None,
         "search": "evolutionary",
     }

@@ -47,7 +47,7 @@ def rows(space: Space, database: Database, name: str = "search") -> list[Schedul
 
 def test_a_run_measures_what_was_allowed_and_records_all(database: Database) -> None:
     space, machine = hills(), MadeUpMachine()
-    result = tuner(space, database, machine).run(trials=64, seconds=60)
+    result = tuner(space, database, machine).run(trials=64, seconds=600)
     assert result.stopped is Stop.TRIALS
     assert result.trials == 64
     assert rows(space, database) == machine.searched
@@ -59,7 +59,7 @@ def test_a_run_measures_what_was_allowed_and_records_all(database: Database) -> 
 
 def test_the_best_is_measured_again_before_it_is_declared(database: Database) -> None:
     space, machine = hills(), MadeUpMachine()
-    result = tuner(space, database, machine).run(trials=48, seconds=60)
+    result = tuner(space, database, machine).run(trials=48, seconds=600)
     *_, (finalists, final) = machine.submitted
     assert final
     assert len(finalists) == 8
@@ -76,7 +76,7 @@ def test_a_given_executor_is_left_with_nothing(database: Database) -> None:
         if progress.trials == 21:
             raise KeyboardInterrupt
 
-    result = tuner(space, database, machine).run(trials=64, seconds=60, on_progress=interrupt)
+    result = tuner(space, database, machine).run(trials=64, seconds=600, on_progress=interrupt)
     assert result.stopped is Stop.INTERRUPTED
     assert machine.pending() == 0
 
@@ -85,7 +85,7 @@ def test_luck_in_the_search_does_not_win(database: Database) -> None:
     space = knolls()
     slow = max(space.enumerate(), key=lambda s: hills_latency(s.values))
     machine = MadeUpMachine(lucky=[slow])
-    result = tuner(space, database, machine).run(trials=1000, seconds=60)
+    result = tuner(space, database, machine).run(trials=1000, seconds=600)
     assert slow in machine.submitted[-1][0]
     assert result.best is not None
     assert result.best.schedule != slow
@@ -93,20 +93,20 @@ def test_luck_in_the_search_does_not_win(database: Database) -> None:
 
 def test_the_next_batch_is_queued_before_the_last_is_done(database: Database) -> None:
     machine = MadeUpMachine()
-    tuner(hills(), database, machine).run(trials=64, seconds=60)
+    tuner(hills(), database, machine).run(trials=64, seconds=600)
     assert machine.most_pending > 16
 
 
 def test_more_batches_are_queued_where_building_takes_long(database: Database) -> None:
     machine = MadeUpMachine()
     machine.ahead = 2
-    tuner(hills(), database, machine).run(trials=96, seconds=60)
+    tuner(hills(), database, machine).run(trials=96, seconds=600)
     assert 2 * 16 < machine.most_pending <= 3 * 16
 
 
 def test_the_runners_know_the_latency_to_beat(database: Database) -> None:
     machine = MadeUpMachine()
-    result = tuner(hills(), database, machine).run(trials=32, seconds=60)
+    result = tuner(hills(), database, machine).run(trials=32, seconds=600)
     assert machine.best == min(latency for _, _, latency in result.history)
 
 
@@ -114,7 +114,7 @@ def test_stops_when_nothing_gets_better(database: Database) -> None:
     space = hills()
     machine = MadeUpMachine()
     search = RandomSearch(space, 0)
-    result = tuner(space, database, machine, search).run(trials=5000, seconds=60, patience=40)
+    result = tuner(space, database, machine, search).run(trials=5000, seconds=600, patience=40)
     assert result.stopped is Stop.PATIENCE
     gains = [trial for trial, _, _ in result.history]
     waits = zip(gains, [*gains[1:], result.trials], strict=True)
@@ -216,15 +216,15 @@ def test_what_runs_on_is_left_behind_when_the_time_is_up(database: Database, clo
 
 def test_an_exhausted_space_ends_the_run(database: Database) -> None:
     space, machine = knolls(), MadeUpMachine()
-    result = tuner(space, database, machine).run(trials=1000, seconds=60)
+    result = tuner(space, database, machine).run(trials=1000, seconds=600)
     assert result.stopped is Stop.EXHAUSTED
     assert set(machine.searched) == set(space.enumerate())
 
 
 def test_a_second_run_goes_on_and_repeats_nothing(database: Database) -> None:
     space, first, second = hills(), MadeUpMachine(), MadeUpMachine()
-    before = tuner(space, database, first).run(trials=48, seconds=60)
-    after = tuner(space, database, second).run(trials=48, seconds=60)
+    before = tuner(space, database, first).run(trials=48, seconds=600)
+    after = tuner(space, database, second).run(trials=48, seconds=600)
     assert after.resumed == 48
     assert after.trials == 48
     assert before.best is not None
@@ -243,9 +243,9 @@ def test_the_best_of_an_earlier_comparison_is_compared_again(database: Database)
                 return measured
             return replace(measured, score=2 * measured.score)
 
-    before = tuner(hills(), database, Warming()).run(trials=48, seconds=60)
+    before = tuner(hills(), database, Warming()).run(trials=48, seconds=600)
     machine = Warming()
-    tuner(hills(), database, machine).run(trials=48, seconds=60)
+    tuner(hills(), database, machine).run(trials=48, seconds=600)
     *_, (compared, final) = machine.submitted
     assert final
     assert before.best is not None
@@ -271,7 +271,7 @@ def test_rows_of_another_version_are_passed_over(database: Database) -> None:
     schedule = next(space.enumerate())
     old = Measurement(schedule, Status.OK, 1e-9, (1e-9,), started_at=1.0)
     database.record(Record(space.workload, space.target, "hills.0", old))
-    result = tuner(space, database, machine).run(trials=16, seconds=60)
+    result = tuner(space, database, machine).run(trials=16, seconds=600)
     assert result.resumed == 0
     assert result.best is not None
     assert result.best.schedule != schedule
@@ -289,7 +289,7 @@ def test_a_failure_in_the_final_comparison_withdraws_a_schedule(database: Databa
             )
 
     machine = Treacherous()
-    result = tuner(hills(), database, machine).run(trials=32, seconds=60)
+    result = tuner(hills(), database, machine).run(trials=32, seconds=600)
     assert result.best is not None
     assert result.best.schedule == machine.submitted[-1][0][1]
 
@@ -302,7 +302,7 @@ def test_a_keyboard_interrupt_gives_the_best_so_far(database: Database) -> None:
             return super().results(timeout, *jobs)
 
     space = hills()
-    result = tuner(space, database, Interrupted()).run(trials=64, seconds=60)
+    result = tuner(space, database, Interrupted()).run(trials=64, seconds=600)
     assert result.stopped is Stop.INTERRUPTED
     assert result.trials == len(rows(space, database)) > 0
     assert result.best is not None
@@ -367,7 +367,7 @@ def test_what_the_machine_lost_is_recorded_and_is_no_trial(database: Database) -
 
     space, machine = hills(), Losing(range(1, 2))
     search = Listening(space)
-    result = tuner(space, database, machine, search).run(trials=48, seconds=60)
+    result = tuner(space, database, machine, search).run(trials=48, seconds=600)
     lost = machine.submitted[1][0]
     assert result.stopped is Stop.TRIALS
     assert (result.trials, result.lost) == (48, len(lost))
@@ -380,18 +380,18 @@ def test_what_the_machine_lost_is_recorded_and_is_no_trial(database: Database) -
 
 def test_what_was_lost_is_asked_again_by_the_next_run(database: Database) -> None:
     space = knolls()
-    tuner(space, database, Losing(range(1))).run(trials=1000, seconds=60)
+    tuner(space, database, Losing(range(1))).run(trials=1000, seconds=600)
     lost = {r.schedule for r in database.records(space.workload) if r.measurement.lost}
     assert lost
     machine = MadeUpMachine()
-    result = tuner(space, database, machine).run(trials=1000, seconds=60)
+    result = tuner(space, database, machine).run(trials=1000, seconds=600)
     assert result.resumed + result.trials == len(set(space.enumerate()))
     assert lost <= set(machine.searched)
 
 
 def test_a_machine_that_only_fails_ends_the_run_soon(database: Database) -> None:
     machine = Losing(range(2, 10_000))
-    result = tuner(hills(), database, machine).run(trials=10_000, seconds=60)
+    result = tuner(hills(), database, machine).run(trials=10_000, seconds=600)
     assert result.stopped is Stop.MACHINE
     assert result.lacking == "No space left on device"
     assert result.best is not None
@@ -402,5 +402,5 @@ def test_a_machine_that_only_fails_ends_the_run_soon(database: Database) -> None
 def test_it_ends_at_the_sixteenth_loss_in_a_row(database: Database) -> None:
     machine = Losing(range(10_000))
     machine.together = 1
-    result = tuner(hills(), database, machine).run(trials=10_000, seconds=60)
+    result = tuner(hills(), database, machine).run(trials=10_000, seconds=600)
     assert (result.stopped, result.lost) == (Stop.MACHINE, LOST_IN_A_ROW)

@@ -20,12 +20,12 @@ from tests.measure.cpu.c_kernels import (
     product,
     target,
 )
+from tests.measure.sleepers import gone
 
 GROW = """
   for (;;) {
     char *block = malloc(1 << 20);
-    memset(block, 1, 1 << 20);
-    __asm__ volatile("" : : "r"(block) : "memory");
+    *(volatile char *)block = 1;
   }
 """
 RECURSE = "static long dive(volatile long *x) { volatile long y = *x; return dive(&y) + y; }"
@@ -285,12 +285,13 @@ def test_a_candidate_holds_no_channels_of_others():
     assert last == alone
 
 
-def servers() -> list[psutil.Process]:
-    """The measuring server of this process, without the processes of its candidates."""
+def servers_at_work() -> list[psutil.Process]:
+    """The measuring servers of this process that have candidates' processes by now."""
     found = []
     for keeper in psutil.Process().children():
         with suppress(psutil.NoSuchProcess):
-            found += [p for p in keeper.children() if p.name().startswith("server")]
+            servers = [p for p in keeper.children() if p.name().startswith("server")]
+            found += [server for server in servers if server.children()]
     return found
 
 
@@ -305,8 +306,7 @@ def test_a_process_that_hides_in_a_session_of_its_own_is_ended():
 """
     [found] = measured([candidate("hides", lambda p: hide + p, prelude=SIGNALS)])
     assert found.ok
-    running = psutil.process_iter(["cmdline"])
-    assert not [p for p in running if (p.info["cmdline"] or []) == ["sleep", "4005"]]
+    assert gone("4005")
 
 
 def test_a_batch_loses_nothing_when_its_server_is_killed_from_outside():
@@ -317,11 +317,11 @@ def test_a_batch_loses_nothing_when_its_server_is_killed_from_outside():
         nonlocal killed
         while killed < 3:
             time.sleep(0.05)
-            for server in servers():
+            for server in servers_at_work()[: 3 - killed]:
                 with suppress(psutil.NoSuchProcess):
                     server.kill()
+                    server.wait()
                     killed += 1
-                time.sleep(0.3)
 
     thread = threading.Thread(target=kill)
     thread.start()

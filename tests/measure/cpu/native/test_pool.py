@@ -3,6 +3,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections import Counter
 from pathlib import Path
@@ -29,6 +30,17 @@ def launch(threads, workers, body):
 
 def native_threads():
     return len(os.listdir("/proc/self/task"))
+
+
+def alone(code: str, *words: str, **environment: str) -> str:
+    """What ``code`` prints in a process that has no threads but those of pools: here, what ran
+    before may have left some, which begin and end at any time."""
+    quiet = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", textwrap.dedent(code), *words]
+    variables = os.environ | quiet | environment
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
+    assert not done.returncode, done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 200])
@@ -58,11 +70,15 @@ def test_workers_run_at_the_same_time():
 
 
 def test_threads_outlive_the_launch():
-    launch(2, 2, lambda worker: None)
-    before = native_threads()
-    for _ in range(20):
+    said = alone("""
+        from tests.measure.cpu.native.test_pool import launch, native_threads
         launch(2, 2, lambda worker: None)
-    assert native_threads() == before
+        before = native_threads()
+        for _ in range(20):
+            launch(2, 2, lambda worker: None)
+        print(before, native_threads())
+    """)
+    assert said == "2 2\n"
 
 
 def test_a_launch_within_a_launch_runs():
@@ -122,7 +138,7 @@ def test_a_child_forked_in_the_middle_of_a_launch_launches_too():
             child = os.fork()
             if child == 0:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(20)
+                signal.alarm(250)
                 runtime.parallel(runtime.pool, 2, task, None)
                 os._exit(0)
             assert os.waitpid(child, 0)[1] == 0
@@ -164,33 +180,42 @@ def test_every_worker_runs_where_the_system_gives_fewer_threads(tmp_path, given)
     source, library = tmp_path / "refusing.c", tmp_path / "refusing.so"
     source.write_text(REFUSING)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
-    alone = {"LD_PRELOAD": str(library), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", SHORT_OF_THREADS, str(given)]
-    done = subprocess.run(command, env=os.environ | alone, capture_output=True, text=True)
-    assert not done.returncode, done.stderr
-    assert int(done.stdout) == 1 + given
+    assert int(alone(SHORT_OF_THREADS, str(given), LD_PRELOAD=str(library))) == 1 + given
 
 
 def test_woken_threads_may_run_where_they_might_before():
     """A launch bars sleepers from the caller's CPU, for as long as it takes to wake them."""
-    others = set(os.listdir("/proc/self/task"))
-    launch(5, 5, lambda worker: None)
-    threads = set(os.listdir("/proc/self/task")) - others
-    assert len(threads) == 4
-    for _ in range(5):
-        threading.Event().wait(0.02)
+    alone("""
+        import os, time
+        from tests.measure.cpu.native.test_pool import launch
         launch(5, 5, lambda worker: None)
-        for thread in threads:
-            assert os.sched_getaffinity(int(thread)) == os.sched_getaffinity(0)
+        threads = os.listdir("/proc/self/task")
+        assert len(threads) == 5
+        for _ in range(5):
+            time.sleep(0.02)
+            launch(5, 5, lambda worker: None)
+            for thread in threads:
+                assert os.sched_getaffinity(int(thread)) == os.sched_getaffinity(0)
+    """)
 
 
-def test_idle_threads_use_no_time():
-    launch(3, 3, lambda worker: None)
-    threading.Event().wait(0.05)
-    before = os.times()
-    threading.Event().wait(0.3)
-    after = os.times()
-    assert after.user + after.system - before.user - before.system < 0.1
+def test_idle_threads_fall_asleep_and_use_no_time():
+    alone("""
+        import os, time
+        from tests.measure.cpu.native.test_pool import launch
+        launch(3, 3, lambda worker: None)
+        threads = [thread for thread in os.listdir("/proc/self/task") if int(thread) != os.getpid()]
+        assert len(threads) == 2
+        def fields():
+            for thread in threads:
+                with open(f"/proc/self/task/{thread}/stat") as stat:
+                    yield stat.read().rpartition(")")[2].split()
+        while any(state != "S" for state, *_ in fields()):
+            time.sleep(0.01)
+        before = [own[11:13] for own in fields()]  # processor time, in ticks
+        time.sleep(0.3)
+        assert [own[11:13] for own in fields()] == before
+    """)
 
 
 SHORT_OF_MEMORY = """

@@ -35,7 +35,7 @@ def emulator():
 def run(emulator, entry, body, *, mode=EAGER, output=OUT, inputs=None, **options):
     inputs = {"A": NUMBERS} if inputs is None else inputs
     made = kernel(entry, body, inputs, output, **options)
-    return emulator.run(made, inputs, mode, timeout=20)
+    return emulator.run(made, inputs, mode)
 
 
 def fault(emulator, entry, body, **options):
@@ -141,7 +141,8 @@ FAULTS = {
 def test_faults_are_reported_with_kind_place_and_reason(emulator, name):
     body, kind, words = FAULTS[name]
     made = kernel(name, body, {"A": NUMBERS}, OUT, shared=64)
-    result = emulator.run(made, {"A": NUMBERS}, EAGER, timeout=3)
+    patience = 3 if kind is ErrorKind.TIMEOUT else 120
+    result = emulator.run(made, {"A": NUMBERS}, EAGER, timeout=patience)
     assert result.error_kind is kind
     assert words in result.error_text
     assert result.output is None
@@ -380,7 +381,7 @@ def exchange(emulator, release, mode):
     options = {"threads": 64, "blocks": 4, "shared": 4, "workspace": 64 + 4 * 4 * 64}
     made = kernel("exchange", body, {"A": NUMBERS}, OUT, **options)
     made = replace(made, call=replace(made.call, workspace_zeroed=64))
-    return emulator.run(made, {"A": NUMBERS}, mode, timeout=20)
+    return emulator.run(made, {"A": NUMBERS}, mode)
 
 
 @pytest.mark.parametrize("mode", INTERLEAVINGS, ids=str)

@@ -70,7 +70,7 @@ def test_an_interrupt_ends_a_verification_while_it_compiles(tmp_path):
     words = ["verify", "matmul", "m=8", "n=8", "k=8", "--target", "cuda:sm_80", "--schedules", "40"]
     code = f"from scheduler.cli import main; import sys; sys.argv[1:] = {words}; main()"
     process = python(code, env=compiler(tmp_path, STUCK.replace("SECONDS", "4150")))
-    assert appear("4150", 2 * (os.cpu_count() or 1))
+    assert appear("4150", 2)
     process.send_signal(signal.SIGINT)
     assert process.wait(100) == 130
     assert gone("4150")

@@ -111,7 +111,7 @@ def test_interrupted_tuning_ends_with_the_best_so_far(tmp_path):
         process.stdout.readline()
         first = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=250)
     assert process.returncode == 130, err
     words = "tilewright: interrupted; this is the best so far; to go on: tilewright resume"
     assert re.fullmatch(rf"{words} [0-9a-f]{{8}}\n", err)
