@@ -147,6 +147,10 @@ _BLOCKS: tuple[dict[str, Value], ...] = (
     {"warps": 1, "keys": 64, "residency": 3},
     {"warps": 1, "keys": 32, "stages": 4, "residency": 3},
     {"warps": 1, "keys": 32, "stages": 3, "residency": 4},
+    {"warps": 1, "teams": 2, "queries": "shared", "stages": 3, "residency": 1},
+    {"warps": 1, "teams": 4, "queries": "shared", "keys": 32, "stages": 3, "residency": 1},
+    {"warps": 1, "teams": 4, "queries": "shared", "keys": 32, "stages": 3, "residency": 2},
+    {"warps": 1, "teams": 8, "queries": "shared", "keys": 32, "stages": 2, "residency": 1},
 )
 FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
     "chained_hopper": (
@@ -164,8 +168,13 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
 out, and a decision that one does not name has its last value."""
 
 
+EARLIER: Mapping[str, Value] = {"teams": 1}
+"""Values of decisions that recorded schedules did not have yet."""
+
+
 def completed(template: Template, chosen: Mapping[str, Value]) -> Schedule | None:
     """The schedule of some values, others the last of their decisions; None if one is no value."""
+    chosen = EARLIER | chosen
     values = {d.name: chosen.get(d.name, d.values[-1]) for d in template.decisions}
     known = all(values[d.name] in d.values for d in template.decisions)
     return Schedule(template.name, tuple(values.items())) if known else None

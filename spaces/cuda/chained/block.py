@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from spaces.cuda.blocks.unrolled import THREAD
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.access import Access, key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.merging import PartMerging
+from spaces.cuda.chains.merging import SHARED, Crew, PartMerging
 from spaces.cuda.chains.spans import Spans
 from spaces.derivation.chained.view import Chained
 from spaces.language.tree import Expression
@@ -42,6 +43,21 @@ class Block:
     def threads(self) -> int:
         """Threads of a block."""
         return int(self.sizes.threads(self.values))
+
+    @property
+    def teams(self) -> int:
+        """Groups of warps that have all rows of the block, and each its own keys."""
+        return self.number("teams")
+
+    @property
+    def team_threads(self) -> int:
+        """Threads of a team."""
+        return self.threads // self.teams
+
+    @property
+    def thread(self) -> str:
+        """C text of a thread's number in its team."""
+        return THREAD if self.teams == 1 else "thread"
 
     @property
     def slices(self) -> int:
@@ -127,17 +143,22 @@ class Block:
 
     @property
     def ring_bytes(self) -> int:
-        """Shared memory of all tiles that are on their way."""
+        """Shared memory of all tiles that are on their way to a team."""
         return self.number("stages") * self.stage_bytes
+
+    @property
+    def rings_bytes(self) -> int:
+        """That of all teams."""
+        return self.teams * self.ring_bytes
 
     @property
     def pairs(self) -> int:
         """Accumulators of a slice along the columns."""
         return self.columns // WIDE
 
-    def declare_sums(self, pairs: int) -> list[str]:
+    def declare_sums(self, pairs: int, array: str = "sums") -> list[str]:
         """Sums of nothing, of so many accumulators of each slice."""
-        sums = (f"sums{i}" for i in range(len(self.chained.weighings)))
+        sums = (f"{array}{i}" for i in range(len(self.chained.weighings)))
         return [f"float {name}[{self.slices}][{pairs}][4] = {{}};" for name in sums]
 
     @property
@@ -147,32 +168,62 @@ class Block:
 
     @cached_property
     def merging(self) -> PartMerging:
-        """Merges the parts of blocks that share keys."""
-        return self._merging(self.pairs)
+        """Merges the parts of blocks that share keys. Each team has its share of the sums."""
+        merging = self._merging(self.sum_name, self.own_pairs, f"team * {self.own_pairs}")
+        crew = replace(merging.crew, thread=self.thread)
+        return replace(merging, crew=crew, has_states="team == 0" if self.teams > 1 else "")
 
     @cached_property
     def later_merging(self) -> PartMerging:
         """That of a block of the second kernel, which has the accumulators ``group`` of all slices
         alone."""
-        pairs = self.pairs
-        some = self._merging(min(1, pairs))
+        return self._merging("sums", min(1, self.pairs), "group")
+
+    @cached_property
+    def team_parts(self) -> PartMerging:
+        """Leaves what teams have of their keys in shared memory."""
+        crew = Crew(part="team", thread=self.thread)
+        own = self._merging("sums", self.pairs, "0")
+        return replace(own, split=self.teams, tiles=1, crew=crew, room=SHARED)
+
+    @cached_property
+    def team_merging(self) -> PartMerging:
+        """Merges those, a share of the sums in each team."""
+        own, parts = self.merging, self.team_parts
         return replace(
-            some,
-            left=self.merging.count,
-            place=lambda i: f"({i} / 4 * {pairs} + group) * 4 + {i} % 4",
+            parts, sums=own.sums, count=own.count, row_of=own.row_of, left=own.left, place=own.place
         )
 
-    def _merging(self, pairs: int) -> PartMerging:
-        return PartMerging(
+    @property
+    def sum_name(self) -> str:
+        """The arrays of sums that are stored."""
+        return "sums" if self.teams == 1 else "own"
+
+    @property
+    def own_pairs(self) -> int:
+        """Accumulators of a slice along the columns that a team stores."""
+        return self.pairs // self.teams
+
+    def _merging(self, name: str, pairs: int, first: str) -> PartMerging:
+        """Of ``pairs`` accumulators of each slice, from the ``first`` on."""
+        every = self.pairs
+        merging = PartMerging(
             self.chain,
             self.split,
             int(self.sizes.blocks(self.values)) // self.split,
-            self.threads,
-            [_sum_of(n, pairs) for n in range(len(self.chained.weighings))],
+            self.team_threads,
+            [_sum_of(f"{name}{n}", pairs) for n in range(len(self.chained.weighings))],
             self.slices * pairs * 4,
             lambda i: f"{i} / {4 * pairs} * 2 + {i} % 4 / 2",
         )
+        if pairs == every:
+            return merging
+
+        def place(i: str) -> str:
+            return f"({i} / {4 * pairs} * {every} + {first} + {i} / 4 % {pairs}) * 4 + {i} % 4"
+
+        return replace(merging, left=self.slices * every * 4, place=place)
 
 
-def _sum_of(n: int, pairs: int) -> Callable[[str], str]:
-    return lambda i: f"sums{n}[{i} / {4 * pairs}][{i} / 4 % {pairs}][{i} % 4]"
+def _sum_of(name: str, pairs: int) -> Callable[[str], str]:
+    return lambda i: f"{name}[{i} / {4 * pairs}][{i} / 4 % {pairs}][{i} % 4]"

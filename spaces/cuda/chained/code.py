@@ -25,6 +25,7 @@ from spaces.cuda.chained.operands import Operands
 from spaces.cuda.chained.rows import BlockRows
 from spaces.cuda.chains import access, lanes
 from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.target import WARP
 from spaces.kernel import Argument, Call, Kernel, Launch, Source
 
 
@@ -62,7 +63,7 @@ class ChainedCode:
         if not self.block.merges_later:
             return []
         blocks = self.block.merging.tiles * Ending(self.block).groups
-        return [Launch((blocks, 1, 1), (self.block.threads, 1, 1), entry=self._merger)]
+        return [Launch((blocks, 1, 1), (self.block.team_threads, 1, 1), entry=self._merger)]
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -70,11 +71,12 @@ class ChainedCode:
     def source(self) -> str:
         """The entry, and the kernel that merges if there is one."""
         bounds = f"__launch_bounds__({self.block.threads}, {self.block.number('residency')})"
-        functions = self._function(self.entry, bounds, self._body())
+        functions = self._function(self.entry, bounds, [*self._threads(), *self._body()])
         if self.block.merges_later:
             ending = Ending(replace(self.block))  # one that knows of no tiles
-            bounds = f"__launch_bounds__({self.block.threads})"
-            functions += self._function(self._merger, bounds, ending.merging_lines())
+            bounds = f"__launch_bounds__({self.block.team_threads})"
+            body = ["const int warp = threadIdx.x / 32;", *ending.merging_lines()]
+            functions += self._function(self._merger, bounds, body)
         return "\n".join(functions) + "\n"
 
     @property
@@ -86,9 +88,20 @@ class ChainedCode:
         parameters += ", u8 *__restrict__ workspace" if self.block.split > 1 else ""
         return [
             f'extern "C" __global__ void {bounds} {name}({parameters}) {{',
-            "  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;",
+            "  const int lane = threadIdx.x % 32;",
             *indented(body),
             "}",
+        ]
+
+    def _threads(self) -> list[str]:
+        """Which warp of which team a thread is of."""
+        block = self.block
+        if block.teams == 1:
+            return ["const int warp = threadIdx.x / 32;"]
+        return [
+            f"const int warp = threadIdx.x / 32 % {block.number('warps')};",
+            f"const int team = threadIdx.x / {block.team_threads};",
+            f"const int thread = threadIdx.x % {block.team_threads};",
         ]
 
     def _body(self) -> list[str]:
@@ -127,7 +140,7 @@ class ChainedCode:
     def _loop(self) -> list[str]:
         """All tiles of keys, some steps behind their copies."""
         stages, size = self.block.number("stages"), self.block.stage_bytes
-        ahead = stages - 1
+        ahead, ring = stages - 1, "shared" if self.block.teams == 1 else "ring"
         return [
             f"int begin_key = (int)first_key / {self.block.keys} * {self.block.keys};",
             *self._own_part(),
@@ -135,36 +148,57 @@ class ChainedCode:
             f"for (int step = 0; step < {ahead}; step++) {{",
             f"  const int next_tile = begin_key + step * {self.block.keys};",
             "  if (next_tile < last_key) {",
-            f"    const u32 to = shared + step * {size};",
+            f"    const u32 to = {ring} + step * {size};",
             *indented(indented(self._operands.load_keys("next_tile", "to"))),
             "  }",
             "  tw::cp_async_commit();",
             "}",
+            *self._rows_are_there(ahead),
             "int step = 0;",
             f"for (int tile = begin_key; tile < last_key; tile += {self.block.keys}, step++) {{",
             f"  tw::cp_async_wait<{ahead - 1}>();",
-            "  tw::sync_block();",
+            f"  {self._meeting}",
             f"  const int next_tile = tile + {ahead * self.block.keys};",
             "  if (next_tile < last_key) {",
-            f"    const u32 to = shared + (step + {ahead}) % {stages} * {size};",
+            f"    const u32 to = {ring} + (step + {ahead}) % {stages} * {size};",
             *indented(indented(self._operands.load_keys("next_tile", "to"))),
             "  }",
             "  tw::cp_async_commit();",
             f"  if (tile < own_last && tile + {self.block.keys} > own_first) {{",
-            f"    const u32 stage = shared + step % {stages} * {size};",
+            f"    const u32 stage = {ring} + step % {stages} * {size};",
             *indented(indented(Multiplying(self.block, self._operands).lines())),
             "  }",
             "}",
         ]
 
-    def _own_part(self) -> list[str]:
-        """An equal share of the tiles, if keys are split."""
-        if self.block.split == 1:
+    @property
+    def _meeting(self) -> str:
+        """Where a team's threads meet before a tile."""
+        if self.block.teams == 1:
+            return "tw::sync_block();"
+        if self.block.team_threads == WARP:
+            return "tw::sync_warp();"
+        return f"tw::sync_named(1 + team, {self.block.team_threads});"
+
+    def _rows_are_there(self, ahead: int) -> list[str]:
+        """Rows in shared memory come by all teams' threads."""
+        if self.block.teams == 1 or self.block.holds_rows:
             return []
-        keys = self.block.keys
+        return [f"tw::cp_async_wait<{ahead}>();", "tw::sync_block();"]
+
+    def _own_part(self) -> list[str]:
+        """An equal share of the tiles, if keys are split over blocks or teams."""
+        keys, split, teams = self.block.keys, self.block.split, self.block.teams
+        ring = f"const u32 ring = shared + team * {self.block.ring_bytes};"
+        parts, part = split * teams, "part"
+        if teams > 1:
+            part = "team" if split == 1 else f"(part * {teams} + team)"
+        if parts == 1:
+            return []
         return [
+            *[ring] * (teams > 1),
             f"const int all = ((int)last_key - begin_key + {keys - 1}) / {keys};",
-            f"const int share = (all + {self.block.split - 1}) / {self.block.split} * {keys};",
-            "begin_key += part * share;",
+            f"const int share = (all + {parts - 1}) / {parts} * {keys};",
+            f"begin_key += {part} * share;",
             "last_key = tw_least(last_key, begin_key + share);",
         ]

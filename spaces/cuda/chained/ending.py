@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chained.block import Block
+from spaces.cuda.chained.block import WIDE, Block
 from spaces.cuda.chained.rows import BlockRows
 from spaces.cuda.chains.finish import Finish
 from spaces.cuda.chains.lanes import ROWS
@@ -22,9 +22,13 @@ class Ending:
     def lines(self) -> list[str]:
         """Join what lanes have; leave that as a part, or store the outputs of each row."""
         block, merging = self.block, self.block.merging
+        first = ("block_column", "block_column == 0")
+        if block.teams > 1:
+            first = (f"block_column + team * {block.own_pairs * WIDE}", f"{first[1]} && team == 0")
         lines = [
-            *self._columns("block_column", "block_column == 0"),
+            *self._columns(*first),
             *self._each_row([*block.chain.joined_rows(), *self._catch_up()]),
+            *(self._join_teams() if block.teams > 1 else []),
         ]
         if block.merges_later:
             return [*lines, *merging.put(self._own)]
@@ -33,8 +37,19 @@ class Ending:
             *merging.leave(self._own),
             *["if (!is_last) return;"] * (block.split > 1),
             *merging.collect(self._own),
-            *self._store(block.pairs),
+            *self._store(block.own_pairs, block.sum_name),
         ]
+
+    def _join_teams(self) -> list[str]:
+        """Merge what teams have, by shared memory that no tile needs any more."""
+        block = self.block
+        body = [
+            *block.team_parts.put(self._own),
+            "tw::sync_block();",
+            *block.team_merging.merge(self._own),
+        ]
+        sums = block.declare_sums(block.own_pairs, block.sum_name)
+        return [*sums, "tw::sync_block();", "{", *indented(body), "}"]
 
     @property
     def groups(self) -> int:
@@ -44,7 +59,7 @@ class Ending:
     def merging_lines(self) -> list[str]:
         """The second kernel's: of a tile, the accumulators that have one number in all slices."""
         block, rows = self.block, BlockRows(self.block)
-        stored = self._store(min(1, block.pairs))
+        stored = self._store(min(1, block.pairs), "sums")
         first = "block_column == 0 && group == 0"
         return [
             f"const int tile_number = (int)blockIdx.x / {self.groups};",
@@ -69,9 +84,9 @@ class Ending:
             f"const bool is_first = lane % 4 == 0 && {condition};",
         ]
 
-    def _store(self, pairs: int) -> list[str]:
+    def _store(self, pairs: int, array: str) -> list[str]:
         weighings = len(self.block.chained.weighings)
-        sums = [f"sums{n}[r / 2][j][r % 2 * 2 + e]" for n in range(weighings)]
+        sums = [f"{array}{n}[r / 2][j][r % 2 * 2 + e]" for n in range(weighings)]
         stored = Finish(self.block.chain, self.block.row, sums, pairs).lines()
         return self._each_row([f"if ({self._own}) {{", *indented(stored), "}"])
 

@@ -64,7 +64,7 @@ class Multiplying:
             lines = [f"u32 b[{right.count}][4];", *right.load("stage", k)]
             if not self.block.holds_rows:
                 lines.append(f"u32 a[{self.block.slices}][4];")
-                lines += left.load(f"shared + {self.block.ring_bytes}", k)
+                lines += left.load(f"shared + {self.block.rings_bytes}", k)
             body = self._multiply("s", held, "b")
             return [*lines, *unrolled(repeat(self.block.slices, right.count * 2), 0, body, "t")]
 

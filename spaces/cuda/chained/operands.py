@@ -7,7 +7,7 @@ from functools import cached_property
 
 from spaces.algebra.index import Index
 from spaces.algebra.mapping import repeat
-from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.chained.block import Block
 from spaces.cuda.chained.tiles import BYTES, SharedTile, Side
 from spaces.cuda.mma.fragments import FRAGMENT, Fragments
@@ -28,7 +28,11 @@ class Operands:
         return self.block.chained
 
     def _tile(self, value: Expression, slow: Side, fast: Side) -> SharedTile:
-        return SharedTile(self.block.batch, value, slow, fast, self.block.dtype, self.block.threads)
+        """One that a team moves."""
+        block = self.block
+        return SharedTile(
+            block.batch, value, slow, fast, block.dtype, block.team_threads, block.thread
+        )
 
     def _keys_side(self, tile: str) -> Side:
         key = self._chained.key
@@ -42,7 +46,8 @@ class Operands:
         """The rows of the left operand."""
         rows = Side(self._chained.rows, self.block.rows, "first_row", ends=False)
         depth = self._side(self._chained.depth, self.block.sizes.depth)
-        return self._tile(self._chained.left, rows, depth)
+        tile = self._tile(self._chained.left, rows, depth)
+        return replace(tile, threads=self.block.threads, thread=THREAD)
 
     def right(self, tile: str) -> SharedTile:
         """A tile of keys of the right operand."""
@@ -65,17 +70,18 @@ class Operands:
         keys_slow = tile.slow.parts == (self._chained.key,)
         count = (self.block.keys if keys_are_columns else self.block.columns) // FRAGMENT
         deep = keys_slow == keys_are_columns
-        return Fragments(name, 1, (self.block.number("warps"), 1), count, tile.layout, deep, BYTES)
+        warps, thread = (self.block.number("warps"), 1), self.block.thread
+        return Fragments(name, 1, warps, count, tile.layout, deep, BYTES, thread)
 
     @property
     def row_fragments(self) -> Fragments:
         """Those of the left operand, of each warp its own."""
-        warps = (self.block.number("warps"), 1)
-        return Fragments("a", 0, warps, self.block.slices, self.left.layout, True, BYTES)
+        warps, thread = (self.block.number("warps"), 1), self.block.thread
+        return Fragments("a", 0, warps, self.block.slices, self.left.layout, True, BYTES, thread)
 
     def load_rows(self) -> list[str]:
         """The block's rows of the left operand, and into registers if they are to stay there."""
-        place = "shared" if self.block.holds_rows else f"shared + {self.block.ring_bytes}"
+        place = "shared" if self.block.holds_rows else f"shared + {self.block.rings_bytes}"
         lines = [*self.left.copy(place), "tw::cp_async_commit();"]
         if not self.block.holds_rows:
             return lines

@@ -13,8 +13,10 @@ from spaces.cuda.target import CudaTarget
 from spaces.rules.early import judged_early
 from spaces.template import Decision, Rule
 
-TILE = ("queries", "columns", "slices", "keys", "warps")
+TILE = ("queries", "columns", "slices", "keys", "warps", "teams")
 """The decisions that sizes depend on, in the order in which they are made."""
+MOST_WARPS = 16
+"""Warps of a block's teams."""
 
 
 def chained_rules(
@@ -47,6 +49,27 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
             ("keys",),
             lambda c: (c["keys"] == FRAGMENT) | (c["keys"] < 2 * keys),
             lambda c: f"a tile of {c['keys']} keys is twice the {keys} there are, or more",
+        ),
+        Rule(
+            "teams",
+            ("warps", "teams"),
+            lambda c: c["warps"] * c["teams"] <= MOST_WARPS,
+            lambda c: (
+                f"{c['teams']} teams of {c['warps']} warps are {c['teams'] * c['warps']} warps; "
+                f"allowed: {MOST_WARPS}"
+            ),
+        ),
+        Rule(
+            "team_columns",
+            ("columns", "teams"),
+            lambda c: c["columns"] % (8 * c["teams"]) == 0,
+            lambda c: f"{c['columns']} columns leave {c['teams']} teams no whole eights to store",
+        ),
+        Rule(
+            "teams_filled",
+            ("keys", "teams"),
+            lambda c: (c["teams"] == 1) | ((c["teams"] - 1) * c["keys"] < keys),
+            lambda c: f"{c['teams']} tiles of {c['keys']} keys are more than {keys} keys fill",
         ),
         Rule(
             "stages_filled",

@@ -50,7 +50,7 @@ class ChainedSizes(BlockResources):
 
     def threads(self, c: Any) -> Any:
         """Threads of a block."""
-        return c["warps"] * WARP
+        return c["warps"] * c["teams"] * WARP
 
     def left_bytes(self, c: Any) -> Any:
         """Shared memory of a block's rows of the left operand."""
@@ -62,10 +62,18 @@ class ChainedSizes(BlockResources):
         return c["keys"] * (self.depth + columns) * BYTES
 
     def shared_bytes(self, c: Any) -> Any:
-        """Shared memory of a block: rows that are held in registers leave theirs to the stages."""
-        stages = c["stages"] * self.stage_bytes(c)
+        """Shared memory of a block: rows that are held in registers leave theirs to the stages, and
+        all to what teams leave for each other."""
+        stages = c["teams"] * c["stages"] * self.stage_bytes(c)
         left = self.left_bytes(c)
-        return np.where(c["queries"] == "registers", np.maximum(stages, left), stages + left)
+        before = np.where(c["queries"] == "registers", np.maximum(stages, left), stages + left)
+        return np.maximum(before, self.left_parts_bytes(c) * (c["teams"] > 1))
+
+    def left_parts_bytes(self, c: Any) -> Any:
+        """What the threads of all teams leave: states of their rows, whether they have a key, and
+        sums."""
+        values = 2 * c["slices"] * (len(self.chained.scalars) + 1) + self.sums(c)
+        return 4 * self.threads(c) * values
 
     def sums(self, c: Any) -> Any:
         """Registers of a thread's sums."""

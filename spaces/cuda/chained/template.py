@@ -1,13 +1,14 @@
 """The CUDA template for chains over the columns of a product, by ``mma.sync``: attention, and what
 is like it.
 
-Decisions: ``warps`` of a block, ``slices`` of sixteen rows that each has; ``keys`` of a tile and
-``stages`` of tiles on their way; ``columns`` of sums that a block has, of all columns or a part;
-``queries``, whether rows of the left operand stay in registers or are read again from shared
-memory; ``rescale``, whether sums are corrected in every tile, where a row's results moved, or
-where they moved far; ``split``, blocks that share the keys of a tile of rows, and ``merge``, who
-merges their parts; ``order`` of the blocks; ``residency``, blocks of a multiprocessor that
-registers are to suffice for.
+Decisions: ``warps`` that share a block's rows, ``slices`` of sixteen rows that each has; ``teams``
+of so many warps, each with a part of the keys, which meet in no barrier until they merge what they
+have; ``keys`` of a tile and ``stages`` of tiles on their way to a team; ``columns`` of sums that a
+block has, of all columns or a part; ``queries``, whether rows of the left operand stay in registers
+or are read again from shared memory; ``rescale``, whether sums are corrected in every tile, where a
+row's results moved, or where they moved far; ``split``, blocks that share the keys of a tile of
+rows, and ``merge``, who merges their parts; ``order`` of the blocks; ``residency``, blocks of a
+multiprocessor that registers are to suffice for.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class CudaChained(Template):
             Decision("slices", (1, 2, 4)),
             Decision("keys", (16, 32, 48, 64, 80, 96, 128)),
             Decision("warps", (1, 2, 4, 8)),
+            Decision("teams", (1, 2, 4, 8)),
             Decision("stages", (2, 3, 4)),
             Decision("residency", (1, 2, 3, 4, 6, 8)),
             Decision("rescale", RESCALES if can_be_late(chained) else RESCALES[:2]),

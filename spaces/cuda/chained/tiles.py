@@ -64,7 +64,8 @@ class Side:
 
 @dataclass(frozen=True)
 class SharedTile:
-    """A tile of ``value`` in 16-bit elements of ``dtype``, its side ``fast`` contiguous."""
+    """A tile of ``value`` in 16-bit elements of ``dtype``, its side ``fast`` contiguous. So many
+    ``threads`` move it, of which ``thread`` is one, in C."""
 
     access: Access
     value: Expression
@@ -72,6 +73,7 @@ class SharedTile:
     fast: Side
     dtype: str
     threads: int
+    thread: str = THREAD
 
     @property
     def layout(self) -> Layout:
@@ -111,7 +113,7 @@ class SharedTile:
             return ["{", *indented(self._piece(stage, *indices)), "}"]
 
         mapping = repeat(*turns) * spatial(slow, fast)
-        return unrolled(mapping, THREAD, body, "turn", extents)
+        return unrolled(mapping, self.thread, body, "turn", extents)
 
     @property
     def _width(self) -> int:

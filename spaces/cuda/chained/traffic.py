@@ -34,7 +34,7 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
     blocks, threads = sizes.blocks(c), sizes.threads(c)
     registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
     occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c))
-    visited = _visited(template, c)
+    visited = np.maximum(_visited(template, c) / c["split"], 1)
     tiles = blocks * visited
     scores = tiles * sizes.rows(c) * c["keys"]
     width = c["columns"] * len(chained.weighings)
@@ -59,9 +59,9 @@ def chained_quantities(template: CudaChained, columns: Columns) -> dict[str, np.
         "far_fraction": min(least / target.l2_bytes, 1e6),
         "vector_fraction": 1.0,
         "intensity": products / np.maximum(loads, 1),
-        "main_loop_trips": visited,
+        "main_loop_trips": np.ceil(visited / c["teams"]),
         "tile_visits": tiles,
-        "synchronisations": visited,
+        "synchronisations": np.where(c["teams"] > 1, 3, visited),
         **occupancy.quantities(c["slices"] * c["keys"] // 8),
     }
     quantities["middle_fraction"] = quantities["middle_footprint"] / target.l2_bytes

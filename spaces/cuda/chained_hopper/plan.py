@@ -234,6 +234,7 @@ class ChainedPlan:
         crew = Crew(
             tile=f"(tile_number * {self.warpgroups} + group)",
             thread="thread",
+            leads="thread == 0",
             sync=f"tw::sync_named({1 + self.warpgroups} + group, {GROUP});",
             word=f"shared + {self.words_at} + 4 * group",
             workspace=f"workspace + {self.counter_bytes}",

@@ -28,12 +28,30 @@ _AHEAD = 8
 
 
 @dataclass(frozen=True)
+class Room:
+    """Memory that parts are left in, as C: the type of its addresses, the steps of those from one
+    float to the next, a load and a store."""
+
+    address: str
+    step: int
+    load: str
+    store: str
+
+
+GLOBAL = Room("float *const", 1, "tw::load_global({})", "tw::store_global({}, {})")
+SHARED = Room("const u32", 4, "tw::load_shared<float>({})", "tw::store_shared<float>({}, {})")
+
+
+@dataclass(frozen=True)
 class Crew:
-    """Who has a tile, as C: the number of the tile and of a thread among its threads, what they
-    meet by, a word of shared memory that is theirs, and where the workspace begins."""
+    """Who has a tile, as C: the number of the tile, of a part and of a thread among those that have
+    it, which thread of all leads, what they meet by, a word of shared memory that is theirs, and
+    where the workspace begins."""
 
     tile: str = "tile_number"
+    part: str = "part"
     thread: str = "threadIdx.x"
+    leads: str = "threadIdx.x == 0"
     sync: str = "tw::sync_block();"
     word: str = "shared"
     workspace: str = "workspace"
@@ -44,7 +62,7 @@ class PartMerging:
     """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
     ``i`` of a thread for each weighing, of which it has ``count``; ``row_of`` that of its row.
     Whoever merges only some of the sums says how many there are, ``left``, and which one ``i``
-    is by ``place``."""
+    is by ``place``. Threads leave states where ``has_states`` holds, if it is not empty."""
 
     chain: FragmentChain
     split: int
@@ -56,6 +74,8 @@ class PartMerging:
     crew: Crew = Crew()
     left: int | None = None
     place: Callable[[str], str] = str
+    has_states: str = ""
+    room: Room = GLOBAL
 
     @property
     def zeroed_bytes(self) -> int:
@@ -65,8 +85,12 @@ class PartMerging:
     @property
     def workspace_bytes(self) -> int:
         """The tickets, then all parts."""
-        parts = self.tiles * self.split * self._values * self.threads * 4
-        return self.zeroed_bytes + parts if self.split > 1 else 0
+        return self.zeroed_bytes + self.part_bytes if self.split > 1 else 0
+
+    @property
+    def part_bytes(self) -> int:
+        """All parts."""
+        return self.tiles * self.split * self._values * self.threads * 4
 
     def leave(self, inside: str) -> list[str]:
         """Leave a part, and declare ``is_last``: whether all others have been left. Rows ``r`` for
@@ -79,7 +103,7 @@ class PartMerging:
             "tw::fence_global();",
             crew.sync,
             f"u32 *const ticket = (u32 *)({crew.workspace}) + {crew.tile};",
-            f"if ({crew.thread} == 0) tw::store_shared<u32>({crew.word}, tw::take_ticket(ticket));",
+            f"if ({crew.leads}) tw::store_shared<u32>({crew.word}, tw::take_ticket(ticket));",
             crew.sync,
             f"const bool is_last = tw::load_shared<u32>({crew.word}) == {self.split - 1};",
         ]
@@ -90,13 +114,15 @@ class PartMerging:
             return []
         return [
             "tw::fence_global();",
-            f"if ({self.crew.thread} == 0) tw::store_global(ticket, 0u);",
+            f"if ({self.crew.leads}) tw::store_global(ticket, 0u);",
             *self.merge(inside),
         ]
 
     def parts(self) -> list[str]:
         """Declare ``parts``, where a thread's own of the first part are."""
         crew, size = self.crew, f"{self._values * self.threads}"
+        if self.room is SHARED:
+            return [f"const u32 parts = shared + {crew.thread} * {self.room.step};"]
         return [
             f"float *const parts = (float *)({crew.workspace} + {self.zeroed_bytes})",
             f"    + (i64)({crew.tile}) * {self.split} * {size} + {crew.thread};",
@@ -112,7 +138,15 @@ class PartMerging:
         return self.chain.rows * (self._states + 1) + len(self.sums) * (self.left or self.count)
 
     def _at(self, place: str) -> str:
-        return f"mine + ({place}) * {self.threads}"
+        return f"mine + ({place}) * {self.threads * self.room.step}"
+
+    def _load(self, at: str) -> str:
+        return self.room.load.format(at)
+
+    def _mine(self, part: str) -> str:
+        """Declare where a thread's own of a part are."""
+        size = self._values * self.threads * self.room.step
+        return f"{self.room.address} mine = parts + {part} * {size};"
 
     def _state_at(self, k: int) -> str:
         return self._at(f"r * {self._states + 1} + {k}")
@@ -139,14 +173,13 @@ class PartMerging:
 
     def put(self, inside: str) -> list[str]:
         """Leave a part in the workspace."""
-        rows = [f"tw::store_global({self._state_at(k)}, state{k}[r]);" for k in range(self._states)]
-        rows.append(f"tw::store_global({self._state_at(self._states)}, seen[r] ? 1.0f : 0.0f);")
-        sums = [
-            f"tw::store_global({self._sum_at(n)}, {text('i')});" for n, text in enumerate(self.sums)
-        ]
-        body = [*self._each_row(rows, inside), *self._each_sum(sums, inside)]
-        place = f"float *const mine = parts + part * {self._values * self.threads};"
-        return [*self.parts(), "{", *indented([place, *body]), "}"]
+        values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
+        store = self.room.store
+        rows = [store.format(self._state_at(k), value) + ";" for k, value in enumerate(values)]
+        sums = [store.format(self._sum_at(n), s("i")) + ";" for n, s in enumerate(self.sums)]
+        has_states = f"{inside} && {self.has_states}" if self.has_states else inside
+        body = [*self._each_row(rows, has_states), *self._each_sum(sums, inside)]
+        return [*self.parts(), "{", *indented([self._mine(self.crew.part), *body]), "}"]
 
     def merge(self, inside: str) -> list[str]:
         """Begin with nothing and merge the states of part after part; then add their sums."""
@@ -162,20 +195,17 @@ class PartMerging:
         return [
             f"#pragma unroll {_AHEAD}",
             f"for (int part = 0; part < {self.split}; part++) {{",
-            f"  float *const mine = parts + part * {self._values * self.threads};",
+            f"  {self._mine('part')}",
             *indented(body),
             "}",
         ]
 
     def _load_states(self) -> list[str]:
         """The states that a part has of row ``r``."""
-        has = f"tw::load_global({self._state_at(self._states)}) != 0.0f"
+        states = range(self._states)
         return [
-            *(
-                f"const float other{k} = tw::load_global({self._state_at(k)});"
-                for k in range(self._states)
-            ),
-            f"const bool has_other = {has};",
+            *(f"const float other{k} = {self._load(self._state_at(k))};" for k in states),
+            f"const bool has_other = {self._load(self._state_at(self._states))} != 0.0f;",
         ]
 
     def _merged_states(self) -> list[str]:
@@ -203,7 +233,7 @@ class PartMerging:
             correction = chain.chained.weighings[n].reduction.correction
             scaled = isinstance(correction, Scaling)
             factor = f" * factor{chain.scalings.index(correction)}[r]" if scaled else ""
-            added.append(f"{text('i')} += tw::load_global({self._sum_at(n)}){factor};")
+            added.append(f"{text('i')} += {self._load(self._sum_at(n))}{factor};")
         declared = [f"float factor{i}[{chain.rows}];" for i in range(len(chain.scalings))]
         return [*declared, *self._each_row(lines, inside), *self._each_sum(added, inside)]
 

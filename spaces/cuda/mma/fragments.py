@@ -43,7 +43,7 @@ class Fragments:
 
     ``name`` is the C array of ``count`` x 4 registers; ``shared`` the tile's layout, (width,
     depth) if ``deep``, else (depth, width). ``rank`` is 0 for the left operand, whose fragments
-    run along rows, and 1 for the right one; ``warps`` are those of a block along both.
+    run along rows, and 1 for the right one; ``warps`` are those along both, ``thread`` one of them.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Fragments:
     shared: Layout
     deep: bool
     element_bytes: int
+    thread: str = THREAD
 
     @property
     def terms(self) -> int:
@@ -96,7 +97,7 @@ class Fragments:
             address = f"{stage} + {place * self.element_bytes}"
             return [f"tw::ldmatrix_x4{transpose}({self.name}[{fragment.text}], {address});"]
 
-        return unrolled(self.mapping, THREAD, body, f"{self.name.partition('[')[0]}_")
+        return unrolled(self.mapping, self.thread, body, f"{self.name.partition('[')[0]}_")
 
 
 def _along(rank: int, extent: int) -> TaskMapping:

@@ -31,6 +31,7 @@ PLAIN = {
     "slices": 1,
     "keys": 16,
     "warps": 2,
+    "teams": 1,
     "stages": 2,
     "residency": 1,
     "rescale": "always",
@@ -42,6 +43,17 @@ HELD = {**PLAIN, "queries": "registers", "keys": 32, "stages": 3, "rescale": "la
 WIDE = {**PLAIN, "slices": 2, "warps": 1, "keys": 48, "order": "products"}
 SPLIT = {**PLAIN, "split": 3, "rescale": "late", "merge": "last"}
 LATER = {**SPLIT, "merge": "kernel", "slices": 2}
+ALONE = {**PLAIN, "warps": 1, "teams": 4, "stages": 3}
+PAIRS = {**HELD, "teams": 2, "keys": 16, "split": 2, "merge": "last"}
+TEAMS = {**PLAIN, "warps": 1, "slices": 2, "teams": 2, "rescale": "moved", "split": 2}
+IN_TEAMS = {
+    "grouped heads": ALONE,
+    "causal": PAIRS,
+    "rows without a key": TEAMS,
+    "documents": ALONE,
+    "two weights": PAIRS,
+    "loss over a vocabulary": TEAMS,
+}
 
 
 def dtype_of(name: str) -> str:
@@ -61,6 +73,10 @@ CASES = {
     f"{name}, {number}": case(form(name, dtype_of(name)), values)
     for number, name in enumerate(FORMS)
     for values in [(PLAIN, HELD, WIDE, SPLIT, LATER)[number % 5]]
+}
+CASES |= {
+    f"{name} in teams": case(form(name, dtype_of(name)), values)
+    for name, values in IN_TEAMS.items()
 }
 REACHED = f"y[b,h,i,e] = sum[j](softmax[j](0.5 * tanh({SCORE} / 0.5) + bias[j]) * {VALUE})"
 CASES["softcap that is reached"] = case(made(REACHED, "float16"), HELD)
@@ -124,8 +140,38 @@ BUGS = {
         "weights0[k][f][3 - i] = ",
     ),
     "a part is not corrected": ("parts", r" \* factor0\[r\];", ";"),
-    "the sums of another group": ("late", r" \+ group\) \* 4", ") * 4"),
+    "the sums of another group": ("late", r" \+ group \+", " + 0 +"),
     "a part is left where another is": ("late", r"parts \+ part \* ", "parts + 0 * "),
+    "a team has the keys of the first": (
+        "grouped heads in teams",
+        r"begin_key \+= team \* share",
+        "begin_key += 0 * share",
+    ),
+    "rows are read before all teams have loaded them": (
+        "grouped heads in teams",
+        r"tw::cp_async_wait<2>\(\);\n +tw::sync_block\(\);",
+        "",
+    ),
+    "a team leaves its part while others read keys there": (
+        "grouped heads in teams",
+        r"tw::sync_block\(\);(\n +\{\n +const u32 parts)",
+        r"\1",
+    ),
+    "a team stores the columns of the first": (
+        "grouped heads in teams",
+        r"column0 = block_column \+ team \* 8",
+        "column0 = block_column + 0 * 8",
+    ),
+    "a team's sums are not corrected": (
+        "causal in teams",
+        r"(load_shared<float>\(.*\)) \* factor0\[r\];",
+        r"\1;",
+    ),
+    "warps of a team do not meet": (
+        "causal in teams",
+        r"tw::sync_named\(1 \+ team, 64\);",
+        "",
+    ),
     "a part is left out": ("parts", r"for \(int part = 0; part < 3", "for (int part = 1; part < 3"),
     "parts are merged by whoever comes": (
         "parts",
