@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from importlib import metadata
 from typing import Annotated, Any, ClassVar
 
 from spaces.errors import InputError, shown
@@ -237,6 +236,8 @@ def cuda_target(variant: str | None = None) -> CudaTarget:
 
 
 def _compiler_version() -> str:
+    from importlib import metadata
+
     try:
         return metadata.version("nvidia-cuda-nvrtc")
     except metadata.PackageNotFoundError:
