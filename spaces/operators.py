@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from spaces.errors import InputError, shown
+from spaces.validation.signature import values
 from spaces.validation.text import is_plain
 from spaces.workloads.matmul import matmul
 from spaces.workloads.workload import Workload
@@ -22,10 +23,8 @@ _PROGRAM = re.compile(r"\s*(#|axes\b|where\b|\w+\s*[\[:])")
 """How a program's text begins, unlike an operator's name."""
 EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
 
-OPERATORS: dict[str, Callable[..., Workload]] = {"matmul": matmul}
-_EXTENTS = {"matmul": ("m", "n", "k")}
-_COUNTS = {"matmul": ("batch", "heads", "outer")}
-_TEXTS = {"matmul": ("dtype", "out", "a", "b", "c", "epilogue", "accumulator")}
+MATMUL = "matmul"
+"""The one operator that makes its workload itself; all others write a program."""
 
 
 def workload(operator: str, /, **parameters: Any) -> Workload:
@@ -129,35 +128,7 @@ def _parameters(operator: str) -> Sequence[str]:
     return list(named(operator).parameters) if operator in names() else []
 
 
-def _workload(operator: str, parameters: Mapping[str, Any]) -> Workload:
-    if operator not in OPERATORS:
-        return _named(operator, parameters)
-    extents, counts, texts = _EXTENTS[operator], _COUNTS[operator], _TEXTS[operator]
-    allowed = (*extents, *texts, *counts)
-    unknown = [name for name in parameters if name not in allowed]
-    if unknown:
-        raise InputError(
-            f"{operator} has no parameter {shown(unknown[0])}; allowed: {', '.join(allowed)}"
-        )
-    missing = [name for name in extents if name not in parameters]
-    if missing:
-        raise InputError(f"{operator} needs {', '.join(extents)}; missing: {', '.join(missing)}")
-    numbers = [name for name in (*extents, *counts) if name in parameters]
-    values: dict[str, int | str] = {name: _integer(name, parameters[name]) for name in numbers}
-    values |= {name: _text(name, parameters[name]) for name in texts if name in parameters}
-    return OPERATORS[operator](**values)
-
-
-def _integer(name: str, value: Any) -> int:
-    try:
-        if isinstance(value, (bool, float)):
-            raise ValueError
-        return int(value)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}={shown(value)} is not a whole number") from None
-
-
-def _text(name: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"{name}={shown(value)} is not allowed; allowed: text")
-    return value
+def _workload(operator: str, given: Mapping[str, Any]) -> Workload:
+    if operator == MATMUL:
+        return matmul(**values(MATMUL, matmul, given))
+    return _named(operator, given)

@@ -18,6 +18,7 @@ from typing import Any
 
 from spaces.errors import InputError, shown
 from spaces.language import Program
+from spaces.validation.signature import parameters, values
 
 
 @dataclass(frozen=True)
@@ -31,25 +32,12 @@ class Operator:
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         """Parameters by name; one with a default may be left out."""
-        return inspect.signature(self.function, eval_str=True).parameters
+        return parameters(self.function)
 
-    def values(self, parameters: Mapping[str, Any]) -> dict[str, int | float | str]:
+    def values(self, given: Mapping[str, Any]) -> dict[str, int | float | str]:
         """Parameters as values, given as such or as text; :class:`InputError` for one that is
         unknown, missing, or no number where it must be one."""
-        known = self.parameters
-        for parameter in parameters:
-            if parameter not in known:
-                allowed = ", ".join(known)
-                raise InputError(
-                    f"{self.name} has no parameter {shown(parameter)}; allowed: {allowed}"
-                )
-        needed = [p for p, given in known.items() if given.default is inspect.Parameter.empty]
-        missing = [parameter for parameter in needed if parameter not in parameters]
-        if missing:
-            raise InputError(
-                f"{self.name} needs {', '.join(needed)}; missing: {', '.join(missing)}"
-            )
-        return {p: _value(p, value, known[p].annotation) for p, value in parameters.items()}
+        return values(self.name, self.function, given)
 
     @property
     def summary(self) -> str:
@@ -92,18 +80,3 @@ def _modules(folders: tuple[str, ...]) -> Mapping[str, str]:
         if not top.ispkg:
             found[top.name] = f"{__name__}.{top.name}"
     return {name: module for name, module in found.items() if not name.startswith("_")}
-
-
-def _value(name: str, value: Any, kind: type) -> Any:
-    """The value as the parameter's annotation wants it."""
-    if kind is str:
-        if isinstance(value, str):
-            return value
-        raise InputError(f"{name}={shown(value)} is not allowed; allowed: text")
-    try:
-        if isinstance(value, bool) or (kind is int and isinstance(value, float)):
-            raise ValueError
-        return kind(value)
-    except (TypeError, ValueError, OverflowError):
-        allowed = "a whole number" if kind is int else "a number"
-        raise InputError(f"{name}={shown(value)} is not {allowed}") from None
