@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.attention.picture import draw
+
 LIBRARIES = ("cudnn", "flash")
 Cases = Mapping[str, Mapping[str, Any]]
 
@@ -54,29 +56,17 @@ def table(cases: Cases) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw(cases: Cases, path: Path) -> None:
-    """Ratios over lengths around 1 on a log axis: of all positions, and of one more."""
-    import matplotlib
-
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for panel, decodes in zip(panels, (False, True), strict=True):
-        lines: dict[str, list[tuple[int, float]]] = {}
-        for name, row in cases.items():
-            length = int(re.search(r"(?:(1)x)?(\d+) \w+$", name)[2])  # type: ignore[index]
-            if (" 1x" in name) == decodes:
-                form = name.partition(" d")[0]
-                for rival, found in zip(("libraries", "Flex"), ratios(row), strict=True):
-                    if found:
-                        lines.setdefault(f"{form}, {rival}", []).append((length, found))
-        for label, points in lines.items():
-            panel.plot(*zip(*sorted(points), strict=True), marker="o", label=label)
-        panel.axhline(1.0, color="black", linewidth=0.8)
-        panel.set(xscale="log", yscale="log", xlabel="keys", ylabel="rival's time over ours")
-        panel.legend(fontsize=5)
-    figure.savefig(path, metadata={"Date": None})
+def panels(cases: Cases) -> list[dict[str, list[tuple[int, float]]]]:
+    """Ratios over lengths by form and rival: of all positions, and of one more."""
+    found: list[dict[str, list[tuple[int, float]]]] = [{}, {}]
+    for name, row in cases.items():
+        length = int(re.search(r"(?:(1)x)?(\d+) \w+$", name)[2])  # type: ignore[index]
+        form = name.partition(" d")[0]
+        for rival, over in zip(("libraries", "Flex"), ratios(row), strict=True):
+            if over:
+                panel = found[" 1x" in name]
+                panel.setdefault(f"{form}, {rival}", []).append((length, over))
+    return [{label: sorted(points) for label, points in panel.items()} for panel in found]
 
 
 def main() -> int:
@@ -85,7 +75,7 @@ def main() -> int:
     for file in files:
         for name, row in json.loads(file.read_text())["cases"].items():
             cases.setdefault(name, row)
-    draw(cases, picture)
+    draw(panels(cases), picture, "rival's time over ours", size=5)
     print(table(cases))
     return 0
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.attention.picture import draw
 from experiments.attention.texts import OPERATORS, lengths_of
 from experiments.operators.summary import gflops, ratio
 
@@ -36,29 +37,23 @@ def page(cases: Rows) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw(cases: Rows, path: Path) -> None:
-    """Ratios over lengths, a line an operator, around 1 on a log axis."""
-    import matplotlib
+def panels(cases: Rows) -> list[dict[str, list[tuple[int, float]]]]:
+    """Ratios over lengths, a line an operator: of all positions, and of one more."""
+    return [
+        {
+            name: points
+            for name, operator in OPERATORS.items()
+            if operator.decodes == decodes and (points := _points(cases, name, operator))
+        }
+        for decodes in (False, True)
+    ]
 
-    matplotlib.use("svg")
-    from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    for panel, decodes in zip(panels, (False, True), strict=True):
-        for name, operator in OPERATORS.items():
-            points = [
-                (n, ratio(cases[f"{name} {n}"]))
-                for n in lengths_of(operator)
-                if operator.decodes == decodes and f"{name} {n}" in cases
-            ]
-            if points:
-                panel.plot(*zip(*points, strict=True), marker="o", label=name)
-        panel.axhline(1.0, color="black", linewidth=0.8)
-        panel.set(xscale="log", yscale="log", xlabel="keys", ylabel="fastest rival over ours")
-        if panel.lines[1:]:
-            panel.legend(fontsize=7)
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+def _points(cases: Rows, name: str, operator: Any) -> list[tuple[int, float]]:
+    """The lengths of an operator at which it was measured beside rivals, and its ratios."""
+    rows = {n: cases.get(f"{name} {n}") for n in lengths_of(operator)}
+    found = {n: ratio(row) for n, row in rows.items() if row is not None}
+    return [(n, over) for n, over in found.items() if over is not None]
 
 
 def main() -> int:
@@ -67,7 +62,7 @@ def main() -> int:
     peak = f"{found['peak_gflops']:.1f} GFLOP/s of multiply-adds in registers"
     told = f"Measured on {found['date']} by `{found['command']}`; the machine's peak: {peak}.\n\n"
     table.write_text(told + page(found["cases"]))
-    draw(found["cases"], picture)
+    draw(panels(found["cases"]), picture, "fastest rival over ours", size=7)
     return 0
 
 
