@@ -60,7 +60,6 @@ AREAS = (
             "tests/measure/cpu/test_runner.py",
         ),
         70,
-        unsteady="next_candidate_runs and memory",
     ),
     Area(
         "threads",
@@ -152,7 +151,7 @@ AREAS = (
             "tests/measure/cpu/native/test_faults.py",
         ),
         30,
-        unsteady="(next_candidate_runs and memory) or another_user",
+        unsteady="another_user",
     ),
     Area(
         "mappings and layouts",
@@ -410,5 +409,26 @@ AREAS = (
             "tests/measure/cuda/kernels/hopper/test_hopper_exchange.py",
         ),
         10,
+    ),
+    Area(
+        "judging on GPUs",
+        ("measure/cuda/trusted/*.py",),
+        ("tests/measure/cuda/trusted/test_*.py",),
+        8,
+        breath=60.0,
+    ),
+    Area(
+        "segments of products",
+        (
+            "spaces/cpu/windows/segments.py",
+            "spaces/cuda/blocks/segments.py",
+            "spaces/cuda/hopper/segments.py",
+        ),
+        (
+            "tests/spaces/cpu/windows/test_segments.py",
+            "tests/measure/cuda/kernels/test_segments.py",
+        ),
+        8,
+        breath=60.0,
     ),
 )
