@@ -161,7 +161,8 @@ static inline vf tw_dot_pairs(vf sum, vf a, vf b) {
 }
 """
 
-# Compilers prefer vectors of half the width for loops, and would take these apart.
+# GCC prefers vectors of half the width for loops, and would take those of AVX-512 apart; of
+# narrower ones it makes a comparison and a choice where an operand is a constant.
 _AVX512_EXTREME = """\
 #ifdef __clang__
 static inline vf tw_@NAME@(vf a, vf b) { return __builtin_ia32_@CODE@ps512(a, b, 4); }
@@ -170,15 +171,21 @@ static inline vf tw_@NAME@(vf a, vf b) {
   return __builtin_ia32_@CODE@ps512_mask(a, b, a, (unsigned short)-1, 4);
 }
 #endif"""
+_EXTREME = "static inline vf tw_@NAME@(vf a, vf b) { return __builtin_ia32_@CODE@(a, b); }"
+_EXTREMES = {
+    "avx512": _AVX512_EXTREME,
+    "avx2": _EXTREME.replace("@CODE@", "@CODE@ps256"),
+    "sse2": _EXTREME.replace("@CODE@", "@CODE@ps"),
+}
 
 
 def extremes(isa: str) -> dict[str, str]:
     """C definitions of ``tw_lesser`` and ``tw_greater`` by the names of ``vector_math``, where
     compilers would not find the instruction: it gives ``b`` if either is NaN."""
-    if isa != "avx512":
+    if isa not in _EXTREMES:
         return {}
     codes = {"lesser": "min", "greater": "max"}
     return {
-        name: _AVX512_EXTREME.replace("@NAME@", name).replace("@CODE@", code)
+        name: _EXTREMES[isa].replace("@NAME@", name).replace("@CODE@", code)
         for name, code in codes.items()
     }

@@ -7,19 +7,21 @@ new results, and what the tile adds is computed of those.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.tiles.reducers import finite, identity, joined_operand
+from spaces.cpu.tiles.reducers import BARE, finite, identity, joined_operand
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf, Scope, combined, series
-from spaces.language.tree import Expression, Read
+from spaces.language.tree import Call, Expression, Read
 
 SCORE = "score"
+NAN = '__builtin_nanf("")'
 
 
 def weight_tiles(chained: Chained) -> Mapping[Expression, str]:
@@ -75,7 +77,7 @@ class RowChain:
         scalars = self._levels.scalars(level)
         found: dict[str, list[str]] = {r.name: [] for _, r in scalars}
         for u in range(self.unroll):
-            scope = VectorScope(f"x{u}_", self._vector_leaf(u, level, masked), body, new)
+            scope = _KeyScope(f"x{u}_", self._vector_leaf(u, level, masked), body, new)
             body += [f"const long v{u} = v + {u * self.lanes};", f"const long j{u} = tile + v{u};"]
             inside = self._inside(u, scope) if masked else None
             for _, r in scalars:
@@ -83,10 +85,11 @@ class RowChain:
                 found[r.name].append(_selected(inside, value, identity(r.reducer)))
             body += self._stores(u, level, scope, inside)
         for k, r in scalars:
+            if r.reducer in BARE:
+                self.lines.append(f"vi nan{k} = {{0}};")
             for u, value in enumerate(found[r.name]):
-                name = f"a{k}_{u}"
-                self.lines.append(f"vf {name} = {identity(r.reducer)};")
-                body.append(f"{name} = {joined_operand(r.reducer, name, value)};")
+                self.lines.append(f"vf a{k}_{u} = {identity(r.reducer)};")
+                body += _added(k, u, r.reducer, value)
         end = f"count + {self.width - 1}L) / {self.width} * {self.width}"
         self.lines += [
             f"for (long v = 0, end = ({end}; v < end; v += {self.width}) {{",
@@ -138,6 +141,8 @@ class RowChain:
         for k, r in self._levels.scalars(level):
             parts = [f"a{k}_{u}" for u in range(self.unroll)]
             total = combined(parts, partial(joined_operand, r.reducer))
+            if r.reducer in BARE:
+                total = f"tw_select(nan{k}, tw_set({NAN}), {total})"
             part = f"tw_set(tw_across_{r.reducer}({total}))"
             before = corrected(r, f"s{k}", lambda c: self._factor(c, old, new), old, new)
             if isinstance(r.correction, Series):
@@ -173,6 +178,36 @@ class RowChain:
                 f"{name} = tw_{correction.function}(by_{name});",
             ]
         return self.factors[correction]
+
+
+class _KeyScope(VectorScope):
+    """A vector of keys. A power of what has been seen of the row, such as the exponential of a
+    distance from its maximum, is one of two: that takes fewer steps, and what it adds to the error
+    grows with a distance at which the power vanishes."""
+
+    def value(self, node: Expression) -> str:
+        """As others are, but for such powers."""
+        match node:
+            case Call("exp", (exponent,)) if self._reads_states(exponent):
+                return f"tw_exp2({self.text(exponent)} * {self.number(math.log2(math.e))})"
+        return super().value(node)
+
+    def _reads_states(self, exponent: Expression) -> bool:
+        return any(self.around and self.around.holds(read) for read in exponent.reads)
+
+
+def _added(k: int, u: int, reducer: str, value: str) -> list[str]:
+    """The lines that reduce a further value to part ``u`` of state ``k``. NaN is remembered apart
+    from extremes: that is faster than an extreme that passes it on."""
+    part = f"a{k}_{u}"
+    if reducer not in BARE:
+        return [f"{part} = {joined_operand(reducer, part, value)};"]
+    name = f"m{k}_{u}"
+    return [
+        f"const vf {name} = {value};",
+        f"{part} = {BARE[reducer]}({part}, {name});",
+        f"nan{k} |= {name} != {name};",
+    ]
 
 
 def finite_states(chained: Chained, letter: str) -> Leaf:

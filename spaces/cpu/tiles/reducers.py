@@ -11,11 +11,10 @@ IDENTITIES = {
 """What no elements give, as a number."""
 EXTREMES = {"argmax": "max", "argmin": "min"}
 """The reducers whose values those that find places find."""
+BARE = {"max": "tw_greater", "min": "tw_lesser"}
+"""Functions of two values that are the extreme of both unless one is NaN."""
 _OPERATORS = {"sum": "+", "prod": "*"}
-_FINITE = {
-    "max": "tw_greater(tw_set(-TW_LARGEST), {})",
-    "min": "tw_lesser(tw_set(TW_LARGEST), {})",
-}
+_LIMITS = {"max": "-TW_LARGEST", "min": "TW_LARGEST"}
 
 
 def identity(reducer: str) -> str:
@@ -38,4 +37,4 @@ def joined_operand(reducer: str, a: str, b: str) -> str:
 def finite(reducer: str, state: str) -> str:
     """A state while its row has not ended: finite, so that an infinite extreme of a part makes no
     NaN of other parts."""
-    return _FINITE.get(reducer, "{}").format(state)
+    return f"{BARE[reducer]}(tw_set({_LIMITS[reducer]}), {state})" if reducer in BARE else state

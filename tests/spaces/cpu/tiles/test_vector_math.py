@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from spaces.cpu.compiler import find_compiler
+from spaces.cpu.isa import KNOWN, extremes
 from spaces.cpu.target import FLAGS
 from spaces.cpu.tiles.vector_code import VectorCode
 from spaces.cpu.tiles.vector_math import prelude
@@ -37,10 +38,13 @@ _A, _B = "*(const any *)(a + i)", "*(const any *)(b + i)"
 
 
 def build(
-    folder: Path, lanes: int, flags: list[str], values: dict[str, str], functions
+    folder: Path, lanes: int, flags: list[str], values: dict[str, str], functions, given=None
 ) -> ctypes.CDLL:
     compiler = find_compiler()
-    source = prelude(functions, lanes) + "typedef vf any __attribute__((aligned(4), may_alias));\n"
+    source = (
+        prelude(functions, lanes, given)
+        + "typedef vf any __attribute__((aligned(4), may_alias));\n"
+    )
     source += "".join(_LOOP.format(name=name, value=value) for name, value in values.items())
     (folder / "functions.c").write_text(source)
     options = [*FLAGS, *filter(None, [compiler.native]), *flags, "-shared", "-fPIC", "-w"]
@@ -177,6 +181,20 @@ def test_nan_propagates(library: ctypes.CDLL, name: str) -> None:
 def test_extremes_are_exact(library: ctypes.CDLL, name: str, numpy) -> None:
     other = np.random.default_rng(2).permutation(GRID)
     np.testing.assert_array_equal(call(library, name, GRID, other), numpy(GRID, other))
+
+
+def test_extremes_by_instructions_give_the_second_value_if_either_is_nan(tmp_path) -> None:
+    """For every instruction set that this machine runs and that has them."""
+    macros = find_compiler().macros
+    values = np.array([1, 2, -0.5, np.inf, -np.inf, np.nan, 3, np.nan], np.float32)
+    a, b = (x.ravel() for x in np.meshgrid(values, values))
+    for isa in (isa for isa in KNOWN if isa.macros <= macros and extremes(isa.name)):
+        (tmp_path / isa.name).mkdir()
+        lanes, given = isa.vector_bytes // 4, extremes(isa.name)
+        calls = {name: f"tw_{name}({_A}, {_B})" for name in given}
+        library = build(tmp_path / isa.name, lanes, [], calls, ["max", "min"], given)
+        np.testing.assert_array_equal(call(library, "lesser", a, b), np.where(a < b, a, b))
+        np.testing.assert_array_equal(call(library, "greater", a, b), np.where(a > b, a, b))
 
 
 @pytest.mark.parametrize(
