@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 for package in ("spaces", "measure", "costmodel", "scheduler"):
     pytest.register_assert_rewrite(f"{package}.testing")
@@ -14,8 +14,10 @@ for package in ("spaces", "measure", "costmodel", "scheduler"):
 # Before NumPy is loaded: its BLAS's threads wait by spinning, on the cores that other tests need.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-settings.register_profile("steady", deadline=None, derandomize=True)
-settings.load_profile("steady")  # the same examples each time, on machines of any speed
+settings.register_profile(  # the same examples each time, on machines of any speed
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -22,7 +22,7 @@ from sqlalchemy.engine import make_url
 from measure.database import Database
 from measure.tables.schema import metadata
 
-START_SECONDS = 60
+START_SECONDS = 250
 USER = "tilewright"
 
 
