@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -220,10 +220,6 @@ class XGBoostModel:
         )
         labels = self._labels(score)
 
-        def loss(margin: np.ndarray, _: Any) -> tuple[np.ndarray, np.ndarray]:
-            first, second = self._gradient(margin.reshape(seen.shape), labels)
-            return first * seen, second * seen
-
         parameters = {
             "tree_method": "hist",
             "max_bin": s.bins,
@@ -236,7 +232,14 @@ class XGBoostModel:
             "seed": s.seed,
             "nthread": s.threads,
         }
-        return xgboost.train(parameters, data, rounds, obj=loss)
+        booster = xgboost.Booster(parameters, [data])
+        for turn in range(rounds):  # xgboost.train also compares the features' names in each
+            margin = booster.predict(
+                data, output_margin=True, training=True, validate_features=False
+            )
+            first, second = self._gradient(margin.reshape(seen.shape), labels)
+            booster.boost(data, turn, grad=first * seen, hess=second * seen)
+        return booster
 
 
 def _predict(booster: xgboost.Booster, matrix: np.ndarray) -> np.ndarray:
