@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 
 from spaces.cpu.tiles import doubles, moves, simd
 from spaces.workloads.array import Array
@@ -32,14 +33,20 @@ of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its 
 
 
 def buffer_variables(
-    arrays: Sequence[Array], names: Mapping[str, str], written: Collection[str], restrict: str = ""
+    arrays: Sequence[Array],
+    names: Mapping[str, str],
+    written: Collection[str],
+    restrict: str = "",
+    types: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
     """C variables for the buffers of ``call``, which are those of ``arrays`` in order: ``names``
-    has them by the arrays' names. Arrays that are not in ``written`` are constant."""
+    has them by the arrays' names. Arrays that are not in ``written`` are constant. ``types`` has
+    the C types of elements that are not what their dtypes say."""
     lines = []
     for number, array in enumerate(arrays):
         constant = "" if array.name in written else "const "
-        pointer = f"{constant}{ARRAY_TYPES[array.dtype]} *{restrict}{names[array.name]}"
+        c_type = types.get(array.name) or ARRAY_TYPES[array.dtype]
+        pointer = f"{constant}{c_type} *{restrict}{names[array.name]}"
         lines.append(f"{pointer} = call->buffers[{number}];")
     return lines
 

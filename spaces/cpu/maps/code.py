@@ -21,10 +21,10 @@ from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import buffer_variables, entry_function
 from spaces.cpu.maps.lines import Lines
+from spaces.cpu.maps.registers import Registers
 from spaces.cpu.maps.tiling import ROWS, Tiling
 from spaces.cpu.maps.values import VectorValues
 from spaces.cpu.tiles.moves import TABLE_TYPES
-from spaces.cpu.tiles.simd import C_TYPES
 from spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TURNED, Plane
 from spaces.derivation.maps.view import Access
 from spaces.schedule import Value
@@ -51,9 +51,14 @@ class MapCode:
         return self.tiling.plane
 
     @property
+    def registers(self) -> Registers:
+        """What vectors hold."""
+        return self.tiling.registers
+
+    @property
     def lanes(self) -> int:
         """Elements of a vector."""
-        return self.tiling.lanes
+        return self.registers.lanes
 
     @property
     def lines(self) -> Lines:
@@ -88,7 +93,18 @@ class MapCode:
 
     def _turned(self, access: Access) -> str:
         """What was transposed of an access for this tile."""
-        return f"(turned + {self.plane.turned.index(access) * self.tiling.turned_floats})"
+        return f"(turned + {self.plane.turned.index(access) * self.tiling.turned_elements})"
+
+    @property
+    def _held(self) -> str:
+        """The C type of an element in registers and of what was transposed."""
+        return self.registers.c_type(self.registers.held)
+
+    def _c_type(self, access: Access) -> str:
+        return self.registers.c_type(access.array.dtype)
+
+    def _dtype(self, access: Access) -> str:
+        return self.registers.dtype(access.array.dtype)
 
     def _values(self, left: str) -> VectorValues:
         column = f"{self.plane.columns.name} + j"
@@ -105,7 +121,7 @@ class MapCode:
         starts = "".join(f", long {loop.name}" for loop in (*plane.outer, plane.columns))
         return [
             f"static __attribute__((noinline)) void {self.entry}_tile(",
-            f"    const tw_call *call, float *restrict turned, long row0{starts}) {{",
+            f"    const tw_call *call, {self._held} *restrict turned, long row0{starts}) {{",
             *indented(self._buffers()),
             f"  const long rows = {height};",
             f"  const long columns = {width};",
@@ -116,7 +132,9 @@ class MapCode:
 
     def _buffers(self) -> list[str]:
         written = {output.array.name for output in self.plane.view.outputs}
-        return buffer_variables(self.operands, self._pointers, written)
+        arrays = [a.array.name for a in (*self.plane.view.loaded, *self.plane.view.outputs)]
+        types = {o.name: self.registers.c_type(o.dtype) for o in self.operands if o.name in arrays}
+        return buffer_variables(self.operands, self._pointers, written, types=types)
 
     def _at_row(self, row: str) -> list[str]:
         """The C variable that says what the loop of rows is at."""
@@ -124,10 +142,10 @@ class MapCode:
 
     def _turn(self, access: Access) -> list[str]:
         """Transposes what a tile needs of an array, in blocks of whole vectors."""
-        tiling, lanes = self.tiling, self.lanes
+        tiling, side = self.tiling, self.registers.side
         step = self.plane.column_step(access)
         assert step is not None
-        dtype, pitch = access.array.dtype, tiling.pitch
+        dtype, pitch = self._dtype(access), tiling.pitch
 
         def block(start: Sequence[Index]) -> list[str]:
             j, i = start
@@ -135,13 +153,13 @@ class MapCode:
             call = f"{place}, {step}, columns - {j}, rows - {i}, to + {(i * pitch + j).text}"
             return [f"tw_turn_{dtype}({call}, {pitch});"]
 
-        counts = (ceil_div(self.lines.most, lanes), ceil_div(tiling.tile_rows, lanes))
-        blocks = repeat(*counts) * spatial(lanes, lanes)
+        counts = (ceil_div(self.lines.most, side), ceil_div(tiling.tile_rows, side))
+        blocks = repeat(*counts) * spatial(side, side)
         return [
             "{",
             *indented(self._at_row("row0")),
-            f"  const {C_TYPES[dtype]} *from = {self._place(access)};",
-            f"  float *to = {self._turned(access)};",
+            f"  const {self._c_type(access)} *from = {self._place(access)};",
+            f"  {self._held} *to = {self._turned(access)};",
             *indented(blocks.emit(0, block, extents=("columns", "rows"), prefix="b")),
             "}",
         ]
@@ -159,8 +177,7 @@ class MapCode:
         for access in self.plane.turned if self.values["ahead"] else ():
             lines += self.lines.fetch(access, self._place(access), i)
         for output in view.outputs:
-            c_type = C_TYPES[output.array.dtype]
-            lines.append(f"{c_type} *{self._row(output)} = {self._place(output)};")
+            lines.append(f"{self._c_type(output)} *{self._row(output)} = {self._place(output)};")
         return [
             *lines,
             *self.lines.span(self._row(view.outputs[0])),
@@ -193,14 +210,15 @@ class MapCode:
 
     def _start(self, access: Access, row: Index) -> list[str]:
         """What is known of an access before the vectors of a row."""
-        name, dtype = self._loaded[access], access.array.dtype
+        name = self._loaded[access]
         match self.plane.kind(access):
             case kind if kind == TURNED:
                 place = f"{self._turned(access)} + {(row * self.tiling.pitch).text}"
-                return [f"const float *{self._row(access)} = {place};"]
+                return [f"const {self._held} *{self._row(access)} = {place};"]
             case kind if kind == SAME:
-                return [f"const vf {name} = tw_splat_{dtype}({self._place(access)});"]
-        return [f"const {C_TYPES[dtype]} *{self._row(access)} = {self._place(access)};"]
+                splat = f"tw_splat_{self._dtype(access)}({self._place(access)})"
+                return [f"const {self.registers.vector} {name} = {splat};"]
+        return [f"const {self._c_type(access)} *{self._row(access)} = {self._place(access)};"]
 
     def _vector(self, whole: bool) -> list[str]:
         """One vector of each output; if not a ``whole`` one, the row's last columns."""
@@ -211,16 +229,16 @@ class MapCode:
         for access in view.loaded:
             if self.plane.kind(access) != SAME:
                 load = self._load(access, values, whole)
-                lines.append(f"const vf {self._loaded[access]} = {load};")
+                lines.append(f"const {self.registers.vector} {self._loaded[access]} = {load};")
         for output, value in zip(view.outputs, view.values, strict=True):
             lines.append(self._store(output, values.of(value), whole))
         return lines
 
     def _load(self, access: Access, values: VectorValues, whole: bool) -> str:
-        pointer, dtype = self._row(access), access.array.dtype
+        pointer, dtype = self._row(access), self._dtype(access)
         match self.plane.kind(access):
             case kind if kind == TURNED:
-                return f"tw_load_float32({pointer} + j)"
+                return f"tw_load_{self.registers.held}({pointer} + j)"
             case kind if kind == ALONG:
                 first = "" if whole else "first_"
                 rest = "" if whole else ", left"
@@ -232,7 +250,7 @@ class MapCode:
         return f"tw_gather_{dtype}({pointer} + {step} * j, {step}, {values.left})"
 
     def _store(self, output: Access, value: str, whole: bool) -> str:
-        dtype, place = output.array.dtype, f"{self._row(output)} + j"
+        dtype, place = self._dtype(output), f"{self._row(output)} + j"
         if not whole:
             return f"tw_store_first_{dtype}({place}, {value}, left);"
         way = "stream" if self.values["stream"] else "store"
@@ -255,12 +273,12 @@ class MapCode:
     def _worker(self) -> list[str]:
         worker = index("worker", int(self.values["workers"]))
         counts = [int(count) for count in self.tiling.counts]
-        scratch = int(self.tiling.scratch_floats)
-        turned = f"(float *)call->workspace + {worker * scratch}" if scratch else "0"
+        scratch = int(self.tiling.scratch_bytes)
+        turned = f"(void *)((char *)call->workspace + {worker * scratch})" if scratch else "0"
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            f"  float *turned = {turned};",
+            f"  {self._held} *turned = {turned};",
             *indented(self._mapping.emit(worker, self._task, extents=counts, prefix="t")),
             *(["  tw_flush();"] if self.values["stream"] else []),
             "}",
@@ -279,4 +297,4 @@ class MapCode:
     @property
     def workspace_bytes(self) -> int:
         """Scratch memory of all workers."""
-        return 4 * int(self.values["workers"]) * int(self.tiling.scratch_floats)
+        return int(self.values["workers"]) * int(self.tiling.scratch_bytes)

@@ -56,7 +56,7 @@ class Lines:
         ]
 
     def _skew(self, place: str) -> str:
-        return f"tw_to_line_{self.first.array.dtype}({place})"
+        return f"tw_to_line_{self.tiling.registers.dtype(self.first.array.dtype)}({place})"
 
     def fetch(self, access: Access, place: str, row: Index) -> list[str]:
         """Asks for what the next tile turns of an access, which has the ``row`` at ``place``: every

@@ -5,15 +5,23 @@ from __future__ import annotations
 from functools import lru_cache
 
 from spaces.cpu.abi import ABI_PRELUDE
+from spaces.cpu.maps.registers import FLOAT, registers_of
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles import moves, simd, turning, vector_math
+from spaces.cpu.tiles import moves, simd, turning, vector_math, words
+from spaces.derivation.maps.served import cached_plane
+from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
 
 @lru_cache(maxsize=64)
 def prelude(workload: Workload, target: CpuTarget) -> str:
     """The C text in front of a map's kernels."""
-    lanes = target.lanes(4)
+    assert isinstance(workload, Computation)
+    registers = registers_of(cached_plane(workload.program), target)
+    lanes = registers.lanes
+    if registers.bytes != FLOAT:
+        moving = words.prelude(target.isa, target.vector_bytes, registers.bytes, registers.side)
+        return ABI_PRELUDE + moving
     return "".join(
         [
             ABI_PRELUDE,

@@ -30,9 +30,9 @@ def _covering(extent: int) -> int:
 
 
 def _tile_rules(template: MapTemplate) -> list[Rule]:
-    plane, lanes = template.plane, template.lanes
+    plane, lanes = template.plane, template.registers.lanes
     tallest, widest = _covering(plane.height), _covering(max(plane.width, lanes))
-    least_rows = min(lanes, tallest) if plane.turned else 1
+    least_rows = min(template.registers.side, tallest) if plane.turned else 1
     least = min(LEAST_TILE, min(tallest, 256) * min(widest, 65536))
     return [
         Rule(
@@ -89,9 +89,9 @@ def _memory_rules(template: MapTemplate) -> list[Rule]:
         Rule(
             "scratch",
             ("tile_rows", "tile_columns"),
-            lambda c: 4 * template.tiling(c).scratch_floats <= room,
+            lambda c: template.tiling(c).scratch_bytes <= room,
             lambda c: (
-                f"{4 * template.tiling(c).scratch_floats} bytes are transposed for a tile; "
+                f"{template.tiling(c).scratch_bytes} bytes are transposed for a tile; "
                 f"allowed: {room}, half of L2"
             ),
         ),

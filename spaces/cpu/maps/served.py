@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from spaces.cpu.maps.prelude import prelude
+from spaces.cpu.maps.registers import only_moved
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.tiles.moves import TABLE_TYPES
 from spaces.derivation.maps.plane import ANYWHERE, Plane
 from spaces.derivation.maps.served import cached_plane, why_no_array
 from spaces.derivation.products.forms import Form, span
+from spaces.dtypes import DTYPES
 from spaces.errors import InputError
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
 FLOATS = ("float32", "bfloat16")
-"""Dtypes of elements; all are float32 in registers."""
+"""Dtypes of elements that are computed with; what is only moved may have any."""
 EXACT = 2**24
 """Whole numbers up to which float32 has all."""
 MOST_OFFSET = 2**31
@@ -29,7 +31,8 @@ def why_no_map(workload: Workload, target: CpuTarget) -> str | None:
         prelude(workload, target)
     except InputError as reason:
         return str(reason)
-    return why_no_array(plane, FLOATS, TABLE_TYPES) or _why_too_far(plane)
+    values = DTYPES if only_moved(plane) else FLOATS
+    return why_no_array(plane, values, TABLE_TYPES) or _why_too_far(plane)
 
 
 def _why_too_far(plane: Plane) -> str | None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from spaces.cpu.maps.code import MapCode
 from spaces.cpu.maps.prelude import prelude
+from spaces.cpu.maps.registers import registers_of
 from spaces.cpu.maps.rules import map_rules
 from spaces.cpu.maps.served import why_no_map
 from spaces.cpu.maps.tiling import COLUMNS, ROWS, Tiling
@@ -40,7 +41,7 @@ class MapTemplate(Template):
         super().__init__(workload, target)
         self.cpu = target
         self.plane = cached_plane(workload.program)
-        self.lanes = target.lanes(4)
+        self.registers = registers_of(self.plane, target)
         self.decisions = (
             Decision("tile_rows", tuple(2**i for i in range(9))),
             Decision("tile_columns", tuple(2**i for i in range(2, 17))),
@@ -61,7 +62,7 @@ class MapTemplate(Template):
 
     def tiling(self, values: Mapping[str, Any]) -> Tiling:
         """The tiles that decisions lead to, for one schedule or for columns of many."""
-        return Tiling(self.plane, self.lanes, values)
+        return Tiling(self.plane, self.registers, values)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cpu.maps.traffic``."""

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.maps.registers import Registers
 from spaces.derivation.maps.plane import Plane
 
 LINE_BYTES = 64
 """Of a cache line."""
-LINE = LINE_BYTES // 4
-"""Floats in one."""
 ROWS, COLUMNS = "rows", "columns"
 """Which tiles of a plane come one after the other, by the decision ``order``."""
 
@@ -27,7 +26,7 @@ class Tiling:
     """The tiles that the decisions ``values`` (integers or arrays) cut ``plane`` into."""
 
     plane: Plane
-    lanes: int
+    registers: Registers
     values: Mapping[str, Any]
 
     @property
@@ -62,19 +61,19 @@ class Tiling:
 
     @property
     def pitch(self) -> Any:
-        """Floats from one row of a transposed tile to the next: a line more than its columns, for
+        """Elements from one row of a transposed tile to the next: a line more than its columns, for
         what tiles share, and so that rows do not compete for the same sets of the cache."""
-        return round_up(self.tile_columns, self.lanes) + self.line
+        return round_up(self.tile_columns, self.registers.lanes) + self.line
 
     @property
-    def turned_floats(self) -> Any:
-        """Floats of one transposed tile."""
-        return round_up(self.tile_rows, self.lanes) * self.pitch
+    def turned_elements(self) -> Any:
+        """Elements of one transposed tile."""
+        return round_up(self.tile_rows, self.registers.side) * self.pitch
 
     @property
-    def scratch_floats(self) -> Any:
-        """Floats of all that one worker transposes for a tile."""
-        return len(self.plane.turned) * self.turned_floats
+    def scratch_bytes(self) -> Any:
+        """Bytes of all that one worker transposes for a tile."""
+        return len(self.plane.turned) * self.turned_elements * self.registers.bytes
 
     @property
     def shared_rank(self) -> Any:

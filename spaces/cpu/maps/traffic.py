@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.maps.tiling import LINE, Tiling
+from spaces.cpu.maps.registers import Registers
+from spaces.cpu.maps.tiling import LINE_BYTES, Tiling
 from spaces.cpu.traffic import footprints, shares
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.view import Access
@@ -25,7 +26,6 @@ from spaces.template import Columns
 if TYPE_CHECKING:
     from spaces.cpu.maps.template import MapTemplate
 
-FLOAT = 4
 USABLE = 0.75
 """Share of a cache that what stays can keep."""
 
@@ -49,6 +49,11 @@ class _Traffic:
         """What is computed."""
         return self.template.plane
 
+    @property
+    def registers(self) -> Registers:
+        """What vectors hold."""
+        return self.template.registers
+
     @cached_property
     def tiling(self) -> Tiling:
         """The tiles."""
@@ -67,13 +72,13 @@ class _Traffic:
     @cached_property
     def row_vectors(self) -> Any:
         """Vectors of a row, those at the ends of tiles not whole ones."""
-        width, tile, lanes = self.plane.width, self.tiling.tile_columns, self.template.lanes
+        width, tile, lanes = self.plane.width, self.tiling.tile_columns, self.registers.lanes
         return (width // tile) * ceil_div(tile, lanes) + ceil_div(width % tile, lanes)
 
     @cached_property
     def fraction(self) -> Any:
         """The share of lanes in use."""
-        return self.plane.width / (self.row_vectors * self.template.lanes)
+        return self.plane.width / (self.row_vectors * self.registers.lanes)
 
     @cached_property
     def tiles(self) -> Any:
@@ -89,7 +94,7 @@ class _Traffic:
 
     def executed(self) -> dict[str, Any]:
         """What cores do."""
-        counted, lanes, unroll = self._counted, self.template.lanes, self.values["unroll"]
+        counted, lanes, unroll = self._counted, self.registers.lanes, self.values["unroll"]
         useful = float(counted.flops + counted.arithmetic + counted.special)
         operations = useful / self.elements + 20.0 * counted.special / self.elements
         vectors = self.planes * self.plane.height * self.row_vectors
@@ -100,9 +105,9 @@ class _Traffic:
             "flops": useful / self.fraction,
             "useful_flops": useful,
             "instructions": issued + self._turning() + 60 * self.tiles,
-            "register_bytes": FLOAT * lanes * vectors * self.streams + self.passing,
+            "register_bytes": self.registers.vector_bytes * vectors * self.streams + self.passing,
             "epilogue_elements": 0.0,
-            "registers": np.minimum(in_use + lanes * bool(self.plane.turned), 1e9),
+            "registers": np.minimum(in_use + self.registers.side * bool(self.plane.turned), 1e9),
             "register_fraction": np.minimum(1.0, in_use / registers),
             "independent_chains": unroll,
             "vector_fraction": self.fraction,
@@ -116,29 +121,30 @@ class _Traffic:
         return work(self.plane.view.program)
 
     def _turning(self) -> Any:
-        """Instructions that transpose blocks of as many rows and columns as a vector has lanes."""
-        plane, lanes = self.plane, self.template.lanes
+        """Instructions that transpose blocks in registers."""
+        plane, side = self.plane, self.registers.side
         area = len(plane.turned) * self.planes * plane.width * plane.height
-        blocks = area / (float(lanes) * min(lanes, plane.height)) / self.fraction
-        return blocks * lanes * (2 + np.log2(lanes) + 1.0 * self.values["ahead"])
+        blocks = area / (float(side) * min(side, plane.height)) / self.fraction
+        return blocks * side * (2 + np.log2(side) + 1.0 * self.values["ahead"])
 
     # -- memory ------------------------------------------------------------------------------
 
     @cached_property
     def passing(self) -> float:
         """Bytes written and read again because they are transposed."""
-        return 2.0 * self.elements * FLOAT * len(self.plane.turned)
+        return 2.0 * self.elements * self.registers.bytes * len(self.plane.turned)
 
     @cached_property
     def scratch(self) -> Any:
         """Bytes of what one worker transposes for a tile."""
-        return FLOAT * self.tiling.scratch_floats
+        return self.tiling.scratch_bytes
 
     def moved(self) -> dict[str, Any]:
         """What goes from cache to cache, and to memory."""
         view, cpu = self.plane.view, self.template.cpu
         read, written = _bytes(view.loaded), _bytes(view.outputs)
-        touches = np.maximum(1.0, LINE / self.tiling.tile_rows)  # of a line of what turns
+        line = LINE_BYTES / self.registers.bytes
+        touches = np.maximum(1.0, line / self.tiling.tile_rows)  # of a line of what turns
         near = read + written + _bytes(self.plane.turned) * (touches - 1)
         stored = written * np.where(self.values["stream"], 1.0, 2.0)
         least = self.template.workload.least_bytes
@@ -154,7 +160,7 @@ class _Traffic:
     def kept(self) -> dict[str, Any]:
         """What has to have room."""
         cpu, columns = self.template.cpu, np.minimum(self.tiling.tile_columns, self.plane.width)
-        footprint = self.scratch + FLOAT * self.streams * columns
+        footprint = self.scratch + self.registers.bytes * self.streams * columns
         return {
             **footprints(cpu, footprint, footprint),
             "far_fraction": float(self.template.workload.least_bytes) / cpu.l3_bytes,

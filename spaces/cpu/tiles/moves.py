@@ -25,8 +25,7 @@ TABLE_TYPES = {"int32": "int", "int8": "signed char"}
 
 def prelude(isa: str, lanes: int) -> str:
     """C definitions of all of them; they stand behind those of ``simd`` and ``vector_math``."""
-    text = nontemporal(isa) + numbers(lanes)
-    text += "".join(_replaced(_TABLE, D=d, T=t) for d, t in TABLE_TYPES.items())
+    text = nontemporal(isa) + _FLOATS + indices(lanes)
     for dtype, (narrowed, vector) in _STORED.items():
         names = {"D": dtype, "T": C_TYPES[dtype], "X": narrowed, "V": vector}
         text += _replaced(_ELEMENTS, **names)
@@ -35,7 +34,17 @@ def prelude(isa: str, lanes: int) -> str:
 
 def numbers(lanes: int) -> str:
     """C definitions of those that have to do with whole numbers alone."""
-    return _NUMBERS.replace("@NUMBERS@", ", ".join(map(str, range(lanes))))
+    return _FLOATS + _with_lanes(_INDICES, lanes)
+
+
+def indices(lanes: int) -> str:
+    """C definitions of those that have to do with indices alone, of tables too."""
+    tables = "".join(_replaced(_TABLE, D=d, T=t) for d, t in TABLE_TYPES.items())
+    return _with_lanes(_INDICES + tables, lanes)
+
+
+def _with_lanes(text: str, lanes: int) -> str:
+    return _replaced(text, NUMBERS=", ".join(map(str, range(lanes))), LANES=str(lanes))
 
 
 def _replaced(text: str, **names: str) -> str:
@@ -47,12 +56,15 @@ def _replaced(text: str, **names: str) -> str:
 _STORED = {"float32": ("x", "vf"), "bfloat16": ("tw_narrow(x)", "vh")}
 """How a vector of floats is stored in a dtype, and the type of that."""
 
-_NUMBERS = """\
-static inline vi tw_ramp(long start) { return (vi){@NUMBERS@} + (int)start; }
+_FLOATS = """\
 static inline vf tw_numbers(vi x) { return __builtin_convertvector(x, vf); }
 static inline vf tw_choose(vi mask, vf a, vf b) {
   return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }
+"""
+
+_INDICES = """\
+static inline vi tw_ramp(long start) { return (vi){@NUMBERS@} + (int)start; }
 static inline long tw_quotient(long x, long d) { return x / d - (x % d < 0); }
 static inline vi tw_quotients(vi x, int d) { return x / d + (x % d < 0); }
 static inline long tw_entry(long i, long below) {

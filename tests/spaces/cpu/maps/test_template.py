@@ -152,6 +152,61 @@ def test_streamed_rows_begin_at_lines_wherever_arrays_do(columns, rows, dtype, t
         assert found == [""] * len(found)
 
 
+MOVED = {
+    "turned and not": "y[j, i] = x[i, j]; z[j, i] = w[j, i]; -> y, z",
+    "a permutation": "y[i, k, j] = x[i, j, k]",
+    "gathered": "t: int32[130](index < 9); y[i, j] = x[i, t[j]]",
+    "one for all and every third": "y[i, j] = x[i]; z[i, j] = w[i, 3 * j]; -> y, z",
+}
+TRANSPOSED = "y[j, i] = x[i, j]"
+
+
+def moving(text: str, dtype: str, **extents: int) -> Workload:
+    """The workload of a text that computes nothing, all of whose arrays but tables have a dtype."""
+    dtypes = "".join(f"{name}: {dtype}; " for name in "wxyz" if f"{name}[" in text)
+    w = workload(dtypes + text, **extents)
+    assert MapTemplate.refuses(w, detect_cpu()) is None
+    return w
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float64"])
+def test_elements_of_every_size_are_moved_as_they_are(dtype, tmp_path):
+    for number, text in enumerate(MOVED.values()):
+        used = {axis: n for axis, n in EXTENTS.items() if re.search(rf"\b{axis}\b", text)}
+        w = moving(text, dtype, **used)
+        check(w, machine(), 2, number, tmp_path / str(number))
+
+
+@pytest.mark.parametrize(("vector_bytes", "dtype"), [(16, "float64"), (64, "int8"), (64, "int32")])
+def test_other_vectors_move_elements_of_every_size(vector_bytes, dtype, tmp_path):
+    target = machine(vector_bytes=vector_bytes, vector_registers=vector_bytes // 2)
+    target = dataclasses.replace(target, isa="generic", bf16_dot=False)
+    check(moving(TRANSPOSED, dtype, i=67, j=130), target, 2, 0, tmp_path)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64"])
+def test_tails_of_every_kind_are_moved(dtype, tmp_path):
+    for i, j in [(1, 1), (31, 1), (257, 33)]:
+        check(moving(TRANSPOSED, dtype, i=i, j=j), machine(), 1, 0, tmp_path / f"{i}x{j}")
+
+
+# what is broken in a kernel that moves
+MOVED_BUGS = {
+    "blocks overlap": (r"768 \* b1", "672 * b1"),
+    "a border block is one column short": (r"columns - \(8 \* b0\)", "columns - 1 - (8 * b0)"),
+    "rows of the tile before": (r"row0 \+ r0", "row0 + 0"),
+    "a vector too far": (r"j \+ 16 <= end; j \+= 16", "j + 16 <= end; j += 17"),
+    "one too few of the last": (r"left = end - j", "left = end - j - 1"),
+}
+
+
+def test_every_bug_planted_where_elements_are_moved_is_found(tmp_path):
+    w = moving("y[k, j, i] = x[k, i, j]", "float16", i=67, j=130, k=19)
+    target = dataclasses.replace(machine(vector_bytes=32), isa="generic", flags=("-O0",))
+    right = tiled(w, target, tile_rows=32, tile_columns=64, stream=False)
+    check_bugs_are_found(right, MOVED_BUGS, w, target, tmp_path)
+
+
 def test_wild_indices_are_bounded(tmp_path):
     w = workload("t: int32[40](index < 9); y[i, j] = x[t[i], j] + v[t[j]]", i=40, j=40)
     target = machine()
@@ -174,7 +229,7 @@ def test_wild_indices_are_bounded(tmp_path):
     [
         (workload("matmul", m=4, n=4, k=4), "a map reduces nothing"),
         (workload("softmax", r=4, c=8), "a map reduces nothing"),
-        (workload("map", m=4, n=8, expression="x[m, n]", dtype="float64"), "float64"),
+        (workload("map", m=4, n=8, expression="2 * x[m, n]", dtype="float64"), "float64"),
         (workload("y: float32[4, 8](leading=9); y[i, j] = x[i, j]", i=4, j=8), "slice"),
         (workload("y[i] = x[i]; z[j] = v[j]; -> y, z", i=4, j=8), "the same axes"),
     ],

@@ -1,0 +1,73 @@
+"""What vectors of a map hold: floats that are computed with, or the bits of what is only moved.
+
+Whatever is computed is float32 in registers, so that arrays of two bytes widen on the way in and
+narrow on the way out. Where every output is a mere copy and all elements have one size, they stay
+as they are: a vector has twice as many of half the size, and any dtype will do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.tiles.words import WORD_TYPES, WORDS
+from spaces.derivation.maps.plane import Plane
+
+FLOAT = 4
+"""Bytes of a float; what is moved and as long passes for one."""
+LEAST_SIDE = 16
+"""Bytes of the least vector that blocks are transposed in."""
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Vectors of elements of ``bytes`` each, in registers of which there are ``count``."""
+
+    bytes: int
+    vector_bytes: int
+    count: int
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return self.vector_bytes // self.bytes
+
+    @property
+    def side(self) -> int:
+        """Rows and columns of a block that is transposed in registers, half of which hold it."""
+        most = max(self.count // 2, LEAST_SIDE // self.bytes)
+        return self.lanes if self.bytes == FLOAT else min(self.lanes, most)
+
+    @property
+    def vector(self) -> str:
+        """The C type of a vector."""
+        return "vf" if self.bytes == FLOAT else "vw"
+
+    @property
+    def held(self) -> str:
+        """The dtype of an element in a register."""
+        return "float32" if self.bytes == FLOAT else WORDS[self.bytes]
+
+    def dtype(self, stored: str) -> str:
+        """What functions call a dtype in memory."""
+        return stored if self.bytes == FLOAT and stored in C_TYPES else self.held
+
+    def c_type(self, stored: str) -> str:
+        """The C type of its elements."""
+        return C_TYPES.get(self.dtype(stored)) or WORD_TYPES[self.bytes]
+
+
+@lru_cache(maxsize=64)
+def registers_of(plane: Plane, target: CpuTarget) -> Registers:
+    """Those of a map's kernels."""
+    return Registers(only_moved(plane) or FLOAT, target.vector_bytes, target.vector_registers)
+
+
+def only_moved(plane: Plane) -> int | None:
+    """Bytes of every element, if nothing is computed; None if anything is."""
+    view = plane.view
+    moved = all(view.moved(output) for output in range(len(view.outputs)))
+    sizes = {access.array.element.bytes for access in (*view.loaded, *view.outputs)}
+    return min(sizes) if moved and len(sizes) == 1 else None
