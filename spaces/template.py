@@ -64,6 +64,11 @@ class Template(ABC):
         self.workload = workload
         self.target = target
 
+    @property
+    def versioned(self) -> str:
+        """The name and the version, such as ``contraction.2``: what a schedule's text means."""
+        return f"{self.name}.{self.version}"
+
     @classmethod
     @abstractmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

@@ -5,6 +5,7 @@ from spaces.cpu.chained.template import ChainedTemplate
 from spaces.cpu.kept.template import KeptTemplate
 from spaces.cpu.maps.template import MapTemplate
 from spaces.cpu.rows.template import RowsTemplate
+from spaces.cpu.staged.template import StagedTemplate
 from spaces.cpu.thin.template import ThinDots, ThinStream
 from spaces.cpu.windows.template import WindowsTemplate
 from spaces.cpu.winograd.template import WinogradTemplate
@@ -20,4 +21,5 @@ TEMPLATES: tuple[type[Template], ...] = (
     KeptTemplate,
     MapTemplate,
     ChainedTemplate,
+    StagedTemplate,
 )

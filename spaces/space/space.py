@@ -50,13 +50,12 @@ class Space:
     def version_of(self, schedule: Schedule) -> str:
         """The name and version of the template that makes this schedule, such as
         ``contraction.2``: part of what makes measurements comparable."""
-        template = self.templates[schedule.template]
-        return f"{template.name}.{template.version}"
+        return self.templates[schedule.template].versioned
 
     @property
     def versions(self) -> frozenset[str]:
         """Those of all its templates: schedules of other versions are other kernels today."""
-        return frozenset(f"{name}.{t.version}" for name, t in self.templates.items())
+        return frozenset(template.versioned for template in self.templates.values())
 
     @property
     def width(self) -> int:

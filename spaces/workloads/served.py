@@ -59,6 +59,15 @@ def matmul_workload(program: Program) -> Workload | str:
         return str(reason)
 
 
+def names_in_matmul(program: Program) -> Mapping[str, str]:
+    """What a program that is a product of matrices calls this workload's arrays, by the names that
+    ``matmul`` has for them, where they differ; empty for any other program."""
+    if isinstance(matmul_workload(program), str):
+        return {}
+    made = _Matmul(program, next(stage for stage in program.stages if stage.reducer))
+    return {"A": made.left.name, "B": made.right.name, "C": made.output.name}
+
+
 Parts = tuple[Part, ...]
 NUMBERS = ("outer", "batch", "heads")
 """The axes of ``matmul`` that number products."""

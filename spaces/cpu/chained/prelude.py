@@ -8,8 +8,10 @@ from functools import lru_cache
 from spaces.cpu.rows import prelude as rows
 from spaces.cpu.target import CpuTarget
 
-_WHOLE = """\
+_MOST = """\
 static inline long tw_most(long a, long b) { return a > b ? a : b; }
+"""
+ANY = """\
 static inline int tw_any(vi mask) {
   int found = 0;
   for (int i = 0; i < TW_LANES; i++) found |= mask[i];
@@ -21,4 +23,4 @@ static inline int tw_any(vi mask) {
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget) -> str:
     """The C text for kernels whose programs call ``functions``."""
-    return rows.prelude(functions, target, "float32") + _WHOLE
+    return rows.prelude(functions, target, "float32") + _MOST + ANY

@@ -2,7 +2,7 @@
 
 from spaces.language import Program, program
 
-EXAMPLE = "m=512 n=1024 k=1024 dtype=float16"
+EXAMPLE = "m=512 n=1024 k=1024 dtype=bfloat16"
 
 
 def gated_matmul(m: int, n: int, k: int, dtype: str = "float32") -> Program:

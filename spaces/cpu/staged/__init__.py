@@ -1,0 +1,1 @@
+"""Programs that several CPU kernels compute, one after the other."""

@@ -1,0 +1,87 @@
+"""The C of kernels that are called one after the other, with arrays of their own between them.
+
+The workspace has these arrays first, and behind them what each kernel needs for itself, the same
+bytes for all: none keeps anything there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.integers import round_up
+from spaces.kernel import Kernel
+from spaces.workloads.array import Array
+
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class StagedCode:
+    """The kernel called ``entry`` that calls ``kernels``. ``arrays`` are its buffers, in order, and
+    ``named`` what stands for each array of each kernel: one of these, or one in between."""
+
+    entry: str
+    arrays: Sequence[str]
+    kernels: Sequence[Kernel]
+    named: Sequence[Mapping[str, str]]
+
+    @property
+    def source(self) -> str:
+        """All kernels, the one that calls them last."""
+        bodies = [
+            kernel.source.body.replace(kernel.call.entry, self._name(number))
+            for number, kernel in enumerate(self.kernels)
+        ]
+        calls = [line for number in range(len(self.kernels)) for line in self._call(number)]
+        lines = [
+            f"void {self.entry}(",
+            "    void *const *buffers, void *workspace, const tw_runtime *runtime) {",
+            *(f"  {line}" for line in calls),
+            "}",
+        ]
+        return "".join(bodies) + "\n".join(lines) + "\n"
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The arrays in between, and the most that a kernel needs for itself."""
+        return self._own_start + max(kernel.call.workspace_bytes for kernel in self.kernels)
+
+    def _name(self, number: int) -> str:
+        return f"{self.entry}_{number + 1}"
+
+    @cached_property
+    def _starts(self) -> Mapping[str, int]:
+        """Bytes from the start of the workspace to each array in between."""
+        found, end = dict[str, int](), 0
+        for name, array in self._between.items():
+            found[name], end = end, end + round_up(array.bytes, PAGE)
+        return found
+
+    @cached_property
+    def _between(self) -> Mapping[str, Array]:
+        return {
+            names[array.name]: array
+            for kernel, names in zip(self.kernels, self.named, strict=True)
+            for array in kernel.call.written
+            if names[array.name] not in self.arrays
+        }
+
+    @property
+    def _own_start(self) -> int:
+        return sum(round_up(array.bytes, PAGE) for array in self._between.values())
+
+    def _call(self, number: int) -> list[str]:
+        call, names = self.kernels[number].call, self.named[number]
+        given = ", ".join(self._buffer(names[array.name]) for array in call.arrays)
+        own = f"(char *)workspace + {self._own_start}"
+        return [
+            f"void *const given{number}[] = {{{given}}};",
+            f"{self._name(number)}(given{number}, {own}, runtime);",
+        ]
+
+    def _buffer(self, name: str) -> str:
+        if name in self.arrays:
+            return f"buffers[{list(self.arrays).index(name)}]"
+        return f"(char *)workspace + {self._starts[name]}"

@@ -1,0 +1,125 @@
+"""Programs cut in two: one computes arrays of its own, and the other one reads them.
+
+Where no kernel computes a program at once, two may, one after the other. A cut is after a reduction
+that others read, or before a product of what is no operand: its factor becomes an array first, and
+what multiplies the finished sum goes with it where it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from spaces.derivation.algebra import ONE, product, times
+from spaces.derivation.products.places import value_reads
+from spaces.derivation.products.roles import Roles, roles_of
+from spaces.language.program import Operand, Output, Program, Stage
+from spaces.language.tree import AxisValue, Expression, Read
+
+BETWEEN = "float32"
+"""The dtype of arrays that one program hands to the next."""
+
+
+def cuts(program: Program) -> Iterator[tuple[Program, Program]]:
+    """Each way to cut ``program``: what is computed first, and what is computed of it."""
+    if program.computed_in != BETWEEN:
+        return
+    for stage in program.stages:
+        for side in ("left", "right"):
+            apart = _with_factor_apart(program, stage, side)
+            if apart is not None:
+                yield from _after(apart, f"{stage.name}_{side}")
+    for stage in program.stages:
+        if stage.reducer:
+            yield from _after(program, stage.name)
+
+
+def _after(program: Program, name: str) -> Iterator[tuple[Program, Program]]:
+    """The cut after a stage, if anything is left to be done and numbers lose nothing by it."""
+    first = _needed(program, [name])
+    last = _needed(program, [output.name for output in program.outputs]) - first
+    rest = [program.stage[name] for name in last]
+    read = {r.name for stage in rest for r in stage.body.reads} & first
+    as_values = {r.name for stage in rest for r in value_reads(stage.body)}
+    written = {output.name for output in program.outputs} & first
+    kept = read <= as_values and all(_is_float(program, program.stage[n]) for n in first)
+    if rest and kept and not read & written:
+        yield _part(program, first, read), _part(program, last, (), read)
+
+
+def _needed(program: Program, names: Collection[str]) -> set[str]:
+    """The stages of these names, and all that they are computed of."""
+    found, waiting = set[str](), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in program.stage and name not in found:
+            found.add(name)
+            waiting += [read.name for read in program.stage[name].body.reads]
+    return found
+
+
+def _is_float(program: Program, stage: Stage) -> bool:
+    """Whether a stage is no whole number, which an array of floats might not hold: an index, or
+    what is reduced of integers."""
+    reads = [program.operand[r.name] for r in value_reads(stage.body) if r.name in program.operand]
+    return stage.reducer not in ("argmax", "argmin") and not any(
+        operand.element.is_integer and (stage.reducer or operand.element.bytes > 1)
+        for operand in reads
+    )
+
+
+def _part(
+    program: Program,
+    names: Collection[str],
+    handed_on: Collection[str],
+    given: Collection[str] = (),
+) -> Program:
+    """The program of some stages, which hands arrays on or is given them."""
+    stages = tuple(stage for stage in program.stages if stage.name in names)
+    conditions = tuple(dict.fromkeys(c for stage in stages for c in program.bounding(stage)))
+    bodies = [*(stage.body for stage in stages), *conditions]
+    reads = {read.name for body in bodies for read in body.reads}
+    axes = {axis for stage in stages for axis in (*stage.axes, *stage.over)}
+    arrays = [Operand(*_between(program, name)) for name in program.stage if name in given]
+    outputs = [Output(*_between(program, name)) for name in program.stage if name in handed_on]
+    return Program(
+        extents=tuple((axis, extent) for axis, extent in program.extents if axis in axes),
+        operands=(*(o for o in program.operands if o.name in reads), *arrays),
+        stages=stages,
+        conditions=conditions,
+        outputs=(*outputs, *(o for o in program.outputs if o.name in names)),
+    )
+
+
+def _between(program: Program, name: str) -> tuple[str, str, tuple[int, ...], tuple[int, ...]]:
+    """A stage as an array: its name, dtype, shape and order."""
+    shape = program.shape(program.stage[name].axes)
+    return name, BETWEEN, shape, tuple(range(len(shape)))
+
+
+def _with_factor_apart(program: Program, stage: Stage, side: str) -> Program | None:
+    """The program with one factor of a sum of products as a stage of its own, if it is no operand
+    as it is."""
+    name = f"{stage.name}_{side}"
+    found = roles_of(program, stage)
+    if isinstance(found, str) or name in {*program.stage, *program.operand}:
+        return None
+    factor: Expression = getattr(found, side)
+    if isinstance(factor, Read) and (factor.name in program.operand or not value_reads(factor)):
+        return None
+    return _replaced(program, found, side, name)
+
+
+def _replaced(program: Program, found: Roles, side: str, name: str) -> Program:
+    stage, leaving = found.stage, found.leaving
+    factor: Expression = getattr(found, side)
+    other = found.right if side == "left" else found.left
+    if leaving.axes <= factor.axes:
+        factor, leaving = times(factor, leaving), ONE
+    axes = tuple(axis for axis in (*stage.axes, *stage.over) if axis in factor.axes)
+    apart = Stage(name, axes, None, (), factor)
+    read = Read(name, tuple(map(AxisValue, axes)))
+    summed = replace(stage, body=product([leaving, read, other]))
+    at = program.stages.index(stage)
+    stages = (*program.stages[:at], apart, summed, *program.stages[at + 1 :])
+    return replace(program, stages=stages)

@@ -1,0 +1,1 @@
+"""Programs that several kernels compute, one after the other, whatever the target."""

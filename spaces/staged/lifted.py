@@ -1,0 +1,92 @@
+"""The decisions, rules and quantities of several templates as those of one.
+
+A decision, or a rule, of part 2 has its own name and this number, such as ``tile_rows_2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
+from typing import Any, TypeVar
+
+import numpy as np
+
+from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
+from spaces.template import Columns, Decision, Rule, Template
+
+T = TypeVar("T")
+
+LARGEST = frozenset(
+    {
+        *("registers", "register_fraction", "near_footprint", "near_fraction"),
+        *("middle_footprint", "middle_fraction", "far_fraction", "imbalance"),
+    }
+)
+"""Quantities of which the largest part's counts."""
+LEAST = frozenset(
+    {
+        *("parallelism", "worker_fraction", "independent_chains", "vector_fraction"),
+        *("intensity", "main_loop_trips"),
+    }
+)
+"""Quantities of which the least part's counts. All others add up."""
+
+
+def decisions(parts: Sequence[Template]) -> tuple[Decision, ...]:
+    """Those of all parts."""
+    return tuple(
+        Decision(_numbered(decision.name, number), decision.values)
+        for number, part in enumerate(parts, 1)
+        for decision in part.decisions
+    )
+
+
+def rules(parts: Sequence[Template]) -> tuple[Rule, ...]:
+    """Those of all parts."""
+    return tuple(_rule(rule, part, n) for n, part in enumerate(parts, 1) for rule in part.rules)
+
+
+def schedules(parts: Sequence[Template], schedule: Schedule) -> list[Schedule]:
+    """What a schedule of all parts decides for each."""
+    return [
+        Schedule(part.name, tuple(_own(schedule.values, _names(part), number).items()))
+        for number, part in enumerate(parts, 1)
+    ]
+
+
+def quantities(parts: Sequence[Template], columns: Columns) -> dict[str, np.ndarray]:
+    """Those of all parts together."""
+    found = [
+        part.quantities(_own(columns, _names(part), number)) for number, part in enumerate(parts, 1)
+    ]
+    return {name: reduce(_joining(name), (each[name] for each in found)) for name in QUANTITIES}
+
+
+def _joining(name: str) -> Callable[[Any, Any], Any]:
+    if name in LARGEST:
+        return np.maximum
+    return np.minimum if name in LEAST else np.add
+
+
+def _rule(rule: Rule, part: Template, number: int) -> Rule:
+    return Rule(
+        name=_numbered(rule.name, number),
+        reads=tuple(_numbered(name, number) for name in rule.reads),
+        holds=lambda c: rule.holds(_own(c, rule.reads, number)),
+        explain=lambda c: f"kernel {number}: {rule.explain(_own(c, _names(part), number))}",
+        implied=rule.implied,
+    )
+
+
+def _names(part: Template) -> list[str]:
+    return [decision.name for decision in part.decisions]
+
+
+def _own(values: Mapping[str, T], names: Iterable[str], number: int) -> dict[str, T]:
+    """What one part calls its values."""
+    return {name: values[_numbered(name, number)] for name in names}
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{name}_{number}"

@@ -1,0 +1,82 @@
+"""Programs cut in two compute what they computed in one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from spaces.derivation.cutting import cuts
+from spaces.errors import InputError
+from spaces.language import program
+from spaces.language.evaluation import evaluate
+from spaces.language.inputs import draw
+from spaces.language.program import Program
+from spaces.named import operator
+from tests.spaces.derivation.programs import (
+    ATTENTIONS,
+    FURTHER_ROWS,
+    ROWS,
+    WITH_EMPTY_ROWS,
+    attention,
+    rows,
+)
+from tests.spaces.language.strategies import programs
+
+
+def check(made: Program) -> int:
+    """How many cuts there are; each is two programs of the language that give the same outputs."""
+    inputs, found = draw(made, 1), list(cuts(made))
+    with np.errstate(all="ignore"):
+        expected = evaluate(made, inputs)
+        for first, second in found:
+            assert [program(str(half)) for half in (first, second)] == [first, second]
+            between = evaluate(first, inputs)
+            results = evaluate(second, {**inputs, **between}) | between
+            for output in made.outputs:
+                np.testing.assert_allclose(results[output.name], expected[output.name], rtol=1e-9)
+    return len(found)
+
+
+@pytest.mark.parametrize("name", {**ROWS, **FURTHER_ROWS})
+def test_chains_may_be_cut_anywhere(name):
+    check(rows(name, extent=33))
+
+
+@pytest.mark.parametrize("name", [*ATTENTIONS, *WITH_EMPTY_ROWS])
+def test_attention_may_be_cut_into_its_products_and_its_rows(name):
+    assert check(attention(name)) >= 2
+
+
+@settings(max_examples=100, deadline=None)
+@given(programs())
+def test_random_programs_may_be_cut_anywhere(text_and_extents):
+    text, extents = text_and_extents
+    try:
+        made = program(text, **extents)
+    except InputError:
+        return
+    check(made)
+
+
+def test_a_factor_that_is_computed_becomes_an_array_with_what_leaves_the_loop():
+    made = operator("rmsnorm_matmul", m=4, n=5, k=6)
+    first, second = next(cuts(made))
+    assert [output.name for output in first.outputs] == ["C_left"]
+    assert [str(stage) for stage in second.stages] == ["C[m, n] = sum[k](C_left[m, k] * B[k, n])"]
+
+
+WHOLE = {
+    "its only reduction": "y[i] = 2 * sum[j](x[i,j])",
+    "an index": "t[i] = argmax[j](x[i,j]); y[i] = sum[j](z[i,j]) + t[i]",
+    "integers": "x: int32; s[i] = sum[j](x[i,j]); y[i] = s[i] * 0.5",
+    "float64": "x: float64; y: float64; y[i,j] = softmax[j](x[i,j])",
+    "an output that is read": "m[i] = max[j](x[i,j]); y[i,j] = x[i,j] - m[i]; -> m, y",
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_nothing_is_cut_where_numbers_would_be_lost_or_nothing_is_left(name):
+    made = program(WHOLE[name], i=4, j=5)
+    names = {output.name for first, _ in cuts(made) for output in first.outputs}
+    assert not names - {"y_sum", "s_sum"}, names
