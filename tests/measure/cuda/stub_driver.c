@@ -111,6 +111,17 @@ int cuTensorMapEncodeTiled(unsigned long long *map, int type, unsigned rank, voi
   say(" %d %d %d\n", interleave, swizzle, fill);
   return 0;
 }
+int cuTensorMapEncodeIm2col(unsigned long long *map, int type, unsigned rank, void *address, const unsigned long long *dims,
+                  const unsigned long long *strides, const int *lower, const int *upper, unsigned channels,
+                  unsigned pixels, const unsigned *steps, int interleave, int swizzle, int promotion, int fill) {
+  if ((unsigned long long)map % 64) return 1;
+  say("windows %d %u %p %u/%u", type, rank, address, channels, pixels);
+  for (unsigned i = 0; i < rank; i++) say(" %llu/%u", dims[i], steps[i]);
+  for (unsigned i = 0; i + 1 < rank; i++) say(" +%llu", strides[i]);
+  for (unsigned i = 0; i + 2 < rank; i++) say(" %d..%d", lower[i], upper[i]);
+  say(" %d %d %d\n", interleave, swizzle, fill);
+  return 0;
+}
 int cuLaunchKernelEx(const Config *c, void *kernel, void **parameters, void **extra) {
   if (!context) return 201;
   if (getenv("STUB_FAILS")) return 700;

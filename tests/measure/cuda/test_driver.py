@@ -78,6 +78,28 @@ def test_a_launch_reaches_the_driver_as_it_is_meant(tmp_path):
     assert log[8:] == ["begin 2", *captured, "end", "replay", "replay"]
 
 
+WINDOWS = """
+import ctypes, json
+from measure.cuda.launching import encode
+from spaces.cuda.tensor_map import TensorMapSpec
+
+memory = ctypes.create_string_buffer(256)
+aligned = -(-ctypes.addressof(memory) // 64) * 64
+dims, strides = (64, 30, 26, 8), (128, 3840, 99840)
+windows = {"lower": (-1, -2), "upper": (1, 2), "steps": (2, 3)}
+spec = TensorMapSpec("A", "float16", dims, strides, (32, 64), 64, **windows)
+encode(spec, 0x7000, aligned)
+print(json.dumps("encoded"))
+"""
+
+
+def test_a_map_of_windows_reaches_the_driver_as_it_is_meant(tmp_path):
+    _, log = run_with_stub(build_stub(tmp_path), WINDOWS)
+    # rank, base, channels/pixels, dims/steps, byte strides, corners, interleave, swizzle, fill
+    dims = "64/1 30/2 26/3 8/1 +128 +3840 +99840"
+    assert log == [f"windows 6 4 0x7000 32/64 {dims} -1..1 -2..2 0 2 0"]
+
+
 REFUSALS = """
 import json
 from measure.cuda.device import DeviceError, LoadError, MemoryShortError

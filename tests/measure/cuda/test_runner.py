@@ -14,11 +14,13 @@ import numpy as np
 import psutil
 import pytest
 
+from measure.cuda import problems
 from measure.cuda.device import DeviceError
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.cuda.session import CHECKED, Session, Trial, check_oracle
 from measure.cuda.trusted import oracle
+from measure.cuda.trusted.evaluating import evaluate
 from measure.records.measurement import Candidate, ErrorKind, Job, Status
 from measure.registry import runner_for
 from measure.testing.runner import RunnerContract
@@ -357,6 +359,46 @@ def test_long_calls_are_run_for_a_while_before_they_are_timed(tmp_path, judged, 
         list(session.rounds(trials, TimingProtocol(samples=1, heat=1e-3), started.append))
     assert all(least <= count <= most for count in counts)
     assert started[:2] == [0, 1] or not least
+
+
+@pytest.mark.parametrize(("judged", "before"), [(1e-3, 1), (1e-5, 0)])
+def test_a_long_call_is_timed_right_after_another(tmp_path, judged, before):
+    """For the clock that it leaves."""
+    path, calls = tmp_path / "good", []
+    good = candidate("good").kernel
+    path.write_bytes(pack(good))
+    trial = Trial(good.call, path)
+    with Session(EmulatedDevice(), WORK, seed=3, pulse_steps=1) as session:
+        session.load(trial)
+
+        def counted():
+            calls.append(judged)
+
+        counted.source = trial.prepared.source
+        counted.runs = 2  # which samples do not call again
+        trial.prepared, trial.judged = counted, judged
+        pulses = list(session.rounds([trial], TimingProtocol(samples=3), [].append))
+    assert len(pulses) == len(trial.samples) == 3
+    assert len(calls) >= 3 * before
+    assert before or not calls
+
+
+def test_a_device_that_bounds_programs_otherwise_than_the_host_is_not_believed(monkeypatch):
+    softmax, device = workload("softmax r=3 c=40"), EmulatedDevice()
+
+    def evaluated(buffers, draw, pause):
+        evaluate(buffers, draw, pause)
+        bounds = oracle.allowed_operand(softmax.outputs[0])
+        buffers.write(bounds, 1.001 * buffers.read(bounds))
+
+    with Session(device, softmax, seed=3, pulse_steps=1):
+        pass
+    monkeypatch.setattr(problems, "evaluate", evaluated)
+    with (
+        pytest.raises(DeviceError, match="otherwise than the host"),
+        Session(device, softmax, seed=3, pulse_steps=1),
+    ):
+        pass
 
 
 def test_a_child_that_does_not_start_is_no_gpu():
