@@ -13,3 +13,11 @@ def ceil_div(a: Any, b: Any) -> Any:
 def round_up(a: Any, unit: Any) -> Any:
     """The least multiple of ``unit`` not below ``a``."""
     return ceil_div(a, unit) * unit
+
+
+def doubled(least: int, most: int) -> tuple[int, ...]:
+    """``least`` times 1, 2, 4 and so on, up to the first that is no less than ``most``."""
+    values = [least]
+    while values[-1] < most:
+        values.append(2 * values[-1])
+    return tuple(values)

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from spaces.algebra.integers import doubled
 from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.code import WindowsCode
@@ -85,15 +86,7 @@ class WindowsTemplate(Template):
             Decision("column_workers", workers),
             Decision("batch_workers", workers if numbers > 1 and not segments else (1,)),
             Decision("order", ("columns_outer", "rows_outer")),
-            Decision("block_depth", _doubled(LEAST_DEPTH, nest.terms)),
-            Decision("block_columns", _doubled(self.lanes, nest.column.extent)),
+            Decision("block_depth", doubled(LEAST_DEPTH, nest.terms)),
+            Decision("block_columns", doubled(self.lanes, nest.column.extent)),
             Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
         )
-
-
-def _doubled(least: int, most: int) -> tuple[int, ...]:
-    """Powers of two times ``least``, up to one that is no less than ``most``."""
-    values = [least]
-    while values[-1] < most:
-        values.append(2 * values[-1])
-    return tuple(values)

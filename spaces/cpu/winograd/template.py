@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from spaces.algebra.integers import doubled
 from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.served import prelude
@@ -88,15 +89,7 @@ class WinogradTemplate(Template):
             Decision("tile_vectors", TILE_VECTORS),
             Decision("row_workers", cpu.even_workers),
             Decision("column_workers", cpu.even_workers),
-            Decision("block_squares", _doubled(LEAST_SQUARES, view.square_count(LEAST_OUTPUTS))),
-            Decision("block_columns", _doubled(self.lanes, view.column.extent)),
+            Decision("block_squares", doubled(LEAST_SQUARES, view.square_count(LEAST_OUTPUTS))),
+            Decision("block_columns", doubled(self.lanes, view.column.extent)),
             Decision("unroll", (1, 2) if cpu.vector_registers >= MANY_REGISTERS else (1, 2, 4)),
         )
-
-
-def _doubled(least: int, most: int) -> tuple[int, ...]:
-    """Powers of two times ``least``, up to one that is no less than ``most``."""
-    values = [least]
-    while values[-1] < most:
-        values.append(2 * values[-1])
-    return tuple(values)
