@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.unrolled import THREAD
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.access import Access, key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.merging import SHARED, Crew, PartMerging
+from spaces.cuda.chains.merging import SHARED, Crew, PartMerging, cluster_room
 from spaces.cuda.chains.spans import Spans
 from spaces.derivation.chained.view import Chained
 from spaces.language.tree import Expression
@@ -166,12 +167,30 @@ class Block:
         """Whether a second kernel merges the parts of the keys."""
         return self.split > 1 and self.values["merge"] == "kernel"
 
+    @property
+    def is_cluster(self) -> bool:
+        """Whether blocks that share keys are a cluster, and merge their parts there."""
+        return self.split > 1 and self.values["merge"] == "cluster"
+
+    @property
+    def sharers(self) -> int:
+        """Teams that merge what they have in shared memory."""
+        return self.teams * (self.split if self.is_cluster else 1)
+
+    @property
+    def sharer(self) -> str:
+        """C text of a team's number among those."""
+        return "sharer" if self.is_cluster else "team"
+
     @cached_property
     def merging(self) -> PartMerging:
-        """Merges the parts of blocks that share keys. Each team has its share of the sums."""
-        merging = self._merging(self.sum_name, self.own_pairs, f"team * {self.own_pairs}")
+        """Merges the parts of blocks that share keys, by global memory. Each team has its share of
+        the sums."""
+        merging = self._merging(self.sum_name, self.own_pairs, f"{self.sharer} * {self.own_pairs}")
         crew = replace(merging.crew, thread=self.thread)
-        return replace(merging, crew=crew, has_states="team == 0" if self.teams > 1 else "")
+        states = "team == 0" if self.teams > 1 else ""
+        split = 1 if self.is_cluster else self.split
+        return replace(merging, split=split, crew=crew, has_states=states)
 
     @cached_property
     def later_merging(self) -> PartMerging:
@@ -182,9 +201,10 @@ class Block:
     @cached_property
     def team_parts(self) -> PartMerging:
         """Leaves what teams have of their keys in shared memory."""
-        crew = Crew(part="team", thread=self.thread)
+        crew = Crew(part="team" if self.teams > 1 else "0", thread=self.thread)
         own = self._merging("sums", self.pairs, "0")
-        return replace(own, split=self.teams, tiles=1, crew=crew, room=SHARED)
+        room = cluster_room(self.teams) if self.is_cluster else SHARED
+        return replace(own, split=self.sharers, tiles=1, crew=crew, room=room)
 
     @cached_property
     def team_merging(self) -> PartMerging:
@@ -197,12 +217,16 @@ class Block:
     @property
     def sum_name(self) -> str:
         """The arrays of sums that are stored."""
-        return "sums" if self.teams == 1 else "own"
+        return "sums" if self.sharers == 1 else "own"
 
     @property
     def own_pairs(self) -> int:
-        """Accumulators of a slice along the columns that a team stores."""
-        return self.pairs // self.teams
+        """Accumulators of a slice along the columns that a team stores, if it stores any: as many
+        as leave none over."""
+        least = ceil_div(self.pairs, self.sharers)
+        return next(
+            (n for n in range(max(least, 1), self.pairs) if self.pairs % n == 0), self.pairs
+        )
 
     def _merging(self, name: str, pairs: int, first: str) -> PartMerging:
         """Of ``pairs`` accumulators of each slice, from the ``first`` on."""

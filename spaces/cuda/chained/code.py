@@ -45,6 +45,7 @@ class ChainedCode:
         launch = Launch(
             (int(self.block.sizes.blocks(self.block.values)), 1, 1),
             (self.block.threads, 1, 1),
+            (self.block.split if self.block.is_cluster else 1, 1, 1),
             shared_bytes=int(self.block.sizes.shared_bytes(self.block.values)),
         )
         called = {*functions, "floor"}
@@ -85,7 +86,7 @@ class ChainedCode:
 
     def _function(self, name: str, bounds: str, body: Sequence[str]) -> list[str]:
         parameters = self.block.batch.parameters()
-        parameters += ", u8 *__restrict__ workspace" if self.block.split > 1 else ""
+        parameters += ", u8 *__restrict__ workspace" if self.block.merging.split > 1 else ""
         return [
             f'extern "C" __global__ void {bounds} {name}({parameters}) {{',
             "  const int lane = threadIdx.x % 32;",
@@ -125,8 +126,10 @@ class ChainedCode:
         """Which tile of rows a block has, and which part of the keys."""
         if self.block.split == 1:
             return ["const int tile_number = (int)blockIdx.x;"]
+        sharer = f"part * {self.block.teams} + team" if self.block.teams > 1 else "part"
         return [
             f"const int part = (int)blockIdx.x % {self.block.split};",
+            *[f"const int sharer = {sharer};"] * self.block.is_cluster,
             f"const int tile_number = (int)blockIdx.x / {self.block.split};",
         ]
 

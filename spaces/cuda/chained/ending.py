@@ -23,30 +23,44 @@ class Ending:
         """Join what lanes have; leave that as a part, or store the outputs of each row."""
         block, merging = self.block, self.block.merging
         first = ("block_column", "block_column == 0")
-        if block.teams > 1:
-            first = (f"block_column + team * {block.own_pairs * WIDE}", f"{first[1]} && team == 0")
+        if block.sharers > 1:
+            column = f"block_column + {block.sharer} * {block.own_pairs * WIDE}"
+            first = (column, f"{first[1]} && {block.sharer} == 0")
         lines = [
             *self._columns(*first),
             *self._each_row([*block.chain.joined_rows(), *self._catch_up()]),
-            *(self._join_teams() if block.teams > 1 else []),
+            *(self._join_teams() if block.sharers > 1 else []),
         ]
         if block.merges_later:
-            return [*lines, *merging.put(self._own)]
+            return [*lines, *merging.put(self._stored)]
         return [
             *lines,
-            *merging.leave(self._own),
-            *["if (!is_last) return;"] * (block.split > 1),
-            *merging.collect(self._own),
-            *self._store(block.own_pairs, block.sum_name),
+            *merging.leave(self._stored),
+            *["if (!is_last) return;"] * (merging.split > 1),
+            *merging.collect(self._stored),
+            *self._store(block.own_pairs, block.sum_name, self._stored),
+            *["tw::sync_warp();", "tw::cluster_wait();"] * block.is_cluster,
         ]
 
-    def _join_teams(self) -> list[str]:
-        """Merge what teams have, by shared memory that no tile needs any more."""
+    @property
+    def _stored(self) -> str:
+        """Whether a team has sums of row ``r`` to store, or some of it where there are none."""
         block = self.block
+        if block.own_pairs * block.sharers <= block.pairs or not block.pairs:
+            return self._own
+        return f"{block.sharer} * {block.own_pairs} < {block.pairs} && {self._own}"
+
+    def _join_teams(self) -> list[str]:
+        """Merge what teams have, by shared memory that no tile needs any more: that of a block, or
+        of all blocks of a cluster, none of which ends before all have read."""
+        block = self.block
+        met = ["tw::sync_warp();", "tw::sync_cluster();"]
+        left = ["tw::sync_warp();", "tw::cluster_arrive();"]
         body = [
             *block.team_parts.put(self._own),
-            "tw::sync_block();",
-            *block.team_merging.merge(self._own),
+            *(met if block.is_cluster else ["tw::sync_block();"]),
+            *block.team_merging.merge(self._stored),
+            *left * block.is_cluster,
         ]
         sums = block.declare_sums(block.own_pairs, block.sum_name)
         return [*sums, "tw::sync_block();", "{", *indented(body), "}"]
@@ -59,7 +73,7 @@ class Ending:
     def merging_lines(self) -> list[str]:
         """The second kernel's: of a tile, the accumulators that have one number in all slices."""
         block, rows = self.block, BlockRows(self.block)
-        stored = self._store(min(1, block.pairs), "sums")
+        stored = self._store(min(1, block.pairs), "sums", self._own)
         first = "block_column == 0 && group == 0"
         return [
             f"const int tile_number = (int)blockIdx.x / {self.groups};",
@@ -84,11 +98,11 @@ class Ending:
             f"const bool is_first = lane % 4 == 0 && {condition};",
         ]
 
-    def _store(self, pairs: int, array: str) -> list[str]:
+    def _store(self, pairs: int, array: str, inside: str) -> list[str]:
         weighings = len(self.block.chained.weighings)
         sums = [f"{array}{n}[r / 2][j][r % 2 * 2 + e]" for n in range(weighings)]
         stored = Finish(self.block.chain, self.block.row, sums, pairs).lines()
-        return self._each_row([f"if ({self._own}) {{", *indented(stored), "}"])
+        return self._each_row([f"if ({inside}) {{", *indented(stored), "}"])
 
     def _each_row(self, body: Sequence[str]) -> list[str]:
         head = f"for (int r = 0; r < {ROWS * self.block.slices}; r++) {{"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.merging import MERGES
 from spaces.cuda.chains.splitting import split_rules
@@ -17,6 +19,8 @@ TILE = ("queries", "columns", "slices", "keys", "warps", "teams")
 """The decisions that sizes depend on, in the order in which they are made."""
 MOST_WARPS = 16
 """Warps of a block's teams."""
+CLUSTERS = (2, 4, 8)
+"""Blocks that any device with clusters starts together."""
 
 
 def chained_rules(
@@ -60,12 +64,6 @@ def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
             ),
         ),
         Rule(
-            "team_columns",
-            ("columns", "teams"),
-            lambda c: c["columns"] % (8 * c["teams"]) == 0,
-            lambda c: f"{c['columns']} columns leave {c['teams']} teams no whole eights to store",
-        ),
-        Rule(
             "teams_filled",
             ("keys", "teams"),
             lambda c: (c["teams"] == 1) | ((c["teams"] - 1) * c["keys"] < keys),
@@ -89,5 +87,22 @@ def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
             ("split", "merge"),
             lambda c: (c["split"] > 1) | (c["merge"] == MERGES[0]),
             lambda c: f"one part needs no merging by {c['merge']}",
+        ),
+        Rule(
+            "cluster",
+            ("split", "merge"),
+            lambda c: (c["merge"] != "cluster") | np.isin(c["split"], CLUSTERS),
+            lambda c: f"{c['split']} blocks are no cluster; allowed: 2, 4 or 8",
+        ),
+        Rule(
+            "cluster_memory",
+            (*TILE, "stages", "merge"),
+            lambda c: (
+                (c["merge"] != "cluster") | (sizes.left_parts_bytes(c) <= sizes.shared_bytes(c))
+            ),
+            lambda c: (
+                f"parts of {sizes.left_parts_bytes(c)} bytes are left in shared memory; the tiles "
+                f"of a block take {sizes.shared_bytes(c)}"
+            ),
         ),
     ]

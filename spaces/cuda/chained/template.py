@@ -7,7 +7,8 @@ have; ``keys`` of a tile and ``stages`` of tiles on their way to a team; ``colum
 block has, of all columns or a part; ``queries``, whether rows of the left operand stay in registers
 or are read again from shared memory; ``rescale``, whether sums are corrected in every tile, where a
 row's results moved, or where they moved far; ``split``, blocks that share the keys of a tile of
-rows, and ``merge``, who merges their parts; ``order`` of the blocks; ``residency``, blocks of a
+rows, and ``merge``, who merges their parts, a second ``kernel``, the ``last`` block or all of them
+as a ``cluster``; ``order`` of the blocks; ``residency``, blocks of a
 multiprocessor that registers are to suffice for.
 """
 
@@ -93,7 +94,7 @@ class CudaChained(Template):
             Decision("residency", (1, 2, 3, 4, 6, 8)),
             Decision("rescale", RESCALES if can_be_late(chained) else RESCALES[:2]),
             Decision("split", SPLITS),
-            Decision("merge", MERGES),
+            Decision("merge", (*MERGES, *("cluster",) * self.cuda.has("cluster"))),
             Decision("order", orders),
         )
 

@@ -10,7 +10,7 @@ multiplied by is known and all their loads are in flight together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
@@ -30,16 +30,23 @@ _AHEAD = 8
 @dataclass(frozen=True)
 class Room:
     """Memory that parts are left in, as C: the type of its addresses, the steps of those from one
-    float to the next, a load and a store."""
+    float to the next, a load and a store. A cluster has so many parts in each block,
+    ``each``."""
 
     address: str
     step: int
     load: str
     store: str
+    each: int = 0
 
 
 GLOBAL = Room("float *const", 1, "tw::load_global({})", "tw::store_global({}, {})")
 SHARED = Room("const u32", 4, "tw::load_shared<float>({})", "tw::store_shared<float>({}, {})")
+
+
+def cluster_room(each: int) -> Room:
+    """Shared memory of all blocks of a cluster, each of which has so many parts in its own."""
+    return replace(SHARED, load="tw::bits_float(tw::load_remote({}))", each=each)
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ class PartMerging:
     def parts(self) -> list[str]:
         """Declare ``parts``, where a thread's own of the first part are."""
         crew, size = self.crew, f"{self._values * self.threads}"
-        if self.room is SHARED:
+        if self.room is not GLOBAL:
             return [f"const u32 parts = shared + {crew.thread} * {self.room.step};"]
         return [
             f"float *const parts = (float *)({crew.workspace} + {self.zeroed_bytes})",
@@ -143,10 +150,13 @@ class PartMerging:
     def _load(self, at: str) -> str:
         return self.room.load.format(at)
 
-    def _mine(self, part: str) -> str:
-        """Declare where a thread's own of a part are."""
-        size = self._values * self.threads * self.room.step
-        return f"{self.room.address} mine = parts + {part} * {size};"
+    def _mine(self, part: str, in_block: bool) -> str:
+        """Declare where a thread's own of a part are, of a cluster's of this block or of all."""
+        size, each = self._values * self.threads * self.room.step, self.room.each
+        at = f"parts + {part} * {size}"
+        if each and not in_block:
+            at = f"tw::map_shared(parts + {part} % {each} * {size}, {part} / {each})"
+        return f"{self.room.address} mine = {at};"
 
     def _state_at(self, k: int) -> str:
         return self._at(f"r * {self._states + 1} + {k}")
@@ -179,7 +189,12 @@ class PartMerging:
         sums = [store.format(self._sum_at(n), s("i")) + ";" for n, s in enumerate(self.sums)]
         has_states = f"{inside} && {self.has_states}" if self.has_states else inside
         body = [*self._each_row(rows, has_states), *self._each_sum(sums, inside)]
-        return [*self.parts(), "{", *indented([self._mine(self.crew.part), *body]), "}"]
+        return [
+            *self.parts(),
+            "{",
+            *indented([self._mine(self.crew.part, in_block=True), *body]),
+            "}",
+        ]
 
     def merge(self, inside: str) -> list[str]:
         """Begin with nothing and merge the states of part after part; then add their sums."""
@@ -195,7 +210,7 @@ class PartMerging:
         return [
             f"#pragma unroll {_AHEAD}",
             f"for (int part = 0; part < {self.split}; part++) {{",
-            f"  {self._mine('part')}",
+            f"  {self._mine('part', in_block=False)}",
             *indented(body),
             "}",
         ]

@@ -46,6 +46,14 @@ LATER = {**SPLIT, "merge": "kernel", "slices": 2}
 ALONE = {**PLAIN, "warps": 1, "teams": 4, "stages": 3}
 PAIRS = {**HELD, "teams": 2, "keys": 16, "split": 2, "merge": "last"}
 TEAMS = {**PLAIN, "warps": 1, "slices": 2, "teams": 2, "rescale": "moved", "split": 2}
+CLUSTER = {**HELD, "keys": 16, "split": 2, "merge": "cluster"}
+SHARED = {**ALONE, "teams": 2, "split": 4, "merge": "cluster", "rescale": "moved"}
+IN_CLUSTERS = {
+    "log of the sum": CLUSTER,
+    "causal": SHARED,
+    "rows without a key": SHARED,
+    "loss over a vocabulary": CLUSTER,
+}
 IN_TEAMS = {
     "grouped heads": ALONE,
     "causal": PAIRS,
@@ -77,6 +85,10 @@ CASES = {
 CASES |= {
     f"{name} in teams": case(form(name, dtype_of(name)), values)
     for name, values in IN_TEAMS.items()
+}
+CASES |= {
+    f"{name} in clusters": case(form(name, dtype_of(name)), values)
+    for name, values in IN_CLUSTERS.items()
 }
 REACHED = f"y[b,h,i,e] = sum[j](softmax[j](0.5 * tanh({SCORE} / 0.5) + bias[j]) * {VALUE})"
 CASES["softcap that is reached"] = case(made(REACHED, "float16"), HELD)
@@ -166,6 +178,26 @@ BUGS = {
         "causal in teams",
         r"(load_shared<float>\(.*\)) \* factor0\[r\];",
         r"\1;",
+    ),
+    "a block's own part for all of a cluster": (
+        "causal in clusters",
+        r", part / 2\);",
+        ", (unsigned)blockIdx.x % 4);",
+    ),
+    "a block ends before others have read its part": (
+        "causal in clusters",
+        r"tw::cluster_arrive\(\);([\s\S]*)tw::cluster_wait\(\);",
+        r"\1",
+    ),
+    "parts of a cluster are read before they are left": (
+        "log of the sum in clusters",
+        r"tw::sync_cluster\(\);",
+        "tw::sync_block();",
+    ),
+    "a block stores the columns of the first of its cluster": (
+        "causal in clusters",
+        r"column0 = block_column \+ sharer \* 8",
+        "column0 = block_column + 0 * 8",
     ),
     "warps of a team do not meet": (
         "causal in teams",
