@@ -72,6 +72,7 @@ AREAS = (
         (
             "spaces/numerics/allowance.py",
             "spaces/numerics/interval.py",
+            "spaces/numerics/numbers.py",
             "spaces/numerics/sums.py",
             "spaces/workloads/workload.py",
             "spaces/language/functions.py",

@@ -16,7 +16,8 @@ import numpy as np
 from spaces.dtypes import DType, dtype
 from spaces.epilogue.expression import SUM
 from spaces.numerics.adding import error_of_sum
-from spaces.numerics.interval import Arrays, Interval, Numbers, Rules, nowhere
+from spaces.numerics.interval import Interval, Rules, nowhere
+from spaces.numerics.numbers import Arrays, Numbers
 from spaces.workloads.array import Array
 from spaces.workloads.contraction import Contraction, Operand
 

@@ -3,66 +3,24 @@
 A kernel evaluates an epilogue of a sum that is not exact, in float32, operation by operation.
 Here each operation takes intervals to the interval of all its possible results: of the arguments'
 ends, and widened by the operation's own rounding (Moore, Interval Analysis, 1966). The rules are
-written once over :class:`Numbers`; arrays of NumPy and the variables of generated code both are.
+written once over :class:`~spaces.numerics.numbers.Numbers`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from spaces.dtypes import DType, dtype
-from spaces.language.evaluation import OPERATIONS
+from spaces.dtypes import DType
 from spaces.language.functions import FUNCTIONS
 from spaces.language.tree import Operations
+from spaces.numerics.numbers import Numbers
 
 SLACK = 2.0
 """By how many times the errors they are held to operations and functions may be off."""
-
-
-class Numbers(Protocol):
-    """What the rules compute with: values with Python's ``+ - * /``, comparisons, ``&`` and ``|``,
-    in float64, where numbers of Python may stand beside them."""
-
-    def constant(self, value: float) -> Any:
-        """A value of the same in every place."""
-        ...
-
-    def is_whole(self, value: Any) -> bool:
-        """Whether values are integers, not float64 or conditions."""
-        ...
-
-    def wide(self, value: Any) -> Any:
-        """Integers, or conditions as 0 and 1, in float64."""
-        ...
-
-    def operation(self, operator: str, a: Any, b: Any) -> Any:
-        """One of ``+ - * / // %`` or of comparisons; of integers by ``/`` in float64, by ``//``
-        rounded down."""
-        ...
-
-    def least(self, a: Any, b: Any) -> Any:
-        """The lesser of two; NaN where one of them is."""
-        ...
-
-    def greatest(self, a: Any, b: Any) -> Any:
-        """The greater of two; NaN where one of them is."""
-        ...
-
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
-        """``a`` where the condition holds, elsewhere ``b``."""
-        ...
-
-    def call(self, function: str, arguments: Sequence[Any]) -> Any:
-        """A function of :mod:`spaces.language.functions`, or ``floor`` or ``ceil``."""
-        ...
-
-    def cast(self, value: Any, name: str) -> Any:
-        """Rounded to the nearest value of a floating-point dtype; float8 saturates."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -258,56 +216,3 @@ def _ends(interval: Interval) -> tuple[Any, Any]:
 
 def _is_nan(value: Any) -> Any:
     return value != value
-
-
-class Arrays:
-    """:class:`Numbers` that are float64 arrays of NumPy, which broadcast."""
-
-    def constant(self, value: float) -> Any:
-        """A scalar."""
-        return np.float64(value)
-
-    def is_whole(self, value: Any) -> bool:
-        """By the array's dtype."""
-        return np.asarray(value).dtype.kind == "i"
-
-    def wide(self, value: Any) -> Any:
-        """By ``astype``."""
-        return np.asarray(value).astype(np.float64, copy=False)
-
-    def operation(self, operator: str, a: Any, b: Any) -> Any:
-        """Python's, element by element."""
-        return OPERATIONS[operator](np.asarray(a), b)
-
-    def least(self, a: Any, b: Any) -> Any:
-        """``numpy.minimum``."""
-        return np.minimum(a, b)
-
-    def greatest(self, a: Any, b: Any) -> Any:
-        """``numpy.maximum``."""
-        return np.maximum(a, b)
-
-    def select(self, condition: Any, a: Any, b: Any) -> Any:
-        """``numpy.where``, without its work if the condition holds nowhere."""
-        if np.any(condition):
-            return np.where(condition, a, b)
-        return np.broadcast_to(b, np.broadcast_shapes(*map(np.shape, (condition, a, b))))
-
-    def call(self, function: str, arguments: Sequence[Any]) -> Any:
-        """The function's reference."""
-        whole = {"floor": np.floor, "ceil": np.ceil}
-        if function in whole:
-            return whole[function](*arguments)
-        return FUNCTIONS[function].reference(*arguments)
-
-    def cast(self, value: Any, name: str) -> Any:
-        """By way of float32, as kernels do, unless the dtype is float64; in one of the two."""
-        if name == "float64":
-            return value
-        narrow = np.asarray(value).astype(np.float32)
-        if name.startswith("float8"):
-            import ml_dtypes
-
-            largest = np.float32(ml_dtypes.finfo(dtype(name).numpy).max)  # type: ignore[no-untyped-call]
-            narrow = np.clip(narrow, -largest, largest)
-        return narrow.astype(dtype(name).numpy, copy=False).astype(np.float32, copy=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from spaces.language.evaluation import Elementwise
 from spaces.language.functions import FUNCTIONS
-from spaces.numerics.interval import Arrays
+from spaces.numerics.numbers import Arrays
 from spaces.operators import workload
 from spaces.workloads.contraction import Operand
 from spaces.workloads.workload import Workload

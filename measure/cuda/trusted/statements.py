@@ -1,4 +1,4 @@
-"""The numbers of :mod:`spaces.numerics.interval` as variables of CUDA C++: rules become
+"""The numbers of :mod:`spaces.numerics.numbers` as variables of CUDA C++: rules become
 statements.
 """
 
@@ -81,7 +81,7 @@ DOUBLE, WHOLE, CONDITION = "double", "i64", "bool"
 
 
 class Statements:
-    """:class:`spaces.numerics.interval.Numbers` that write a statement for each operation.
+    """:class:`spaces.numerics.numbers.Numbers` that write a statement for each operation.
 
     ``lines`` declare one variable after the other; :data:`MATHEMATICS` is what they call.
     """

@@ -22,7 +22,8 @@ from spaces.derivation.rounding.rows import Rows
 from spaces.dtypes import DType
 from spaces.language.evaluation import largest_array
 from spaces.language.program import Program, Stage
-from spaces.numerics.interval import Arrays, Interval, Rules
+from spaces.numerics.interval import Interval, Rules
+from spaces.numerics.numbers import Arrays
 
 CHUNK = 1 << 19
 """Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""

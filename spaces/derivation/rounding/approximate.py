@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from spaces.language.evaluation import is_literal, literal
-from spaces.numerics.interval import Interval, Numbers, Rules, nowhere
+from spaces.numerics.interval import Interval, Rules, nowhere
+from spaces.numerics.numbers import Numbers
 
 LARGEST = 1 << 24
 """Whole numbers below have a float32 each."""

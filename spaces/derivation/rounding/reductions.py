@@ -1,6 +1,6 @@
 """What right kernels may make of sums and products whose terms are known up to intervals.
 
-The formulas stand here once, over any numbers (:mod:`spaces.numerics.interval`); adding up the
+The formulas stand here once, over any numbers (:mod:`spaces.numerics.numbers`); adding up the
 terms is left to whoever has them.
 """
 

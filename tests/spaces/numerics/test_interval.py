@@ -9,7 +9,8 @@ from spaces.dtypes import dtype
 from spaces.epilogue.expression import FUNCTIONS as CALLED
 from spaces.epilogue.expression import parse
 from spaces.language.functions import FUNCTIONS
-from spaces.numerics.interval import Arrays, Interval, Rules, nowhere
+from spaces.numerics.interval import Interval, Rules, nowhere
+from spaces.numerics.numbers import Arrays
 
 UNARY = sorted(name for name in CALLED if FUNCTIONS[name].arity == 1)
 
