@@ -11,7 +11,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.cuda.blocks.copies.tile_copy import BlockCopy, Ends, position_type
+from spaces.cuda.blocks.copies.block_copy import BlockCopy, Ends
+from spaces.cuda.blocks.copies.tile_copy import position_type
 from spaces.cuda.blocks.finish import (
     batch_parts,
     parameter_name,

@@ -8,19 +8,16 @@ kernels read of a :class:`~spaces.workloads.product.Product`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import gcd
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 from spaces.algebra.index import Index, index
-from spaces.algebra.layout import Strided, strided
 from spaces.cuda.blocks.batch import product_number
-from spaces.derivation.products.forms import Form
+from spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of, without
 from spaces.derivation.products.places import Place
-from spaces.derivation.products.splitting import Part
-from spaces.derivation.products.view import Gather, PlacedProduct, extent, placed_product_of
+from spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
 from spaces.language.program import Operand, Output
 from spaces.language.tree import Expression, Meaning
 from spaces.workloads.array import Array
@@ -29,82 +26,6 @@ from spaces.workloads.product import Product, product_of
 from spaces.workloads.workload import Workload
 
 T = TypeVar("T")
-
-MOST = 2**31
-"""Elements of an array are fewer, and so are rows, columns and terms: 32 bits count them."""
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """How a factor is reached: ``width`` are the parts of its rows or columns. The offset leaves
-    out what depends on the ``batch``, which the factor's pointer has in it. Rows may be those that
-    a table chooses: then :attr:`gather` says so."""
-
-    place: Place
-    batch: tuple[Part, ...]
-    width: tuple[Part, ...]
-    depth: tuple[Part, ...]
-    gather: Gather | None = None
-
-    @property
-    def forms(self) -> tuple[Form, ...]:
-        """The offset, then the indices that are bounded."""
-        names = {part.name for part in self.batch}
-        return (_without(self.place.offset, names), *(b.index for b in self.place.bounds))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows or columns, and terms."""
-        return extent(self.width), extent(self.depth)
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """What the bounded indices are below."""
-        return tuple(bound.extent for bound in self.place.bounds)
-
-    def of_width(self, number: Index, batch: Index, entry: Index) -> list[Index]:
-        """What :attr:`forms` have of a row or column and of the product, constants included;
-        ``entry`` is that of the table, if there is one."""
-        values: dict[Any, Index] = {**digits(self.batch, batch), **digits(self.width, number)}
-        if self.gather:
-            values[self.gather.entry] = entry
-        return [at(form, values) + form.constant for form in self.forms]
-
-    def of_depth(self, term: Index) -> list[Index]:
-        """What they have of a term."""
-        values = digits(self.depth, term)
-        return [at(form, values) for form in self.forms]
-
-    @cached_property
-    def deep(self) -> bool:
-        """Whether tiles run along the depth: where more elements lie side by side, or else where
-        neighbours are closer."""
-        along = [(self._run(p), -self._last_step(p)) for p in (self.width, self.depth)]
-        return along[1] > along[0]
-
-    @property
-    def run(self) -> int:
-        """Elements side by side, all within or all beyond the borders, from any multiple of a power
-        of two that divides this on."""
-        return self._run(self.depth if self.deep else self.width)
-
-    @property
-    def strided(self) -> Strided | None:
-        """The layout of one product's matrix, its axis of stride 1 last; None if that is no
-        matrix."""
-        sides = (self.width, self.depth) if self.deep else (self.depth, self.width)
-        steps = [self.place.step(parts) for parts in sides]
-        if self.place.bounds or self.place.offset.constant or steps[0] is None or steps[1] != 1:
-            return None
-        return strided((extent(sides[0]), extent(sides[1])), (steps[0], 1))
-
-    def _run(self, parts: Sequence[Part]) -> int:
-        return run_of(self.place, parts)
-
-    def _last_step(self, parts: Sequence[Part]) -> int:
-        """Elements between neighbours along the fastest part that has more than one."""
-        longer = [part for part in parts if part.extent > 1]
-        return self.place.offset.coefficient(longer[-1].name) if longer else MOST
 
 
 @dataclass(frozen=True)
@@ -243,7 +164,7 @@ class ImplicitProduct:
 
     def written(self, row: Index, column: Index) -> Index:
         """Elements from the start of one product's output to its entry (row, column)."""
-        form = _without(self.view.offset, self.batch)
+        form = without(self.view.offset, self.batch)
         return at(form, self.values(row, column)) + form.constant
 
     @property
@@ -308,39 +229,3 @@ def why_not_implicit(product: ImplicitProduct) -> str | None:
     )
     most = max(*counts, *spans)
     return f"{most} elements are too many for 32 bits" if most >= MOST else None
-
-
-def digits(parts: Sequence[Part], number: Index) -> dict[str, Index]:
-    """The values of parts that together have ``number``; that of the first may be beyond its
-    extent."""
-    values = {}
-    for part in reversed(parts[1:]):
-        values[part.name] = number % part.extent
-        number = number // part.extent
-    return {**values, **{part.name: number for part in parts[:1]}}
-
-
-def at(form: Form, values: Mapping[Any, Index]) -> Index:
-    """What a form has of the parts that have values, without its constant."""
-    terms = (values[atom] * c for atom, c in form.terms if atom in values)
-    return sum(terms, Index())
-
-
-def run_of(place: Place, parts: Sequence[Part]) -> int:
-    """Elements side by side along ``parts``, from any multiple of a power of two that divides this
-    on; 1 where neighbours are apart, or one may lie beyond a border and the other not."""
-    bounded = {name for bound in place.bounds for name in bound.index.axes}
-    run, names = 1, frozenset[str]()
-    for part in reversed([part for part in parts if part.extent > 1]):
-        if place.offset.coefficient(part.name) != run or part.name in bounded:
-            break
-        run, names = run * part.extent, names | {part.name}
-    for atom, coefficient in (*place.offset.terms, ("", place.offset.constant)):
-        if atom not in names:
-            run = gcd(run, coefficient)
-    return run
-
-
-def _without(form: Form, names: Collection[str]) -> Form:
-    """A form without the terms of some parts."""
-    return Form(tuple(term for term in form.terms if term[0] not in names), form.constant)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from spaces.algebra.index import Index, index
-from spaces.cuda.blocks.implicit import ImplicitProduct, digits
+from spaces.cuda.blocks.gathered import digits
+from spaces.cuda.blocks.implicit import ImplicitProduct
 from spaces.cuda.hopper.segments import segment_tile, why_no_segment
 from spaces.cuda.hopper.tile import OperandTile
 from spaces.cuda.tensor_map import TensorMapSpec

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.algebra.layout import Strided
-from spaces.cuda.blocks.implicit import Gathered, ImplicitProduct
+from spaces.cuda.blocks.gathered import Gathered
+from spaces.cuda.blocks.implicit import ImplicitProduct
 from spaces.cuda.hopper.tile import OperandTile
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.derivation.products.view import Segments

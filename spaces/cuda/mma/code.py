@@ -17,8 +17,8 @@ from spaces.algebra.index import Index
 from spaces.algebra.layout import permuted
 from spaces.algebra.mapping import repeat
 from spaces.cuda.blocks.code import BlockCode
+from spaces.cuda.blocks.copies.block_copy import BlockCopy
 from spaces.cuda.blocks.copies.gather_copy import copy_of
-from spaces.cuda.blocks.copies.tile_copy import BlockCopy
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.mma.accumulators import Accumulators
 from spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile

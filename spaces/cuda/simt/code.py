@@ -24,8 +24,9 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout, row_major, strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.cuda.blocks.code import BlockCode
+from spaces.cuda.blocks.copies.block_copy import BlockCopy
 from spaces.cuda.blocks.copies.gather_copy import copy_of
-from spaces.cuda.blocks.copies.tile_copy import BlockCopy, position_type
+from spaces.cuda.blocks.copies.tile_copy import position_type
 from spaces.cuda.blocks.finish import Finish, sum_dtype
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.simt.sizes import SimtSizes

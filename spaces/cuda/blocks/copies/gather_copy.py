@@ -14,16 +14,16 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.copies.block_copy import BlockCopy, widest_vector
 from spaces.cuda.blocks.copies.tile_copy import (
-    BlockCopy,
     TileCopy,
     position_type,
     runs_deep,
     source_of,
-    widest_vector,
 )
 from spaces.cuda.blocks.finish import parameter_name
-from spaces.cuda.blocks.implicit import Gathered, ImplicitProduct, Tiled
+from spaces.cuda.blocks.gathered import Gathered
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.blocks.segments import entry_of
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.workloads.array import Array
