@@ -30,16 +30,20 @@ def _load_early() -> None:
 def default_search(
     space: Space, seed: int, known: Transfer | None = None, model: CostModel | None = None
 ) -> Search:
-    """Evolution under a model that learns; until it has, under ``model`` if one is given, or one
-    of what is ``known`` of other shapes, or the roofline."""
+    """Evolution under a model that learns; until it has, under the roofline, or under ``model`` if
+    one is given, or one of what is ``known`` of other shapes, with a search that knows nothing for
+    a second opinion."""
     from scheduler.strategies.evolutionary import WARM, EvolutionarySearch
+    from scheduler.strategies.second_opinion import SecondOpinion
 
-    learned = learned_model(space)
+    guess = roofline(space.target, only(space))
+    cold = EvolutionarySearch(space, learned_model(space), guess, seed)
     prior = model or (known.model if known else None)
-    if prior is not None:
-        starters = known.starters if known else ()
-        return EvolutionarySearch(space, learned, prior, seed, WARM, starters)
-    return EvolutionarySearch(space, learned, roofline(space.target, only(space)), seed)
+    if prior is None:
+        return cold
+    starters = known.starters if known else ()
+    warm = EvolutionarySearch(space, learned_model(space), prior, seed, WARM, starters)
+    return SecondOpinion(space, warm, cold)
 
 
 def learned_model(space: Space) -> Learner:

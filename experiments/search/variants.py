@@ -1,7 +1,8 @@
 """Replays variants of the search side by side: the same spaces and seeds, all cores.
 
     python -m experiments.search.variants FILE... --variant NAME[:SETTING=VALUE,...] ...
-                [--batch 8,64] [--trials 256] [--repeats 40] [--seed 0] [--jobs N] --out FILE.jsonl
+                [--batch 8,64] [--trials 256] [--repeats 40] [--seed 0] [--jobs N] [--space NAME]
+                --out FILE.jsonl
 
 See README.md.
 """
@@ -34,13 +35,19 @@ from scheduler.replay.run import Run, replay
 from scheduler.replay.scores import Replays, measures
 from scheduler.strategies.evolutionary import WARM, Evolution, EvolutionarySearch
 from scheduler.strategies.search import Search
+from scheduler.strategies.second_opinion import SecondOpinion
+from spaces.space import Space
 
 Kind = TypeVar("Kind", Evolution, TreeSettings)
 
 WARM_ROWS = "warm"
 """The setting that lets a search begin with so many rows of each sibling of the space."""
 
-SETTINGS = {f.name for kind in (Evolution, TreeSettings) for f in fields(kind)} | {WARM_ROWS}
+SECOND = "second"
+"""The setting that gives such a search a second opinion (1), or none (0)."""
+
+SETTINGS = {f.name for kind in (Evolution, TreeSettings) for f in fields(kind)}
+SETTINGS |= {WARM_ROWS, SECOND}
 
 
 @dataclass(frozen=True)
@@ -54,13 +61,21 @@ class Variant:
     def search(self, recording: Recording, siblings: Sequence[Recording], seed: int) -> Search:
         """The search of a recording's space, of which ``siblings`` are known to a warm one."""
         space = recording.space
-        model = XGBoostModel(self._applied(TreeSettings()), only(space))
-        if WARM_ROWS in self.settings and siblings:
-            known = transferred(recording, siblings, int(self.settings[WARM_ROWS]), seed)
-            evolution = self._applied(WARM)
-            return EvolutionarySearch(space, model, known.model, seed, evolution, known.starters)
         prior = roofline(space.target, only(space))
-        return EvolutionarySearch(space, model, prior, seed, self._applied(Evolution()))
+        cold = EvolutionarySearch(
+            space, self._model(space), prior, seed, self._applied(Evolution())
+        )
+        if WARM_ROWS not in self.settings or not siblings:
+            return cold
+        known = transferred(recording, siblings, int(self.settings[WARM_ROWS]), seed)
+        evolution = self._applied(WARM)
+        warm = EvolutionarySearch(
+            space, self._model(space), known.model, seed, evolution, known.starters
+        )
+        return SecondOpinion(space, warm, cold) if self.settings.get(SECOND, 1) else warm
+
+    def _model(self, space: Space) -> XGBoostModel:
+        return XGBoostModel(self._applied(TreeSettings()), only(space))
 
     def _applied(self, defaults: Kind) -> Kind:
         kinds = {f.name: type(getattr(defaults, f.name)) for f in fields(defaults)}
@@ -87,12 +102,14 @@ def replayed(
     recordings: Sequence[Recording],
     ways: Sequence[Settings],
     jobs: int,
+    known: Sequence[Recording] = (),
 ) -> Iterator[tuple[Variant, Settings, list[Replays]]]:
-    """The runs of all recordings by each variant, made in each of the ``ways``."""
+    """The runs of all recordings by each variant, made in each of the ``ways``; ``known`` are
+    siblings that are not replayed."""
 
     def run(item: tuple[Variant, Settings, Recording, int]) -> Run:
         variant, way, recording, seed = item
-        siblings = [other for other in recordings if is_sibling(other, recording)]
+        siblings = [other for other in (*recordings, *known) if is_sibling(other, recording)]
         search = variant.search(recording, siblings, seed)
         return replay(recording, search, way.trials, way.batch)
 
@@ -132,16 +149,19 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--space", action="append", help="replay these alone; the rest is known")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     recordings = [made for file in options.files for made in read_recordings(file, print)]
+    known = [each for each in recordings if options.space and each.name not in options.space]
+    recordings = [each for each in recordings if each not in known]
     ways = [
         Settings(options.trials, options.repeats, int(batch), options.seed)
         for batch in options.batch.split(",")
     ]
     first: dict[Settings, np.ndarray] = {}
     with options.out.open("w") as out:
-        for variant, way, made in replayed(options.variant, recordings, ways, options.jobs):
+        for variant, way, made in replayed(options.variant, recordings, ways, options.jobs, known):
             out.writelines(json.dumps(told) + "\n" for told in reports(variant, way, made))
             out.flush()
             found = fractions(made)

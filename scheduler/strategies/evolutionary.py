@@ -98,6 +98,11 @@ class EvolutionarySearch:
         self._immigrants = lru_cache(maxsize=1)(self._draw_immigrants)
         self._neighbours = lru_cache(maxsize=1)(self._draw_neighbours)
 
+    @property
+    def history(self) -> History:
+        """What was asked for and told. Rows that others take there are not asked for."""
+        return self._history
+
     def ask(self, count: int) -> list[Proposed]:
         """At most ``count`` new schedules, the most promising first."""
         generator = self._history.generator()

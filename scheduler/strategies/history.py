@@ -89,6 +89,10 @@ class History:
         """Whether the row is not taken."""
         return _identity(row) not in self._seconds
 
+    def knows(self, row: np.ndarray) -> bool:
+        """Whether anything was told of the row."""
+        return not math.isnan(self._seconds.get(_identity(row), UNTOLD))
+
     def seconds(self, row: np.ndarray) -> float:
         """What was told of the row; infinite where it failed, and where nothing was."""
         seconds = self._seconds.get(_identity(row), UNTOLD)

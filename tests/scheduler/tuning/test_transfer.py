@@ -65,6 +65,21 @@ def test_a_search_begins_with_what_was_best_nearby(database):
     assert np.median(latency(space, space.rows(first))) < np.quantile(drawn, 0.2)
 
 
+def test_a_search_from_nothing_has_its_say_beside_what_was_best_nearby(database):
+    measure(database, 384, 96)
+    space = space_for(square(512), TARGET)
+    search = default_search(space, 0, transfer(space, database))
+    batches = []
+    for _ in range(4):
+        batches.append(ask(search, 8))
+        seconds = latency(space, space.rows(batches[-1])).tolist()
+        search.tell(list(zip(batches[-1], seconds, strict=True)))
+    alone = ask(default_search(space, 0), 8)
+    before = {schedule for batch in batches[:3] for schedule in batch}
+    assert before.isdisjoint(batches[3])
+    assert {s for s in alone if s not in before} <= set(batches[3])
+
+
 def test_nothing_comes_of_records_that_a_run_could_not_confirm(database):
     measure(database, 384, 16)
     all_but_six = list(database.records(square(384), TARGET))[6:]
