@@ -6,11 +6,13 @@ chain, what is computed of each score, special functions counting for what a pol
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cpu.chained.blocks import Blocks
 from spaces.cpu.chained.rules import block_bytes
 from spaces.cpu.rows.work import CALL
 from spaces.cpu.traffic import even_shares, footprints
@@ -24,60 +26,98 @@ if TYPE_CHECKING:
 
 def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
-    chained, cpu, lanes = template.chained, template.cpu, template.lanes
-    b = template.blocks(columns)
-    key, batches = chained.key.extent, float(chained.batches)
-    seen = share_inside(template.computation, template.chained)
-    per_batch = ceil_div(chained.row_count, b.rows)
-    items = batches * per_batch
-    tiles = items * np.maximum(seen * key / b.keys, 1) + 0.5 * items * (seen < 1)
-    scores = tiles * b.rows * b.keys
-    width = b.width * len(chained.weighings)
-    chain = _operations(template)
-    score_steps = scores * b.depth / (b.score_rows * b.panel)
-    value_steps = scores * width / (b.value_rows * b.columns)
-    multiplied = 2 * scores * (b.depth + width)
-    packing = 8 * batches * key * b.depth * np.minimum(columns["workers"], per_batch)
-    loads = score_steps * (b.score_rows + b.score_vectors)
-    loads = loads + value_steps * (b.value_rows + b.value_vectors)
-    multiplies = score_steps * b.score_rows * b.score_vectors
-    multiplies = multiplies + value_steps * b.value_rows * b.value_vectors
-    block = block_bytes(template, columns)
-    middle = block + 4.0 * b.keys * (b.depth + width)
-    passing = 4.0 * tiles * b.keys * (b.depth + width)
-    least = float(template.workload.least_bytes)
-    workers = columns["workers"]
-    splits = columns["splits"] if "splits" in columns else np.ones_like(workers)
-    visits = scores / (b.score_rows * b.panel) + tiles * b.rows / b.value_rows * ceil_div(
-        max(width, 1), b.columns
+    cpu, b = template.cpu, template.blocks(columns)
+    passes = _Passes.of(template, b)
+    quantities = _work(template, passes, columns)
+    quantities |= _memory(template, passes, columns)
+    middle = block_bytes(template, columns) + 4.0 * b.keys * (b.depth + passes.width)
+    quantities |= footprints(cpu, 4.0 * b.rows * (b.keys + b.depth), middle)
+    splits = columns["splits"] if "splits" in columns else np.ones_like(columns["workers"])
+    quantities |= even_shares(cpu, columns["workers"], passes.items * splits)
+    quantities["synchronisations"] = (columns["workers"] > 1) * (1.0 + (splits > 1))
+    quantities["register_fraction"] = quantities["registers"] / cpu.vector_registers
+    return filled(quantities, columns["rows"].shape)
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """How often ``items``, tiles of rows, meet ``tiles`` of keys; ``width`` is that of all sums."""
+
+    blocks: Blocks
+    items: Any
+    tiles: Any
+    width: int
+
+    @staticmethod
+    def of(template: ChainedTemplate, b: Blocks) -> _Passes:
+        """Those of a template's schedules."""
+        chained = template.chained
+        seen = share_inside(template.computation, chained)
+        items = float(chained.batches) * ceil_div(chained.row_count, b.rows)
+        met = items * np.maximum(seen * chained.key.extent / b.keys, 1) + 0.5 * items * (seen < 1)
+        return _Passes(b, items, met, b.width * len(chained.weighings))
+
+    @property
+    def scores(self) -> Any:
+        """Of all rows and the keys they meet."""
+        return self.tiles * self.blocks.rows * self.blocks.keys
+
+    @property
+    def score_steps(self) -> Any:
+        """Of the register tiles of scores, along the depth."""
+        b = self.blocks
+        return self.scores * b.depth / (b.score_rows * b.panel)
+
+    @property
+    def value_steps(self) -> Any:
+        """Of the register tiles of sums, along the keys."""
+        return self.scores * self.width / (self.blocks.value_rows * self.blocks.columns)
+
+
+def _work(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dict[str, Any]:
+    """Operations, instructions and registers."""
+    b, lanes, scores = passes.blocks, template.lanes, passes.scores
+    chain, chained = _operations(template), template.chained
+    loads = passes.score_steps * (b.score_rows + b.score_vectors)
+    loads = loads + passes.value_steps * (b.value_rows + b.value_vectors)
+    multiplies = passes.score_steps * b.score_rows * b.score_vectors
+    multiplies = multiplies + passes.value_steps * b.value_rows * b.value_vectors
+    visits = scores / (b.score_rows * b.panel) + passes.tiles * b.rows / b.value_rows * ceil_div(
+        max(passes.width, 1), b.columns
     )
-    quantities: dict[str, Any] = {
-        "flops": multiplied + scores * chain,
+    score_registers = b.score_rows * b.score_vectors + b.score_vectors
+    value_registers = b.value_rows * b.value_vectors + b.value_vectors
+    return {
+        "flops": 2 * scores * (b.depth + passes.width) + scores * chain,
         "useful_flops": float(template.workload.work),
-        "instructions": loads + multiplies + scores * chain / lanes + 12 * tiles * b.rows,
+        "instructions": loads + multiplies + scores * chain / lanes + 12 * passes.tiles * b.rows,
         "register_bytes": 4 * lanes * (loads + 4 * scores / lanes),
-        "near_bytes": passing + 4 * tiles * block,
-        "middle_bytes": passing,
-        "main_bytes": least + packing * (packing > cpu.l3_bytes),
-        "packing_bytes": packing,
-        "epilogue_elements": batches * chained.row_count * float(max(width, 1)),
-        "registers": np.maximum(
-            b.score_rows * b.score_vectors + b.score_vectors,
-            b.value_rows * b.value_vectors + b.value_vectors,
-        )
-        + 1,
-        "far_fraction": (least + packing / 2) / cpu.l3_bytes,
+        "epilogue_elements": float(chained.batches)
+        * chained.row_count
+        * float(max(passes.width, 1)),
+        "registers": np.maximum(score_registers, value_registers) + 1,
         "independent_chains": b.score_rows * b.score_vectors,
-        "vector_fraction": key / (b.panels * b.panel),
+        "vector_fraction": chained.key.extent / (b.panels * b.panel),
         "intensity": multiplies / np.maximum(loads, 1),
         "main_loop_trips": b.depth,
         "tile_visits": visits,
-        "synchronisations": (workers > 1) * (1.0 + (splits > 1)),
-        **footprints(cpu, 4.0 * b.rows * (b.keys + b.depth), middle),
-        **even_shares(cpu, workers, items * splits),
     }
-    quantities["register_fraction"] = quantities["registers"] / cpu.vector_registers
-    return filled(quantities, columns["rows"].shape)
+
+
+def _memory(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dict[str, Any]:
+    """Bytes moved."""
+    b, chained, cpu = passes.blocks, template.chained, template.cpu
+    sharing = np.minimum(columns["workers"], ceil_div(chained.row_count, b.rows))
+    packing = 8 * float(chained.batches) * chained.key.extent * b.depth * sharing
+    passing = 4.0 * passes.tiles * b.keys * (b.depth + passes.width)
+    least = float(template.workload.least_bytes)
+    return {
+        "near_bytes": passing + 4 * passes.tiles * block_bytes(template, columns),
+        "middle_bytes": passing,
+        "main_bytes": least + packing * (packing > cpu.l3_bytes),
+        "packing_bytes": packing,
+        "far_fraction": (least + packing / 2) / cpu.l3_bytes,
+    }
 
 
 def _operations(template: ChainedTemplate) -> float:

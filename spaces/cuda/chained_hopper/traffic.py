@@ -6,6 +6,8 @@ Every tile of rows passes its tiles of keys, which come from L2 once for all its
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,54 +32,111 @@ def chained_quantities(
 ) -> dict[str, np.ndarray]:
     """Every quantity, one float64 array each."""
     c = widened(columns)
-    key, depth, width = sizes.chained.key.extent, sizes.depth, sizes.width
-    share = share_inside(workload, sizes.chained)
-    tiles = sizes.items(c)
-    rows = 1.0 * tiles * sizes.rows(c)
-    whole = ceil_div(key, c["keys"])
-    visits = np.minimum(np.maximum(share * whole + 0.5 * (share < 1), 1), whole) / c["split"]
-    exchanged = np.where(c["split"] > 1, 8.0 * rows * width, 0)
-    scores = rows * visits * c["keys"]
-    products = scores / (SLICE * c["keys"]) * (depth + c["keys"] * (width / c["keys"])) / TERMS
-    chain = scores * CHAIN / 32
-    corrections = np.where(c["rescale"] == "always", 1.0, 0.25) * rows * visits * width / 32
-    near = tiles * visits * sizes.stage_bytes(c) + rows * depth * 2.0
-    least = float(workload.least_bytes)
-    slots = target.multiprocessors * c["residency"]
-    working = c["section"] * key * 2.0 * (depth + width)
-    main = np.where(working <= USABLE * target.l2_bytes, least, np.maximum(near, least))
+    passes = _Passes(sizes, share_inside(workload, sizes.chained), c)
+    quantities = _work(workload, passes)
+    quantities |= _memory(workload, target, passes)
+    quantities |= _parallelism(target, passes)
+    return filled(quantities, c["keys"].shape)
+
+
+@dataclass(frozen=True)
+class _Passes:
+    """How often tiles of rows meet tiles of keys, of which rows see a ``share``, by schedule."""
+
+    sizes: ChainedSizes
+    share: float
+    columns: Columns
+
+    @cached_property
+    def tiles(self) -> Any:
+        """Tiles of rows, once for each part of the keys."""
+        return self.sizes.items(self.columns)
+
+    @cached_property
+    def rows(self) -> Any:
+        """Of all tiles."""
+        return 1.0 * self.tiles * self.sizes.rows(self.columns)
+
+    @cached_property
+    def whole(self) -> Any:
+        """Tiles of all keys."""
+        return ceil_div(self.sizes.chained.key.extent, self.columns["keys"])
+
+    @cached_property
+    def visits(self) -> Any:
+        """Tiles of keys that a tile of rows meets."""
+        seen = self.share * self.whole + 0.5 * (self.share < 1)
+        return np.minimum(np.maximum(seen, 1), self.whole) / self.columns["split"]
+
+    @cached_property
+    def scores(self) -> Any:
+        """Of all rows and the keys they meet."""
+        return self.rows * self.visits * self.columns["keys"]
+
+    @cached_property
+    def products(self) -> Any:
+        """Instructions of wgmma."""
+        c, sizes = self.columns, self.sizes
+        deep = sizes.depth + c["keys"] * (sizes.width / c["keys"])
+        return self.scores / (SLICE * c["keys"]) * deep / TERMS
+
+
+def _work(workload: Computation, passes: _Passes) -> dict[str, Any]:
+    """Operations, instructions and registers."""
+    c, sizes, scores = passes.columns, passes.sizes, passes.scores
+    depth, width = sizes.depth, sizes.width
+    corrections = np.where(c["rescale"] == "always", 1.0, 0.25)
+    corrections = corrections * passes.rows * passes.visits * width / 32
     read = scores * (depth + width) * 2.0 / SLICE
     from_rows = np.where(c["queries"] == "shared", scores * depth * 2.0 / c["keys"], 0)
-    quantities: dict[str, Any] = {
+    return {
         "flops": 2 * scores * (depth + width) + scores * CHAIN,
         "useful_flops": float(workload.work),
-        "instructions": 4 * products + chain + corrections,
+        "instructions": 4 * passes.products + scores * CHAIN / 32 + corrections,
         "register_bytes": read + from_rows,
+        "registers": sizes.registers(c),
+        "register_fraction": sizes.registers(c) / np.maximum(sizes.group_registers(c), 1),
+        "vector_fraction": sizes.chained.key.extent / (passes.whole * c["keys"]),
+        "intensity": passes.products,
+        "main_loop_trips": passes.visits,
+        "tile_visits": passes.tiles,
+        "synchronisations": passes.tiles * passes.visits * (1 + c["ping_pong"]),
+    }
+
+
+def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[str, Any]:
+    """Bytes moved, and what must stay near."""
+    c, sizes, tiles = passes.columns, passes.sizes, passes.tiles
+    depth, width = sizes.depth, sizes.width
+    near = tiles * passes.visits * sizes.stage_bytes(c) + passes.rows * depth * 2.0
+    least = float(workload.least_bytes)
+    working = c["section"] * sizes.chained.key.extent * 2.0 * (depth + width)
+    main = np.where(working <= USABLE * target.l2_bytes, least, np.maximum(near, least))
+    return {
         "near_bytes": near,
         "middle_bytes": main,
         "main_bytes": main,
-        "packing_bytes": exchanged,
-        "epilogue_elements": rows / c["split"] * width,
-        "registers": sizes.registers(c),
-        "register_fraction": sizes.registers(c) / np.maximum(sizes.group_registers(c), 1),
+        "packing_bytes": np.where(c["split"] > 1, 8.0 * passes.rows * width, 0),
+        "epilogue_elements": passes.rows / c["split"] * width,
         "near_footprint": sizes.shared_bytes(c),
         "near_fraction": c["residency"] * sizes.shared_bytes(c) / target.shared_per_multiprocessor,
         "middle_footprint": working,
         "middle_fraction": working / target.l2_bytes,
         "far_fraction": min(least / target.l2_bytes, 1e6),
+    }
+
+
+def _parallelism(target: CudaTarget, passes: _Passes) -> dict[str, Any]:
+    """How many tiles are in work at once."""
+    c, tiles = passes.columns, passes.tiles
+    slots = target.multiprocessors * c["residency"]
+    chains = c["warpgroups"] * c["residency"] * (1 + c["overlap"] + c["ping_pong"])
+    return {
         "parallelism": np.minimum(tiles, slots),
         "worker_fraction": np.minimum(tiles / target.multiprocessors, 1.0),
-        "imbalance": _imbalance(tiles, slots, c, share),
-        "independent_chains": c["warpgroups"]
-        * c["residency"]
-        * (1 + c["overlap"] + c["ping_pong"]),
-        "vector_fraction": key / (whole * c["keys"]),
-        "intensity": products,
-        "main_loop_trips": visits,
-        "tile_visits": tiles,
-        "synchronisations": tiles * visits * (1 + c["ping_pong"]),
+        "imbalance": _imbalance(tiles, slots, c, passes.share),
+        "independent_chains": chains,
     }
-    return filled(quantities, c["keys"].shape)
 
 
 def _imbalance(tiles: Any, slots: Any, c: Any, share: float) -> Any:
