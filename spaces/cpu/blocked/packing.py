@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from spaces.algebra.index import Index
+from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Layout, Strided, column_major, row_major
 from spaces.algebra.mapping import repeat, spatial
+from spaces.cpu.tiles.register_tile import LINE
 from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import Stream
 
@@ -127,9 +129,13 @@ class RightBlock:
     def body(self) -> list[str]:
         """The lines within the function."""
         source = self.source
-        step = self.lanes if self.source.deep else 1
+        # Of a row that runs along the depth, a whole cache line is taken before the next rows: as
+        # many as a panel has may fall into one set of the cache.
+        step = max(self.lanes, LINE) if source.deep else 1
         tiles = repeat(self.depth // step, self.panels, order=(1, 0)) * spatial(step, self.width)
-        vectors = repeat(self.width // self.lanes) * spatial(self.lanes)
+        vectors = repeat(self.width // self.lanes, ceil_div(step, self.lanes)) * spatial(
+            self.lanes, self.lanes if source.deep else 1
+        )
 
         def copy(k: Index, j: Index, v: Index) -> list[str]:
             p, q = f"p + {source.layout.emit(k, j + v)}", f"q + {self.layout.emit(k, j + v)}"
@@ -141,7 +147,12 @@ class RightBlock:
 
         def row(indices: Sequence[Index]) -> list[str]:
             k, j = indices
-            pieces = vectors.emit(0, lambda v: copy(k, j, v[0]), extents=("left",), unroll=True)
+            pieces = vectors.emit(
+                0,
+                lambda at: copy(k + at[1], j, at[0]),
+                extents=("left", f"depth - {k}" if step > self.lanes else None),
+                unroll=True,
+            )
             return [f"const long left = columns - {j};", *pieces]
 
         return tiles.emit(0, row, extents=("depth", "columns"))

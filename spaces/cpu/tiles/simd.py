@@ -26,6 +26,7 @@ what ``n`` and ``columns`` count are terms, and a lone last one is paired with z
 from __future__ import annotations
 
 from spaces.cpu.isa import BFLOAT16_DOT, keep, partial_access
+from spaces.cpu.tiles.exchanges import Exchanges
 
 C_TYPES = {
     "float32": "float",
@@ -203,19 +204,12 @@ def _sum(lanes: int) -> str:
 
 
 def _transposition(lanes: int) -> str:
-    """C text of ``tw_transpose_D``. Every stage interleaves vector i with vector i + lanes / 2;
-    log2(lanes) stages turn rows into columns. Named variables stay in registers, arrays do not."""
+    """C text of ``tw_transpose_D``. Named variables stay in registers, arrays do not."""
     names = [f"x{i}" for i in range(lanes)]
     whole = [f"    {x} = tw_load_@D@(p + {i} * stride);" for i, x in enumerate(names)]
     part = [f"    {x} = x[{i}];" for i, x in enumerate(names)]
-    stages: list[str] = []
-    current = names
-    for stage in range(lanes.bit_length() - 1):
-        following = [f"y{stage}_{i}" for i in range(lanes)]
-        for i, (a, b) in enumerate(zip(current[: lanes // 2], current[lanes // 2 :], strict=True)):
-            for name, mask in ((following[2 * i], "LOW"), (following[2 * i + 1], "HIGH")):
-                stages.append(f"  const vf {name} = tw_shuffle({a}, {b}, @{mask}@);")
-        current = following
+    block = Exchanges(lanes, 4, "vf", "tw_shuffle")
+    current = block.turned(names)
     stores = [f"  tw_store_@Q@(q + {i} * ld, {x});" for i, x in enumerate(current)]
     return "\n".join(
         [
@@ -230,7 +224,7 @@ def _transposition(lanes: int) -> str:
             "      x[i] = tw_load_most_@D@(p + i * stride, columns);",
             *part,
             "  }",
-            *stages,
+            *block.steps,
             *stores,
             "}\n",
         ]

@@ -1,0 +1,75 @@
+"""As many vectors as each has lanes, turned in registers: rows become columns.
+
+Groups of as many rows as 128 bits have elements are transposed within the 128-bit parts of vectors,
+where an exchange is one cheap instruction; then the parts change places (as in Intel's Optimization
+Reference Manual, "8x8 Matrix Transpose Using AVX").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+PART_BYTES = 16
+"""Of the part of a vector within which an exchange is cheap."""
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """The ``steps`` in C that turn ``lanes`` vectors of as many elements of ``size`` bytes."""
+
+    lanes: int
+    size: int
+    vector: str
+    shuffle: str
+    steps: list[str] = field(default_factory=list)
+
+    @property
+    def part(self) -> int:
+        """Elements of a part."""
+        return PART_BYTES // self.size
+
+    def turned(self, rows: Sequence[str]) -> list[str]:
+        """The C variables of the columns, made of those of the rows by further steps."""
+        groups = [
+            self._within(list(rows[g : g + self.part])) for g in range(0, self.lanes, self.part)
+        ]
+        columns = [""] * self.lanes
+        for c in range(self.part):
+            for part, name in enumerate(self._exchanged([group[c] for group in groups])):
+                columns[part * self.part + c] = name
+        return columns
+
+    def _within(self, rows: list[str]) -> list[str]:
+        """As many vectors as a part has elements, transposed within each part: every stage
+        interleaves halves of vector ``i`` with those of the one half of them away."""
+        half, parts = self.part // 2, range(0, self.lanes, self.part)
+        low = [x for s in parts for k in range(half) for x in (s + k, self.lanes + s + k)]
+        for _ in range(half.bit_length()):
+            pairs = zip(rows[:half], rows[half:], strict=True)
+            masks = (low, [lane + half for lane in low])
+            rows = [self._shuffled(a, b, mask) for a, b in pairs for mask in masks]
+        return rows
+
+    def _exchanged(self, vectors: list[str]) -> list[str]:
+        """Part ``k`` of vector ``g`` becomes part ``g`` of vector ``k``."""
+        parts = self.lanes // self.part
+        distance = parts // 2
+        while distance:
+            for g in (g for g in range(parts) if not g & distance):
+                a, b = vectors[g], vectors[g + distance]
+                for move, place in ((0, g), (distance, g + distance)):
+                    mask = [
+                        self.part * (k + move if not k & distance else parts + k - distance + move)
+                        + i
+                        for k in range(parts)
+                        for i in range(self.part)
+                    ]
+                    vectors[place] = self._shuffled(a, b, mask)
+            distance //= 2
+        return vectors
+
+    def _shuffled(self, a: str, b: str, mask: list[int]) -> str:
+        name, lanes = f"s{len(self.steps)}", ", ".join(map(str, mask))
+        self.steps.append(f"  const {self.vector} {name} = {self.shuffle}({a}, {b}, {lanes});")
+        return name
