@@ -1,7 +1,7 @@
 """Compares attention on a GPU with torch's libraries and compiler; see README.md beside this file.
 
     python -m experiments.attention [--random 24] [--minutes 3] [--only PATTERN] [--out FILE]
-        [--template NAME] [--without flex]
+        [--template NAME] [--without flex] [--spread 1]
 
 Writes the results after every case. A further call with the same file goes on with cases that are
 not in it. Needs a GPU.
@@ -41,13 +41,16 @@ def measure(
     count: int,
     compiled: bool,
     template: str = "",
+    spread: float = 1.0,
 ) -> dict[str, Any]:
-    """The case's row of the results: rates in TFLOP/s, and ratios of times."""
+    """The case's row of the results: rates in TFLOP/s, and ratios of times. Queries have the
+    standard deviation ``spread``."""
     torch.manual_seed(0)
     tensors = {
         name: torch.randn(shape, device="cuda", dtype=getattr(torch, case.dtype))
         for name, shape in case.shapes.items()
     }
+    tensors["q"] *= spread
     target, wanted = detect_target("cuda"), exact(case, tensors)
     row: dict[str, Any] = {"templates": {}}
     calls: dict[str, Any] = {}
@@ -86,7 +89,7 @@ def main() -> int:
     for case in remaining(CASES, results, options.only, end):
         compiled = options.without != "flex" and end - time.monotonic() > 20
         known = best_known(results["cases"])
-        row = measure(case, known, options.random, compiled, options.template)
+        row = measure(case, known, options.random, compiled, options.template, options.spread)
         results["cases"][case.name] = row
         write(path, results)
         rates = sorted(row["tflops"].items(), key=lambda each: -each[1])
@@ -112,6 +115,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=3.0, help="for all of it")
     parser.add_argument("--only", type=re.compile, default="", help="cases whose names match")
     parser.add_argument("--template", default="", help="the only one that is tried")
+    parser.add_argument("--spread", type=float, default=1.0, help="queries' standard deviation")
     parser.add_argument("--without", choices=("flex",), help="a rival that is left out")
     parser.add_argument("--out", type=Path, default=Path("attention.json"))
     return parser.parse_args()

@@ -147,10 +147,22 @@ _BLOCKS: tuple[dict[str, Value], ...] = (
     {"warps": 1, "keys": 64, "residency": 3},
     {"warps": 1, "keys": 32, "stages": 4, "residency": 3},
     {"warps": 1, "keys": 32, "stages": 3, "residency": 4},
+)
+_TEAMS: tuple[dict[str, Value], ...] = (
     {"warps": 1, "teams": 2, "queries": "shared", "stages": 3, "residency": 1},
     {"warps": 1, "teams": 4, "queries": "shared", "keys": 32, "stages": 3, "residency": 1},
     {"warps": 1, "teams": 4, "queries": "shared", "keys": 32, "stages": 3, "residency": 2},
     {"warps": 1, "teams": 8, "queries": "shared", "keys": 32, "stages": 2, "residency": 1},
+)
+_MERGED = (
+    (4, "kernel"),
+    (8, "kernel"),
+    (16, "kernel"),
+    (32, "kernel"),
+    (16, "last"),
+    (2, "cluster"),
+    (4, "cluster"),
+    (8, "cluster"),
 )
 FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
     "chained_hopper": (
@@ -162,7 +174,10 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
             for n in (2, 4, 8, 16)
         ),
     ),
-    "chained": tuple(_WARPS | each | {"split": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
+    "chained": (
+        *(_WARPS | each | {"split": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
+        *(_WARPS | each | {"split": n, "merge": m} for each in _TEAMS for n, m in _MERGED),
+    ),
 }
 """Schedules of each template that are tried in any case; those that break a rule of a case are left
 out, and a decision that one does not name has its last value."""

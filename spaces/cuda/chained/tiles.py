@@ -88,18 +88,24 @@ class SharedTile:
     @cached_property
     def vector(self) -> int:
         """Elements that ``cp.async`` can move at a time; 0 if it cannot."""
-        if not isinstance(self.value, Read) or len(self.fast.parts) != 1:
+        if not isinstance(self.value, Read):
             return 0
-        chained, part = self.access.chained, self.fast.parts[0]
-        form = chained.places[self.value].offset
-        if chained.program.operand[self.value.name].dtype != self.dtype:
+        if self.access.chained.program.operand[self.value.name].dtype != self.dtype:
             return 0
+        found = self._together(self.value)
+        return found if found >= 2 else 0
+
+    def _together(self, read: Read) -> int:
+        """Up to how many entries that a read takes lie one after the other along the fast side,
+        wherever it begins: a divisor of a piece."""
+        if len(self.fast.parts) != 1:
+            return 0
+        part, form = self.fast.parts[0], self.access.chained.places[read].offset
         others = [(atom, c) for atom, c in form.terms if atom != part.name]
         gathered = any(part.name in axes_of(atom) for atom, _ in others)
         if gathered or form.coefficient(part.name) != 1:
             return 0
-        found = gcd(PIECE, form.constant, part.extent, *(c for _, c in others))
-        return found if found >= 2 else 0
+        return gcd(PIECE, form.constant, part.extent, *(c for _, c in others))
 
     def copy(self, stage: str) -> list[str]:
         """Start to move the tile to the address ``stage``."""
@@ -137,12 +143,15 @@ class SharedTile:
 
     def _computed(self, known: Access, to: str, i: Index, first: Index) -> list[str]:
         body = self.fast.declare(f"{first.text} + v", "t", self.access.integer)
-        scope = ThreadScope("x", known.knowing(self.fast.names("t")).leaf, body)
+        lines, pieces = self._pieces(known, first)
+        leaf = known.knowing(self.fast.names("t")).leaf
+        scope = ThreadScope("x", lambda node: pieces.get(node) or leaf(node), body)
         value = scope.text(self.value)
         test = self._inside(i, f"{first.text} + v")
         value = f"{test} ? {value} : 0.0f" if test else value
         kind = C_TYPES[self.dtype]
         return [
+            *lines,
             f"{kind} piece[{PIECE}];",
             "#pragma unroll",
             f"for (int v = 0; v < {PIECE}; v++) {{",
@@ -150,6 +159,26 @@ class SharedTile:
             "}",
             f"tw::store_shared<{PIECE}>({to}, piece);",
         ]
+
+    def _pieces(self, known: Access, first: Index) -> tuple[list[str], dict[Expression, str]]:
+        """Lines that read all entries of a piece at once, of arrays where they lie so, and the text
+        of the ``v``-th one of each."""
+        program, lines, found = known.chained.program, list[str](), dict[Expression, str]()
+        reads = (n for n in self.value.walk() if isinstance(n, Read) and n in known.chained.places)
+        for read in dict.fromkeys(reads):
+            if self._together(read) != PIECE:
+                continue
+            name, element = f"raw{len(found)}", program.operand[read.name].element
+            address = known.knowing({self.fast.parts[0].name: "begin"}).address(read)
+            lines += [
+                f"{C_TYPES[element.name]} {name}[{PIECE}];",
+                f"tw::load_global<{PIECE}>({name}, {address});",
+            ]
+            found[read] = f"(float){name}[v]" if element.is_integer else f"tw::to_float({name}[v])"
+        if lines:
+            begin = f"tw_least({self.fast.first} + {first.text}, {self.fast.points - PIECE})"
+            lines.insert(0, f"const {self.access.integer} begin = {begin};")
+        return lines, found
 
     def _inside(self, i: Index, j: str) -> str:
         tests = []

@@ -90,6 +90,12 @@ CASES |= {
     f"{name} in clusters": case(form(name, dtype_of(name)), values)
     for name, values in IN_CLUSTERS.items()
 }
+FLOAT8 = (
+    "k: float8_e4m3fn[b,2,j,d]\nv: float8_e4m3fn[b,2,j,e]\n"
+    "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * scale[b,j] * 0.2) "
+    "* u[b,j] * v[b,h // 2,j,e])"
+)
+CASES["keys in float8"] = case(made(FLOAT8, "bfloat16", e=40), ALONE)
 REACHED = f"y[b,h,i,e] = sum[j](softmax[j](0.5 * tanh({SCORE} / 0.5) + bias[j]) * {VALUE})"
 CASES["softcap that is reached"] = case(made(REACHED, "float16"), HELD)
 BROKEN = {
@@ -154,6 +160,12 @@ BUGS = {
     "a part is not corrected": ("parts", r" \* factor0\[r\];", ";"),
     "the sums of another group": ("late", r" \+ group \+", " + 0 +"),
     "a part is left where another is": ("late", r"parts \+ part \* ", "parts + 0 * "),
+    "float8 keys change places": ("keys in float8", r"to_float\(raw0\[v\]", "to_float(raw0[v ^ 1]"),
+    "float8 keys of the piece before": (
+        "keys in float8",
+        r"tw_least\((0 \+ .*), 16\);",
+        r"tw_least(\1, 8);",
+    ),
     "a team has the keys of the first": (
         "grouped heads in teams",
         r"begin_key \+= team \* share",
