@@ -48,7 +48,8 @@ def _why_no_array(chained: Chained) -> str | None:
 def _why_no_product(chained: Chained) -> str | None:
     kind = multiplied(chained)
     if kind is None:
-        return f"its products have no factor, or several kinds, of {' or '.join(MULTIPLIED)}"
+        kinds = " or ".join(MULTIPLIED)
+        return f"its products have no factor, or several kinds, of {kinds} (dtype=bfloat16)"
     unscaled = [w for w in chained.weighings if w.reduction.correction is None]
     if kind == "float16" and unscaled:
         return f"{unscaled[0].weight} may leave the range of float16"

@@ -3,7 +3,7 @@
 from spaces.language import Program, program
 from spaces.named import _parts as parts
 
-EXAMPLE = "b=2 h=32 i=1024 j=1024 d=128 kv=8 mask=causal"
+EXAMPLE = "b=2 h=32 i=1024 j=1024 d=128 kv=8 mask=causal dtype=bfloat16"
 
 
 def attention(
