@@ -14,6 +14,8 @@ from spaces.workloads.array import Array
 
 _address_at = ctypes.c_void_p.from_address
 _PROBE = np.zeros(1)
+_LARGE = 4 << 20  # bytes from which NumPy asks for huge pages
+_LINE = 64  # bytes of a cache line
 
 
 class Port:
@@ -62,10 +64,16 @@ class Port:
         return array.transpose(np.argsort(order)) if order != tuple(sorted(order)) else array
 
     def empty_tensor(self) -> Any:
-        """A new torch tensor that passes."""
+        """A new torch tensor that passes; a large one begins at a line of memory of NumPy's, which
+        asks for huge pages."""
         torch = sys.modules["torch"]
         kind = getattr(torch, self._operand.dtype)
-        return torch.empty_strided(self._shape, self._steps, dtype=kind)
+        if self.bytes < _LARGE:
+            return torch.empty_strided(self._shape, self._steps, dtype=kind)
+        memory = np.empty(self.bytes + _LINE, np.uint8)
+        first = -address_of(memory) % _LINE
+        elements = torch.from_numpy(memory[first : first + self.bytes]).view(kind)
+        return elements.as_strided(self._shape, self._steps, 0)
 
     def _tensor_address(self, tensor: Any) -> int:
         if not is_tensor(tensor):

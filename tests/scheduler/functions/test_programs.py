@@ -93,6 +93,15 @@ def test_a_slice_is_taken_as_it_lies():
         port.address(np.ascontiguousarray(whole[:, :24]))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_large_outputs_begin_at_lines_and_pass(dtype):
+    port = Port(Array("y", dtype, (2048, 2100), (1, 0)), output=True)
+    tensor = port.empty_tensor()
+    assert port.address(tensor) % 64 == 0
+    assert (tensor.shape, tensor.stride()) == ((2048, 2100), (1, 2048))
+    assert bool((tensor.fill_(3) == 3).all())
+
+
 def test_indices_for_a_gpu_are_checked_on_the_host():
     place = next(n for n, operand in enumerate(GATHER.inputs) if operand.drawn)
     port = DevicePort(GATHER.inputs[place])
