@@ -110,14 +110,16 @@ def of_suite(key: str, weight: object, **more) -> Run:
 
 
 def test_the_runs_of_a_suite_share_what_is_left(database):
-    database.begin_run(of_suite("one", 3.0))
-    database.begin_run(of_suite("two", 0.5, workload=OTHER))
-    for run, number in (("one", 1), ("one", 2), ("two", 3)):
-        database.record(replace(attempt(measured(number, 1.0)), run=run))
-    for key in ("one", "two"):
-        age(database, key, time.time() - 80.0)
+    runs = (of_suite("one", 3.0), of_suite("two", 0.5, workload=OTHER))
+    for run in runs:
+        database.begin_run(run)
+    for key, number in (("one", 1), ("one", 2), ("two", 3)):
+        database.record(replace(attempt(measured(number, 1.0)), run=key))
+    heard = min(run.started_at for run in runs) + 20.0
+    for run in runs:
+        age(database, run.key, heard)
     (rest,) = rests(database, "nightly")
-    assert rest.budget.seconds == pytest.approx(40.0, abs=1.0)
+    assert rest.budget.seconds == pytest.approx(40.0)
     assert replace(rest.budget, seconds=40.0) == Budget(13, 40.0, 9)
     suite, objective = suite_of(rest)
     assert suite.members == (Member(WORKLOAD, 3.0, "one"), Member(OTHER, 0.5, "two"))

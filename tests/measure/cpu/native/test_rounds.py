@@ -73,7 +73,7 @@ def test_time_that_was_lost_once_costs_no_candidate(tmp_path) -> None:
     """As where a busy host takes the processor away."""
     once = f'call > 2 && open("{tmp_path}/once", O_CREAT | O_EXCL, 0600) >= 0'
     elsewhere = f"if ({once}) pthread_create(&t, NULL, burn, &more), pthread_join(t, NULL);"
-    [found] = measured([burning("0", then=f"double more = 2; pthread_t t; {elsewhere}")])
+    [found] = measured([burning("0", then=f"double more = 0.5; pthread_t t; {elsewhere}")])
     assert found.ok, found.error_text
     assert (tmp_path / "once").exists()
 
