@@ -16,6 +16,7 @@ from measure.cuda.buffers import Buffers
 from measure.cuda.device import Prepared
 from measure.cuda.trusted import oracle
 from measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
+from measure.cuda.trusted.products import expect
 from measure.cuda.trusted.programs import fits
 from measure.drawing.draw import Bounds, Draw, are_for, fresh_inputs
 from measure.drawing.product_telling import is_telling, telling
@@ -122,6 +123,6 @@ def _drawn_there(buffers: Buffers, workload: Contraction, seed: int) -> Iterator
         inputs = {operand.name: buffers.read(operand) for operand in workload.inputs}
         if is_telling(workload, inputs, how.scale):
             break
-    buffers.bound(oracle.expect(workload, how.scale))()
+    buffers.bound(expect(workload, how.scale))()
     for operand in workload.inputs:
         yield Check(operand, buffers.bound(oracle.changed(operand, blocks, scales[operand.name])))

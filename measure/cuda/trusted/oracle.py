@@ -1,6 +1,8 @@
-"""The few trusted kernels that judge all others on the device, in float64.
+"""The few trusted kernels that judge all others on the device, but for those that say what is
+allowed: of products (:mod:`measure.cuda.trusted.products`) and of programs
+(:mod:`measure.cuda.trusted.programs`).
 
-Large products take seconds to check on the host, so random inputs, the values that are allowed and
+Large outputs take seconds to check on the host, so random inputs, the values that are allowed and
 the comparison are made where the data is. These kernels are plain and share nothing with the
 templates; tests hold them to NumPy on the emulator, and :mod:`measure.cuda.session` does on every
 device before it believes them. Arguments follow ``spaces.cuda.abi``; every array lies densely in
@@ -12,19 +14,14 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
-from measure.cuda.trusted.statements import MATHEMATICS, Statements, as_double
-from spaces.algebra.index import index
-from spaces.algebra.integers import ceil_div
+from measure.cuda.trusted.statements import MATHEMATICS, as_double
 from spaces.cuda.abi import C_TYPES
-from spaces.errors import InputError
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.numerics.allowance import bounds_dtype, ends
+from spaces.numerics.allowance import bounds_dtype
 from spaces.workloads.array import Array
-from spaces.workloads.contraction import Contraction, Operand
-from spaces.workloads.product import Product, product_of
+from spaces.workloads.contraction import Operand
 
 THREADS = 256
-TILE, DEPTH = 64, 16
 
 REPORT, ALLOWED, OUT = "tw.report", "tw.allowed", "tw.out"
 # Names with a dot are no operand's of an epilogue.
@@ -111,70 +108,17 @@ def allowed_operand(output: Array) -> Array:
     return Array(f"{ALLOWED}.{output.name}", kind, (2, *output.shape), (0, *order))
 
 
-def expect(workload: Contraction, scale: float = 1.0) -> Kernel:
-    """``(inputs, epilogue inputs, allowed)``: the workload in float64, and what is allowed.
-
-    :class:`InputError` where it is no product of two matrices.
-    """
-    product = product_of(workload)
-    if isinstance(product, str):
-        raise InputError(f"{workload} cannot be verified on a GPU: {product}")
-    left, right = (_fetch(product, operand) for operand in (product.left, product.right))
-    across, down = (int(ceil_div(extent, TILE)) for extent in (product.columns, product.rows))
-    blocks = (across * product.batches, down, 1)
-    entry = f"tw_expect_{workload.digest}"
-    operands = (*workload.inputs, allowed_operand(workload.output))
-    finish = "\n".join(f"        {line}" for line in _finish(product, operands, scale))
-    source = f"""\
-extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
-  const i64 number = (i64)(blockIdx.x / {across});
-  const i64 row0 = (i64)blockIdx.y * {TILE}, column0 = (i64)(blockIdx.x % {across}) * {TILE};
-  const int t = threadIdx.x, down = t / 16, across = t % 16;
-  const u32 left = tw::shared_base(), right = left + {TILE * DEPTH * 8};
-  double sum[4][4] = {{}};
-  for (i64 k0 = 0; k0 < {product.terms}; k0 += {DEPTH}) {{
-{left}
-{right}
-    tw::sync_block();
-    for (int k = 0; k < {DEPTH}; k++) {{
-      double x[4], y[4];
-      for (int i = 0; i < 4; i++) {{
-        x[i] = tw::load_shared<double>(left + 8 * (k * {TILE} + down + 16 * i));
-        y[i] = tw::load_shared<double>(right + 8 * (k * {TILE} + across + 16 * i));
-      }}
-#pragma unroll
-      for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++) sum[i][j] += x[i] * y[j];
-    }}
-    tw::sync_block();
-  }}
-#pragma unroll
-  for (int i = 0; i < 4; i++)
-#pragma unroll
-    for (int j = 0; j < 4; j++) {{
-      const i64 row = row0 + down + 16 * i, column = column0 + across + 16 * j;
-      if (row < {product.rows} && column < {product.columns}) {{
-{finish}
-      }}
-    }}
-}}
-"""
-    launch = Launch(blocks, (THREADS, 1, 1), shared_bytes=2 * TILE * DEPTH * 8)
-    return _kernel(entry, MATHEMATICS, source, operands, launch)
-
-
 def pulse(blocks: int, steps: int) -> Kernel:
     """``(out)``: multiply-adds in a chain of ``steps``, whose time shows how the clock drifts."""
     out = Operand(OUT, "float32", (blocks * THREADS,), (0,), axes=("thread",))
     source = f"""\
-extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({_signature((out,))}) {{
+extern "C" __global__ void __launch_bounds__({THREADS}) tw_pulse({signature((out,))}) {{
   float x = (float)threadIdx.x;
   for (int i = 0; i < {steps}; i++) x = x * 0.999f + 1.0f;
   tw::store_global(out + (i64)blockIdx.x * {THREADS} + threadIdx.x, x);
 }}
 """
-    return _kernel("tw_pulse", "", source, (out,), _launch(blocks))
+    return trusted_kernel("tw_pulse", "", source, (out,), _launch(blocks))
 
 
 def sweep(size: int, blocks: int) -> Kernel:
@@ -222,17 +166,17 @@ def _over(
     """A loop of all threads over ``size`` positions ``i``, with what comes before and after it."""
     head, body, tail = parts
     source = f"""\
-extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({_signature(operands)}) {{
+extern "C" __global__ void __launch_bounds__({THREADS}) {entry}({signature(operands)}) {{
   const i64 thread = (i64)blockIdx.x * {THREADS} + threadIdx.x;
 {head}  for (i64 i = thread; i < {size}; i += {blocks * THREADS}) {{
 {body}
   }}
 {tail}}}
 """
-    return _kernel(entry, prelude, source, operands, _launch(blocks))
+    return trusted_kernel(entry, prelude, source, operands, _launch(blocks))
 
 
-def _kernel(
+def trusted_kernel(
     entry: str, prelude: str, body: str, operands: tuple[Array, ...], launch: Launch
 ) -> Kernel:
     """A kernel that writes the last of ``operands``."""
@@ -244,7 +188,8 @@ def _launch(blocks: int) -> Launch:
     return Launch((blocks, 1, 1), (THREADS, 1, 1))
 
 
-def _signature(operands: tuple[Array, ...]) -> str:
+def signature(operands: tuple[Array, ...]) -> str:
+    """C parameters for these arrays: ``in0`` and so on, and the last, ``out``."""
     *inputs, output = operands
     texts = [f"const {C_TYPES[o.dtype]} *in{i}" for i, o in enumerate(inputs)]
     return ", ".join([*texts, f"{C_TYPES[output.dtype]} *out"])
@@ -276,58 +221,6 @@ def _element(operand: Array, scale: float) -> str:
     if operand.dtype == "tfloat32":
         return f"tw::bits_float(tw::to_tf32({value}) & 0xffffe000u)"
     return f"tw::from_float<{kind}>({value})"
-
-
-def _fetch(product: Product, operand: Operand) -> str:
-    """A thread's share of a step's tile of ``operand`` into shared memory, zeros beyond it."""
-    name = "left" if operand is product.left else "right"
-    edge, extent = ("row", product.rows) if name == "left" else ("column", product.columns)
-    deep = operand.stride(product.depth) == 1
-    split = (f"e % {DEPTH}", f"e / {DEPTH}") if deep else (f"e / {TILE}", f"e % {TILE}")
-    axis = product.row if name == "left" else product.column
-    source = f"(k0 + k) * {operand.stride(product.depth)} + side * {operand.stride(axis)}"
-    source += _start(product, operand)
-    number = product.workload.factors.index(operand)
-    loaded = as_double(f"tw::load_global(in{number} + {source})", operand.dtype)
-    return f"""\
-    for (int e = t; e < {TILE * DEPTH}; e += {THREADS}) {{
-      const int k = {split[0]}, at = {split[1]};
-      const i64 side = {edge}0 + at;
-      double x = 0.0;
-      if (side < {extent} && k0 + k < {product.terms}) x = {loaded};
-      tw::store_shared({name} + 8 * (k * {TILE} + at), x);
-    }}"""
-
-
-def _place(product: Product, operand: Operand) -> str:
-    place = f"row * {operand.stride(product.row)} + column * {operand.stride(product.column)}"
-    return place + _start(product, operand)
-
-
-def _start(product: Product, operand: Operand) -> str:
-    """What product ``number`` of a batch adds to places in ``operand``."""
-    start = product.start(operand, index("number", product.batches))
-    return "" if start.value == 0 else f" + {start.text}"
-
-
-def _finish(product: Product, operands: tuple[Array, ...], scale: float) -> list[str]:
-    """Statements that store both ends of what is allowed for ``sum[i][j]``."""
-    workload, code = product.workload, Statements()
-    beside = {}
-    for number, operand in enumerate(operands):
-        if operand in workload.epilogue_inputs:
-            place = f"in{number} + {_place(product, operand)}"
-            beside[operand.name] = code.variable(
-                as_double(f"tw::load_global({place})", operand.dtype)
-            )
-    low, high = ends(workload, code, code.variable("sum[i][j]"), beside, scale)
-    kind, output = C_TYPES[operands[-1].dtype], workload.output
-    return [
-        *code.lines,
-        f"const i64 place = {_place(product, output)};",
-        f"tw::store_global(out + place, ({kind}){low});",
-        f"tw::store_global(out + {output.size} + place, ({kind}){high});",
-    ]
 
 
 def count_and_first(data: bytes) -> tuple[int, int]:

@@ -19,7 +19,7 @@ from measure.cuda.device import DeviceError
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.cuda.runner import CudaRunner
 from measure.cuda.session import CHECKED, Session, Trial, check_oracle
-from measure.cuda.trusted import oracle
+from measure.cuda.trusted import oracle, products
 from measure.cuda.trusted.evaluating import evaluate
 from measure.records.measurement import Candidate, ErrorKind, Job, Status
 from measure.registry import runner_for
@@ -280,8 +280,8 @@ def test_the_judges_agree_with_numpy_or_are_not_believed(monkeypatch):
     device = EmulatedDevice()
     check_oracle(device)
     assert not device._memory
-    double = oracle.as_double
-    monkeypatch.setattr(oracle, "as_double", lambda value, kind: f"1.001 * {double(value, kind)}")
+    double = products.as_double
+    monkeypatch.setattr(products, "as_double", lambda value, kind: f"1.001 * {double(value, kind)}")
     with pytest.raises(DeviceError, match="otherwise than NumPy"):
         check_oracle(device)
 

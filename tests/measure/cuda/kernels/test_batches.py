@@ -7,7 +7,7 @@ import pytest
 
 from measure.cuda.emulator import Emulator, verify
 from measure.cuda.emulator.emulator import INTERLEAVINGS
-from measure.cuda.trusted import oracle
+from measure.cuda.trusted.products import expect
 from spaces.cuda.blocks import batch
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Kernel
@@ -109,7 +109,7 @@ def test_mistakes_are_found(mistake):
 @pytest.mark.parametrize("parameters", [PRIMES, HEADS])
 def test_what_a_device_allows_is_what_the_host_allows(parameters):
     work = workload("matmul", **parameters)
-    kernel, inputs = oracle.expect(work), work.make_inputs(3)
+    kernel, inputs = expect(work), work.make_inputs(3)
     (found,) = Emulator([kernel]).run(kernel, inputs).outputs.values()
     for end, bounds in zip(found, allowed(work, work.contract(inputs), inputs), strict=True):
         np.testing.assert_allclose(end, bounds, 1e-6)

@@ -11,6 +11,7 @@ from measure.cpu.problem import in_memory_order as in_order
 from measure.cuda.compilation import compile_cubin
 from measure.cuda.emulator import Emulator
 from measure.cuda.trusted import oracle
+from measure.cuda.trusted.products import expect
 from spaces.cuda.intrinsics import device_text
 from spaces.dtypes import DTYPES
 from spaces.errors import InputError
@@ -102,7 +103,7 @@ CASES = [
 def test_what_is_allowed_is_what_numpy_says(emulator, parameters):
     work = workload("matmul", **parameters)
     inputs = work.make_inputs(7)
-    found = output_of(emulator.run(oracle.expect(work), inputs))
+    found = output_of(emulator.run(expect(work), inputs))
     right = allowed(work, work.contract(inputs), inputs)
     np.testing.assert_allclose(found, right, rtol=5e-7, atol=1e-45)
 
@@ -157,12 +158,12 @@ def test_a_sweep_reads_everything(emulator):
 def test_all_compile_for_the_device():
     work = workload("matmul", **CASES[1])
     every = workload("matmul", m=9, n=20, k=5, dtype="float8_e5m2", epilogue=CASES[8]["epilogue"])
-    kernels = [oracle.expect(work), oracle.compare(work.output, 3), oracle.pulse(132, 8192)]
+    kernels = [expect(work), oracle.compare(work.output, 3), oracle.pulse(132, 8192)]
     kernels.append(oracle.sweep(1 << 26, 528))
     kernels += [
         oracle.fill(work.factors[0], 528),
         oracle.changed(work.factors[0], 528),
-        oracle.expect(every),
+        expect(every),
     ]
     for kernel in kernels:
         text = device_text(kernel.source.text) + kernel.source.text
@@ -174,4 +175,4 @@ def test_what_is_no_product_is_refused():
     work = workload("matmul", m=3, n=4, k=5)
     lone = replace(work, factors=work.factors[:1])
     with pytest.raises(InputError, match="cannot be verified on a GPU"):
-        oracle.expect(lone)
+        expect(lone)
