@@ -26,6 +26,8 @@ from spaces.template import Columns
 if TYPE_CHECKING:
     from spaces.cpu.maps.template import MapTemplate
 
+START = 40.0
+"""Instructions in whose time a run begins: its page is looked up, and no line of it foreseen."""
 USABLE = 0.75
 """Share of a cache that what stays can keep."""
 
@@ -104,7 +106,7 @@ class _Traffic:
         return {
             "flops": useful / self.fraction,
             "useful_flops": useful,
-            "instructions": issued + self._turning() + 60 * self.tiles,
+            "instructions": issued + self._turning() + START * self._starts + 60 * self.tiles,
             "register_bytes": self.registers.vector_bytes * vectors * self.streams + self.passing,
             "epilogue_elements": 0.0,
             "registers": np.minimum(in_use + self.registers.side * bool(self.plane.turned), 1e9),
@@ -126,6 +128,16 @@ class _Traffic:
         area = len(plane.turned) * self.planes * plane.width * plane.height
         blocks = area / (float(side) * min(side, plane.height)) / self.fraction
         return blocks * side * (2 + np.log2(side) + 1.0 * self.values["ahead"])
+
+    @property
+    def _starts(self) -> Any:
+        """Runs of neighbours that begin: rows of tiles as they are written, and columns as they are
+        read to be turned, which wait twice where they were not asked for ahead."""
+        tiling, plane = self.tiling, self.plane
+        high = np.minimum(tiling.tile_rows, plane.height)
+        wide = np.minimum(tiling.tile_columns, plane.width)
+        columns = len(plane.turned) * wide * np.where(self.values["ahead"], 1.0, 2.0)
+        return self.tiles * (len(plane.view.outputs) * high + columns)
 
     # -- memory ------------------------------------------------------------------------------
 

@@ -272,3 +272,13 @@ def test_quantities_are_finite_and_complete(name):
     assert (quantities["main_bytes"] >= w.least_bytes).all()
     assert (quantities["vector_fraction"] <= 1).all()
     assert (quantities["imbalance"] >= 0.99).all()
+
+
+def test_square_tiles_that_ask_ahead_begin_fewest_runs_of_neighbours():
+    w = workload(TRANSPOSED, i=4096, j=4096)
+    template = MapTemplate(w, machine())
+    tiles = {"tile_rows": [64, 64, 16, 256], "tile_columns": [64, 64, 256, 16]}
+    others = {"ahead": [1, 0, 1, 1], "stream": [1] * 4, "unroll": [2] * 4, "workers": [1] * 4}
+    columns = {name: np.array(values) for name, values in (tiles | others).items()}
+    instructions = template.quantities(columns)["instructions"]
+    assert (instructions[1:] > instructions[0]).all()
