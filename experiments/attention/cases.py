@@ -151,10 +151,11 @@ _BLOCKS: tuple[dict[str, Value], ...] = (
 _TEAMS: tuple[dict[str, Value], ...] = (
     {"warps": 1, "teams": 2, "queries": "shared", "stages": 3, "residency": 1},
     {"warps": 1, "teams": 4, "queries": "shared", "keys": 32, "stages": 3, "residency": 1},
-    {"warps": 1, "teams": 4, "queries": "shared", "keys": 32, "stages": 3, "residency": 2},
-    {"warps": 1, "teams": 8, "queries": "shared", "keys": 32, "stages": 2, "residency": 1},
+    {"warps": 1, "teams": 4, "queries": "shared", "keys": 16, "stages": 3, "residency": 2},
+    {"warps": 1, "teams": 8, "queries": "shared", "keys": 16, "stages": 3, "residency": 1},
 )
 _MERGED = (
+    (1, "kernel"),
     (4, "kernel"),
     (8, "kernel"),
     (16, "kernel"),
