@@ -37,6 +37,29 @@ def judged_early(
     return [early(rule) for rule in rules]
 
 
+def below(
+    name: str,
+    reads: Sequence[str],
+    size: Callable[[Any, Sequence[str]], Any],
+    limit: int,
+    explain: Callable[[Any, Sequence[str]], str],
+    least: int = 1,
+) -> list[Rule]:
+    """That a ``size`` by the decisions ``reads`` is below a ``limit``, judged by the first of them,
+    ``least`` at least, and again with each further one: it only grows with these. Both functions
+    take the decisions' columns and the names that are known."""
+
+    def rule(names: Sequence[str]) -> Rule:
+        return Rule(
+            name,
+            tuple(names),
+            lambda c: size(c, names) < limit,
+            lambda c: explain(c, names),
+        )
+
+    return [rule(reads[:known]) for known in range(least, len(reads) + 1)]
+
+
 def foresee(
     decisions: Sequence[Decision], rules: Sequence[Rule], known: Sequence[int]
 ) -> list[Rule]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from spaces.cuda.blocks.finish import Finish
@@ -21,6 +22,7 @@ from spaces.cuda.mma.accumulators import VECTOR
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.mma.sizes import MmaSizes
 from spaces.cuda.target import CudaTarget
+from spaces.rules.early import below
 from spaces.template import Decision, Rule
 
 TILE = ("tile_rows", "tile_columns", "warp_rows", "warp_columns")
@@ -47,25 +49,25 @@ def mma_rules(
 def _tile_rules(sizes: MmaSizes) -> list[Rule]:
     """Tiles less than twice the output's size, or one fragment high and wide."""
 
-    def bounded(name: str, side: str, reads: tuple[str, ...], extent: int) -> Rule:
-        def size(c: Any) -> Any:
-            return c[reads[0]] * (c[reads[1]] if len(reads) > 1 else 1)
+    def size(c: Any, names: Sequence[str]) -> Any:
+        return prod(c[name] for name in names)
 
-        return Rule(
+    def bounded(name: str, side: str, reads: tuple[str, ...], extent: int) -> list[Rule]:
+        return below(
             name,
             reads,
-            lambda c: size(c) < 2 * max(extent, FRAGMENT),
-            lambda c: (
-                f"a tile of {size(c)} {side} is twice as large as the product's {extent}, or larger"
+            size,
+            2 * max(extent, FRAGMENT),
+            lambda c, names: (
+                f"a tile of {size(c, names)} {side} is twice as large as the product's {extent}, "
+                "or larger"
             ),
         )
 
     rows, columns = most_rows(sizes.product), sizes.product.columns
     return [
-        bounded("tile_height", "rows", ("tile_rows",), rows),
-        bounded("tile_height", "rows", ("tile_rows", "warp_rows"), rows),
-        bounded("tile_width", "columns", ("tile_columns",), columns),
-        bounded("tile_width", "columns", ("tile_columns", "warp_columns"), columns),
+        *bounded("tile_height", "rows", ("tile_rows", "warp_rows"), rows),
+        *bounded("tile_width", "columns", ("tile_columns", "warp_columns"), columns),
     ]
 
 

@@ -22,6 +22,7 @@ from spaces.cuda.blocks.segments import most_rows
 from spaces.cuda.blocks.tile_grid import exchange_rule, grid_rules
 from spaces.cuda.simt.sizes import SimtSizes
 from spaces.cuda.target import WARP, CudaTarget
+from spaces.rules.early import below
 from spaces.template import Decision, Rule
 
 SPREADS = (4, 8, 16)
@@ -86,34 +87,22 @@ def _tile_rules(sizes: SimtSizes) -> list[Rule]:
     tall = ("lane_rows", "thread_rows", "warp_rows")
     wide = ("lane_rows", "thread_columns", "warp_columns")
 
-    def rows(c: Any, names: Sequence[str] = tall) -> Any:
+    def rows(c: Any, names: Sequence[str]) -> Any:
         return prod(c[name] for name in names)
 
-    def columns(c: Any, names: Sequence[str] = wide) -> Any:
+    def columns(c: Any, names: Sequence[str]) -> Any:
         return sizes.lane_columns(c) * prod(c[name] for name in names[1:])
 
-    def height(names: Sequence[str]) -> Rule:
-        return Rule(
-            "tile_height",
-            tuple(names),
-            lambda c: rows(c, names) < tallest,
-            lambda c: (
-                f"a tile of {rows(c)} rows is twice as high as the product's {most}, or higher"
-            ),
-        )
+    def high(c: Any, names: Sequence[str]) -> str:
+        return f"a tile of {rows(c, tall)} rows is twice as high as the product's {most}, or higher"
 
-    def width(names: Sequence[str]) -> Rule:
-        return Rule(
-            "tile_width",
-            tuple(names),
-            lambda c: columns(c, names) < widest,
-            lambda c: (
-                f"a tile of {columns(c)} columns is twice as wide as the product's "
-                f"{product.columns}, or wider"
-            ),
+    def broad(c: Any, names: Sequence[str]) -> str:
+        return (
+            f"a tile of {columns(c, wide)} columns is twice as wide as the product's "
+            f"{product.columns}, or wider"
         )
 
     return [
-        *(height(tall[:n]) for n in (1, 2, 3)),
-        *(width(wide[:n]) for n in (1, 2, 3)),
+        *below("tile_height", tall, rows, tallest, high),
+        *below("tile_width", wide, columns, widest, broad),
     ]

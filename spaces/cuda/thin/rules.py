@@ -13,7 +13,7 @@ from spaces.cuda.residency import block_threads, resident_threads
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.cuda.thin.product import FRAGMENT
 from spaces.cuda.thin.sizes import ThinSizes
-from spaces.rules.early import judged_early
+from spaces.rules.early import below, judged_early
 from spaces.template import Decision, Rule
 
 MOST_PRODUCTS = 1024
@@ -194,32 +194,20 @@ def _extent_rules(sizes: ThinSizes) -> list[Rule]:
     def depth(c: Any, names: Sequence[str]) -> Any:
         return WARP // c["lane_columns"] * prod(c[name] for name in names[1:])
 
-    def width_rule(names: Sequence[str]) -> Rule:
-        return Rule(
-            "tile_width",
-            tuple(names),
-            lambda c: columns(c, names) < widest,
-            lambda c: (
-                f"a tile of {columns(c, names)} columns is twice as wide as the product's "
-                f"{thin.many}, or wider"
-            ),
+    def broad(c: Any, names: Sequence[str]) -> str:
+        return (
+            f"a tile of {columns(c, names)} columns is twice as wide as the product's "
+            f"{thin.many}, or wider"
         )
 
-    def depth_rule(names: Sequence[str]) -> Rule:
-        return Rule(
-            "step_depth",
-            tuple(names),
-            lambda c: depth(c, names) < deepest,
-            lambda c: (
-                f"a step of {depth(c, names)} terms is twice the {thin.terms} there are, or more"
-            ),
-        )
+    def long(c: Any, names: Sequence[str]) -> str:
+        return f"a step of {depth(c, names)} terms is twice the {thin.terms} there are, or more"
 
     across = ("lane_columns", "thread_columns", "warp_columns")
     along = ("lane_columns", "thread_depth", "warp_depth")
     return [
-        *(width_rule(across[:n]) for n in (2, 3)),
-        *(depth_rule(along[:n]) for n in (2, 3)),
+        *below("tile_width", across, columns, widest, broad, least=2),
+        *below("step_depth", along, depth, deepest, long, least=2),
     ]
 
 
