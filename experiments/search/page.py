@@ -21,7 +21,8 @@ HERE = Path(__file__).parent
 POINTS = (16, 64, 128, 256)
 REACHED = 0.99  # of the fastest schedule's speed
 RUNS = {
-    "ours": ("opening_batch_8", "now"),
+    "ours": ("even_batch_8", "evolutionary"),
+    "ours, without evenness": ("opening_batch_8", "now"),
     "ours, opening by equality": ("variants_batch_8", "doubt3"),
     "ours, before": ("variants_batch_8", "main"),
     "genetic": ("others_batch_8", "genetic"),
@@ -29,7 +30,8 @@ RUNS = {
     "annealing": ("others_batch_8", "annealing"),
     "random": ("others_batch_8", "random"),
     "Kernel Tuner, genetic": ("kernel_tuner", "kernel_tuner.genetic_algorithm"),
-    "ours, batch 64": ("batch_64", "doubt2"),
+    "ours, batch 64": ("even_batch_64", "evolutionary"),
+    "ours, opening by equality, batch 64": ("batch_64", "doubt2"),
     "ours, before, batch 64": ("batch_64", "main"),
 }
 """The file of ``results`` and the search in it, by what the page calls it."""
