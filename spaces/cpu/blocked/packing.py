@@ -132,7 +132,9 @@ class RightBlock:
         # Of a row that runs along the depth, a whole cache line is taken before the next rows: as
         # many as a panel has may fall into one set of the cache.
         step = max(self.lanes, LINE) if source.deep else 1
-        tiles = repeat(self.depth // step, self.panels, order=(1, 0)) * spatial(step, self.width)
+        tiles = repeat(ceil_div(self.depth, step), self.panels, order=(1, 0)) * spatial(
+            step, self.width
+        )
         vectors = repeat(self.width // self.lanes, ceil_div(step, self.lanes)) * spatial(
             self.lanes, self.lanes if source.deep else 1
         )
