@@ -123,6 +123,14 @@ def keep(isa: str) -> str:
     return _KEEP % (f'  __asm__("" : "+{constraint}"(x));\n' if constraint else "")
 
 
+def used(isa: str) -> str:
+    """C definition of ``tw_used(x)``, an empty instruction that reads ``x``: its register is not
+    free before, so that a product that is added to a sum goes to the sum's register."""
+    constraint = _KEEP_CONSTRAINTS.get(isa)
+    body = f' __asm__("" : : "{constraint}"(x)); ' if constraint else ""
+    return f"static inline void tw_used(vf x) {{{body}}}\n"
+
+
 # Stores that go past the caches, by the bytes of a vector; others are stored plainly.
 _NONTEMPORAL = {
     16: "__builtin_ia32_movntps",

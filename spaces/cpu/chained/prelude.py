@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
+from spaces.cpu.isa import used
 from spaces.cpu.rows import prelude as rows
 from spaces.cpu.target import CpuTarget
 
@@ -23,4 +24,4 @@ static inline int tw_any(vi mask) {
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget) -> str:
     """The C text for kernels whose programs call ``functions``."""
-    return rows.prelude(functions, target, "float32") + _MOST + ANY
+    return rows.prelude(functions, target, "float32") + used(target.isa) + _MOST + ANY

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.chained.blocks import Blocks
+from spaces.cpu.chained.blocks import LINE, Blocks
 from spaces.cpu.chained.rules import block_bytes
 from spaces.cpu.rows.work import CALL
 from spaces.cpu.traffic import even_shares, footprints
@@ -41,26 +41,36 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
 
 @dataclass(frozen=True)
 class _Passes:
-    """How often ``items``, tiles of rows, meet ``tiles`` of keys; ``width`` is that of all sums."""
+    """How often ``items``, blocks of rows, meet ``tiles`` of keys: ``rows`` of a block in the mean
+    (the last one has whole register tiles only), and ``matrices`` that rows have sums of."""
 
     blocks: Blocks
     items: Any
     tiles: Any
-    width: int
+    rows: Any
+    matrices: int
 
     @staticmethod
     def of(template: ChainedTemplate, b: Blocks) -> _Passes:
         """Those of a template's schedules."""
         chained = template.chained
         seen = share_inside(template.computation, chained)
-        items = float(chained.batches) * ceil_div(chained.row_count, b.rows)
+        count, per_batch = chained.row_count, ceil_div(chained.row_count, b.rows)
+        items = float(chained.batches) * per_batch
+        last = ceil_div(count % b.rows, b.score_rows) * b.score_rows
+        rows = (count // b.rows * b.rows + last) / per_batch
         met = items * np.maximum(seen * chained.key.extent / b.keys, 1) + 0.5 * items * (seen < 1)
-        return _Passes(b, items, met, b.width * len(chained.weighings))
+        return _Passes(b, items, met, rows, len(chained.weighings))
+
+    @property
+    def width(self) -> int:
+        """Of all sums of a row."""
+        return self.blocks.width * self.matrices
 
     @property
     def scores(self) -> Any:
         """Of all rows and the keys they meet."""
-        return self.tiles * self.blocks.rows * self.blocks.keys
+        return self.tiles * self.rows * self.blocks.keys
 
     @property
     def score_steps(self) -> Any:
@@ -69,9 +79,26 @@ class _Passes:
         return self.scores * b.depth / (b.score_rows * b.panel)
 
     @property
-    def value_steps(self) -> Any:
-        """Of the register tiles of sums, along the keys."""
-        return self.scores * self.width / (self.blocks.value_rows * self.blocks.columns)
+    def value_tiles(self) -> Any:
+        """Register tiles along the width; the last one may be narrower."""
+        return self.matrices * ceil_div(self.blocks.width, self.blocks.columns)
+
+    @property
+    def value_vectors(self) -> Any:
+        """Vectors along the width."""
+        b = self.blocks
+        whole, left = b.width // b.columns, b.width % b.columns
+        return self.matrices * (whole * b.value_vectors + ceil_div(left, b.lanes))
+
+    @property
+    def value_bytes(self) -> Any:
+        """Bytes of the cache lines that come to L1 for a key and a register tile of sums: a tile of
+        keys has more rows of matrices than stay there."""
+        b = self.blocks
+        whole, left = b.width // b.columns, b.width % b.columns
+        return (
+            4.0 * LINE * self.matrices * (whole * ceil_div(b.columns, LINE) + ceil_div(left, LINE))
+        )
 
 
 def _work(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dict[str, Any]:
@@ -79,18 +106,20 @@ def _work(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dict[
     b, lanes, scores = passes.blocks, template.lanes, passes.scores
     chain, chained = _operations(template), template.chained
     loads = passes.score_steps * (b.score_rows + b.score_vectors)
-    loads = loads + passes.value_steps * (b.value_rows + b.value_vectors)
+    loads = loads + scores * (passes.value_tiles + passes.value_vectors / b.value_rows)
     multiplies = passes.score_steps * b.score_rows * b.score_vectors
-    multiplies = multiplies + passes.value_steps * b.value_rows * b.value_vectors
-    visits = scores / (b.score_rows * b.panel) + passes.tiles * b.rows / b.value_rows * ceil_div(
-        max(passes.width, 1), b.columns
-    )
+    multiplies = multiplies + scores * passes.value_vectors
+    visits = scores / (b.score_rows * b.panel)
+    visits = visits + passes.tiles * passes.rows / b.value_rows * passes.value_tiles
     score_registers = b.score_rows * b.score_vectors + b.score_vectors
     value_registers = b.value_rows * b.value_vectors + b.value_vectors
     return {
         "flops": 2 * scores * (b.depth + passes.width) + scores * chain,
         "useful_flops": float(template.workload.work),
-        "instructions": loads + multiplies + scores * chain / lanes + 12 * passes.tiles * b.rows,
+        "instructions": loads
+        + multiplies
+        + scores * chain / lanes
+        + 12 * passes.tiles * passes.rows,
         "register_bytes": 4 * lanes * (loads + 4 * scores / lanes),
         "epilogue_elements": float(chained.batches)
         * chained.row_count
@@ -111,8 +140,9 @@ def _memory(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dic
     packing = 8 * float(chained.batches) * chained.key.extent * b.depth * sharing
     passing = 4.0 * passes.tiles * b.keys * (b.depth + passes.width)
     least = float(template.workload.least_bytes)
+    values = passes.scores / b.value_rows * passes.value_bytes
     return {
-        "near_bytes": passing + 4 * passes.tiles * block_bytes(template, columns),
+        "near_bytes": passing + 4 * passes.tiles * block_bytes(template, columns) + values,
         "middle_bytes": passing,
         "main_bytes": least + packing * (packing > cpu.l3_bytes),
         "packing_bytes": packing,

@@ -44,10 +44,11 @@ class RegisterTile:
     ``prefetch`` steps deeper and ``prefetch_columns`` columns further on; both 0 for none.
     ``prefetches_far`` says that this is another tile, and ``fetches_sums`` that the sums are worth
     prefetching too. ``keeps_right`` keeps vectors of b in registers for any number of rows, not
-    only for a few. ``ahead`` lays out, in runs of elements of ``ahead_dtype``, a further argument
-    ``next``: a share of what later tiles read first, to be brought from far away into L2. With
-    ``turns``, outermost first, ``depth`` counts those of the first, and each of the innermost has
-    all steps of ``left``.
+    only for a few, and each sum in one register: GCC would rather move sums on to those of operands
+    that it needs no more, and spill others (``tw_used`` of ``spaces.cpu.isa`` says so). ``ahead``
+    lays out, in runs of elements of ``ahead_dtype``, a further argument ``next``: a share of what
+    later tiles read first, to be brought from far away into L2. With ``turns``, outermost first,
+    ``depth`` counts those of the first, and each of the innermost has all steps of ``left``.
     """
 
     name: str = field(compare=False)
@@ -205,7 +206,13 @@ class RegisterTile:
             lines += [
                 multiply_add(f"c{i}_{j}", f"a{i}", f"b{j}", pairs) for j in range(self.vectors)
             ]
+            lines += [f"tw_used(a{i});"] * self._keeps_sums
+        lines += [f"tw_used(b{j});" for j in range(self.vectors) if self._keeps_sums]
         return lines
+
+    @property
+    def _keeps_sums(self) -> bool:
+        return self.keeps_right and self.rows > 1 and self.vectors > 1
 
     def _right_vector(self, column: int) -> str:
         place, left = f"bk + {self.right.offset(0, column)}", self.columns - column
