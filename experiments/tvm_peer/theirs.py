@@ -11,6 +11,8 @@ import numpy as np
 
 BUILD_SECONDS = 120.0
 """A builder's first build includes its start, which takes 10 to 50 seconds: TVM's 30 may end it."""
+ROUND = 16
+"""Trials after which TVM's cost model learns and its search goes on; by itself it would be 64."""
 Tuned = tuple[Callable[..., object], float]
 
 
@@ -80,6 +82,7 @@ def tuned(function: Any, trials: int, cpu: str, seed: int) -> Tuned:
             target,
             folder,
             max_trials_global=trials,
+            num_trials_per_iter=min(trials, ROUND),
             builder=builder,
             num_tuning_cores=2,
             seed=seed,
