@@ -138,6 +138,23 @@ def _gain(values: np.ndarray) -> str:
     return f"({found.value:+.3f}: {found.low:+.3f} to {found.high:+.3f})"
 
 
+def opinions(file: str) -> str:
+    """A line for each space, in its last evaluation: without a second opinion, with one, the gain
+    by seeds, and from nothing where that was replayed."""
+    last = {
+        (line["space"], line["search"]): np.array([_curve(line, g)[-1] for g in line["gains"]])
+        for line in _lines(file)
+    }
+    rows = []
+    for name in dict.fromkeys(space for space, _ in last):
+        alone, second, cold = (last.get((name, kind)) for kind in ("warm", "second", "cold"))
+        if alone is None or second is None:
+            continue
+        means = [f"{alone.mean():.3f}", f"{second.mean():.3f} {_gain(second - alone)}"]
+        rows.append([name, str(len(alone)), *means, "" if cold is None else f"{cold.mean():.3f}"])
+    return table(["space", "seeds", "alone, 64", "with a second opinion, 64", "cold, 64"], rows)
+
+
 def ranked(results: Mapping[str, Any]) -> str:
     """A line for each number of rows that a model has seen."""
     names = ("pairwise", "top1", "recall1")
@@ -254,6 +271,7 @@ def main() -> None:
         f"## Variants with roots for labels, batch 8\n\n{variants('root_batch_8')}\n"
         f"## Variants of warm starts, batch 8\n\n{variants('variants_warm')}\n"
         f"## Variants of warm starts with roots for labels\n\n{variants('root_warm')}\n"
+        f"## Warm starts with a second opinion\n\n{opinions('second_opinion')}\n"
         f"## How the cost model ranks\n\n{ranked(ranking)}\n![ranking](ranking.svg)\n\n"
         "Schedules that a model of 256 others has not seen; bars are its own standard deviations."
         "\n\n![predicted against measured](predicted.svg)\n\n"
