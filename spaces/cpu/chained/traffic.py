@@ -57,7 +57,8 @@ class _Passes:
         seen = share_inside(template.computation, chained)
         count, per_batch = chained.row_count, ceil_div(chained.row_count, b.rows)
         items = float(chained.batches) * per_batch
-        last = ceil_div(count % b.rows, b.score_rows) * b.score_rows
+        tile = np.maximum(b.score_rows, b.value_rows)
+        last = ceil_div(count % b.rows, tile) * tile
         rows = (count // b.rows * b.rows + last) / per_batch
         met = items * np.maximum(seen * chained.key.extent / b.keys, 1) + 0.5 * items * (seen < 1)
         return _Passes(b, items, met, rows, len(chained.weighings))
@@ -74,9 +75,9 @@ class _Passes:
 
     @property
     def score_steps(self) -> Any:
-        """Of the register tiles of scores, along the depth."""
+        """Of the register tiles of scores, along the depth: lanes are keys, or terms of each."""
         b = self.blocks
-        return self.scores * b.depth / (b.score_rows * b.panel)
+        return self.scores * b.depth / (b.score_rows * b.score_vectors * b.lanes)
 
     @property
     def value_tiles(self) -> Any:
@@ -137,7 +138,7 @@ def _memory(template: ChainedTemplate, passes: _Passes, columns: Columns) -> dic
     """Bytes moved."""
     b, chained, cpu = passes.blocks, template.chained, template.cpu
     sharing = np.minimum(columns["workers"], ceil_div(chained.row_count, b.rows))
-    packing = 8 * float(chained.batches) * chained.key.extent * b.depth * sharing
+    packing = 8 * float(chained.batches) * chained.key.extent * b.depth * sharing * (1 - b.dots)
     passing = 4.0 * passes.tiles * b.keys * (b.depth + passes.width)
     least = float(template.workload.least_bytes)
     values = passes.scores / b.value_rows * passes.value_bytes

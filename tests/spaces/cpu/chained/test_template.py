@@ -243,6 +243,19 @@ def test_quantities_are_finite_and_complete(name):
     assert (quantities["register_fraction"] <= 1).all()
 
 
+def test_keys_read_in_place_are_not_packed_and_take_as_many_operations():
+    space = space_of(Computation("program", (), form("causal"), ""))
+    panels = space.schedule(space.sample(np.random.default_rng(0), 1)[0]).values
+    panels = panels | {"rows": 8, "keys": 64, "score_rows": 2, "score_vectors": 2, "unroll": 1}
+    template = space.templates["chained"]
+    columns = {name: np.array([value, value]) for name, value in panels.items()}
+    columns["scores"] = np.array(["panels", "dots"])
+    found = template.quantities(columns)
+    assert found["packing_bytes"][0] > found["packing_bytes"][1] == 0
+    assert found["flops"][0] == found["flops"][1]
+    assert found["instructions"][0] == found["instructions"][1]
+
+
 def test_attention_has_this_template_alone():
     w = workload("attention", b=1, h=4, i=64, j=64, d=32, kv=2, mask="causal")
     assert list(space_for(w, detect_cpu()).templates) == ["chained"]
