@@ -27,10 +27,8 @@ class Use:
         read = {r.name for o in self.rows.outputs for r in o.value.reads}
         for pass_ in self.ways:
             for reduction in pass_:
-                others = tuple(r for r in pass_ if r is not reduction)
-                read |= {r.name for e in expressions(others) for r in e.reads}
-                own = {r.name for r in reduction.result.reads} - {reduction.name}
-                read |= own if reduction.name in read else set()
+                own = {r.name for e in expressions((reduction,)) for r in e.reads}
+                read |= own - {reduction.name}
         return tuple(kept for p in self.ways if (kept := tuple(r for r in p if r.name in read)))
 
     @property

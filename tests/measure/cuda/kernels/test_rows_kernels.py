@@ -107,6 +107,9 @@ def right_cases() -> dict[str, Case]:
             few | {"hold": "memory"},
             **{"r": 5, "c": 96},
         ),
+        "a result that the next pass alone reads": named(
+            "rmsnorm_matmul", few | {"hold": "memory", "vector": 1}, m=3, n=5, k=40
+        ),
         "a map": named("swiglu", MAP | {"vector": 8}, r=7, c=336, **brain),
         "a map of odd extents": named("swiglu", MAP | single, r=7, c=33, **half),
         "rows of a table": named("embedding", few | {"hold": "memory"}, t=20, d=64, words=77),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from spaces.derivation.rows.use import Use
 from spaces.derivation.rows.view import rows_of
 from spaces.errors import InputError
 from spaces.language import program
@@ -179,3 +180,9 @@ def test_products_have_rows_or_are_refused_in_words(name):
     else:
         with pytest.raises(InputError):
             rows_of(made)
+
+
+def test_what_a_later_pass_alone_reads_is_kept():
+    found = rows_of(operator("rmsnorm_matmul", m=3, n=5, k=7))
+    names = [[r.name for r in pass_] for pass_ in Use(found, found.plain).passes]
+    assert names == [["C_sum"], ["C"]]
