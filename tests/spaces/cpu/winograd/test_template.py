@@ -171,3 +171,30 @@ def test_every_rule_refuses_something_and_says_why():
     ]
     target = machine(threads=8, cores=8)
     assert not silent_rules([space_of(w, target) for w in map(workload, texts)], 400)
+
+
+def test_quantities_count_what_squares_and_filters_become():
+    """4 squares of 6x6 elements of 32 channels, and as many filters."""
+    elements, squares, channels, lanes = 36, 4, 32, 8
+    target = machine(vector_bytes=4 * lanes)
+    space = space_of(workload(f"conv2d n=1 c=32 h=10 w=10 o=32 r=3 s=3 {LAST}"), target)
+    rows = space.sample(np.random.default_rng(0), 200)
+    found, seen = space.quantities(rows), 0
+    for i, values in enumerate(space.schedule(row).values for row in rows):
+        if values["outputs"] != 4:
+            continue
+        seen += 1
+        wide = -(-channels // (int(values["tile_vectors"]) * lanes))
+        high = -(-squares // int(values["tile_rows"]))
+        assert found["tile_visits"][i] == elements * high * wide
+        floats = squares * channels * wide + channels**2 + 2 * squares * channels
+        assert found["near_bytes"][i] == 4 * elements * floats
+        again = 2 * squares * channels + 2 * channels**2
+        assert found["packing_bytes"][i] == 4 * elements * again
+        assert found["middle_bytes"][i] >= 4 * elements * (squares * channels + channels**2)
+        width = int(values["tile_vectors"]) * lanes
+        block = high * int(values["tile_rows"]) * (channels + width) + channels * width
+        assert found["middle_footprint"][i] == 4 * elements * block
+        assert found["useful_flops"][i] == 2 * 8 * 8 * channels**2 * 9
+        assert found["flops"][i] > 2 * elements * squares * channels**2
+    assert seen > 10
