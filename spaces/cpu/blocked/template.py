@@ -40,7 +40,7 @@ class BlockedTemplate(Template):
     or for each product of a batch."""
 
     name: ClassVar[str] = "contraction"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, workload: Contraction, target: Target) -> None:
         assert isinstance(target, CpuTarget)
