@@ -18,6 +18,7 @@ from measure.cuda.trusted import oracle
 from measure.cuda.trusted import programs as trusted_programs
 from measure.cuda.trusted.evaluating import evaluate, hold_to_the_host
 from measure.cuda.trusted.programs import expect_program, fits, rows_of_a_piece, rows_operand
+from measure.cuda.trusted.statements import DOUBLE, WHOLE, Statements
 from measure.drawing.programs import ProgramDraw
 from spaces.cuda.intrinsics import device_text
 from spaces.derivation.rounding.allowance import allowed
@@ -62,6 +63,12 @@ TEXTS = {
     "conditions that are not sure": (
         "m[r] = mean[c](x[r,c])\ny[r,c] = select(x[r,c] < m[r], x[r,c], m[r] * log(abs(m[r])))",
         {"r": 4, "c": 16},
+    ),
+    "a choice of whole numbers": (
+        "x: int32[i]; n: int32[i](index < 9)\n"
+        "y[i] = select(x[i] < 3, n[i], x[i]); z[i] = select(x[i] < 3, n[i], 0.3 * x[i])\n"
+        "-> y, z",
+        {"i": 40},
     ),
     "functions": (
         "y[i] = exp2(x[i]) + floor(3 * x[i]) + gelu(x[i]) + silu(x[i]) * erf(x[i]); "
@@ -127,6 +134,14 @@ def test_so_it_is_for_chains(emulator):
     attentions = map(known.attention, (*known.ATTENTIONS, *known.WITH_EMPTY_ROWS))
     rows = map(known.rows, (*known.ROWS, *known.FURTHER_ROWS))
     all_held_to_the_host(emulator, [*attentions, *rows])
+
+
+def test_a_choice_is_whole_where_both_are():
+    code = Statements()
+    condition = code.variable("true", WHOLE)
+    whole, other = code.variable("1", WHOLE), code.variable("0.5", DOUBLE)
+    kinds = [code.select(condition, a, b).kind for a in (whole, other) for b in (whole, other)]
+    assert kinds == [WHOLE, DOUBLE, DOUBLE, DOUBLE]
 
 
 def test_they_compile_for_gpus():

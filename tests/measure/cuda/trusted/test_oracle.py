@@ -108,6 +108,14 @@ def test_what_is_allowed_is_what_numpy_says(emulator, parameters):
     np.testing.assert_allclose(found, right, rtol=5e-7, atol=1e-45)
 
 
+def test_so_it_is_for_each_product_of_a_batch(emulator):
+    work = workload("bmm batch=3 m=5 n=7 k=4 epilogue='x + bias[n]'")
+    inputs = work.make_inputs(7)
+    found = output_of(emulator.run(expect(work), inputs))
+    right = allowed(work, work.contract(inputs), inputs)
+    np.testing.assert_allclose(found, right, rtol=5e-7, atol=1e-45)
+
+
 @pytest.mark.parametrize("parameters", CASES[:12])
 def test_only_what_is_not_allowed_is_counted(emulator, parameters):
     work = workload("matmul", **parameters)
