@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence, Set
 from pathlib import Path
 
 from measure.records.jsonl import read_lines
@@ -17,8 +18,10 @@ def export_recordings(path: Path, report: Callable[[str], None]) -> list[Recordi
     """The recordings in an export, in the order of their first records.
 
     The machine's own failures, doubted records and schedules that today's templates cannot make are
-    left out. ``report`` is told of workloads of which nothing is left. Raises :class:`InputError`
-    if that is all of them, or the file is malformed.
+    left out. Those of one version of each template count, for they were measured alike: today's, or
+    else the one with the most records, which is as good a landscape. ``report`` is told of
+    workloads of which nothing is left. Raises :class:`InputError` if that is all of them, or the
+    file is malformed.
     """
     found: dict[tuple[str, str], list[Record]] = {}
     for _, line in read_lines(path, report):
@@ -40,11 +43,19 @@ def _recording(records: Sequence[Record]) -> Recording:
     workload, target = records[0].workload, records[0].target
     space = space_for(workload, target)
     outcomes: dict[Schedule, Outcome] = {}
+    versions = _versions(records, space.versions)
     for record in records:
         schedule = record.schedule
-        if record.template_version in space.versions and schedule in space:
+        if record.template_version == versions[schedule.template] and schedule in space:
             outcomes[schedule] = _joined(outcomes.get(schedule), record)
     return recording(f"{workload} on {target.summary}", space.templates.values(), outcomes)
+
+
+def _versions(records: Sequence[Record], today: Set[str]) -> dict[str, str]:
+    """The version whose records count, of each template."""
+    counts = Counter((record.schedule.template, record.template_version) for record in records)
+    rising = sorted(counts, key=lambda pair: (pair[1] in today, counts[pair], pair))
+    return dict(rising)
 
 
 def _joined(before: Outcome | None, record: Record) -> Outcome:

@@ -12,7 +12,7 @@ from spaces.cpu.target import CpuTarget
 _MOST = """\
 static inline long tw_most(long a, long b) { return a > b ? a : b; }
 """
-ANY = """\
+_ANY = """\
 static inline int tw_any(vi mask) {
   int found = 0;
   for (int i = 0; i < TW_LANES; i++) found |= mask[i];
@@ -24,4 +24,9 @@ static inline int tw_any(vi mask) {
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget) -> str:
     """The C text for kernels whose programs call ``functions``."""
-    return rows.prelude(functions, target, "float32") + used(target.isa) + _MOST + ANY
+    return rows.prelude(functions, target, "float32") + _MOST + own(target)
+
+
+def own(target: CpuTarget) -> str:
+    """The part of it that no other kernels have."""
+    return used(target.isa) + _ANY

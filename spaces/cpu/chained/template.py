@@ -86,12 +86,12 @@ class ChainedTemplate(Template):
         )
         given = arguments(self.workload.inputs, self.workload.outputs)
         return Kernel(
-            Source("c", prelude(self._functions, self.cpu), code.source),
+            Source("c", prelude(self.functions, self.cpu), code.source),
             Call(code.entry, given, code.workspace_bytes),
         )
 
     @property
-    def _functions(self) -> frozenset[str]:
+    def functions(self) -> frozenset[str]:
         """What the program calls, and what corrections add."""
         added = correcting_functions(self.chained.reductions)
         found = frozenset(self.workload.functions) | added

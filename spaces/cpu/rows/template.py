@@ -40,6 +40,7 @@ class RowsTemplate(Template):
     """Rows with at least one reduction, in float32 or float64."""
 
     name: ClassVar[str] = "rows"
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -88,12 +89,12 @@ class RowsTemplate(Template):
         )
         given = arguments(self.workload.inputs, self.workload.outputs)
         return Kernel(
-            Source("c", prelude(self._functions, self.cpu, self.element.name), code.source),
+            Source("c", prelude(self.functions, self.cpu, self.element.name), code.source),
             Call(code.entry, given, code.workspace_bytes),
         )
 
     @property
-    def _functions(self) -> frozenset[str]:
+    def functions(self) -> frozenset[str]:
         """What the program calls, and what corrections add."""
         reductions = (r for p in self.rows.online for r in p)
         return frozenset(self.workload.functions) | correcting_functions(reductions)

@@ -10,8 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from spaces.cpu.chained.prelude import ANY
+from spaces.cpu.chained.prelude import own
+from spaces.cpu.chained.template import ChainedTemplate
 from spaces.cpu.kept.prelude import prelude
+from spaces.cpu.rows.template import RowsTemplate
 from spaces.cpu.staged.code import StagedCode
 from spaces.cpu.target import CpuTarget
 from spaces.kernel import Call, Kernel, Source, arguments
@@ -76,12 +78,20 @@ class StagedTemplate(Template):
                 for part, kernel in zip(self.cut, kernels, strict=True)
             ],
         )
-        shared = prelude(frozenset(self.workload.functions), self.cpu, "float32") + ANY
+        functions = frozenset().union(*map(_functions, self.parts))
+        shared = prelude(functions, self.cpu, "float32") + own(self.cpu)
         given = arguments(self.workload.inputs, self.workload.outputs)
         return Kernel(
             Source("c", shared, code.source),
             Call(code.entry, given, code.workspace_bytes),
         )
+
+
+def _functions(part: Template) -> frozenset[str]:
+    """What the kernels of a part call: corrections may add to what its program does."""
+    if isinstance(part, RowsTemplate | ChainedTemplate):
+        return part.functions
+    return frozenset(part.workload.functions)
 
 
 @lru_cache(maxsize=64)

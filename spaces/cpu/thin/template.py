@@ -39,7 +39,7 @@ FLOAT = 4
 class Thin(Template):
     """What both templates share. ``dots`` tells them apart."""
 
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 4
     dots: ClassVar[bool]
 
     def __init__(self, workload: Contraction, target: Target) -> None:

@@ -34,6 +34,7 @@ class WindowsTemplate(Template):
     """``output[m, n] = value(sum_k left[m, k] * right[k, n])`` of operands read at places."""
 
     name: ClassVar[str] = "windows"
+    version: ClassVar[int] = 2
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)

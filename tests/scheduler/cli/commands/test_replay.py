@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -78,6 +79,27 @@ def test_an_export_of_ours_is_a_recorded_space(capsys, tuned, tmp_path):
     assert len(lines) == len(said) + 1
     assert [line["schedules"] for line in lines[:-1]] == [TRIALS] * len(said)
     assert all("matmul m=" in line["space"] for line in lines[:-1])
+
+
+def test_what_earlier_versions_of_templates_recorded_stays_a_space_of_its_own(
+    capsys, tuned, tmp_path
+):
+    database, _ = tuned
+    export = tmp_path / "export.jsonl"
+    ask(capsys, "export", str(export), "--db", str(database))
+    told = [line["schedules"] for line in as_json(capsys, str(export), *FEW)[:-1]]
+    earlier, count = re.subn(r'("template_version": *"\w+)\.\d+"', r'\1.0"', export.read_text())
+    assert count
+    export.write_text(earlier)
+    assert [line["schedules"] for line in as_json(capsys, str(export), *FEW)[:-1]] == told
+    records = [json.loads(line) for line in earlier.splitlines()]
+    another = next(record["schedule"] for record in records if "schedule" in record)
+    for record in records:
+        if record.get("schedule") == another:
+            record["template_version"] = "another.1"
+    export.write_text("\n".join(map(json.dumps, records)))
+    left = [line["schedules"] for line in as_json(capsys, str(export), *FEW)[:-1]]
+    assert sum(left) == sum(told) - 1
 
 
 @pytest.mark.parametrize(
