@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,7 +32,7 @@ def resume(
     date and the command of this run of a module."""
     path.parent.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {rows: {}}
-    command = " ".join(["python -m", module, *sys.argv[1:]])
+    command = shlex.join(["python", "-m", module, *sys.argv[1:]])
     return results | {**facts, "date": datetime.now(UTC).date().isoformat(), "command": command}
 
 

@@ -17,7 +17,8 @@ class Named:
     name: str
 
 
-def test_a_run_goes_on_with_cases_that_the_file_lacks(tmp_path):
+def test_a_run_goes_on_with_cases_that_the_file_lacks(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["experiments/some.py", "--only", "a|c"])
     path, cases = tmp_path / "new" / "found.json", [Named("a"), Named("b"), Named("c")]
     results = resume(path, "experiments.some", {"target": "this"})
     for case in remaining(cases[:2], results, re.compile("a|c")):
@@ -29,7 +30,7 @@ def test_a_run_goes_on_with_cases_that_the_file_lacks(tmp_path):
     assert [case.name for case in remaining(cases, again, re.compile(""))] == ["b", "c"]
     assert not list(remaining(cases, again, re.compile(""), end=0.0))
     assert (again["cases"], again["target"]) == ({"a": {"row": 1}}, "that")
-    assert again["command"].startswith("python -m experiments.some ")
+    assert again["command"] == "python -m experiments.some --only 'a|c'"
     assert json.loads(path.read_text())["target"] == "this"
 
 
