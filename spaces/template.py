@@ -69,6 +69,11 @@ class Template(ABC):
         """The name and the version, such as ``contraction.2``: what a schedule's text means."""
         return f"{self.name}.{self.version}"
 
+    @property
+    def functions(self) -> frozenset[str]:
+        """Functions that kernels call: those of the workload, and what a template adds."""
+        return frozenset(self.workload.functions)
+
     @classmethod
     @abstractmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:

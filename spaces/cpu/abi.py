@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol
 
 from spaces.cpu.tiles import doubles, moves, simd
+from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.workloads.array import Array
+from spaces.workloads.workload import Workload
 
 ARRAY_TYPES = moves.TABLE_TYPES | doubles.C_TYPES | simd.C_TYPES
 """C types of arrays' elements, by their dtypes."""
@@ -30,6 +33,31 @@ static inline long tw_least(long a, long b) { return a < b ? a : b; }
 calls ``task(context, w)`` for every ``w < workers``, at once, and returns when all have. A kernel
 of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its own workers.
 """
+
+PAGE = 4096
+"""Bytes of a page of memory: the arrays and the workers of a workspace begin at whole ones."""
+
+
+class Code(Protocol):
+    """What a template has written for one schedule."""
+
+    @property
+    def entry(self) -> str:
+        """The name of the function that is called."""
+
+    @property
+    def source(self) -> str:
+        """All functions, without what kernels share."""
+
+    @property
+    def workspace_bytes(self) -> int:
+        """What a call takes beside the arrays."""
+
+
+def c_kernel(workload: Workload, prelude: str, code: Code) -> Kernel:
+    """The kernel of a workload's arrays, its inputs first, with this text."""
+    given = arguments(workload.inputs, workload.outputs)
+    return Kernel(Source("c", prelude, code.source), Call(code.entry, given, code.workspace_bytes))
 
 
 def buffer_variables(

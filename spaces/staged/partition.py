@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from spaces.derivation.cutting import cuts
 from spaces.language.program import Program
@@ -26,7 +27,7 @@ class Part:
     workload: Workload
     template: type[Template]
 
-    @property
+    @cached_property
     def names(self) -> Mapping[str, str]:
         """What the program calls each of the workload's arrays."""
         return names_in_matmul(self.program)

@@ -18,7 +18,7 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
+from spaces.cpu.abi import PAGE, entry_function
 from spaces.cpu.blocked.ahead import Ahead
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.blocked.packing import LeftBlock, RightBlock
@@ -29,8 +29,6 @@ from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import PAIR, Stream, stream
 from spaces.schedule import Value
 from spaces.workloads.product import Product
-
-PAGE = 4096
 
 
 @dataclass(frozen=True)

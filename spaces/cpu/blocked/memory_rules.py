@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cpu.abi import PAGE
 from spaces.cpu.blocked.blocking import blocks_of
 from spaces.cpu.blocked.rule_context import Context, TileContext
 from spaces.template import Rule
 
-PAGE = 4096
 """Bytes of a page, and of one way of an L1 cache that is indexed by virtual addresses."""
 ROWS_FOR_DOT = 16
 """Rows from which packing pairs is sure to pay."""

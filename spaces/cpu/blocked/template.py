@@ -11,13 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.blocked.code import ContractionCode
 from spaces.cpu.blocked.rules import contraction_rules
 from spaces.cpu.blocked.traffic import contraction_quantities
 from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -77,11 +78,7 @@ class BlockedTemplate(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         code = ContractionCode(self.product, schedule.values, self.lanes, self.entry(schedule))
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return Kernel(
-            Source("c", prelude(self.workload, self.cpu), code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
     # -- the space -----------------------------------------------------------------------------
 

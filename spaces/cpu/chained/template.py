@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.chained.blocks import COPIED, DOTS, IN_PLACE, PANELS, Blocks
 from spaces.cpu.chained.code import ChainedCode
 from spaces.cpu.chained.prelude import prelude
@@ -24,7 +25,7 @@ from spaces.cpu.chained.traffic import chained_quantities
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.derivation.chains.chain_reduction import correcting_functions
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -84,17 +85,13 @@ class ChainedTemplate(Template):
             splits=int(values.get("splits", 1)),
             entry=self.entry(schedule),
         )
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return Kernel(
-            Source("c", prelude(self.functions, self.cpu), code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
+        return c_kernel(self.workload, prelude(self.functions, self.cpu), code)
 
     @property
     def functions(self) -> frozenset[str]:
         """What the program calls, and what corrections add."""
         added = correcting_functions(self.chained.reductions)
-        found = frozenset(self.workload.functions) | added
+        found = super().functions | added
         return found | {"exp2"} if "exp" in found else found
 
     def _decisions(self) -> tuple[Decision, ...]:

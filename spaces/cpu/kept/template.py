@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.kept.code import KeptCode
 from spaces.cpu.kept.prelude import prelude
 from spaces.cpu.kept.rules import kept_rules
@@ -21,7 +22,7 @@ from spaces.cpu.kept.traffic import kept_quantities
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.kept.view import cached_kept, loops_across
 from spaces.dtypes import dtype
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -70,12 +71,7 @@ class KeptTemplate(Template):
             streaming=bool(schedule.values["stream"]),
             entry=self.entry(schedule),
         )
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        functions = frozenset(self.workload.functions)
-        return Kernel(
-            Source("c", prelude(functions, self.cpu, self.element.name), code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
+        return c_kernel(self.workload, prelude(self.functions, self.cpu, self.element.name), code)
 
     def _decisions(self) -> tuple[Decision, ...]:
         view, threads = self.view, self.cpu.threads

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.maps.code import MapCode
 from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.maps.registers import registers_of
@@ -21,7 +22,7 @@ from spaces.cpu.maps.tiling import COLUMNS, ROWS, Tiling
 from spaces.cpu.maps.traffic import map_quantities
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.maps.served import cached_plane
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -72,8 +73,4 @@ class MapTemplate(Template):
         """The kernel; its entry is named after the workload and the schedule."""
         tiling = self.tiling(schedule.values)
         code = MapCode(tiling, self.workload.operands, schedule.values, self.entry(schedule))
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return Kernel(
-            Source("c", prelude(self.workload, self.cpu), code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)

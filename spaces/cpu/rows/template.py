@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.rows.code import RowsCode
 from spaces.cpu.rows.held import Held, output_to_hold_in, outputs_by_element, worth_holding
 from spaces.cpu.rows.prelude import prelude
@@ -23,7 +24,7 @@ from spaces.cpu.target import CpuTarget
 from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.derivation.rows.passes import Pass
 from spaces.dtypes import dtype
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -87,17 +88,13 @@ class RowsTemplate(Template):
             lanes_are_rows=values["lanes"] == ROWS,
             entry=self.entry(schedule),
         )
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return Kernel(
-            Source("c", prelude(self.functions, self.cpu, self.element.name), code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
+        return c_kernel(self.workload, prelude(self.functions, self.cpu, self.element.name), code)
 
     @property
     def functions(self) -> frozenset[str]:
         """What the program calls, and what corrections add."""
         reductions = (r for p in self.rows.online for r in p)
-        return frozenset(self.workload.functions) | correcting_functions(reductions)
+        return super().functions | correcting_functions(reductions)
 
     def _held(self, where: str) -> Held | None:
         if self.held is None or where == AGAIN:

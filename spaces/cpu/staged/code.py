@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 from spaces.algebra.integers import round_up
+from spaces.cpu.abi import PAGE
 from spaces.kernel import Kernel
 from spaces.workloads.array import Array
-
-PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,15 @@ class StagedCode:
     @property
     def workspace_bytes(self) -> int:
         """The arrays in between, and the most that a kernel needs for itself."""
-        return self._own_start + max(kernel.call.workspace_bytes for kernel in self.kernels)
+        return self._starts[-1] + max(kernel.call.workspace_bytes for kernel in self.kernels)
 
     def _name(self, number: int) -> str:
         return f"{self.entry}_{number + 1}"
 
     @cached_property
-    def _starts(self) -> Mapping[str, int]:
-        """Bytes from the start of the workspace to each array in between."""
-        found, end = dict[str, int](), 0
-        for name, array in self._between.items():
-            found[name], end = end, end + round_up(array.bytes, PAGE)
-        return found
+    def _starts(self) -> list[int]:
+        """Bytes from the start of the workspace to each array in between, and to what follows."""
+        return [0, *accumulate(round_up(array.bytes, PAGE) for array in self._between.values())]
 
     @cached_property
     def _between(self) -> Mapping[str, Array]:
@@ -68,14 +65,10 @@ class StagedCode:
             if names[array.name] not in self.arrays
         }
 
-    @property
-    def _own_start(self) -> int:
-        return sum(round_up(array.bytes, PAGE) for array in self._between.values())
-
     def _call(self, number: int) -> list[str]:
         call, names = self.kernels[number].call, self.named[number]
         given = ", ".join(self._buffer(names[array.name]) for array in call.arrays)
-        own = f"(char *)workspace + {self._own_start}"
+        own = f"(char *)workspace + {self._starts[-1]}"
         return [
             f"void *const given{number}[] = {{{given}}};",
             f"{self._name(number)}(given{number}, {own}, runtime);",
@@ -83,5 +76,5 @@ class StagedCode:
 
     def _buffer(self, name: str) -> str:
         if name in self.arrays:
-            return f"buffers[{list(self.arrays).index(name)}]"
-        return f"(char *)workspace + {self._starts[name]}"
+            return f"buffers[{self.arrays.index(name)}]"
+        return f"(char *)workspace + {self._starts[list(self._between).index(name)]}"

@@ -10,13 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.chained.prelude import own
-from spaces.cpu.chained.template import ChainedTemplate
 from spaces.cpu.kept.prelude import prelude
-from spaces.cpu.rows.template import RowsTemplate
 from spaces.cpu.staged.code import StagedCode
 from spaces.cpu.target import CpuTarget
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.language.program import Program
 from spaces.schedule import Schedule
 from spaces.staged import lifted
@@ -43,6 +42,11 @@ class StagedTemplate(Template):
         self.parts = [part.template(part.workload, target) for part in self.cut]
         self.decisions = lifted.decisions(self.parts)
         self.rules = lifted.rules(self.parts)
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """Those of its parts."""
+        return frozenset[str]().union(*(part.functions for part in self.parts))
 
     @property
     def versioned(self) -> str:
@@ -78,20 +82,8 @@ class StagedTemplate(Template):
                 for part, kernel in zip(self.cut, kernels, strict=True)
             ],
         )
-        functions = frozenset().union(*map(_functions, self.parts))
-        shared = prelude(functions, self.cpu, "float32") + own(self.cpu)
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return Kernel(
-            Source("c", shared, code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
-
-
-def _functions(part: Template) -> frozenset[str]:
-    """What the kernels of a part call: corrections may add to what its program does."""
-    if isinstance(part, RowsTemplate | ChainedTemplate):
-        return part.functions
-    return frozenset(part.workload.functions)
+        shared = prelude(self.functions, self.cpu, "float32") + own(self.cpu)
+        return c_kernel(self.workload, shared, code)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
-from spaces.cpu.blocked.memory_rules import PAGE
+from spaces.cpu.abi import PAGE
 from spaces.cpu.sharing import enough_threads, idle_batch_workers, idle_threads
 from spaces.cpu.thin.blocking import CHUNK_UNIT
 from spaces.template import Rule

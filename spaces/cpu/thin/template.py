@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.prelude import prelude
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
@@ -22,7 +23,7 @@ from spaces.cpu.thin.code import ThinCode
 from spaces.cpu.thin.rules import thin_rules
 from spaces.cpu.thin.traffic import thin_quantities
 from spaces.cpu.tiles.simd import C_TYPES
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -101,11 +102,7 @@ class Thin(Template):
             terms=self.terms,
             blocks_ahead=self.few,
         )
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return Kernel(
-            Source("c", prelude(self.workload, self.cpu), code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
     def _has_pairs(self) -> bool:
         """Whether the dot instruction applies: twice the work of an FMA, so it always pays."""

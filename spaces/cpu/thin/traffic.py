@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.blocked.memory_rules import PAGE
+from spaces.cpu.abi import PAGE
 from spaces.cpu.blocked.traffic import TOTALS
 from spaces.cpu.thin.blocking import ThinBlocking
 from spaces.cpu.traffic import footprints, shares

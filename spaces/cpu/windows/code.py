@@ -21,7 +21,7 @@ from spaces.algebra.integers import round_up
 from spaces.algebra.layout import Strided, row_major, strided
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
+from spaces.cpu.abi import PAGE, entry_function
 from spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile, Turn
 from spaces.cpu.tiles.simd import C_TYPES
@@ -32,7 +32,6 @@ from spaces.cpu.windows.packing import PackedBlock
 from spaces.schedule import Value
 from spaces.workloads.array import Array
 
-PAGE = 4096
 NUMBER, BLOCK_COLUMN, TURN = index("number"), index("j"), index("t")
 COLUMN = index("column0") + BLOCK_COLUMN
 

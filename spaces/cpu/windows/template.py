@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.algebra.integers import doubled
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.code import WindowsCode
@@ -20,7 +21,7 @@ from spaces.cpu.windows.segments import SegmentedCode
 from spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
 from spaces.cpu.windows.traffic import window_quantities
 from spaces.derivation.products.view import placed_product_of
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -69,11 +70,7 @@ class WindowsTemplate(Template):
             lanes=self.lanes,
             entry=self.entry(schedule),
         )
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return Kernel(
-            Source("c", prelude(self.workload, self.cpu), code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
     def _decisions(self) -> tuple[Decision, ...]:
         cpu, nest = self.cpu, self.view.nest(True)

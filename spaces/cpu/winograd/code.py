@@ -19,7 +19,7 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import strided
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import entry_function
+from spaces.cpu.abi import PAGE, entry_function
 from spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.tiles.simd import C_TYPES
@@ -30,8 +30,6 @@ from spaces.cpu.winograd.stages import Stages
 from spaces.cpu.winograd.view import Squares, SquareWindows
 from spaces.schedule import Value
 from spaces.workloads.array import Array
-
-PAGE = 4096
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.algebra.integers import doubled
+from spaces.cpu.abi import c_kernel
 from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.served import prelude
@@ -26,7 +27,7 @@ from spaces.cpu.winograd.traffic import winograd_quantities
 from spaces.cpu.winograd.view import LEAST_OUTPUTS, square_windows_of
 from spaces.derivation.products.short_windows import MOST_READS
 from spaces.derivation.products.view import placed_product_of
-from spaces.kernel import Call, Kernel, Source, arguments
+from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target
 from spaces.template import Columns, Decision, Template
@@ -74,11 +75,7 @@ class WinogradTemplate(Template):
             lanes=self.lanes,
             entry=self.entry(schedule),
         )
-        given = arguments(self.workload.inputs, self.workload.outputs)
-        return Kernel(
-            Source("c", prelude(self.workload, self.cpu), code.source),
-            Call(code.entry, given, code.workspace_bytes),
-        )
+        return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
 
     def _decisions(self) -> tuple[Decision, ...]:
         cpu, view = self.cpu, self.view
