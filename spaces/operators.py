@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from spaces.errors import InputError, shown
@@ -120,7 +119,6 @@ def _computation(operator: str, parameters: Mapping[str, Any], lines: object) ->
     return workload_of(made, operator, {name: parameters[name] for name in order})
 
 
-@cache
 def _parameters(operator: str) -> Sequence[str]:
     """The names of an operator's parameters in their order; none of what is no operator."""
     from spaces.named import named, names
