@@ -19,6 +19,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES, parameters
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.maps.context import MapContext
+from spaces.cuda.maps.lines import Lines
 from spaces.cuda.maps.sizes import ROWS, loops_inside, width
 from spaces.cuda.maps.turning import Turning
 from spaces.cuda.target import WARP
@@ -149,10 +150,15 @@ class MapCode:
         """One vector of columns of each output."""
         plane = self.context.plane
         row, chunk = at
-        column = chunk * self.context.vector
-        left = self.context.left(plane.columns, self.context.vector)
+        vector, output = self.context.vector, plane.view.outputs[0]
+        lines = Lines(self.context, output, plane.columns, "column0", vector)
+        column = lines.place(chunk, int(self.context.sizes.columns) // vector) * vector
+        left = self.context.left(plane.columns, vector)
+        point = self.context.at(row, column)
+        if ahead := lines.ahead():
+            point = [self.context.at_row(row), *ahead, self.context.at_column(column)]
         return [
-            *self.context.at(row, column),
+            *point,
             f"{self.context.within()}{{",
             f"  const {self.context.integer} left = {left};",
             *indented(self._turns(loops_inside(plane), row, column)),

@@ -75,11 +75,16 @@ class MapContext:
 
     def at(self, row: Index, column: Index) -> list[str]:
         """The variables of the two loops of the plane, at a point of the tile."""
-        integer = self.integer
-        lines = [f"const {integer} {self.plane.columns.name} = column0 + {column};"]
-        if self.plane.rows:
-            lines.append(f"const {integer} {self.plane.rows.name} = row0 + {row};")
-        return lines
+        return [self.at_column(column), *([self.at_row(row)] if self.plane.rows else [])]
+
+    def at_column(self, column: Index) -> str:
+        """The variable of the loop over columns, at one of the tile."""
+        return f"const {self.integer} {self.plane.columns.name} = column0 + {column};"
+
+    def at_row(self, row: Index) -> str:
+        """The variable of the loop over rows, at one of the tile."""
+        assert self.plane.rows
+        return f"const {self.integer} {self.plane.rows.name} = row0 + {row};"
 
     def within(self) -> str:
         """A test that the variables of the plane are within it; empty if all tiles are whole."""

@@ -24,8 +24,13 @@ SEGMENT = 128
 """Bytes side by side that lanes of a warp write, if their tile is as wide."""
 FEW_TURNS = 4
 """Of a loop that a block may do by itself."""
+SECTOR = 32
+"""Bytes that memory gives or takes at once: fewer of them cost as much."""
 ROWS, COLUMNS = "rows", "columns"
 """Which tiles of a plane come one after the other, by the decision ``order``."""
+TILE, LINE = "tile", "line"
+"""Where lanes begin, by the decision ``lanes``: at the tile's first element, or at the first that
+begins a line of memory, so that no other warp has a part of it; what is before comes last."""
 
 
 @dataclass(frozen=True)
@@ -121,13 +126,31 @@ def loops_inside(plane: Plane) -> tuple[Loop, ...]:
 def width(plane: Plane, access: Access, most: int) -> int:
     """The most elements up to ``most``, a power of two, that can be moved at once wherever a vector
     of columns begins, or of rows for what turns."""
-    loop = plane.columns if plane.kind(access) == ALONG or access in plane.view.outputs else None
-    loop = loop or plane.rows
-    steps = [factor for atom, factor in access.offset.terms if loop is None or atom != loop.name]
     widest = min(most, WIDEST // access.array.element.bytes)
-    while any(step % widest for step in (*steps, access.offset.constant)):
+    while any(step % widest for step in _steps(plane, access)):
         widest //= 2
     return widest
+
+
+def _steps(plane: Plane, access: Access) -> tuple[int, ...]:
+    """Multiples of these are the places at which elements side by side may begin."""
+    loop = plane.columns if plane.kind(access) == ALONG or access in plane.view.outputs else None
+    loop = loop or plane.rows
+    factors = (factor for atom, factor in access.offset.terms if loop is None or atom != loop.name)
+    return (*factors, access.offset.constant)
+
+
+def splits_sectors(plane: Plane, access: Access) -> bool:
+    """Whether elements side by side of what turns, or is written of it, may begin within a sector,
+    at a place that loops alone say."""
+    whole = SECTOR // access.array.element.bytes
+    known = all(isinstance(atom, str) for atom, _ in access.offset.terms)
+    return bool(plane.turned) and known and any(s % whole for s in _steps(plane, access))
+
+
+def has_lines(plane: Plane) -> bool:
+    """Whether it makes a difference where lanes begin."""
+    return any(splits_sectors(plane, access) for access in (*plane.turned, plane.view.outputs[0]))
 
 
 def widest(plane: Plane) -> int:

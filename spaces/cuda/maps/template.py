@@ -14,7 +14,7 @@ from spaces.cuda.maps.code import MapCode
 from spaces.cuda.maps.context import MapContext
 from spaces.cuda.maps.rules import map_rules
 from spaces.cuda.maps.served import why_no_map
-from spaces.cuda.maps.sizes import COLUMNS, ROWS
+from spaces.cuda.maps.sizes import COLUMNS, LINE, ROWS, TILE, has_lines
 from spaces.cuda.maps.traffic import map_quantities
 from spaces.cuda.rows.reducers import helpers
 from spaces.cuda.target import CudaTarget
@@ -46,6 +46,7 @@ class CudaMap(Template):
             Decision("threads", (64, 128, 256, 512, 1024)),
             Decision("order", (ROWS, COLUMNS)),
             Decision("stores", ("cached", "stream")),
+            *((Decision("lanes", (TILE, LINE)),) if has_lines(self.plane) else ()),
         )
         self.rules = map_rules(self.plane, target)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from spaces.cuda.blocks.traffic import Occupancy
-from spaces.cuda.maps.sizes import MapSizes, loops_inside, width
+from spaces.cuda.maps.sizes import SECTOR, TILE, MapSizes, loops_inside, splits_sectors, width
 from spaces.cuda.target import WARP, CudaTarget
 from spaces.derivation.maps.plane import ALONG, Plane
 from spaces.derivation.maps.view import Access
@@ -47,7 +48,7 @@ def map_quantities(
         "instructions": (padded * (moves + operations) + BOOKKEEPING * sizes.tiles * threads)
         / WARP,
         "register_bytes": 2 * padded * sizes.turned_bytes,
-        "near_bytes": main,
+        "near_bytes": main + _split_bytes(sizes),
         "middle_bytes": main,
         "main_bytes": main,
         "packing_bytes": 2 * padded * sizes.turned_bytes,
@@ -62,6 +63,19 @@ def map_quantities(
         **occupancy.flight(sizes.thread_bytes),
     }
     return filled(quantities, c["vector"].shape)
+
+
+def _split_bytes(sizes: MapSizes) -> Any:
+    """Bytes of sectors that lanes ask for beyond those they move, where rows begin anywhere."""
+    plane, values = sizes.plane, sizes.values
+    first = sizes.values.get("lanes", TILE) == TILE
+    written = [(output, sizes.columns) for output in plane.view.outputs]
+    total: Any = 0.0
+    for access, tile in [*((access, sizes.rows) for access in plane.turned), *written]:
+        bytes = access.array.element.bytes
+        run = np.where(first, np.minimum(WARP * values["vector"], tile), tile) * bytes
+        total += splits_sectors(plane, access) * access.array.bytes * (SECTOR - bytes) / run
+    return total
 
 
 def _width(plane: Plane, access: Access) -> int:

@@ -10,6 +10,7 @@ from spaces.algebra.layout import Layout, row_major, swizzled
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.maps.context import MapContext
+from spaces.cuda.maps.lines import Lines
 from spaces.cuda.maps.sizes import width
 from spaces.derivation.maps.view import Access
 
@@ -37,7 +38,12 @@ class Turning:
         number = index("e", self._reads(access)) * self.context.threads + index(
             "thread", self.context.threads
         )
-        return number % of_row * self._long(access), number // of_row
+        vector = self._lines(access).place(number % of_row, of_row)
+        return vector * self._long(access), number // of_row
+
+    def _lines(self, access: Access) -> Lines:
+        assert self.context.plane.rows
+        return Lines(self.context, access, self.context.plane.rows, "row0", self._long(access))
 
     def layout(self, access: Access) -> Layout:
         """Where shared memory has the element of a column and a row of the tile."""
@@ -66,8 +72,11 @@ class Turning:
         step = width(plane, access, long)
         left = self.context.left(plane.rows, long)
         to, place = f"{name}_rows[e]", self.context.place(access)
+        row, column = self._along_rows(access)
         lines = [
-            *self.context.at(*self._along_rows(access)),
+            self.context.at_column(column),
+            *self._lines(access).ahead(),
+            self.context.at_row(row),
             f"{self.context.within()}tw_take<{long}, {step}>({to}, {place}, {left});",
         ]
         return [f"{kind} {name}_rows[{self._reads(access)}][{long}];", *self._loop(access, lines)]
@@ -80,7 +89,9 @@ class Turning:
         line = (
             f"tw::store_shared<{self._long(access)}>({to}, {self.context.names[access]}_rows[e]);"
         )
-        return self._loop(access, [line])
+        ahead = self._lines(access).ahead()
+        found = [self.context.at_column(column), *ahead] if ahead else []
+        return self._loop(access, [*found, line])
 
     def load(self, access: Access, row: Index, column: Index) -> list[str]:
         """Lines that load a vector of columns of the tile."""

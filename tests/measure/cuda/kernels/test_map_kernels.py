@@ -28,6 +28,7 @@ PLAIN = {
     "threads": 64,
     "order": "rows",
     "stores": "cached",
+    "lanes": "tile",
 }
 TARGET = cuda_target("sm_90a")
 FUSED = "y[j, i] = relu(x[i, j] + b[i] * v[j])"
@@ -35,8 +36,9 @@ FUSED = "y[j, i] = relu(x[i, j] + b[i] * v[j])"
 
 def case(w: Workload, **values: int | str) -> Case:
     """The workload, and the kernel of a schedule."""
-    space = Space(w, TARGET, [CudaMap(w, TARGET)])
-    return w, space.lower(Schedule("map", tuple((PLAIN | values).items())))
+    template = CudaMap(w, TARGET)
+    chosen = {d.name: (PLAIN | values)[d.name] for d in template.decisions}
+    return w, Space(w, TARGET, [template]).lower(Schedule("map", tuple(chosen.items())))
 
 
 def randomly(seed: int) -> Case:
@@ -52,6 +54,16 @@ CASES = {
     "whole tiles": case(workload(FUSED, i=96, j=64)),
     "tails": case(workload(FUSED, i=76, j=44), order="columns", stores="stream"),
     "odd": case(workload(FUSED, i=37, j=53), vector=1),
+    "odd, by lines": case(workload(FUSED, i=37, j=53), vector=1, lanes="line"),
+    "odd, more than a line": case(
+        workload("y[b, j, i] = x[b, i, j]", b=2, i=77, j=135, dtype="bfloat16"),
+        **{"vector": 1, "tile_rows": 128, "tile_columns": 64, "lanes": "line"},
+    ),
+    "read by lines": case(
+        workload("x: float32[64, 65]; y[j, i] = x[i, j + 1]", i=64, j=64),
+        **{"vector": 1, "tile_rows": 64, "lanes": "line"},
+    ),
+    "written by lines": case(workload(FUSED, i=44, j=64), tile_columns=64, lanes="line"),
     "two bytes": case(workload(FUSED, i=72, j=136, dtype="bfloat16"), **WIDE),
     "two and one": case(workload(EIGHT, i=80, j=48), **WIDE | {"vector": 16}),
     "turned twice": case(
@@ -96,6 +108,12 @@ BUGS = {
     "batch for row": ("turned twice", r"36 \* \(int\)a0 \+ \(int\)a1", "36 * (int)a1 + (int)a0"),
     "both outputs of one": ("turned twice", r"tw_give<4, 4>\(x3", "tw_give<4, 4>(x2"),
     "the row's own index": ("gathered", r"tw_entry\(x0 \+ \(int\)a0", "tw_entry(x0 + (int)a1"),
+    "lanes that do not come round": ("odd, by lines", r"\+ ahead\) % 32\);", "+ ahead));"),
+    "written elsewhere than it was read": (
+        "odd, by lines",
+        r"(ahead = .*\n.*store_shared.*)\+ ahead",
+        r"\1",
+    ),
     "wild indices": ("gathered", r"\? i : below - 1", "? i + below : below - 1"),
 }
 
@@ -104,7 +122,7 @@ class TestMapKernels(KernelContract):
     cases, bugs = CASES, BUGS
 
 
-@pytest.mark.parametrize("name", ["whole tiles", "two bytes"])
+@pytest.mark.parametrize("name", ["whole tiles", "two bytes", "read by lines"])
 def test_lanes_meet_different_banks(emulator, name):
     w, kernel = CASES[name]
     assert emulator.run(kernel, w.make_inputs(0), INTERLEAVINGS[0]).conflicts == 0

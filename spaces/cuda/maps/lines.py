@@ -1,0 +1,52 @@
+"""Lanes of a map that begin where lines of memory do, in rows that begin anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index, index
+from spaces.cuda.maps.context import MapContext
+from spaces.cuda.maps.sizes import LINE, SEGMENT, splits_sectors
+from spaces.derivation.maps.nest import Loop
+from spaces.derivation.maps.view import Access
+from spaces.derivation.products.forms import Form
+
+AHEAD = "ahead"
+"""C variable: vectors between the tile's first element and the first that begins a line."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """What lanes move of the elements of ``access`` that are side by side along ``loop``, of which
+    a tile has those from ``start`` on, by ``vector`` elements."""
+
+    context: MapContext
+    access: Access
+    loop: Loop
+    start: str
+    vector: int
+
+    @property
+    def begin(self) -> bool:
+        """Whether lanes begin with a line, and not with the tile."""
+        begin = self.context.values.get("lanes") == LINE
+        return begin and splits_sectors(self.context.plane, self.access)
+
+    @property
+    def _elements(self) -> int:
+        return SEGMENT // self.access.array.element.bytes
+
+    def ahead(self) -> list[str]:
+        """The line that sets :data:`AHEAD`, where the other loops' variables are set."""
+        if not self.begin:
+            return []
+        offset = self.access.offset - Form(((self.loop.name, 1),))
+        place = f"{self.context.numbers.whole(offset)} + {self.start}"
+        count = f"(int)(-({place}) & {self._elements - 1}) / {self.vector}"
+        return [f"const int {AHEAD} = {count};"]
+
+    def place(self, number: Index, vectors: int) -> Index:
+        """Which of a tile's ``vectors`` the lane ``number`` moves."""
+        if not self.begin:
+            return number
+        return (number + index(AHEAD, self._elements // self.vector)) % vectors
