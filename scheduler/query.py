@@ -128,14 +128,27 @@ def answers(
     is transferred, and what is predicted."""
     space = space_for(as_workload(workload), as_target(target))
     ranks = None if model is None else as_model(model)
-    trials = 0
-    if database is not None and not (isinstance(database, str | Path) and is_missing(database)):
-        with opened(database, create=False) as known:
-            trials = known.trials(space.workload, space.target)
-            if trials:
-                yield from _measured(space, known, trials)
-            yield from _transferred(space, known, trials)
-    yield _predicted(space, trials, ranks)
+    if database is None or (isinstance(database, str | Path) and is_missing(database)):
+        yield _predicted(space, 0, ranks)
+        return
+    with opened(database, create=False) as known:
+        trials = known.trials(space.workload, space.target)
+        if trials:
+            yield from _measured(space, known, trials)
+        yield from _unmeasured(space, known, trials, ranks)
+
+
+def untuned(space: Space, database: Database, model: CostModel | None = None) -> Schedule:
+    """The schedule that :func:`query` answers for as long as nothing of ``space`` is measured."""
+    trials = database.trials(space.workload, space.target)
+    return next(_unmeasured(space, database, trials, model)).schedule
+
+
+def _unmeasured(
+    space: Space, database: Database, trials: int, model: CostModel | None
+) -> Iterator[Answer]:
+    yield from _transferred(space, database, trials)
+    yield _predicted(space, trials, model)
 
 
 def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]:

@@ -129,6 +129,7 @@ class SuiteTuner:
                 configuration=asdict(budget) | self._told | self._of_suite(place),
             ),
             partial(watch.report, place),
+            self._model,
         )
 
     def _of_suite(self, place: int) -> dict[str, object]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from costmodel.interfaces import CostModel
 from measure.interfaces import Executor
 from measure.records.measurement import Candidate, Job, Measurement
 from measure.records.run import CHECKED, Run
+from scheduler.query import untuned
 from scheduler.strategies.search import Proposed, Search
 from scheduler.tuning.claims import Claims
 from scheduler.tuning.pace import LEAST_FINALISTS, Pace, Rate
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from measure.database import Database
 
 LOST_IN_A_ROW = 16  # after so many lost attempts the machine is taken for broken
+UNTUNED = "untuned"  # origin of what is answered for a workload that nobody tuned
 
 Report = Callable[[str, Measurement | None], None]
 """Told the phase and the latest measurement, None where candidates were asked for."""
@@ -35,7 +38,8 @@ class Task:
     checked before that is told (:mod:`scheduler.tuning.claims`). Attempts in which the machine
     failed are recorded and otherwise as if they had not been. Every result is recorded before
     anything else is done with it. ``make_search`` is called before the first candidates are asked
-    for.
+    for. What would be answered had nobody tuned the workload, by ``model`` if there is one, is
+    measured before all that the search asks for: so no run ends with a slower kernel than that.
     """
 
     def __init__(
@@ -48,6 +52,7 @@ class Task:
         ledger: Ledger,
         run: Run,
         report: Report,
+        model: CostModel | None = None,
     ) -> None:
         self.space = space
         self.board = Scoreboard()
@@ -55,13 +60,16 @@ class Task:
         self.submitted = 0  # candidates of the search, but for those that the machine lost
         self.levels: list[float | None] = []  # the best latency known when each batch was sent
         self._database, self._executor = database, executor
-        self._make_search = make_search
+        self._make_search, self._model = make_search, model
         self._search: Search | None = None
         self._pace, self._rate, self._ledger = pace, Rate(), ledger
         self._run, self._report = run, report
         self._log = RunLog(database, space, run)
         self._claims = Claims([])
         self._known: list[Measurement] = []  # that the search is told first
+        self._resumed: set[Schedule] = set()  # what earlier runs measured
+        self._first: list[Proposed] = []  # before anything that the search asks for
+        self._beside: set[Schedule] = set()  # under way, and not asked for by the search
         self._checked: Schedule | None = None
         self._before: float | None = None  # the best latency that earlier runs found
 
@@ -167,6 +175,7 @@ class Task:
         sound = [record.measurement for record in records if not record.doubted]
         self.board.resume(sound)
         self._before = self.latency
+        self._resumed = {measurement.schedule for measurement in sound}
         best = self.board.best.schedule if self.board.best else None
         self._known = [measurement for measurement in sound if measurement.schedule != best]
         self._report("search", None)
@@ -176,10 +185,11 @@ class Task:
         search = self._opened_search()
         self._check_best()
         with self._ledger.work("search"):
-            asked = search.ask(count)
-        if not asked:
+            asked = search.ask(count - len(self._first))
+        proposed = self._first + [p for p in asked if p.schedule not in self._beside]
+        if not asked and not proposed:
             return False
-        proposed = [p for p in asked if p.schedule != self._checked]
+        self._first = []
         self.levels.append(self.latency)
         self.submitted += len(proposed)
         self._send(proposed, self.job())
@@ -193,6 +203,7 @@ class Task:
                 self._log.record(measurements)
             else:
                 self._log.beat()
+        self._beside.difference_update(measurement.schedule for measurement in measurements)
         new = [m for m in measurements if not self._settles_a_claim(m)]
         for measurement in new:
             self._add(measurement)
@@ -220,6 +231,10 @@ class Task:
         if self._search is None:
             with self._ledger.work("search"):
                 self._search = self._make_search()
+                first = untuned(self.space, self._database, self._model)
+            if first not in self._resumed:
+                self._first = [Proposed(first, UNTUNED)]
+                self._beside.add(first)
             self._tell(self._known)
         return self._search
 
@@ -236,6 +251,7 @@ class Task:
         best = self.board.best
         if best is not None and best.schedule in self._claims and self._checked is None:
             self._checked = best.schedule
+            self._beside.add(best.schedule)
             workload, target = self.space.workload, self.space.target
             self._send([Proposed(best.schedule, CHECKED)], Job(self.id, workload, target))
 

@@ -124,6 +124,7 @@ class Tuner:
                 configuration=asdict(budget) | self._told,
             ),
             report,
+            self._model,
         )
 
     def _make_search(self) -> Search:

@@ -14,6 +14,7 @@ from scheduler.strategies.walk import DRAWS
 from scheduler.suites.tuner import SuiteTuner
 from scheduler.testing.landscape import MACHINE, hills
 from scheduler.testing.search import ask, outcome
+from scheduler.tuning.task import UNTUNED
 from scheduler.tuning.tuner import Tuner, tune
 from scheduler.tuning.yardstick import Yardstick
 from spaces.errors import InputError
@@ -103,7 +104,7 @@ def test_a_tuner_uses_the_search_that_it_is_told(database: Database) -> None:
     )
     tuner.run(trials=24, seconds=600)
     proposals = [record.proposal for record in database.records() if record.proposal]
-    assert {proposal.origin for proposal in proposals} <= {"random", "finalist"}
+    assert {proposal.origin for proposal in proposals} <= {"random", "finalist", UNTUNED}
     [run] = database.runs()
     assert run.configuration["search"] == "random"
 
@@ -115,5 +116,5 @@ def test_a_suite_uses_the_search_that_it_is_told(database: Database) -> None:
     )
     tuner.run(trials=48, seconds=600)
     proposals = [record.proposal for record in database.records() if record.proposal]
-    assert {proposal.origin for proposal in proposals} <= {"random", "child", "finalist"}
+    assert {proposal.origin for proposal in proposals} <= {"random", "child", "finalist", UNTUNED}
     assert {run.configuration["search"] for run in database.runs()} == {"genetic"}

@@ -11,6 +11,7 @@ from scheduler.query import query
 from scheduler.testing.landscape import hills, hills_latency
 from scheduler.tuning.claims import FAR, Claims
 from scheduler.tuning.progress import Progress, Stop
+from scheduler.tuning.task import UNTUNED
 from scheduler.tuning.yardstick import Yardstick
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -197,11 +198,12 @@ def test_a_run_is_kept_from_its_beginning_to_its_end(database: Database) -> None
     places = [r.proposal.place for r in records if r.proposal]
     assert places == list(range(40))
     origins = [r.proposal.origin for r in records if r.proposal]
-    assert set(origins[:32]) <= {"child", "immigrant", "neighbour", "random"}
+    assert origins[0] == UNTUNED
+    assert set(origins[1:32]) <= {"child", "immigrant", "neighbour", "random"}
     assert origins[32:] == ["finalist"] * 8
     for r in records[:32]:
         assert r.proposal is not None
-        assert (r.proposal.mean is None) == (r.proposal.origin == "random")
+        assert (r.proposal.mean is None) == (r.proposal.origin in {"random", UNTUNED})
 
 
 def test_how_a_run_ends_is_kept(database: Database) -> None:

@@ -93,9 +93,9 @@ def test_what_earlier_versions_of_templates_recorded_stays_a_space_of_its_own(
     export.write_text(earlier)
     assert [line["schedules"] for line in as_json(capsys, str(export), *FEW)[:-1]] == told
     records = [json.loads(line) for line in earlier.splitlines()]
-    another = next(record["schedule"] for record in records if "schedule" in record)
+    first = next(record for record in records if "schedule" in record)
     for record in records:
-        if record.get("schedule") == another:
+        if all(record.get(name) == first[name] for name in ("workload", "schedule")):
             record["template_version"] = "another.1"
     export.write_text("\n".join(map(json.dumps, records)))
     left = [line["schedules"] for line in as_json(capsys, str(export), *FEW)[:-1]]

@@ -14,6 +14,7 @@ from measure.database import Database
 from measure.records.run import CHECKED, Run
 from scheduler.cli.app import run
 from scheduler.cli.known_clusters import remember
+from scheduler.tuning.task import UNTUNED
 from spaces.operators import workload
 from spaces.target import detect_target
 from tests.scheduler.cli.command import SMALL, ask, one_line, start
@@ -83,7 +84,7 @@ def test_a_job_that_was_cut_short_is_listed_and_resumed(here, capsys, number):
     assert second.configuration["seconds"] < 3000
     assert (first.seed, second.seed, second.reason) == (7, 7, "trials")
     assert "random" in origins
-    assert origins <= {"random", "finalist", CHECKED}
+    assert origins <= {"random", "finalist", UNTUNED, CHECKED}
     assert "ended: trials" in line_of(session, capsys)
     assert run(("resume", session)) == 2
     assert "has come to its end (trials)" in one_line(capsys.readouterr().err)
