@@ -17,6 +17,8 @@ def inlined(program: Program, body: Expression, wanted: Callable[[Stage], bool])
     A read that may leave its map keeps it: beyond the borders there is nothing to compute.
     """
     maps = {s.name: s for s in program.stages if s.reducer is None and wanted(s)}
+    if not maps:
+        return body
     room = MAX_NODES
 
     def visit(node: Expression) -> Expression:

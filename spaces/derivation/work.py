@@ -3,13 +3,13 @@ that does them, and the least bytes that move."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import prod
 
 from spaces.derivation.algebra import constant, factors
-from spaces.derivation.domain import Conditions, needed, points
+from spaces.derivation.domain import needed, points
 from spaces.language.program import Program, Stage
 from spaces.language.tree import (
     AxisValue,
@@ -46,19 +46,23 @@ class Work:
 def work(program: Program) -> Work:
     """The work of a program."""
     where = needed(program)
+    counted = cache(partial(points, program))
     stages = [
-        _stage_work(program, s, (*where[s.name], *program.bounding(s))) for s in program.stages
+        _stage_work(s, frozenset((*where[s.name], *program.bounding(s))), counted)
+        for s in program.stages
     ]
     flops, arithmetic, special = (sum(column) for column in zip(*stages, strict=True))
     return Work(flops, arithmetic, special, least_bytes(program))
 
 
-def _stage_work(program: Program, stage: Stage, conditions: Conditions) -> tuple[int, int, int]:
-    """FLOPs, other operations and calls of a stage where the conditions hold."""
+def _stage_work(
+    stage: Stage, conditions: frozenset[Comparison], counted: Callable[..., int]
+) -> tuple[int, int, int]:
+    """FLOPs, other operations and calls of a stage where the conditions hold. ``counted`` gives the
+    points of a set of axes at which they do."""
 
-    @cache
     def times(axes: frozenset[str]) -> int:
-        return points(program, axes, conditions)
+        return counted(axes, conditions)
 
     product = _factors_of_sum(stage)
     terms = times(frozenset((*stage.axes, *stage.over)))

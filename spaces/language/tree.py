@@ -6,7 +6,6 @@ code) is a :class:`Meaning`, which says what each kind of node becomes of what i
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -72,7 +71,7 @@ class Operations(Generic[T]):
         raise TypeError("nothing is selected here")
 
 
-class Expression(ABC):
+class Expression:
     """A node of the tree."""
 
     @property
@@ -112,9 +111,9 @@ class Expression(ABC):
             return found
         return self.combine(meaning, [child.fold(meaning, known) for child in self.children])
 
-    @abstractmethod
     def combine(self, meaning: Meaning[T], parts: Sequence[T]) -> T:
-        """The meaning of this node, whose children have become ``parts``."""
+        """The meaning of this node, whose children have become ``parts``. Each kind has its own."""
+        raise NotImplementedError
 
     def __str__(self) -> str:
         from spaces.language.text import expression_text

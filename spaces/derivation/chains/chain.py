@@ -106,4 +106,5 @@ def _of_states(
         if node.indices != tuple(AxisValue(axis) for axis in found[node.name].axes):
             raise UnderivableError(f"{node} is the result of another row")
         return found[node.name].result
-    return node.with_children(tuple(_of_states(c, found, unfinished) for c in node.children))
+    children = tuple(_of_states(child, found, unfinished) for child in node.children)
+    return node if children == node.children else node.with_children(children)

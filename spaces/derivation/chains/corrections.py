@@ -33,7 +33,7 @@ from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, st
 from spaces.derivation.chains.separation import Separation, Term, UnderivableError, element
 from spaces.derivation.chains.taylor import about_result
 from spaces.language.functions import REDUCERS
-from spaces.language.tree import AxisValue, Binary, Call, Expression, Number, Read
+from spaces.language.tree import Binary, Call, Expression, Number
 
 
 @dataclass
@@ -51,11 +51,11 @@ class Derivation:
 
     def varies(self, f: Expression) -> bool:
         """Whether ``f`` differs from element to element of a row."""
-        return any(isinstance(n, AxisValue) and n.name in self.over for n in f.walk())
+        return not f.axes.isdisjoint(self.over)
 
     def depends(self, f: Expression) -> bool:
         """Whether ``f`` reads states of this pass."""
-        return any(isinstance(n, Read) and n.name in self.found for n in f.walk())
+        return any(read.name in self.found for read in f.reads)
 
     def derive(self, name: str, reducer: str, axes: tuple[str, ...], summand: Expression) -> None:
         """Add a reduction; :class:`UnderivableError` says why it cannot be of this pass."""

@@ -64,6 +64,8 @@ class Indexing:
 
     def form(self, index: Expression) -> Form:
         """An index as a form of parts."""
+        if isinstance(index, AxisValue):
+            return self.splits[index.name].form
         if index not in self._known:
             self._known[index] = self.of(affine(index))
         return self._known[index]
@@ -121,11 +123,14 @@ def indexing(program: Program, body: Expression) -> Indexing:
     whole = {a: Split((Part(a, a, n),), variable(a)) for a, n in program.extents}
     plain = Indexing(whole, {**program.extent, **tables})
     splits, limits = dict(whole), dict(tables)
-    forms = [plain.form(index) for read in body.reads for index in read.indices]
+    forms = dict.fromkeys(plain.form(index) for read in body.reads for index in read.indices)
+    entries = [atom for form in forms for atom, _ in form.terms if isinstance(atom, Entry)]
+    dividing = [quotient for form in forms for quotient in quotients(form)]
     for axis, extent in program.extents:
-        if found := _by_table(program, axis, extent, forms):
+        at = variable(axis)
+        if found := _by_table(program, axis, extent, [e for e in entries if e.indices == (at,)]):
             splits[axis] = found
-        elif divisors := _nested(_divisors(axis, forms)):
+        elif divisors := _nested({q.divisor for q in dividing if q.dividend == at}):
             splits[axis] = _by_quotients(axis, extent, divisors)
     if splits == whole:
         return plain
@@ -133,29 +138,19 @@ def indexing(program: Program, body: Expression) -> Indexing:
     return Indexing(splits, limits)
 
 
-def _by_table(program: Program, axis: str, extent: int, forms: Iterable[Form]) -> Split | None:
-    """Rows of one entry of a sorted table are neighbours: they begin where its entry begins."""
-    at = (variable(axis),)
-    for atom in {atom for form in forms for atom, _ in form.terms}:
-        table = program.operand.get(atom.table) if isinstance(atom, Entry) else None
+def _by_table(program: Program, axis: str, extent: int, entries: Iterable[Entry]) -> Split | None:
+    """Rows of one entry of a sorted table are neighbours: they begin where its entry begins.
+    ``entries`` are those at ``axis`` alone."""
+    for entry in entries:
+        table = program.operand.get(entry.table)
         drawn = table and table.drawn
-        if isinstance(atom, Entry) and drawn and drawn.sorted and atom.indices == at:
-            outer = Part(str(atom), axis, drawn.below)
+        if drawn and drawn.sorted:
+            outer = Part(str(entry), axis, drawn.below)
             inner = Part(f"{axis} of {outer.name}", axis, extent)
-            start = Entry(f"start.{atom.table}", (variable(outer.name),))
+            start = Entry(f"start.{entry.table}", (variable(outer.name),))
             form = variable(start) + variable(inner.name)
-            return Split((outer, inner), form, table=atom.table, uneven=True)
+            return Split((outer, inner), form, table=entry.table, uneven=True)
     return None
-
-
-def _divisors(axis: str, forms: Iterable[Form]) -> set[int]:
-    """The numbers that ``axis`` alone is divided by, wherever that is within an index."""
-    return {
-        quotient.divisor
-        for form in forms
-        for quotient in quotients(form)
-        if quotient.dividend == variable(axis)
-    }
 
 
 def _nested(divisors: set[int]) -> list[int]:

@@ -146,6 +146,8 @@ class ExpressionReader:
     def index(self, node: ast.expr, depth: int = 1) -> Expression:
         """An index of an array: affine in axes and entries of integer arrays."""
         found = self.read(node, depth)
+        if isinstance(found, AxisValue):
+            return found
         self.refuse_reductions(node, found)
         for read in found.reads:
             if read.name not in self._names.indices:

@@ -80,7 +80,7 @@ class Lifter:
         """``node``, which stands where ``axes`` have values, without reductions."""
         if not isinstance(node, Reduction):
             children = tuple(self._lifted(child, axes, name) for child in node.children)
-            return node.with_children(children) if children else node
+            return node if children == node.children else node.with_children(children)
         inner = (*axes, *(axis for axis in node.over if axis not in axes))
         body = self._lifted(node.body, inner, name)
         if node.reducer in SUGAR:
