@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import prod
 from typing import Any, NamedTuple
 
 from measure.cuda.device import DeviceError, LoadError
@@ -15,6 +16,7 @@ from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Call, Launch
 
 PLAIN_SHARED_BYTES = 48 * 1024  # dynamic shared memory that a kernel gets without asking
+PLAIN_CLUSTER = 8  # blocks of a cluster that a kernel gets without asking
 MAP_BYTES, MAP_ALIGNMENT = 128, 64
 _MAP_TYPES = {
     "float64": "FLOAT64",
@@ -61,7 +63,8 @@ def _words(status: Any) -> str:
 
 
 def load_functions(cubin: bytes, call: Call, ordinal: int) -> list[Any]:
-    """The ``CUfunction`` in ``cubin`` of each launch, allowed the shared memory it asks for.
+    """The ``CUfunction`` in ``cubin`` of each launch, allowed the shared memory and the cluster
+    that it asks for.
 
     Valid in every context of the device. :class:`LoadError` if the driver refuses.
     """
@@ -72,10 +75,15 @@ def load_functions(cubin: bytes, call: Call, ordinal: int) -> list[Any]:
 def _function(library: Any, name: str, launch: Launch, ordinal: int) -> Any:
     driver = bindings()
     handle = checked(driver.cuLibraryGetKernel(library, name.encode()), LoadError)
+    device = checked(driver.cuDeviceGet(ordinal))
+    attribute, asked = driver.CUfunction_attribute, {}
     if launch.shared_bytes > PLAIN_SHARED_BYTES:
-        most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        device = checked(driver.cuDeviceGet(ordinal))
-        checked(driver.cuKernelSetAttribute(most, launch.shared_bytes, handle, device), LoadError)
+        shared = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        asked[shared] = launch.shared_bytes
+    if prod(launch.cluster) > PLAIN_CLUSTER:
+        asked[attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED] = 1
+    for limit, value in asked.items():
+        checked(driver.cuKernelSetAttribute(limit, value, handle, device), LoadError)
     return driver.CUfunction(int(handle))
 
 

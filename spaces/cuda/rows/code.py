@@ -16,20 +16,20 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.rows.context import Context
-from spaces.cuda.rows.merging import Merging, per_row
+from spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins, per_row
 from spaces.cuda.rows.outputs import ElementOutputs, row_outputs
 from spaces.cuda.rows.reducers import States, helpers
 from spaces.cuda.rows.source import number_of
-from spaces.cuda.rows.sweep import Level, Sweep, declaration, loaded, vectors
+from spaces.cuda.rows.sweep import Level, Sweep, copies, hold
 from spaces.cuda.target import WARP
 from spaces.derivation.rows.passes import Pass
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
-from spaces.language.tree import Read
 
 
 @dataclass(frozen=True)
 class RowsCode:
-    """The kernel called ``entry`` of a program as rows; it launches at most ``most_blocks``."""
+    """The kernel called ``entry`` of a program as rows; blocks that go over many tiles are
+    ``most_blocks`` at most, whole clusters."""
 
     context: Context
     entry: str
@@ -67,7 +67,7 @@ class RowsCode:
 
     @property
     def _prefetches(self) -> bool:
-        """Whether a tile is copied while the one before it is worked on."""
+        """Whether tiles are copied while those before them are worked on."""
         return self._number("stages") > 1
 
     @property
@@ -85,7 +85,7 @@ class RowsCode:
         cluster = self._number("cluster")
         if self.context.values["grid"] == "tiles":
             return self.tiles * cluster
-        return min(self.tiles, max(1, self.most_blocks // cluster)) * cluster
+        return min(self.tiles * cluster, self.most_blocks)
 
     @cached_property
     def passes(self) -> list[tuple[States, Merging]]:
@@ -137,9 +137,15 @@ class RowsCode:
         wide = self._number("block_rows") if self._across else row_threads
         return [
             *(["const u32 shared = tw::shared_base();"] if self.shared_bytes else []),
+            *(exchange_begins([m for _, m in self.passes]) if self._exchanges else []),
             f"const int {fast} = (int)threadIdx.x % {wide}{rank};",
             f"const int {slow} = (int)threadIdx.x / {wide};",
         ]
+
+    @property
+    def _exchanges(self) -> bool:
+        """Whether blocks of a cluster merge what they found."""
+        return self._number("cluster") > 1 and bool(self.passes)
 
     def _loop(self) -> list[str]:
         """The tiles of a block."""
@@ -152,44 +158,49 @@ class RowsCode:
         least = 1 if self._across else WARP
         waits = self.passes and self._number("row_threads") > least
         again = ["tw::sync_block();"] if waits else []
+        again += ["round++;"] if self._exchanges else []
         if not self._prefetches:
             return [head, *indented([*self._tile(), *again]), "}"]
+        ahead = self._number("stages") - 1
+        before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
         return [
-            *self._prefetch(first, "0"),
-            "tw::cp_async_commit();",
+            *before,
             "int buffer = 0;",
             head,
-            f"  if (tile + {stride} < {self.tiles}) {{",
-            *indented(indented(self._prefetch(f"tile + {stride}", "(1 - buffer)"))),
-            "  }",
-            "  tw::cp_async_commit();",
-            "  tw::cp_async_wait<1>();",
+            *indented(
+                self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {ahead + 1})")
+            ),
+            f"  tw::cp_async_wait<{ahead}>();",
             *indented([*self._tile(), *again]),
-            "  buffer = 1 - buffer;",
+            f"  buffer = (buffer + 1) % {ahead + 1};",
             "}",
         ]
 
-    def _prefetch(self, tile: str, buffer: str) -> list[str]:
-        """Start to copy the tile number ``tile`` to a buffer."""
-        lines = [f"const int next = {tile};", *self._place("next"), *self._beside()]
-        return ["{", *indented([*lines, *self._pointers(), *self._copies(buffer)]), "}"]
+    def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
+        """Start to copy the tile at this distance to a buffer, if there is one, as one group."""
+        lines = [*self._place("next"), *self._beside(), *self._pointers()]
+        lines += copies(self.context, buffer)
+        return [
+            f"if (const int next = {tile} + {distance}; next < {self.tiles}) {{",
+            *indented(lines),
+            "}",
+            "tw::cp_async_commit();",
+        ]
 
     def _tile(self) -> list[str]:
         """The rows of a tile from their first read to their last output."""
         context = self.context
         passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
         elements = ElementOutputs(context)
-        ended = ["tw::sync_cluster();"] if self._number("cluster") > 1 else []
         return [
             *self._place(),
             *self._beside(),
             *self._pointers(),
-            *self._hold(),
+            *(() if self._prefetches else hold(context)),
             *self._results(),
             *passes,
             *row_outputs(context),
             *(elements.lines() if elements.outputs else []),
-            *ended,
         ]
 
     def _place(self, tile: str = "tile") -> list[str]:
@@ -235,35 +246,6 @@ class RowsCode:
             lines += per_row(count, [f"{name}[k] = {access.argument} + {start};"])
         return lines
 
-    def _hold(self) -> list[str]:
-        """Read what stays."""
-        context = self.context
-        if not context.held:
-            return []
-        if context.values["hold"] == "shared":
-            ended = ["tw::cp_async_commit();", "tw::cp_async_wait<0>();"]
-            return [] if self._prefetches else [*self._copies("0"), *ended]
-        declared = [declaration(context, read, context.unroll) for read in context.held]
-        body = [line for read in context.held for line in loaded(context, read)]
-        first = f"const {context.integer} first = {context.first};"
-        return [*declared, "{", *indented([first, *vectors(context, body)]), "}"]
-
-    def _copies(self, buffer: str) -> list[str]:
-        """Copy to shared memory all that a thread is to find there."""
-        context = self.context
-        turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
-        body = [line for read in context.held for line in self._copied(read, turn, buffer)]
-        steps = [f"const {context.integer} first = {context.first};", *vectors(context, body)]
-        head = f"for (int step = 0; step < {context.steps}; step++) {{"
-        return [head if context.steps > 1 else "{", *indented(steps), "}"]
-
-    def _copied(self, read: Read, turn: str, buffer: str) -> list[str]:
-        context, access = self.context, self.context.accesses[read]
-        size = access.vector * access.array.element.bytes
-        source = f"from{context.name(read)}[{context.row_of(read)}] + {access.along('column')}"
-        to = context.shared_at(read, turn, buffer)
-        return per_row(context.rows_of(read), [f"tw::cp_async<{size}>({to}, {source});"])
-
     # -- passes --------------------------------------------------------------------------------
 
     def _results(self) -> list[str]:
@@ -282,6 +264,7 @@ class RowsCode:
         body = [
             *states.declare(),
             *self._swept(states),
+            *(EXCHANGE_WAITS if self._exchanges and merging is self.passes[0][1] else []),
             *merging.lines(),
             *per_row(context.at_once, results),
         ]

@@ -121,9 +121,12 @@ class Context:
 
     @cached_property
     def held(self) -> tuple[Read, ...]:
-        """The reads whose elements stay between sweeps."""
+        """The reads whose elements stay between sweeps; those of shared memory by the plain passes,
+        as they may come ahead of a single sweep, too."""
         if self.values["hold"] == "memory":
             return ()
+        if self.values["hold"] == "shared":
+            return Use(self.rows, self.rows.plain).repeated
         return self.use.elements if self.values["ahead"] else self.use.repeated
 
     # -- expressions ---------------------------------------------------------------------------

@@ -1,18 +1,32 @@
 """How the parts of a row come together: lanes by shuffles, warps through shared memory, blocks of a
-cluster through each other's; all through shared memory where lanes are those of other rows.
-Afterwards every thread of the row has the whole states."""
+cluster by asynchronous stores to each other's, which no fence follows; all through shared memory
+where lanes are those of other rows. Afterwards every thread of the row has the whole states."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.rows.reducers import States
 from spaces.cuda.target import WARP
 
 SLOT = 8
 """Bytes of shared memory for a variable."""
+SENT = 4
+"""Variables that a block sends at a time, 4 bytes each."""
+BUFFERS = 2
+"""Rounds, one for each tile of a block, that have room of their own: a block sends for the next but
+one only when it has what all sent for the next, and so are done with what came before."""
+BARRIER = 8
+"""Bytes of an mbarrier."""
+
+
+def exchange_bytes(variables: Any, cluster: Any) -> Any:
+    """Shared memory for what blocks of a cluster send each other of so many variables."""
+    return BUFFERS * (ceil_div(variables, SENT) * SENT * 4 * cluster + BARRIER)
 
 
 def per_row(rows: int, lines: Sequence[str]) -> list[str]:
@@ -53,12 +67,32 @@ class Merging:
     @property
     def bytes(self) -> int:
         """Shared memory that it takes."""
-        variables = len(self.states.variables) * self.states.rows
         if self.across:
             parts = self.row_threads * self.block_rows if self.row_threads > 1 else 0
         else:
-            parts = (self.warps if self.warps > 1 else 0) + (self.cluster > 1)
-        return variables * parts * SLOT
+            parts = self.warps if self.warps > 1 else 0
+        return self._variables * parts * SLOT + self._sent_bytes
+
+    @property
+    def _variables(self) -> int:
+        """Variables of all rows that a thread has at once."""
+        return len(self.states.variables) * self.states.rows
+
+    @property
+    def _sent_bytes(self) -> int:
+        return int(exchange_bytes(self._variables, self.cluster)) if self.cluster > 1 else 0
+
+    @property
+    def _received(self) -> int:
+        """Where in shared memory a block finds what was sent to it; barriers are behind it."""
+        return self.place + self.bytes - self._sent_bytes
+
+    def initialise(self) -> list[str]:
+        """What one thread does with the barriers, ahead of ``fence_barrier_init``."""
+        last = self.place + self.bytes
+        return [
+            f"tw::mbarrier_init(shared + {last - BARRIER * (i + 1)}, 1);" for i in range(BUFFERS)
+        ]
 
     def lines(self) -> list[str]:
         """All of it."""
@@ -113,23 +147,45 @@ class Merging:
         ]
 
     def _through_cluster(self) -> list[str]:
-        count = len(self.states.variables) * self.states.rows
-        place = self.place + (count * self.warps * SLOT if self.warps > 1 else 0)
-        words = {"float": "tw::bits_float({})", "int": "(int){}"}
-        lines = []
-        for kind, name, at in self._places(place, 1, "0"):
-            remote = f"tw::load_remote(tw::map_shared(shared + {at}, rank))"
-            lines.append(f"{name} = {words[kind].format(remote)};")
+        """Every block sends its states to all, itself included; lanes take one block's each."""
+        count, cluster = ceil_div(self._variables, SENT), self.cluster
+        wide = SENT * 4 * cluster
+        barrier = self._received + BUFFERS * count * wide
+        names = [
+            (kind, f"{n}[{k}]")
+            for k in range(self.states.rows)
+            for kind, n in self.states.variables
+        ]
+        own = [name if kind == "float" else f"tw::bits_float((u32){name})" for kind, name in names]
+        own += ["0.0f"] * (count * SENT - len(own))
+        takes = [
+            f"{name} = {'' if kind == 'float' else '(int)tw::float_bits'}(sent[{i}]);"
+            for i, (kind, name) in enumerate(names)
+        ]
         return [
-            "if (threadIdx.x == 0) {",
-            *indented(self._stored(place, 1, "0")),
-            "}",
-            "tw::sync_cluster();",
             "{",
-            f"  const u32 rank = threadIdx.x % {self.cluster};",
-            *indented(per_row(self.states.rows, lines)),
+            f"  const u32 done = shared + {barrier} + {BARRIER} * (round & 1);",
+            f"  const u32 received = shared + {self._received} + {count * wide} * (round & 1);",
+            f"  float sent[{count * SENT}] = {{{', '.join(own)}}};",
+            f"  if (threadIdx.x == 0) tw::mbarrier_arrive_expect(done, {count * wide});",
+            f"  if (threadIdx.x < {cluster}) {{",
+            f"    const u32 mine = received + tw::cluster_rank() * {SENT * 4};",
+            "    const u32 to = tw::map_shared(mine, threadIdx.x);",
+            "    const u32 there = tw::map_shared(done, threadIdx.x);",
+            *(
+                f"    tw::store_async_x4(to + {i * wide}, sent + {i * SENT}, there);"
+                for i in range(count)
+            ),
+            "  }",
+            "  tw::mbarrier_wait_cluster(done, (round >> 1) & 1);",
+            f"  const u32 from = received + threadIdx.x % {cluster} * {SENT * 4};",
+            *(
+                f"  tw::load_shared<{SENT}>(sent + {i * SENT}, from + {i * wide});"
+                for i in range(count)
+            ),
+            *indented(takes),
             "}",
-            *self._by_shuffles(self.cluster),
+            *self._by_shuffles(cluster),
         ]
 
     def _stored(self, place: int, wide: int, column: str) -> list[str]:
@@ -151,3 +207,17 @@ class Merging:
             )
             for n, (kind, name) in enumerate(self.states.variables)
         ]
+
+
+def exchange_begins(mergings: Sequence[Merging]) -> list[str]:
+    """Lines by which a block of a cluster says that it may be sent states, and counts rounds."""
+    lines = [line for merging in mergings for line in merging.initialise()]
+    return [
+        *("if (threadIdx.x == 0) {", *indented([*lines, "tw::fence_barrier_init();"]), "}"),
+        *("tw::sync_warp();", "tw::cluster_arrive_relaxed();"),
+        "u32 round = 0;",
+    ]
+
+
+EXCHANGE_WAITS = ("if (round == 0) {", "  tw::sync_warp();", "  tw::cluster_wait();", "}")
+"""Lines before the first exchange: nothing is sent to blocks that have not begun."""

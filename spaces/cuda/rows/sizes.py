@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from spaces.cuda.residency import BlockResources
-from spaces.cuda.rows.merging import SLOT
+from spaces.cuda.rows.merging import SLOT, exchange_bytes
 from spaces.cuda.rows.source import PAIRED, widest
 from spaces.cuda.rows.tile import RowTile
 from spaces.cuda.target import WARP
@@ -136,14 +137,17 @@ class RowSizes(RowTile, BlockResources):
 
     def slot_bytes(self, c: Any) -> Any:
         """Shared memory of merges."""
-        warps = np.where(c["row_threads"] > WARP, c["row_threads"] // WARP, 0)
-        wide = warps + (c["cluster"] > 1)
+        wide = np.where(c["row_threads"] > WARP, c["row_threads"] // WARP, 0)
         if self.lies_along_rows:
             wide = np.where(c["row_threads"] > 1, self.threads(c), 0)
-        plain = sum(map(self._states, self.plain.passes))
-        online = sum(map(self._states, self.online.passes))
-        states = np.where(c["passes"] == "online", online, plain)
-        return states * c["thread_rows"] * wide * SLOT
+
+        def bytes(passes: Sequence[Any]) -> Any:
+            counts = [self._states(pass_) * c["thread_rows"] for pass_ in passes]
+            sent = sum(exchange_bytes(count, c["cluster"]) for count in counts)
+            return sum(counts) * wide * SLOT + np.where(c["cluster"] > 1, sent, 0)
+
+        online = c["passes"] == "online"
+        return np.where(online, bytes(self.online.passes), bytes(self.plain.passes))
 
     def held_bytes(self, c: Any) -> Any:
         """Shared memory of what stays there between sweeps."""

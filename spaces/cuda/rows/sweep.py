@@ -150,6 +150,35 @@ def loaded(context: Context, read: Read, vector: str = "u") -> list[str]:
     return per_row(context.rows_of(read), load)
 
 
+def hold(context: Context) -> list[str]:
+    """Read what stays between sweeps."""
+    if not context.held:
+        return []
+    if context.values["hold"] == "shared":
+        return [*copies(context, "0"), "tw::cp_async_commit();", "tw::cp_async_wait<0>();"]
+    declared = [declaration(context, read, context.unroll) for read in context.held]
+    body = [line for read in context.held for line in loaded(context, read)]
+    first = f"const {context.integer} first = {context.first};"
+    return [*declared, "{", *indented([first, *vectors(context, body)]), "}"]
+
+
+def copies(context: Context, buffer: str) -> list[str]:
+    """Copy to shared memory all that a thread is to find there."""
+    turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
+    body = [line for read in context.held for line in _copied(context, read, turn, buffer)]
+    steps = [f"const {context.integer} first = {context.first};", *vectors(context, body)]
+    head = f"for (int step = 0; step < {context.steps}; step++) {{"
+    return [head if context.steps > 1 else "{", *indented(steps), "}"]
+
+
+def _copied(context: Context, read: Read, turn: str, buffer: str) -> list[str]:
+    access = context.accesses[read]
+    size = access.vector * access.array.element.bytes
+    source = f"from{context.name(read)}[{context.row_of(read)}] + {access.along('column')}"
+    to = context.shared_at(read, turn, buffer)
+    return per_row(context.rows_of(read), [f"tw::cp_async<{size}>({to}, {source});"])
+
+
 def vectors(context: Context, lines: Sequence[str]) -> list[str]:
     """The lines for each vector ``u`` of a step that is within the row."""
     if not lines:

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.cuda.blocks.implicit import tiled_product_of
+from spaces.cuda.residency import blocks_at_once
 from spaces.cuda.rows.code import RowsCode
 from spaces.cuda.rows.context import Context
 from spaces.cuda.rows.rules import row_rules
@@ -33,7 +34,7 @@ class CudaRows(Template):
     """Chains of reductions along rows, and maps, of any program that is one."""
 
     name: ClassVar[str] = "rows"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)
@@ -66,7 +67,7 @@ class CudaRows(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         values = schedule.values
-        most = int(values["residency"]) * self.cuda.multiprocessors
+        most = blocks_at_once(self.cuda, int(values["residency"]), int(values["cluster"]))
         return RowsCode(Context(self.rows, values), self.entry(schedule), most).kernel()
 
 
@@ -88,7 +89,7 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
     holds = HOLDS if repeated else HOLDS[2:]
     fused = len(sizes.online.passes) < len(sizes.plain.passes)
     late = len(repeated) < len(sizes.plain.elements)
-    clusters = (1, 2, 4, 8) if target.has("cluster") and sizes.real == 4 else (1,)
+    clusters = (1, 2, 4, 8, 16) if target.has("cluster") and sizes.real == 4 else (1,)
     return (
         Decision("vector", vectors),
         Decision("lanes", LANES[1:] if sizes.lies_along_rows else LANES[:1]),
@@ -105,5 +106,5 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("stores", ("cached", "stream")),
         Decision("residency", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)),
         Decision("grid", ("tiles", "persistent")),
-        Decision("stages", (1, 2) if repeated else (1,)),
+        Decision("stages", (1, 2, 3, 4) if repeated else (1,)),
     )

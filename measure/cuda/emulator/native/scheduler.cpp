@@ -149,8 +149,8 @@ void check_launch() {
   const u64 threads = (u64)block.x * block.y * block.z;
   if (!threads || threads % 32 || threads > 1024)
     fault("device_error", "a block of %llu threads cannot be launched: whole warps, at most 1024", threads);
-  if (cluster.x * cluster.y * cluster.z > 8)
-    fault("device_error", "a cluster of %u blocks cannot be launched: at most 8", cluster.x * cluster.y * cluster.z);
+  if (cluster.x * cluster.y * cluster.z > 16)
+    fault("device_error", "a cluster of %u blocks cannot be launched: at most 16", cluster.x * cluster.y * cluster.z);
   if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z)
     fault("device_error", "a grid of (%u, %u, %u) blocks is not made of clusters of (%u, %u, %u)", grid.x,
           grid.y, grid.z, cluster.x, cluster.y, cluster.z);

@@ -81,7 +81,7 @@ def test_a_fault_keeps_its_kind(emulator):
         ({"threads": 48}, "48 threads"),
         ({"threads": 2048}, "2048 threads"),
         ({"cluster": 2}, "not made of clusters"),
-        ({"cluster": 16, "grid": 16}, "a cluster of 16"),
+        ({"cluster": 32, "grid": 32}, "a cluster of 32"),
     ],
 )
 def test_what_cannot_be_launched_is_a_device_error(emulator, options, words):

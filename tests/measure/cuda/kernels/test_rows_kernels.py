@@ -86,6 +86,15 @@ def right_cases() -> dict[str, Case]:
         "softmax, a cluster's many rows": named("softmax", CLUSTER | ONLINE | loop, r=150, c=140),
         "softmax, copied ahead": named("softmax", BLOCK | AHEAD, r=300, c=520, **half),
         "layernorm, copied ahead": named("layernorm", CLUSTER | AHEAD, r=150, c=140),
+        "a single pass, copied far ahead": named(
+            "logsumexp", BLOCK | AHEAD | ONLINE | {"stages": 4}, r=700, c=520, **half
+        ),
+        "a cluster, copied far ahead": named(
+            "softmax", CLUSTER | AHEAD | {"stages": 3}, r=450, c=140
+        ),
+        "places in a cluster of 16": own(
+            "y[r] = argmax[c](floor(x[r, c] * 2))", CLUSTER | {"cluster": 16}, r=3, c=1100
+        ),
         "layernorm": named("layernorm", few | ONLINE, r=9, c=130, **half),
         "layernorm, all outputs": named("layernorm", BLOCK | {"ahead": 1}, r=3, c=516, **all_),
         "layernorm, read again": named("layernorm", few | ONLINE | AGAIN, r=5, c=94, **all_),
@@ -152,18 +161,17 @@ BUGS = {
         r"(?s)tw::cp_async_wait<1>\(\);",
         "tw::cp_async_wait<2>();",
     ),
-    "copies over what is in work": ("ahead", r"\(1 - buffer\)", "(buffer)"),
-    "no barrier in the cluster": ("cluster", r"tw::sync_cluster\(\);", "tw::sync_block();"),
-    "a block of the cluster ends early": (
+    "copies over what is in work": ("ahead", r"\(\(buffer \+ 1\) % 2\)", "(buffer)"),
+    "sends before others have begun": ("cluster", r"tw::cluster_wait\(\);", "tw::sync_block();"),
+    "does not wait for other blocks": ("cluster", r"tw::mbarrier_wait_cluster\([^;]*;", ""),
+    "waits for less than others send": (
         "cluster",
-        r"tw::sync_cluster\(\);(?=\s*\}\s*\}\s*$)",
-        "",
+        r"arrive_expect\(done, 32",
+        "arrive_expect(done, 16",
     ),
-    "a block of the cluster is left out": (
-        "norm, cluster",
-        r"rank = threadIdx\.x % 2",
-        "rank = threadIdx.x % 1",
-    ),
+    "sends the next row over the last": ("cluster, loop", r" \+ 32 \* \(round & 1\)", ""),
+    "waits for the round before": ("cluster, loop", r"\(round >> 1\) & 1", "(round >> 1) + 1 & 1"),
+    "a block of the cluster is left out": ("norm, cluster", r"x % 2 \* 16", "x % 1 * 16"),
     "a part is left out": ("across", r"q < 8", "q < 7"),
     "no barrier between parts": ("across", r"tw::sync_block\(\);", ""),
     "the last of equals": ("places", r"(tw_argmax\(s0[^;]*), ([^,;]*)\);", r"\1, -(\2));"),
@@ -181,6 +189,7 @@ BROKEN = {
     "ahead": named("rmsnorm", BLOCK | AHEAD, r=300, c=256),
     "copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=256),
     "cluster": named("softmax", CLUSTER, r=3, c=256),
+    "cluster, loop": named("rmsnorm", CLUSTER | {"grid": "persistent"}, r=400, c=256),
     "places": own("y[r] = argmax[c](floor(x[r, c] * 2))", WARPS | {"hold": "memory"}, r=2, c=256),
 }
 
