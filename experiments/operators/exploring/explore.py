@@ -30,10 +30,13 @@ from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.space import Space
 
-GENERATION = 96  # schedules that are compiled at a time
+GENERATION = 96
+"""Neighbours of the best, and a few random schedules, before the best are chosen anew."""
 PARENTS = 6
 COMPILE_SECONDS = 15.0
-WORKERS = os.cpu_count() or 1
+WORKERS = len(os.sched_getaffinity(0))
+AT_ONCE = 4 * WORKERS
+"""Schedules that are compiled before the time is looked at."""
 
 
 @dataclass
@@ -65,9 +68,11 @@ class Explorer:
         builder = NvrtcBuilder(self._target, jobs=WORKERS, time_limit=COMPILE_SECONDS)
         with closing(builder):
             while len(population):
-                self._generation(builder, [self.space.schedule(row) for row in population])
-                if time.monotonic() > end:
-                    break
+                for first in range(0, len(population), AT_ONCE):
+                    some = population[first : first + AT_ONCE]
+                    self._generation(builder, [self.space.schedule(row) for row in some])
+                    if time.monotonic() > end:
+                        return self.best
                 population = self._next(generator)
         return self.best
 
