@@ -1,7 +1,8 @@
 """ResNet-50's convolutions against cuDNN and torch; see README.md beside this file.
 
     python -m experiments.operators.convolutions [--batch 32 1] [--seconds 4] [--minutes 3]
-        [--layout NHWC] [--dtype float16] [--plain] [--verify N] [--only PATTERN] [--out FILE]
+        [--layout NHWC] [--dtype float16] [--plain] [--verify N] [--only PATTERN]
+        [--known FILE ...] [--out FILE]
 
 With bias, relu and, where a block ends, its residual, or ``--plain``, without. Each layer is
 searched for so many seconds and then timed in turns with cuDNN's convolution alone, which computes
@@ -15,12 +16,13 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from experiments.operators.exploring.known import add_known, known_schedules
 from experiments.operators.summary import line, table
 from experiments.resuming import remaining, resume, write
 from spaces.operators import workload
@@ -132,7 +134,7 @@ def main() -> None:
     verified = [workload("conv2d", **(given | parameters)) for parameters in VERIFIED]
     verify(results, verified, target, options.verify)
     for layer in remaining(_layers(options), results, options.only, end - options.seconds - 8):
-        row = measure(layer, target, options.seconds)
+        row = measure(layer, target, options.seconds, options.known)
         results["cases"][layer.name] = row
         write(path, results, table)
         print(line(layer.name, row), flush=True)
@@ -148,8 +150,9 @@ def _layers(options: argparse.Namespace) -> list[Layer]:
     ]
 
 
-def measure(layer: Layer, target: Any, seconds: float) -> dict[str, Any]:
-    """The layer's row of the results, after ``seconds`` of search."""
+def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) -> dict[str, Any]:
+    """The layer's row of the results, after ``seconds`` of search that begin with what is
+    ``known``."""
     import torch
 
     from experiments.operators.exploring.explore import Explorer
@@ -166,8 +169,9 @@ def measure(layer: Layer, target: Any, seconds: float) -> dict[str, Any]:
     exact = fused(layer, *(t.double() for t in tensors.values()))
     lying = exact if layer.layout == "NCHW" else exact.permute(0, 2, 3, 1)
     exact = lying.contiguous().reshape(made.outputs[0].shape)
-    explorer = Explorer(space_for(made, target), given, [exact], roofline(target), SLACK)
-    explorer.explore(seconds)
+    space = space_for(made, target)
+    explorer = Explorer(space, given, [exact], roofline(target), SLACK)
+    explorer.explore(seconds, known=known_schedules(known, layer.name, space))
     image, filters, *beside = tensors.values()
     eager = partial(fused, layer, image, filters, *beside)
     calls, unavailable = usable(
@@ -226,6 +230,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--verify", type=int, default=0, help="schedules of each of a few problems")
     parser.add_argument("--only", type=re.compile, default=re.compile(""), help="layers' names")
     parser.add_argument("--out", type=Path, default=Path("convolutions.json"))
+    add_known(parser)
     return parser.parse_args()
 
 

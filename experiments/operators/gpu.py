@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,6 +11,7 @@ import torch
 from experiments.operators.case import Case
 from experiments.operators.exploring.explore import Explorer
 from experiments.operators.exploring.finals import compare
+from experiments.operators.exploring.known import known_schedules
 from experiments.operators.exploring.tensors import inputs_like
 from experiments.operators.references import references
 from experiments.operators.summary import COPY
@@ -31,14 +34,18 @@ def facts(target: Target) -> dict[str, Any]:
     return {}
 
 
-def measure(case: Case, target: Target, seconds: float) -> dict[str, Any]:
-    """The case's row of the results, after ``seconds`` of search."""
+def measure(
+    case: Case, target: Target, seconds: float, known: Sequence[Path] = ()
+) -> dict[str, Any]:
+    """The case's row of the results, after ``seconds`` of search that begin with what is
+    ``known``."""
     workload = case.workload
     tensors = inputs_like(workload)
     reference = references(case)["eager"]
     exact = _outputs(reference(**{name: _wide(t) for name, t in tensors.items()}))
-    explorer = Explorer(space_for(workload, target), tensors, exact, slack=SLACK)
-    explorer.explore(seconds)
+    space = space_for(workload, target)
+    explorer = Explorer(space, tensors, exact, slack=SLACK)
+    explorer.explore(seconds, known=known_schedules(known, case.name, space))
     rivals, unavailable = usable(
         {"compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")}
     )

@@ -1,7 +1,7 @@
 """Grouped products against cuBLAS and torch; see README.md beside this file.
 
     python -m experiments.operators.grouped [--seconds 4] [--minutes 3] [--verify N]
-        [--only PATTERN] [--out FILE]
+        [--only PATTERN] [--known FILE ...] [--out FILE]
 
 bfloat16, the weights of each expert as ``nn.Linear`` has them, rows shared among experts evenly by
 chance or by Zipf's law. Each case is searched for so many seconds with its table and then timed in
@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.operators.exploring.known import add_known, known_schedules
 from experiments.operators.segments import LAWS, table
 from experiments.operators.summary import line
 from experiments.operators.summary import table as summary_table
@@ -99,14 +100,15 @@ def main() -> None:
     verified = [workload("grouped_matmul", **(given | parameters)) for parameters in VERIFIED]
     verify(results, verified, target, options.verify)
     for case in remaining(CASES, results, options.only, end - options.seconds - 8):
-        row = measure(case, target, options.seconds)
+        row = measure(case, target, options.seconds, options.known)
         results["cases"][case.name] = row
         write(path, results, summary_table)
         print(line(case.name, row), flush=True)
 
 
-def measure(case: Case, target: Any, seconds: float) -> dict[str, Any]:
-    """The case's row of the results, after ``seconds`` of search."""
+def measure(case: Case, target: Any, seconds: float, known: Sequence[Path]) -> dict[str, Any]:
+    """The case's row of the results, after ``seconds`` of search that begin with what is
+    ``known``."""
     from experiments.operators.exploring.explore import Explorer
     from experiments.operators.exploring.finals import compare, rates
     from scheduler.machine import roofline
@@ -116,7 +118,7 @@ def measure(case: Case, target: Any, seconds: float) -> dict[str, Any]:
     exact = by_groups(case, tensors["A"], tensors["B"], wide=True)
     space = space_for(case.workload, target)
     explorer = Explorer(space, tensors, [exact], roofline(target), SLACK)
-    explorer.explore(seconds)
+    explorer.explore(seconds, known=known_schedules(known, case.name, space))
     others, unavailable = rivals(case, tensors)
     row: dict[str, Any] = {"operator": "grouped_matmul", "unavailable": unavailable}
     row["rows"] = np.diff([0, *case.ends]).tolist()
@@ -193,6 +195,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--verify", type=int, default=0, help="schedules of each of a few problems")
     parser.add_argument("--only", type=re.compile, default=re.compile(""), help="cases' names")
     parser.add_argument("--out", type=Path, default=Path("grouped.json"))
+    add_known(parser)
     return parser.parse_args()
 
 

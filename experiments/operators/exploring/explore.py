@@ -60,11 +60,15 @@ class Explorer:
         self._target = target
         self._outputs = outputs_like(self.space.workload)
 
-    def explore(self, seconds: float, seed: int = 0) -> list[Schedule]:
-        """Judge and time schedules for so many seconds; the best of them first."""
+    def explore(
+        self, seconds: float, seed: int = 0, known: Sequence[Schedule] = ()
+    ) -> list[Schedule]:
+        """Judge and time schedules for so many seconds, those that are ``known`` before others; the
+        best of them first."""
         end = time.monotonic() + seconds
         generator = np.random.default_rng(seed)
-        population = self._likely(self.space.sample(generator, self._many), 2 * GENERATION)
+        sampled = self._likely(self.space.sample(generator, self._many), 2 * GENERATION)
+        population = np.concatenate([self.space.rows(known), sampled]) if known else sampled
         builder = NvrtcBuilder(self._target, jobs=WORKERS, time_limit=COMPILE_SECONDS)
         with closing(builder):
             while len(population):

@@ -1,0 +1,32 @@
+"""Schedules that earlier runs found, so that a new run begins with them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from spaces.schedule import Schedule
+from spaces.space import Space
+
+
+def add_known(parser: argparse.ArgumentParser) -> None:
+    """The option ``--known``."""
+    parser.add_argument(
+        "--known", type=Path, nargs="+", default=[], help="results of earlier runs to begin with"
+    )
+
+
+def known_schedules(paths: Sequence[Path], case: str, space: Space) -> list[Schedule]:
+    """Of a case, what the results at ``paths`` list as fast and this space still holds, those
+    first that were the fastest in their run."""
+    rows: list[list[Any]] = []
+    for path in paths:
+        row = json.loads(path.read_text())["cases"].get(case, {})
+        rows.append([each["schedule"] for each in row.get("explored", [])])
+    longest = max(map(len, rows), default=0)
+    turns = [row[i] for i in range(longest) for row in rows if i < len(row)]
+    found = dict.fromkeys(map(Schedule.from_json, turns))
+    return [schedule for schedule in found if schedule in space]
