@@ -12,18 +12,26 @@ from typing import Any
 from experiments.suites.winners import described, latencies_of_winners, weighted_sums
 from measure.database import Database
 from scheduler.defaults import local_executor
-from scheduler.suites.allocation import Allocation, by_gradient, in_turn
+from scheduler.suites.allocation import (
+    Allocation,
+    Worths,
+    by_gradient,
+    by_part,
+    equally,
+    in_turn,
+)
 from scheduler.suites.suite import Suite
 from scheduler.suites.tuner import SuiteTuner
 from spaces.target import detect_target
 
 TRIALS = 1_000_000  # more than there is time for
+TIMES = 5  # that the winners are compared, which takes seconds
 GRADIENT, EQUAL = "by gradient", "equal shares"
-CONTENDERS: dict[str, tuple[Allocation, float]] = {
-    GRADIENT: (by_gradient, 1.0),
-    EQUAL: (in_turn, 2.0),
+CONTENDERS: dict[str, tuple[Allocation, Worths, float]] = {
+    GRADIENT: (by_gradient, by_part, 1.0),
+    EQUAL: (in_turn, equally, 2.0),
 }
-"""How trials are given, and the time allowed, in units of ``--seconds``."""
+"""How trials and finalists are given, and the time allowed, in units of ``--seconds``."""
 
 
 def compare(
@@ -57,18 +65,23 @@ def _run(
     suite: Suite, threads: int, name: str, *, seconds: float, seed: int, trials: int
 ) -> dict[str, Any]:
     """One run from an empty database."""
-    allocation, share = CONTENDERS[name]
+    allocation, worths, share = CONTENDERS[name]
     target = detect_target("cpu", threads)
     with (
         closing(local_executor(target)) as executor,
         tempfile.TemporaryDirectory() as folder,
         Database(f"{folder}/tuning.db") as database,
     ):
-        tuner = SuiteTuner(suite, target, database, executor, allocation=allocation, seed=seed)
+        tuner = SuiteTuner(
+            *(suite, target, database, executor),
+            allocation=allocation,
+            seed=seed,
+            worths=worths,
+        )
         return described(tuner.run(trials, share * seconds))
 
 
 def _timed_in_turns(
     suite: Suite, threads: int, runs: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, float]]:
-    return latencies_of_winners(suite, detect_target("cpu", threads), runs)
+    return latencies_of_winners(suite, detect_target("cpu", threads), runs, TIMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from statistics import median
 from typing import Any
 
 from measure.interfaces import Executor
@@ -20,16 +21,25 @@ Runs = Mapping[str, Mapping[str, Any]]
 """What :func:`described` gives, by the names of the runs."""
 
 
-def latencies_of_winners(suite: Suite, target: Target, runs: Runs) -> list[dict[str, float]]:
+def latencies_of_winners(
+    suite: Suite, target: Target, runs: Runs, times: int = 1
+) -> list[dict[str, float]]:
     """Of each workload the seconds of the winner of each run that has one which is right, all
-    winners of a workload timed in turns."""
+    winners of a workload timed in turns; the median of so many such comparisons."""
     latencies = []
     with closing(local_executor(target)) as executor:
         for place, member in enumerate(suite.members):
             best = {name: run["tasks"][place]["schedule"] for name, run in runs.items()}
             found = {name: Schedule.from_json(each) for name, each in best.items() if each}
-            known = _timed(member.workload, target, set(found.values()), executor)
-            latencies.append({name: known[each] for name, each in found.items() if each in known})
+            schedules = set(found.values())
+            known = [_timed(member.workload, target, schedules, executor) for _ in range(times)]
+            latencies.append(
+                {
+                    name: median(one[each] for one in known)
+                    for name, each in found.items()
+                    if all(each in one for one in known)
+                }
+            )
     return latencies
 
 

@@ -1,4 +1,4 @@
-"""Which of several tasks gets the next unit of trials.
+"""Which of several tasks gets the next unit of trials, and how many finalists each gets.
 
 Pure: everything is decided by what :class:`Standing` says of each task.
 """
@@ -43,6 +43,24 @@ class Standing:
 
 Allocation = Callable[[Sequence[Standing]], list[int]]
 """The places of all tasks, that first which is to get the next unit."""
+
+
+Worths = Callable[[Sequence[Standing]], list[float]]
+"""How many times as many finalists as usual each task gets."""
+
+
+def equally(tasks: Sequence[Standing]) -> list[float]:
+    """As many as usual."""
+    return [1.0] * len(tasks)
+
+
+def by_part(tasks: Sequence[Standing]) -> list[float]:
+    """By the parts that tasks have in the objective, 1.0 for the mean part: where a measurement
+    was lucky, the objective loses so many percent of that part. 1.0 too before any kernel was
+    right."""
+    parts = [task.slope * (task.latency or 0.0) for task in tasks]
+    mean = sum(parts) / max(1, sum(part > 0 for part in parts))
+    return [part / mean if part > 0 else 1.0 for part in parts]
 
 
 def in_turn(tasks: Sequence[Standing]) -> list[int]:

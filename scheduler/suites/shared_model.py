@@ -9,11 +9,11 @@ import numpy as np
 
 from costmodel.interfaces import Example, Predictor
 from costmodel.model import LEAST_ROWS, XGBoostModel
-from scheduler.defaults import learned_model
+from scheduler.defaults import default_search, learned_model
 from scheduler.machine import roofline
-from scheduler.strategies.evolutionary import WARM, EvolutionarySearch
+from scheduler.strategies.evolutionary import EvolutionarySearch
 from scheduler.strategies.search import Proposed, Search
-from scheduler.tuning.transfer import relatives
+from scheduler.tuning.transfer import Transfer, relatives
 from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Population, Space
@@ -94,12 +94,12 @@ def sharing_search(
     model: Predictor | None = None,
 ) -> Search:
     """Evolution under a model of the space's own results; until there are many, under ``model``
-    if one is given, or the shared one. It begins with what is good for the nearest workloads and
-    devices."""
+    if one is given, or the shared one. Where that has learned already, the search begins with what
+    is good for the nearest workloads and devices, and has one that knows nothing for a second
+    opinion."""
     near = relatives(space, database)
     shared.learn(near.examples)
-    evolution = WARM if model or shared.trained else None
-    search = EvolutionarySearch(
-        space, learned_model(space), model or shared, seed, evolution, near.starters
-    )
+    search: Search = EvolutionarySearch(space, learned_model(space), shared, seed)
+    if model or shared.trained:
+        search = default_search(space, seed, Transfer(model or shared, near.starters))
     return SharingSearch(search, space, shared)

@@ -20,7 +20,14 @@ from scheduler.limits import check_memory
 from scheduler.opening import as_model, opened
 from scheduler.strategies.registry import EVOLUTIONARY, check, factory
 from scheduler.strategies.search import Search
-from scheduler.suites.allocation import WINDOW, Allocation, Standing, by_gradient
+from scheduler.suites.allocation import (
+    WINDOW,
+    Allocation,
+    Standing,
+    Worths,
+    by_gradient,
+    by_part,
+)
 from scheduler.suites.objective import Objective, as_objective
 from scheduler.suites.progress import OnSuiteProgress, SuiteResult
 from scheduler.suites.shared_model import SharedModel, sharing_search
@@ -47,7 +54,8 @@ class SuiteTuner:
     """Tunes the workloads of a suite side by side on one executor and one target.
 
     Each is a :class:`scheduler.tuning.task.Task`, so that a killed run goes on where it was; all
-    share a cost model. Others may use ``executor`` too. ``allocation`` decides which is next.
+    share a cost model. Others may use ``executor`` too. ``allocation`` decides which is next,
+    ``worths`` how many finalists each gets.
     ``yardsticks`` are what each is compared with, ``spaces`` what its schedules are taken from, if
     not all that there are. ``make_search``, or the search that ``strategy`` names, takes
     the place of that under the shared model.
@@ -70,6 +78,7 @@ class SuiteTuner:
         make_search: Callable[[Space], Search] | None = None,
         told: Mapping[str, object] | None = None,
         strategy: str = EVOLUTIONARY,
+        worths: Worths = by_part,
     ) -> None:
         workloads = [member.workload for member in suite.members]
         for workload in workloads:
@@ -77,7 +86,7 @@ class SuiteTuner:
         self.suite, self.target = suite, target
         self._spaces = spaces or [space_for(workload, target) for workload in workloads]
         self._database, self._executor = database, executor
-        self._objective, self._allocation = objective, allocation
+        self._objective, self._allocation, self._worths = objective, allocation, worths
         self._seed, self._model = seed, model
         self._session, self._command = session or new_job_id(), command
         self._strategy = strategy
@@ -104,14 +113,22 @@ class SuiteTuner:
         watch = Watch(
             self.suite.members, self._yardsticks, self._objective, budget, ledger, on_progress
         )
+
+        def worth(place: int) -> float:
+            return self._worths(self._standings(tasks))[place]
+
         places = range(len(self.suite.members))
-        tasks = [self._task(place, budget, ledger, watch) for place in places]
+        tasks = [
+            self._task(place, budget, ledger, watch, partial(worth, place)) for place in places
+        ]
         watch.tasks = tasks
         order = partial(self._ordered, tasks)
         stop = Tuning(tasks, self._executor, ledger, budget, order).run()
         return watch.result(self.target, stop)
 
-    def _task(self, place: int, budget: Budget, ledger: Ledger, watch: Watch) -> Task:
+    def _task(
+        self, place: int, budget: Budget, ledger: Ledger, watch: Watch, worth: Callable[[], float]
+    ) -> Task:
         space, executor, parts = self._spaces[place], self._executor, len(self._spaces)
         return Task(
             space,
@@ -130,6 +147,7 @@ class SuiteTuner:
             ),
             partial(watch.report, place),
             self._model,
+            worth,
         )
 
     def _of_suite(self, place: int) -> dict[str, object]:
@@ -145,8 +163,10 @@ class SuiteTuner:
 
     def _ordered(self, tasks: Sequence[Task], going_on: Sequence[Task]) -> list[Task]:
         """Those that go on, in the order in which they are to be served."""
-        standings = list(map(self._standing, self.suite.members, tasks))
-        return [tasks[i] for i in self._allocation(standings) if tasks[i] in going_on]
+        return [tasks[i] for i in self._allocation(self._standings(tasks)) if tasks[i] in going_on]
+
+    def _standings(self, tasks: Sequence[Task]) -> list[Standing]:
+        return list(map(self._standing, self.suite.members, tasks))
 
     def _standing(self, member: Member, task: Task) -> Standing:
         latency = task.latency

@@ -203,7 +203,6 @@ class Tuning:
         return self._time_left - owed - (self._reserve(self._tasks) - task.reserve)
 
     def _reserve(self, tasks: Sequence[Task]) -> float:
-        """Seconds to compare the best of ``tasks``, as many of these at a time as there are
-        devices."""
-        together = max(1, min(self._executor.devices, len(tasks)))
-        return sum(task.reserve for task in tasks) / together
+        """Seconds to compare the best of ``tasks``, each of them on one of the devices."""
+        reserves = [task.reserve for task in tasks]
+        return max([sum(reserves) / max(1, self._executor.devices), *reserves])

@@ -158,7 +158,7 @@ class Pace:
     ``seconds`` of wall time are its share of the run, ``expected`` is what is thought before
     anything is known, ``batch`` the most to ask for at a time, ``final`` what comes in the end.
     Methods take the seconds that are ``left`` for it, what :class:`Rate` says, and the ``best``
-    latency so far in seconds.
+    latency so far in seconds; ``worth`` is how many times as many finalists as usual are wanted.
     """
 
     seconds: float
@@ -173,10 +173,12 @@ class Pace:
         wanted = int((BATCH_SHARE * self.seconds - self.expected.setup) / each)
         return min(self.batch, max(LEAST_BATCH, int(LEAST_SHARE * self.batch), wanted))
 
-    def affordable(self, left: float, each: float | None, best: float | None) -> int:
+    def affordable(
+        self, left: float, each: float | None, best: float | None, worth: float = 1.0
+    ) -> int:
         """How many candidates can be built and run before the final comparison is due."""
         setup = self.expected.setup if each is None else 0.0  # part of what others took
-        free = left - self.reserve(each, best) - setup
+        free = left - self.reserve(each, best, worth) - setup
         return max(0, int(free / self.candidate_seconds(each)))
 
     def first(self, left: float) -> int:
@@ -185,21 +187,31 @@ class Pace:
         free = left - self.expected.setup
         return max(1, min(LEAST_FINALISTS, int(free / self.expected.candidate)))
 
-    def reserve(self, each: float | None, best: float | None) -> float:
+    def reserve(self, each: float | None, best: float | None, worth: float = 1.0) -> float:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
         finalist, before = self._finalist_seconds(each, best), self._before_final(best)
-        share = before + max(RESERVE * self.seconds, LEAST_FINALISTS * finalist)
-        return min(before + self.final.most * finalist, share, MOST_RESERVE * self.seconds)
+        share = before + max(worth * RESERVE * self.seconds, LEAST_FINALISTS * finalist)
+        return min(before + self._most(worth) * finalist, share, MOST_RESERVE * self.seconds)
 
-    def comparable(self, left: float, late: float, each: float | None, best: float | None) -> int:
+    def comparable(
+        self,
+        left: float,
+        late: float,
+        each: float | None,
+        best: float | None,
+        worth: float = 1.0,
+    ) -> int:
         """How many finalists the time that is left allows: two at least, for they may take less
         than expected; none where these would not even begin ``late`` seconds after it is up."""
         free = left - self._before_final(best)
         if free <= -late:
             return 0
         wanted = int(free / self._finalist_seconds(each, best))
-        return min(self.final.most, max(LEAST_FINALISTS, wanted))
+        return min(self._most(worth), max(LEAST_FINALISTS, wanted))
+
+    def _most(self, worth: float) -> int:
+        return max(LEAST_FINALISTS, round(worth * self.final.most))
 
     def _before_final(self, best: float | None) -> float:
         """Seconds of a final comparison before any finalist is timed."""

@@ -40,6 +40,7 @@ class Task:
     anything else is done with it. ``make_search`` is called before the first candidates are asked
     for. What would be answered had nobody tuned the workload, by ``model`` if there is one, is
     measured before all that the search asks for: so no run ends with a slower kernel than that.
+    ``worth`` says how many times as many finalists as usual are to be compared.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Task:
         run: Run,
         report: Report,
         model: CostModel | None = None,
+        worth: Callable[[], float] = lambda: 1.0,
     ) -> None:
         self.space = space
         self.board = Scoreboard()
@@ -63,7 +65,7 @@ class Task:
         self._make_search, self._model = make_search, model
         self._search: Search | None = None
         self._pace, self._rate, self._ledger = pace, Rate(), ledger
-        self._run, self._report = run, report
+        self._run, self._report, self._worth = run, report, worth
         self._log = RunLog(database, space, run)
         self._claims = Claims([])
         self._known: list[Measurement] = []  # that the search is told first
@@ -134,7 +136,7 @@ class Task:
     @property
     def reserve(self) -> float:
         """Seconds that its final comparison needs."""
-        return self._pace.reserve(self._rate.each, self.latency)
+        return self._pace.reserve(self._rate.each, self.latency, self._worth())
 
     @property
     def owed(self) -> float:
@@ -149,13 +151,14 @@ class Task:
     def finalists(self, left: float, late: float) -> list[Schedule]:
         """What can be compared in ``left`` seconds, or begun ``late`` seconds after these; empty
         if that is not two."""
-        count = self._pace.comparable(left, late, self._rate.each, self.latency)
+        each, worth = self._rate.each, self._worth()
+        count = self._pace.comparable(left, late, each, self.latency, worth)
         return self.board.leaders(count) if self.comparable else []
 
     def affordable(self, left: float) -> int:
         """How many more candidates can be built and run, and the best compared, in ``left``
         seconds."""
-        affordable = self._pace.affordable(left, self._rate.each, self.latency)
+        affordable = self._pace.affordable(left, self._rate.each, self.latency, self._worth())
         if not affordable and self.latency is None and not self.submitted:
             return self._pace.first(left)
         return max(0, affordable - self.pending)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from costmodel.interfaces import CostModel, Example
+from costmodel.interfaces import Example, Predictor
 from costmodel.model import XGBoostModel
 from spaces.schedule import Schedule
 from spaces.space import Space
@@ -29,7 +29,7 @@ LEADERS = 8  # leaders taken of each relative
 class Transfer:
     """A model of the relatives' measurements, and their best schedules as this space has them."""
 
-    model: CostModel
+    model: Predictor
     starters: list[Schedule]
 
 

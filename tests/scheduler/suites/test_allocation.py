@@ -14,6 +14,7 @@ from scheduler.suites.allocation import (
     WINDOW,
     Standing,
     by_gradient,
+    by_part,
     gradient,
     in_turn,
 )
@@ -171,6 +172,18 @@ def test_equal_shares():
     for _ in range(30):
         units[in_turn([task(slope=9.0**i, units=u) for i, u in enumerate(units)])[0]] += 1
     assert units == [10, 10, 10]
+
+
+def test_finalists_go_by_the_parts_of_the_objective():
+    parts = [task(slope=6.0, latencies=(1.0,)), task(slope=1.0, latencies=(2.0,))]
+    assert by_part(parts) == [1.5, 0.5]
+    assert by_part([*parts, task(latencies=(None,))]) == [1.5, 0.5, 1.0]
+    assert by_part([task(latencies=(None,))]) == [1.0]
+
+
+@given(tasks=several)
+def test_there_are_as_many_finalists_as_usual_in_all(tasks):
+    assert sum(by_part(tasks)) == pytest.approx(len(tasks))
 
 
 def test_the_sum_of_latencies():

@@ -16,16 +16,18 @@ from costmodel.interfaces import Example
 from measure.database import Database
 from measure.executor import LocalExecutor
 from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from scheduler.defaults import default_search
 from scheduler.strategies.random_search import RandomSearch
 from scheduler.strategies.search import Search
-from scheduler.suites.allocation import Allocation, by_gradient, in_turn
+from scheduler.suites.allocation import Allocation, by_gradient, by_part, equally, in_turn
 from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteProgress, SuiteResult
-from scheduler.suites.shared_model import SharedModel
+from scheduler.suites.shared_model import SharedModel, SharingSearch, sharing_search
 from scheduler.suites.suite import Member, Suite
 from scheduler.suites.tuner import SuiteTuner, tune_suite
 from scheduler.testing.landscape import MACHINE, hills, hills_latency, knolls
 from scheduler.tuning.progress import Stop
+from scheduler.tuning.transfer import Transfer
 from scheduler.tuning.yardstick import Yardstick
 from spaces.errors import InputError
 from spaces.schedule import Schedule
@@ -145,6 +147,27 @@ def test_what_weighs_most_gets_the_most_trials(database: Database) -> None:
     heavy = {SPACES[place].workload.key for place in HEAVY}
     most = {key for key, _ in counts.most_common(len(HEAVY))}
     assert most == heavy
+
+
+def finalists(machine: MadeUpMachine) -> list[int]:
+    """How many there were of each product."""
+    counts = Counter[Workload]()
+    for job, (schedules, final) in zip(machine.jobs, machine.submitted, strict=True):
+        counts[job.workload] += len(schedules) if final else 0
+    return [counts[space.workload] for space in SPACES]
+
+
+def test_what_weighs_most_gets_the_most_finalists(tmp_path: Path) -> None:
+    found = []
+    for worths in (by_part, equally):
+        machine = Six()
+        with Database(tmp_path / f"{worths.__name__}.db") as database:
+            tuned(database, machine, trials=192, worths=worths)
+        found.append(finalists(machine))
+    by_worth, equal = found
+    light = [count for place, count in enumerate(by_worth) if place not in HEAVY]
+    assert max(light) < min(equal) <= min(by_worth[place] for place in HEAVY)
+    assert max(by_worth) > 2 * max(equal)
 
 
 def test_equal_shares_are_equal(database: Database) -> None:
@@ -399,6 +422,28 @@ def test_what_one_task_measures_the_others_search_by() -> None:
         return float(np.median(truth[np.argsort(-score)[:16]]))
 
     assert chosen(taught) < 0.8 * chosen(ignorant)
+
+
+def test_a_search_that_begins_with_what_others_learned_has_a_second_opinion(
+    database: Database,
+) -> None:
+    """Whatever is proposed after 24 outcomes, it is proposed by both."""
+    one, other = SPACES[:2]
+    proposed = []
+    for make in (
+        lambda shared: sharing_search(other, database, shared, seed=5),
+        lambda shared: SharingSearch(default_search(other, 5, Transfer(shared, [])), other, shared),
+    ):
+        shared = SharedModel([one, other])
+        shared.learn(examples(one, 128))
+        search = make(shared)
+        asked: list[Schedule] = []
+        for _ in range(5):
+            batch = [proposal.schedule for proposal in search.ask(8)]
+            search.tell([(schedule, hills_latency(schedule.values)) for schedule in batch])
+            asked += batch
+        proposed.append(asked)
+    assert proposed[0] == proposed[1]
 
 
 @pytest.mark.parametrize(

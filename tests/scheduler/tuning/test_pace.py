@@ -64,6 +64,17 @@ def test_a_comparison_gets_what_its_samples_take_and_the_search_the_rest(
     assert pace.comparable(reserve, LATE, each, call) >= 2
 
 
+def test_what_is_worth_more_gets_more_finalists_and_time_for_them() -> None:
+    long = Pace(600, Expected(2e-3), batch=16, final=CPU)
+    usual, much, little = (long.reserve(0.07, 2e-3, worth) for worth in (1.0, 3.0, 0.01))
+    assert little < usual < much
+    assert much == pytest.approx(3 * usual)
+    for worth, most in ((1.0, 8), (3.0, 24), (0.01, 2)):
+        assert long.comparable(60, LATE, 0.07, 2e-3, worth) == most
+    assert long.affordable(60, 0.07, 2e-3, 3.0) < long.affordable(60, 0.07, 2e-3)
+    assert FAST.reserve(1e3, 2e-3, worth=7.0) <= 30
+
+
 def test_a_comparison_that_cannot_end_is_not_begun() -> None:
     heavy = Pace(60, Expected(0.1, setup=8.0), batch=16, final=CPU)
     assert heavy.comparable(left=3, late=LATE, each=None, best=0.1) == 0
