@@ -32,7 +32,7 @@ from spaces.workloads.array import Array
 class RowsCode:
     """The kernel called ``entry``. ``operands`` are its arguments in order; ``unroll`` vectors are
     in flight, of one row, or of as many rows each as they have lanes if ``lanes_are_rows``;
-    ``ahead`` fetches what the next row reads while outputs of this one are computed."""
+    the walk ``fetching`` along a row also fetches what the next row reads (:class:`RowBody`)."""
 
     rows: Rows
     operands: Sequence[Array]
@@ -40,7 +40,7 @@ class RowsCode:
     held: Held | None
     unroll: int
     streaming: bool
-    ahead: bool
+    fetching: int | None
     workers: int
     lanes: int
     element: str
@@ -139,6 +139,6 @@ class RowsCode:
         access = RowAccess(
             self.rows, self._names, at, lines, self.lanes, self.element, self.lanes_are_rows
         )
-        body = RowBody(access, walk, self.held, self.streaming, self.ahead, lines, vectors, left)
+        body = RowBody(access, walk, self.held, self.streaming, self.fetching, lines, vectors, left)
         body.write(self.passes)
         return lines

@@ -42,7 +42,8 @@ class Lanes:
 class RowBody:
     """Adds the passes, the outputs of each element, and those of the row to ``lines``.
 
-    ``walk`` goes along the columns. Where lanes are rows, ``vectors`` are as many at a time, and
+    ``walk`` goes along the columns; the walk ``fetching``, of the passes and then the outputs, also
+    fetches what the next row reads. Where lanes are rows, ``vectors`` are as many at a time, and
     ``left`` says how many rows there are from the first on, None if enough.
     """
 
@@ -50,7 +51,7 @@ class RowBody:
     walk: Walk
     held: Held | None
     streaming: bool
-    ahead: bool
+    fetching: int | None
     lines: list[str]
     vectors: int = 1
     left: str | None = None
@@ -65,11 +66,10 @@ class RowBody:
         by_element = [o for o in outputs if o.place.by_column]
         for number, pass_ in enumerate(passes):
             stores = not stored and self._computes_held(pass_)
-            last = not by_element and number == len(passes) - 1
-            self._pass(number, pass_, stores, self.ahead and last)
+            self._pass(number, pass_, stores, number == self.fetching)
             stored = stored or stores
         if by_element:
-            self._outputs(by_element)
+            self._outputs(by_element, len(passes) == self.fetching)
         for lanes in self.lanes:
             for output in outputs:
                 if not output.place.by_column:
@@ -99,8 +99,8 @@ class RowBody:
 
     # -- loops -------------------------------------------------------------------------------
 
-    def _pass(self, number: int, pass_: Pass, stores: bool, ahead: bool) -> None:
-        all_ = [self._reducing(number, pass_, lanes, stores, ahead) for lanes in self.lanes]
+    def _pass(self, number: int, pass_: Pass, stores: bool, fetches: bool) -> None:
+        all_ = [self._reducing(number, pass_, lanes, stores, fetches) for lanes in self.lanes]
 
         def tile(first: bool) -> Callable[[Sequence[Vector]], list[str]]:
             return lambda vectors: [
@@ -120,10 +120,10 @@ class RowBody:
             lanes.places |= {name: reducing.place(name) for name in found}
 
     def _reducing(
-        self, number: int, pass_: Pass, lanes: Lanes, stores: bool, ahead: bool
+        self, number: int, pass_: Pass, lanes: Lanes, stores: bool, fetches: bool
     ) -> Reducing:
         def also(vectors: Sequence[Vector], scopes: Sequence[Scope]) -> list[str]:
-            lines = self._fetches([r.element for r in pass_], vectors) if ahead else []
+            lines = self._fetches(vectors) if fetches else []
             return lines + (list(map(self._hold, scopes, vectors)) if stores else [])
 
         return Reducing(
@@ -139,7 +139,7 @@ class RowBody:
             ranks={r.name: self.rows.ranks[r.name] for r in pass_ if r.name in self.rows.ranks},
         )
 
-    def _outputs(self, outputs: Sequence[RowOutput]) -> None:
+    def _outputs(self, outputs: Sequence[RowOutput], fetches: bool) -> None:
         def tile(vectors: Sequence[Vector]) -> list[str]:
             lines: list[str] = []
             for lanes in self.lanes:
@@ -148,8 +148,7 @@ class RowBody:
                         u + lanes.number, vector, lanes.row, lines, loads_held=True
                     )
                     self._output_vector(outputs, vector, scope)
-            values = [output.value for output in outputs]
-            return lines + (self._fetches(values, vectors) if self.ahead else [])
+            return lines + (self._fetches(vectors) if fetches else [])
 
         loop = self.walk.lines(tile)
         self.lines += loop
@@ -173,10 +172,9 @@ class RowBody:
         else:
             self.lines.append(self.access.store_one(output.place, lanes.row.text(value)))
 
-    def _fetches(self, values: Sequence[Expression], vectors: Sequence[Vector]) -> list[str]:
+    def _fetches(self, vectors: Sequence[Vector]) -> list[str]:
         """A prefetch of each line that the elements of the next row begin with."""
-        reads = {read: None for value in values for read in self.rows.reads(value)}
-        places = {self.rows.places[read]: None for read in reads}
+        places = dict.fromkeys(place for place in self.rows.places.values() if place.by_column)
         step = LINE // (self.access.width * dtype(self.access.element).bytes) or 1
         return [
             self.access.fetch(place, vector)

@@ -4,7 +4,8 @@ Decisions: ``lanes``, columns of one row or the same column of several rows; ``p
 corrections or one for each reduction that needs results of another; ``unroll``, vectors in flight;
 ``held``, whether a special function of an element is computed again for the outputs or kept in a
 scratch row or in the output; ``stores``, through the caches or past them; ``ahead``, whether the
-next row is fetched; ``workers``, threads that share the rows.
+next row is fetched, in the walk along this one that has most to compute; ``workers``, threads that
+share the rows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from spaces.cpu.rows.prelude import prelude
 from spaces.cpu.rows.rules import row_rules
 from spaces.cpu.rows.served import cached_rows, why_no_rows
 from spaces.cpu.rows.traffic import row_quantities
+from spaces.cpu.rows.work import busiest
 from spaces.cpu.target import CpuTarget
 from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.derivation.rows.passes import Pass
@@ -41,7 +43,7 @@ class RowsTemplate(Template):
     """Rows with at least one reduction, in float32 or float64."""
 
     name: ClassVar[str] = "rows"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -74,14 +76,15 @@ class RowsTemplate(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         values = schedule.values
+        passes, held = self.passes(str(values["passes"])), self._held(str(values["held"]))
         code = RowsCode(
             rows=self.rows,
             operands=self.workload.operands,
-            passes=self.passes(str(values["passes"])),
-            held=self._held(str(values["held"])),
+            passes=passes,
+            held=held,
             unroll=int(values["unroll"]),
             streaming=values["stores"] == STREAMING,
-            ahead=bool(values["ahead"]),
+            fetching=busiest(self.rows, passes, held) if values["ahead"] else None,
             workers=int(values["workers"]),
             lanes=self.lanes,
             element=self.element.name,

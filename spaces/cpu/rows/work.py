@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.cpu.rows.held import outputs_by_element, parts
+from spaces.cpu.rows.held import Held, outputs_by_element, parts
 from spaces.derivation.chains.chain_reduction import Scaling, Series
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.rows.view import Rows
@@ -47,6 +47,13 @@ def steps(rows: Rows, passes: Iterable[Pass], held: Expression | None) -> list[S
         loads, operations, calls = _counts(rows, values, held)
         found.append(Step(loads, len(outputs), operations, 0, 0, calls))
     return found
+
+
+def busiest(rows: Rows, passes: Iterable[Pass], held: Held | None) -> int:
+    """The number of the walk with most operations for each vector, the last of such: memory has
+    most time for the next row there."""
+    operations = [step.operations for step in steps(rows, passes, held.value if held else None)]
+    return max(range(len(operations)), key=lambda number: (operations[number], number))
 
 
 def registers(template: RowsTemplate, columns: Mapping[str, Any]) -> Any:
