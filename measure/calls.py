@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Argument, Call, Launch, Role
+from spaces.kernel import Argument, Buffer, Call, Launch, Role
 from spaces.workloads.workload import Workload
 
 
@@ -36,7 +36,8 @@ def call_from_json(data: Mapping[str, Any], workload: Workload) -> Call:
 
 def _launch(fields: Mapping[str, Any]) -> Launch:
     maps = tuple(TensorMapSpec(**_tuples(spec)) for spec in fields["tensor_maps"])
-    return Launch(**_tuples(fields) | {"tensor_maps": maps})
+    buffers = tuple(Buffer(**buffer) for buffer in fields["buffers"])
+    return Launch(**_tuples(fields) | {"tensor_maps": maps, "buffers": buffers})
 
 
 def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,11 +53,28 @@ class Source:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
+WORKSPACE = "workspace"
+"""What a kernel's scratch memory is called among its arrays."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory that a function on a GPU takes a pointer to: ``bytes`` from byte ``start`` on of
+    ``inside``, an array of the call or its workspace. The function calls it ``name``."""
+
+    name: str
+    inside: str
+    bytes: int
+    start: int = 0
+    written: bool = True
+
+
 @dataclass(frozen=True)
 class Launch:
     """One start of a function on a GPU: grid, block and cluster in (x, y, z), dynamic shared bytes,
-    and the tensor maps that the function takes after its arrays. ``entry`` is the function's name
-    if it is not that of the whole kernel."""
+    and the tensor maps that the function takes after its buffers, by whose names they say what they
+    see. ``entry`` is the function's name if it is not that of the whole kernel, ``buffers`` are
+    what it takes if that is not the same as the whole kernel."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -65,6 +82,7 @@ class Launch:
     shared_bytes: int = 0
     tensor_maps: tuple[TensorMapSpec, ...] = ()
     entry: str | None = None
+    buffers: tuple[Buffer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,8 +90,8 @@ class Call:
     """How a kernel is called.
 
     ``entry`` is the function that a CPU calls, and names the kernel among others: it differs by
-    schedule. On a GPU a call is its ``launches``, one after the other, each with the same arrays
-    and workspace; on a CPU there are none.
+    schedule. On a GPU a call is its ``launches``, one after the other, each with all arrays
+    and the workspace unless it says otherwise; on a CPU there are none.
     ``arguments`` are the workload's arrays in the order the entry takes them.
     ``workspace_bytes`` of 64-byte aligned scratch memory are handed to each call. The first
     ``workspace_zeroed`` bytes of them are zero before a kernel's first call, and it must leave
@@ -104,6 +122,17 @@ class Call:
     def function(self, launch: Launch) -> str:
         """The name of what one of its launches starts."""
         return launch.entry or self.entry
+
+    def buffers(self, launch: Launch) -> tuple[Buffer, ...]:
+        """What one of its launches takes pointers to, in order."""
+        if launch.buffers:
+            return launch.buffers
+        whole = tuple(
+            Buffer(a.array.name, a.array.name, a.array.span_bytes, written=a.role is not Role.IN)
+            for a in self.arguments
+        )
+        scratch = Buffer(WORKSPACE, WORKSPACE, self.workspace_bytes)
+        return (*whole, scratch) if self.workspace_bytes else whole
 
 
 @dataclass(frozen=True)

@@ -132,18 +132,16 @@ class Arguments:
     pointers to them, as ``cuLaunchKernelEx`` takes it."""
 
     def __init__(self, call: Call, launch: Launch, addresses: Mapping[str, int]) -> None:
-        names = [array.name for array in call.arrays]
-        if call.workspace_bytes:
-            names.append("workspace")
-        self._words = (ctypes.c_uint64 * len(names))(*(addresses[name] for name in names))
+        given = {b.name: addresses[b.inside] + b.start for b in call.buffers(launch)}
+        self._words = (ctypes.c_uint64 * len(given))(*given.values())
         start = ctypes.addressof(self._words)
-        places = [start + 8 * i for i in range(len(names))]
+        places = [start + 8 * i for i in range(len(given))]
         maps = launch.tensor_maps
         self._maps = ctypes.create_string_buffer(MAP_BYTES * len(maps) + MAP_ALIGNMENT)
         first = -(-ctypes.addressof(self._maps) // MAP_ALIGNMENT) * MAP_ALIGNMENT
         for i, spec in enumerate(maps):
             places.append(first + MAP_BYTES * i)
-            encode(spec, addresses[spec.operand], places[-1])
+            encode(spec, given[spec.operand], places[-1])
         self._places = (ctypes.c_void_p * len(places))(*places)
         self.address = ctypes.addressof(self._places)
 

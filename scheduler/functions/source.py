@@ -60,16 +60,22 @@ def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
     yield f"Compile: nvcc -std=c++17 -arch={answer.target.name} -cubin kernel.cu -o kernel.cubin"
     for launch in kernel.call.launches:
         yield from _launch(kernel.call, launch)
+    if any(launch.buffers for launch in kernel.call.launches):
+        yield f"workspace: {_workspace(kernel.call)}"
 
 
 def _launch(call: Call, launch: Launch) -> Iterator[str]:
     yield f"Launch:  {call.function(launch)}, grid {launch.grid}, block {launch.block},"
     yield f"         cluster {launch.cluster}, dynamic shared memory {launch.shared_bytes} bytes"
     yield "Arguments, in this order (pointers are aligned to 16 bytes):"
-    for argument in call.arguments:
-        yield f"    {_argument(argument)}"
-    if call.workspace_bytes:
-        yield f"    workspace: {_workspace(call)}"
+    arguments = {argument.array.name: argument for argument in call.arguments}
+    for buffer in call.buffers(launch):
+        if buffer.inside in arguments:
+            yield f"    {_argument(arguments[buffer.inside])}"
+        elif launch.buffers:
+            yield f"    {buffer.name}: {buffer.bytes} bytes, from byte {buffer.start} of workspace"
+        else:
+            yield f"    workspace: {_workspace(call)}"
     for spec in launch.tensor_maps:
         yield (
             f"    CUtensorMap over {spec.operand}: {spec.dtype}, dims {spec.dims}, strides of "

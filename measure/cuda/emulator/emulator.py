@@ -17,7 +17,7 @@ from measure.cuda.emulator.toolchain import CompileError, compile_library, proce
 from measure.host.directories import RunDirectory
 from measure.records.measurement import ErrorKind
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Kernel, Launch
+from spaces.kernel import Buffer, Kernel, Launch
 
 _FAULT = 3  # exit status of a reported fault
 _ORDER = ("float64", "float32", "tfloat32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -130,7 +130,7 @@ class Emulator:
                 request = [
                     f"library {self._libraries[_key(kernel)]}",
                     f"entry {kernel.call.function(launch)}",
-                    *_launch_lines(launch, memory),
+                    *_launch_lines(launch, kernel.call.buffers(launch), memory),
                     f"mode {interleaving.mode}",
                     f"seed {interleaving.seed}",
                     f"resident {self._resident}",
@@ -165,7 +165,7 @@ def _key(kernel: Kernel) -> tuple[str, str]:
     return kernel.call.entry, kernel.source.digest
 
 
-def _launch_lines(launch: Launch, memory: Memory) -> Iterator[str]:
+def _launch_lines(launch: Launch, buffers: Sequence[Buffer], memory: Memory) -> Iterator[str]:
     for name, extents in (
         ("grid", launch.grid),
         ("block", launch.block),
@@ -173,9 +173,10 @@ def _launch_lines(launch: Launch, memory: Memory) -> Iterator[str]:
     ):
         yield f"{name} {' '.join(map(str, extents))}"
     yield f"shared {launch.shared_bytes}"
-    yield from memory.lines()
+    yield from memory.lines(buffers)
+    places = {buffer.name: place for place, buffer in enumerate(buffers)}
     for spec in launch.tensor_maps:
-        yield _tensor_line(memory.index(spec.operand), spec)
+        yield _tensor_line(places[spec.operand], spec)
 
 
 def _tensor_line(buffer: int, spec: TensorMapSpec) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from measure.cpu.problem import array_in
-from spaces.kernel import Call
+from spaces.algebra.integers import round_up
+from spaces.kernel import WORKSPACE, Buffer, Call
 from spaces.workloads.array import Array
 
 _PAGE, _ALIGNMENT = 4096, 256
@@ -26,7 +27,6 @@ class _Region:
     bytes: int
     start: int
     used: int
-    writable: bool
 
 
 class Memory:
@@ -37,10 +37,9 @@ class Memory:
 
     def __init__(self, call: Call, inputs: Mapping[str, np.ndarray]) -> None:
         self._call = call
-        written = call.written
-        sizes = [(array.name, array.span_bytes, array in written) for array in call.arrays]
+        sizes = [(array.name, array.span_bytes) for array in call.arrays]
         if call.workspace_bytes:
-            sizes.append(("workspace", call.workspace_bytes, True))
+            sizes.append((WORKSPACE, call.workspace_bytes))
         self._regions = {region.name: region for region in _regions(sizes)}
         self.file = os.memfd_create("tilewright-emulator")
         total = sum(region.bytes for region in self._regions.values())
@@ -50,7 +49,7 @@ class Memory:
         for operand in call.read:
             self._view(operand)[...] = np.asarray(inputs[operand.name])
         if call.workspace_bytes:
-            self._place("workspace")[: call.workspace_zeroed] = 0
+            self._place(WORKSPACE)[: call.workspace_zeroed] = 0
 
     def __enter__(self) -> Memory:
         return self
@@ -58,15 +57,16 @@ class Memory:
     def __exit__(self, *_: object) -> None:
         os.close(self.file)
 
-    def lines(self) -> Iterator[str]:
-        """How the request of a launch describes the memory; see ``main.cpp``."""
+    def lines(self, buffers: Sequence[Buffer]) -> Iterator[str]:
+        """How the request of a launch describes the memory that it is given; see ``main.cpp``.
+        Pages of the file with all of a buffer in them are mapped, for each buffer by itself."""
         yield f"memory {self.file}"
-        for r in self._regions.values():
-            yield f"buffer {r.name} {r.offset} {r.bytes} {r.start} {r.used} {int(r.writable)}"
-
-    def index(self, name: str) -> int:
-        """Position of the buffer called ``name`` among those of :meth:`lines`."""
-        return list(self._regions).index(name)
+        for b in buffers:
+            region = self._regions[b.inside]
+            first = region.offset + region.start + b.start
+            page = first // _PAGE * _PAGE
+            pages = round_up(first + b.bytes, _PAGE) - page
+            yield f"buffer {b.name} {page} {pages} {first - page} {b.bytes} {int(b.written)}"
 
     @property
     def outputs(self) -> dict[str, np.ndarray]:
@@ -77,7 +77,7 @@ class Memory:
     def workspace_is_zero(self) -> bool:
         """Whether that part of the workspace is zero that must stay so."""
         zeroed = self._call.workspace_zeroed
-        return not zeroed or not self._place("workspace")[:zeroed].any()
+        return not zeroed or not self._place(WORKSPACE)[:zeroed].any()
 
     def _place(self, name: str) -> np.ndarray:
         region = self._regions[name]
@@ -89,10 +89,10 @@ class Memory:
         return array_in(self._place(operand.name), operand)
 
 
-def _regions(sizes: list[tuple[str, int, bool]]) -> Iterator[_Region]:
+def _regions(sizes: list[tuple[str, int]]) -> Iterator[_Region]:
     offset = 0
-    for name, used, writable in sizes:
-        aligned = -(-used // _ALIGNMENT) * _ALIGNMENT
-        length = -(-aligned // _PAGE) * _PAGE
-        yield _Region(name, offset, length, length - aligned, used, writable)
+    for name, used in sizes:
+        aligned = round_up(used, _ALIGNMENT)
+        length = round_up(aligned, _PAGE)
+        yield _Region(name, offset, length, length - aligned, used)
         offset += length

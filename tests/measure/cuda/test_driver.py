@@ -205,3 +205,41 @@ def test_a_device_that_computes_nothing_is_not_believed(tmp_path):
     launched = [line.split()[1] for line in log if line.startswith("launch")]
     assert launched[:2] == ["tw_fill_A", "tw_fill_B"]
     assert launched[2].startswith("tw_expect_")
+
+
+PIECES = """
+import json
+from measure.calls import call_from_json, call_to_json
+from measure.cuda.driver import open_device
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.kernel import Buffer, Call, Launch, Source, arguments
+from spaces.operators import workload
+
+work = workload("matmul m=8 n=8 k=8")
+between = Buffer("sums", "workspace", 256, 512), Buffer("sums", "workspace", 256, 512, False)
+spec = TensorMapSpec("sums", "float32", (64,), (), (32,))
+launches = (
+    Launch((1, 1, 1), (32, 1, 1), buffers=(Buffer("A", "A", 256, written=False), between[0])),
+    Launch((1, 1, 1), (32, 1, 1), tensor_maps=(spec,), entry="last",
+           buffers=(between[1], Buffer("C", "C", 256))),
+)
+made = Call("first", arguments(work.inputs, work.outputs), 768, 0, launches)
+there = call_from_json(json.loads(json.dumps(call_to_json(made))), work)
+assert there == made
+pointers = "float *a, float *b"
+text = f'extern "C" __global__ void first({pointers}) {{}}'
+text += f'extern "C" __global__ void last({pointers}, const __grid_constant__ TensorMap map) {{}}'
+device = open_device()
+addresses = {name: device.allocate(4096) for name in ("A", "B", "C", "workspace")}
+device.bind(there, Source("cuda", "", text), addresses)()
+print(json.dumps(addresses))
+"""
+
+
+def test_a_launch_takes_its_own_pieces_of_memory(tmp_path):
+    build_stub(tmp_path)
+    found, log = run_with_stub(tmp_path, PIECES, STUB_PARAMETERS="2")
+    sums = hex(found["workspace"] + 512)
+    assert next(line for line in log if line.startswith("map")).split()[3] == sums
+    started = [line.split()[-2:] for line in log if line.startswith("launch")]
+    assert started == [[hex(found["A"]), sums], [sums, hex(found["C"])]]
