@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from spaces.algebra.index import Index, index
+from spaces.algebra.layout import Strided
 from spaces.cuda.blocks.gathered import digits
 from spaces.cuda.blocks.implicit import ImplicitProduct
 from spaces.cuda.hopper.segments import segment_tile, why_no_segment
@@ -21,6 +22,7 @@ from spaces.derivation.products.places import Place
 from spaces.derivation.products.splitting import Part
 from spaces.derivation.products.view import Factor, extent
 from spaces.errors import InputError
+from spaces.language.program import Operand
 
 SPATIAL = 2
 """Dimensions of an image along which windows move."""
@@ -123,26 +125,27 @@ def _check(name: str, along: Along) -> None:
 
 @dataclass(frozen=True)
 class MatrixTile(OperandTile):
-    """Tiles of a factor whose rows (or columns) are ``pitch`` elements apart and run deep."""
+    """Tiles of a factor that is a ``matrix``, its axis of stride 1 last: the depth if it is
+    ``deep``, else that of rows (or columns)."""
 
-    shape: tuple[int, int]
-    pitch: int
+    matrix: Strided
+    deep: bool
 
     @property
     def runs_deep(self) -> bool:
-        """They do."""
-        return True
+        """Whether the depth has stride 1."""
+        return self.deep
 
     @property
     def tensor_map(self) -> TensorMapSpec:
-        """What one load moves."""
+        """What one load moves: a panel, or one sharer's share of it."""
         size = self.operand.element.bytes
         return TensorMapSpec(
             self.operand.name,
             self.operand.dtype,
-            self.shape[::-1],
-            (self.pitch * size,),
-            (self.terms, self.extent // self.sharers),
+            self.matrix.shape[::-1],
+            (self.matrix.strides[0] * size,),
+            (self.swizzle // size, self._slow_rows // self.sharers),
             self.swizzle,
         )
 
@@ -220,7 +223,7 @@ def placed_tile(
     if rank and product.view.segments:
         return segment_tile(product, common)
     if (matrix := gathered.strided) is not None:
-        return MatrixTile(*common, (matrix.shape[0], matrix.shape[1]), matrix.strides[0])
+        return MatrixTile(*common, matrix, gathered.deep)
     factor = product.view.right if rank else product.view.left
     windows = windows_of(product, factor, gathered.width)
     assert not isinstance(windows, str)
@@ -248,9 +251,17 @@ def why_no_placed_map(product: ImplicitProduct) -> str | None:
         elif product.view.segments and gathered is product.gathered[1]:
             if reason := why_no_segment(product):
                 return reason
-        elif not gathered.deep or matrix.strides[0] * operand.element.bytes % 16:
-            return f"{operand.name} does not run deep, in rows that are multiples of 16 bytes apart"
+        elif reason := _why_no_matrix(operand, matrix, gathered.deep):
+            return reason
     return None
+
+
+def _why_no_matrix(operand: Operand, matrix: Strided, deep: bool) -> str | None:
+    size = operand.element.bytes
+    if size != 2 and not deep:
+        return f"{operand.name} is {operand.dtype} and does not run deep; allowed: 2 bytes"
+    pitch = matrix.strides[0] * size
+    return f"rows of {operand.name} are {pitch} bytes apart; TMA needs 16s" if pitch % 16 else None
 
 
 def whole_channels(product: ImplicitProduct) -> int:
