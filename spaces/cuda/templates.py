@@ -8,9 +8,11 @@ from spaces.cuda.maps.template import CudaMap
 from spaces.cuda.mma.template import Mma
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.simt.template import Simt
+from spaces.cuda.staged.template import CudaStaged
 from spaces.cuda.thin.template import CudaThin
 from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
     Hopper, Mma, Simt, CudaThin, ChainedHopper, CudaChained, CudaRows, CudaKept, CudaMap,
+    CudaStaged,
 )  # fmt: skip

@@ -2,40 +2,50 @@
 
 Where no kernel computes a program at once, two may, one after the other. A cut is after a reduction
 that others read, or before a product of what is no operand: its factor becomes an array first, and
-what multiplies the finished sum goes with it where it can.
+what multiplies the finished sum goes with it where it can. Such a factor may have the dtype of what
+it is multiplied with, as tensor cores need it; :mod:`spaces.derivation.rounding.reductions` allows
+for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from spaces.derivation.algebra import ONE, product, times
 from spaces.derivation.products.places import value_reads
-from spaces.derivation.products.roles import Roles, roles_of
+from spaces.derivation.products.roles import Roles, dtype_beside, roles_of
 from spaces.language.program import Operand, Output, Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
 
 BETWEEN = "float32"
 """The dtype of arrays that one program hands to the next."""
+SIDES = (("left", "right"), ("right", "left"))
+"""Both factors of a product, each with the other one."""
 
 
-def cuts(program: Program) -> Iterator[tuple[Program, Program]]:
-    """Each way to cut ``program``: what is computed first, and what is computed of it."""
+def cuts(program: Program, narrow: bool = False) -> Iterator[tuple[Program, Program]]:
+    """Each way to cut ``program``: what is computed first, and what is computed of it. Factors are
+    handed on in 16 bits where they are multiplied with as many, if ``narrow``."""
     if program.computed_in != BETWEEN:
         return
     for stage in program.stages:
-        for side in ("left", "right"):
-            apart = _with_factor_apart(program, stage, side)
+        found = roles_of(program, stage)
+        if isinstance(found, str):
+            continue
+        for side, other in SIDES:
+            apart = _with_factor_apart(program, found, side)
             if apart is not None:
-                yield from _after(apart, f"{stage.name}_{side}")
+                short = dtype_beside(program, getattr(found, other)) if narrow else None
+                yield from _after(apart, f"{stage.name}_{side}", short or BETWEEN)
     for stage in program.stages:
         if stage.reducer:
             yield from _after(program, stage.name)
 
 
-def _after(program: Program, name: str) -> Iterator[tuple[Program, Program]]:
-    """The cut after a stage, if anything is left to be done and numbers lose nothing by it."""
+def _after(program: Program, name: str, kind: str = BETWEEN) -> Iterator[tuple[Program, Program]]:
+    """The cut after a stage, which becomes an array of this dtype, if anything is left to be done
+    and numbers lose nothing by it."""
     first = _needed(program, [name])
     last = _needed(program, [output.name for output in program.outputs]) - first
     rest = [program.stage[name] for name in last]
@@ -44,7 +54,8 @@ def _after(program: Program, name: str) -> Iterator[tuple[Program, Program]]:
     written = {output.name for output in program.outputs} & first
     kept = read <= as_values and all(_is_float(program, program.stage[n]) for n in first)
     if rest and kept and not read & written:
-        yield _part(program, first, read), _part(program, last, (), read)
+        handed_on = {n: kind if n == name else BETWEEN for n in read}
+        yield _part(program, first, handed_on, {}), _part(program, last, {}, handed_on)
 
 
 def _needed(program: Program, names: Collection[str]) -> set[str]:
@@ -71,17 +82,17 @@ def _is_float(program: Program, stage: Stage) -> bool:
 def _part(
     program: Program,
     names: Collection[str],
-    handed_on: Collection[str],
-    given: Collection[str] = (),
+    handed_on: Mapping[str, str],
+    given: Mapping[str, str],
 ) -> Program:
-    """The program of some stages, which hands arrays on or is given them."""
+    """The program of some stages, which hands arrays of some dtypes on or is given them."""
     stages = tuple(stage for stage in program.stages if stage.name in names)
     conditions = tuple(dict.fromkeys(c for stage in stages for c in program.bounding(stage)))
     bodies = [*(stage.body for stage in stages), *conditions]
     reads = {read.name for body in bodies for read in body.reads}
     axes = {axis for stage in stages for axis in (*stage.axes, *stage.over)}
-    arrays = [Operand(*_between(program, name)) for name in program.stage if name in given]
-    outputs = [Output(*_between(program, name)) for name in program.stage if name in handed_on]
+    arrays = [Operand(*array) for array in _between(program, given)]
+    outputs = [Output(*array) for array in _between(program, handed_on)]
     return Program(
         extents=tuple((axis, extent) for axis, extent in program.extents if axis in axes),
         operands=(*(o for o in program.operands if o.name in reads), *arrays),
@@ -91,18 +102,21 @@ def _part(
     )
 
 
-def _between(program: Program, name: str) -> tuple[str, str, tuple[int, ...], tuple[int, ...]]:
-    """A stage as an array: its name, dtype, shape and order."""
-    shape = program.shape(program.stage[name].axes)
-    return name, BETWEEN, shape, tuple(range(len(shape)))
+def _between(
+    program: Program, dtypes: Mapping[str, str]
+) -> Iterator[tuple[str, str, tuple[int, ...], tuple[int, ...]]]:
+    """Stages as arrays: their names, dtypes, shapes and orders."""
+    for name, stage in program.stage.items():
+        if name in dtypes:
+            shape = program.shape(stage.axes)
+            yield name, dtypes[name], shape, tuple(range(len(shape)))
 
 
-def _with_factor_apart(program: Program, stage: Stage, side: str) -> Program | None:
+def _with_factor_apart(program: Program, found: Roles, side: str) -> Program | None:
     """The program with one factor of a sum of products as a stage of its own, if it is no operand
     as it is."""
-    name = f"{stage.name}_{side}"
-    found = roles_of(program, stage)
-    if isinstance(found, str) or name in {*program.stage, *program.operand}:
+    name = f"{found.stage.name}_{side}"
+    if name in {*program.stage, *program.operand}:
         return None
     factor: Expression = getattr(found, side)
     if isinstance(factor, Read) and (factor.name in program.operand or not value_reads(factor)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,8 @@ from spaces.workloads.workload import Workload
 
 MOST = 4
 """Kernels that a program may be cut into."""
-Templates = Sequence[type[Template]]
+Serving = Callable[[Workload], type[Template] | str]
+"""The template that computes a workload, or why there is none."""
 
 
 @dataclass(frozen=True)
@@ -38,32 +39,46 @@ class Part:
 
 
 def partition(
-    program: Program, target: Target, templates: Templates, most: int = MOST
+    program: Program, serving: Serving, narrow: bool = False, most: int = MOST
 ) -> tuple[Part, ...] | str:
-    """At most so many parts that compute ``program``, each served by one of ``templates``, the
-    first that does; or why there are none: the first part without a kernel."""
-    whole = _served(program, target, templates)
+    """At most so many parts that compute ``program``, each with a template that is ``serving`` it;
+    or why there are none: the first part without a kernel. For ``narrow`` see
+    :func:`spaces.derivation.cutting.cuts`."""
+    whole = _served(program, serving)
     if isinstance(whole, Part):
         return (whole,)
     reasons = [whole] if most == 1 else []
-    for first, second in cuts(program) if most > 1 else ():
-        begun = _served(first, target, templates)
+    for first, second in cuts(program, narrow) if most > 1 else ():
+        begun = _served(first, serving)
         if isinstance(begun, str):
             reasons.append(begun)
             continue
-        rest = partition(second, target, templates, most - 1)
+        rest = partition(second, serving, narrow, most - 1)
         if not isinstance(rest, str):
             return (begun, *rest)
         reasons.append(rest)
     return reasons[0] if reasons else "there is nothing to cut"
 
 
-def _served(program: Program, target: Target, templates: Templates) -> Part | str:
-    """The program as a part, or why the first template does not serve it."""
-    workload, reasons = workload_of(program), list[str]()
-    for template in templates:
-        reason = template.refuses(workload, target)
-        if reason is None:
-            return Part(program, workload, template)
-        reasons.append(f"{', '.join(o.name for o in program.outputs)}: {reason}")
-    return reasons[0]
+def first_of(templates: Sequence[type[Template]], target: Target) -> Serving:
+    """The first of some templates that does not refuse; else why the very first one does."""
+
+    def serving(workload: Workload) -> type[Template] | str:
+        reasons = []
+        for template in templates:
+            reason = template.refuses(workload, target)
+            if reason is None:
+                return template
+            reasons.append(reason)
+        return reasons[0]
+
+    return serving
+
+
+def _served(program: Program, serving: Serving) -> Part | str:
+    """The program as a part, or why nothing serves it."""
+    workload = workload_of(program)
+    found = serving(workload)
+    if isinstance(found, str):
+        return f"{', '.join(o.name for o in program.outputs)}: {found}"
+    return Part(program, workload, found)

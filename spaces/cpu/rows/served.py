@@ -9,12 +9,11 @@ from math import prod
 from spaces.cpu.rows.held import parts
 from spaces.cpu.tiles import doubles
 from spaces.cpu.tiles.moves import TABLE_TYPES
-from spaces.derivation.products.roles import roles_of
 from spaces.derivation.rows.passes import expressions
+from spaces.derivation.rows.served import why_product
 from spaces.derivation.rows.view import RowOutput, Rows, rows_of
 from spaces.errors import InputError
 from spaces.language.kinds import is_whole
-from spaces.language.program import Program
 from spaces.language.tree import AxisValue, Binary, Expression, Number, Read
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
@@ -39,7 +38,7 @@ def why_no_rows(workload: Workload) -> str | None:
     if rows.is_map:
         return "nothing is reduced"
     reasons = (
-        _why_product(rows.program),
+        why_product(rows.program),
         _why_no_array(rows, FLOATS[workload.accumulator]),
         _why_no_place(rows),
         _why_no_value(rows, FLOATS[workload.accumulator]),
@@ -58,18 +57,6 @@ def row_expressions(rows: Rows) -> Iterator[Expression]:
 def is_place(output: RowOutput, rows: Rows) -> bool:
     """Whether an output is what an ``argmax`` or ``argmin`` finds."""
     return isinstance(output.value, Read) and output.value.name in rows.ranks
-
-
-def _why_product(program: Program) -> str | None:
-    """Rows read the factors of a product of matrices again for each of its elements."""
-    for stage in program.stages:
-        found = roles_of(program, stage)
-        if isinstance(found, str):
-            continue
-        shared = [part.name for part in found.columns if part.extent > 1]
-        if shared and any(part.extent > 1 for part in found.rows):
-            return f"{stage.name} is a product of matrices with columns {', '.join(shared)}"
-    return None
 
 
 def _why_no_function(workload: Computation) -> str | None:

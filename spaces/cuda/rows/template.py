@@ -20,6 +20,7 @@ from spaces.cuda.rows.tile import HOLDS, LANES, UNPACKS
 from spaces.cuda.rows.traffic import row_quantities
 from spaces.cuda.rows.values import computed_in
 from spaces.cuda.target import CudaTarget
+from spaces.derivation.rows.served import why_product
 from spaces.derivation.rows.view import rows_of
 from spaces.errors import InputError
 from spaces.kernel import Kernel
@@ -58,7 +59,7 @@ class CudaRows(Template):
             rows = rows_of(workload.program)
         except InputError as reason:
             return str(reason)
-        return _why_product(workload) or why_not(rows, target)
+        return _why_product(workload, target) or why_not(rows, target)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.rows.traffic``."""
@@ -71,9 +72,14 @@ class CudaRows(Template):
         return RowsCode(Context(self.rows, values), self.entry(schedule), most).kernel()
 
 
-def _why_product(workload: Computation) -> str | None:
+def _why_product(workload: Computation, target: CudaTarget) -> str | None:
     """Rows read the factors of a product of matrices again for each of its elements: not where
-    tiles compute it."""
+    tiles compute it, or all but it."""
+    from spaces.cuda.staged.template import CudaStaged  # whose kernels may be rows
+
+    reason = why_product(workload.program)
+    if reason and CudaStaged.refuses(workload, target) is None:
+        return f"{reason}, which have a kernel of their own"
     product = tiled_product_of(workload)
     if isinstance(product, str) or min(product.rows, product.columns) == 1:
         return None

@@ -20,7 +20,7 @@ from spaces.derivation.algebra import factors, product
 from spaces.derivation.inlining import inlined
 from spaces.derivation.products.splitting import Indexing, Part, indexing
 from spaces.language.program import Program, Stage
-from spaces.language.tree import Comparison, Expression
+from spaces.language.tree import Comparison, Expression, Read
 
 ROLES = ("batch", "rows", "columns", "depth")
 
@@ -53,7 +53,9 @@ class Roles:
 
 
 @dataclass(frozen=True)
-class _Side:
+class Side:
+    """The factors of a sum of products that make up one of two, and all axes that they read."""
+
     reads: frozenset[str]
     factors: tuple[Expression, ...]
 
@@ -70,13 +72,20 @@ def roles_of(program: Program, stage: Stage) -> Roles | str:
     leaving: list[Expression] = []
     for factor in factors(body):
         (leaving if depth.isdisjoint(parts.reads(factor)) else summed).append(factor)
-    sides = _sides([(parts.reads(factor), factor) for factor in summed])
+    sides = sides_of([(parts.reads(factor), factor) for factor in summed])
     if isinstance(sides, str):
         return f"{stage.name} {sides}"
     return _contraction(program, stage, parts, sides, product(leaving))
 
 
-def _sides(summed: Sequence[tuple[frozenset[str], Expression]]) -> tuple[_Side, _Side] | str:
+def dtype_beside(program: Program, factor: Expression) -> str | None:
+    """The dtype of a factor that is an operand of 16 bits: what tensor cores multiply it with has
+    the same. None for any other factor."""
+    operand = program.operand.get(factor.name) if isinstance(factor, Read) else None
+    return operand.dtype if operand is not None and operand.element.bytes == 2 else None
+
+
+def sides_of(summed: Sequence[tuple[frozenset[str], Expression]]) -> tuple[Side, Side] | str:
     """Factors by the axes that they read: two sets, and smaller ones that join one of the two."""
     sets = list(dict.fromkeys(reads for reads, _ in summed))
     largest = [reads for reads in sets if not any(reads < other for other in sets)]
@@ -89,12 +98,12 @@ def _sides(summed: Sequence[tuple[frozenset[str], Expression]]) -> tuple[_Side, 
     members: tuple[list[Expression], list[Expression]] = ([], [])
     for reads, factor in summed:
         members[0 if reads <= largest[0] and reads != largest[1] else 1].append(factor)
-    left, right = (_Side(r, tuple(m)) for r, m in zip(largest, members, strict=True))
+    left, right = (Side(r, tuple(m)) for r, m in zip(largest, members, strict=True))
     return left, right
 
 
 def _contraction(
-    program: Program, stage: Stage, parts: Indexing, sides: tuple[_Side, _Side], leaving: Expression
+    program: Program, stage: Stage, parts: Indexing, sides: tuple[Side, Side], leaving: Expression
 ) -> Roles:
     kept = [part for axis in _in_memory(program, stage) for part in parts.parts(axis)]
     left, right = sides

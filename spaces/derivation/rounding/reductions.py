@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from spaces.derivation.algebra import factors
+from spaces.derivation.algebra import factors, product
+from spaces.derivation.products.roles import dtype_beside, sides_of
 from spaces.derivation.rounding.approximate import Approximate, Approximation
 from spaces.dtypes import dtype
 from spaces.language.program import Program, Stage
@@ -32,7 +33,7 @@ class Terms:
 
 def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Terms:
     """What is to be multiplied, and added up over all points that are reduced."""
-    parts = [_rounded_to(program, stage, f, meaning) for f in factors(stage.body)]
+    parts = [_rounded_to(program, stage, f, meaning) for f in _factors(program, stage)]
     values = [part.value for part in parts]
     if all(meaning.is_whole(part) for part in parts):
         return Terms(values)
@@ -76,6 +77,19 @@ def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
     """So far from a value; anything where the error is not known, but the value is."""
     unknown = (error != error) & (value <= value)
     return Approximate(value, Interval(value - error, value + error, unknown))
+
+
+def _factors(program: Program, stage: Stage) -> Sequence[Expression]:
+    """The factors of a sum's terms; several that may be computed as one array of 16 bits are one
+    (:mod:`spaces.derivation.cutting`)."""
+    found = factors(stage.body)
+    sides = sides_of([(factor.axes, factor) for factor in found])
+    if isinstance(sides, str):
+        return found
+    for side, other in (sides, sides[::-1]):
+        if len(side.factors) > 1 and dtype_beside(program, product(other.factors)):
+            return product(side.factors), *other.factors
+    return found
 
 
 def _rounded_to(

@@ -126,3 +126,21 @@ def test_a_cuda_source_compiles_alone(template):
     assert f"{entry}(" in text
     assert ("CUtensorMap over A: float16" in text) == (template == "hopper")
     assert compile_cubin(text, "sm_90a", 60.0, lambda: False).cubin is not None
+
+
+def test_the_comment_says_what_each_launch_takes():
+    from measure.cuda.compilation import compile_cubin
+
+    work, target = workload("rmsnorm_matmul m=64 n=64 k=64 dtype=bfloat16"), "cuda:sm_90a"
+    space = space_for(work, detect_target(target))
+    schedule = space.schedule(space.sample(np.random.default_rng(0), 1)[0])
+    text = source_file(Answer(space, schedule, None, Provenance.PREDICTED, 0))
+    entries = re.findall(r"// Launch:  (\w+), grid", text)
+    assert len(entries) == len(set(entries)) == 2
+    assert all(f"{entry}(" in text for entry in entries)
+    pieces = re.findall(r"//     C_left: (\d+) bytes, from byte (\d+) of workspace", text)
+    assert len(pieces) == 2
+    assert len(set(pieces)) == 1
+    assert int(said(text, r"// workspace: (\d+) bytes")) >= sum(map(int, pieces[0]))
+    assert "CUtensorMap over C_left: bfloat16" in text
+    assert compile_cubin(text, "sm_90a", 60.0, lambda: False).cubin is not None

@@ -80,3 +80,24 @@ def test_nothing_is_cut_where_numbers_would_be_lost_or_nothing_is_left(name):
     made = program(WHOLE[name], i=4, j=5)
     names = {output.name for first, _ in cuts(made) for output in first.outputs}
     assert not names - {"y_sum", "s_sum"}, names
+
+
+@pytest.mark.parametrize(
+    ("dtype", "narrow", "between"),
+    [
+        ("bfloat16", True, "bfloat16"),
+        ("float16", True, "float16"),
+        ("float32", True, "float32"),
+        ("bfloat16", False, "float32"),
+    ],
+)
+def test_a_factor_may_have_the_16_bits_of_what_it_is_multiplied_with(dtype, narrow, between):
+    made = operator("rmsnorm_matmul", m=4, n=5, k=6, dtype=dtype)
+    first, second = next(cuts(made, narrow))
+    assert [output.dtype for output in first.outputs] == [between]
+    assert second.operand["C_left"].dtype == between
+
+
+def test_sums_are_handed_on_as_they_are():
+    made = operator("gated_matmul", m=4, n=5, k=6, dtype="bfloat16")
+    assert {o.dtype for first, _ in cuts(made, narrow=True) for o in first.outputs} == {"float32"}

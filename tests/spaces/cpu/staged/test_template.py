@@ -95,7 +95,7 @@ def test_why_it_is_refused(text, reason):
 def test_each_part_has_the_first_template_that_serves_it(name, parts):
     (template,) = space_of(name, machine()).templates.values()
     assert isinstance(template, StagedTemplate)
-    assert [part.name for part in template.parts] == parts
+    assert [each.name for each in template.templates] == parts
 
 
 def test_a_rule_says_of_which_kernel_it_is():
@@ -119,7 +119,7 @@ def test_its_version_rises_with_those_of_its_parts():
     space = space_of("normalised", machine())
     (staged,) = space.templates.values()
     assert isinstance(staged, StagedTemplate)
-    rows, thin = (part.versioned for part in staged.parts)
+    rows, thin = (each.versioned for each in staged.templates)
     assert space.versions == {f"staged.1+{rows}+{thin}"}
 
 

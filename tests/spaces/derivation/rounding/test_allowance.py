@@ -116,3 +116,19 @@ def test_rows_without_elements_are_exact():
     low, high = allowed(made, values)["y"]
     assert low[0] <= 0 <= high[0] < 1e-30
     assert agrees(exactly(made, values)["y"], low, high).all()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_several_factors_may_be_rounded_once_to_16_bits_where_they_are_multiplied_with_as_many(
+    dtype,
+):
+    made = program("y[i,j] = sum[k](x[i,k] * s[i] * w[k] * b[k,j])", i=3, j=40, k=64, dtype=dtype)
+    inputs = draw(made, 1)
+    wide = {name: values.astype(np.float64) for name, values in inputs.items()}
+    factor = wide["x"] * wide["s"][:, None] * wide["w"]
+    short = factor.astype(inputs["b"].dtype if dtype != "float32" else np.float16)
+    low, high = allowed(made, inputs)["y"]
+    agreeing = agrees(short.astype(np.float64) @ wide["b"], low, high)
+    assert agreeing.all() == (dtype != "float32")
+    twice = short.astype(np.float64) * (1 + 2.0**-3)
+    assert not agrees(twice @ wide["b"], low, high).all()

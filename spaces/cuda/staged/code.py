@@ -1,0 +1,105 @@
+"""The CUDA C++ of kernels that are launched one after the other, with arrays of their own between
+them.
+
+The workspace begins with what the kernels need for themselves, the same bytes for all: what stays
+zero, up to the same byte, then what nobody keeps. Behind that are the arrays in between. Each
+kernel has a namespace, for kernels share names of helpers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from spaces.algebra.integers import round_up
+from spaces.kernel import WORKSPACE, Argument, Buffer, Call, Kernel, Launch, Source
+
+ALIGNMENT = 128
+"""Bytes: what begins in the workspace does at a multiple of it, and so end the zeros of kernels."""
+
+
+@dataclass(frozen=True)
+class StagedCode:
+    """The kernel called ``entry`` that launches ``kernels``. ``arguments`` are its arrays, and
+    ``named`` what stands for each array of each kernel: one of these, or one in between."""
+
+    entry: str
+    arguments: tuple[Argument, ...]
+    kernels: Sequence[Kernel]
+    named: Sequence[Mapping[str, str]]
+
+    def kernel(self) -> Kernel:
+        """All kernels as one."""
+        numbers = range(len(self.kernels))
+        call = Call(
+            self.entry,
+            self.arguments,
+            self._ends[-1],
+            self._zeroed,
+            tuple(launch for number in numbers for launch in self._launches(number)),
+        )
+        return Kernel(Source("cuda", "", "".join(map(self._text, numbers))), call)
+
+    def _text(self, number: int) -> str:
+        source = self.kernels[number].source
+        body = source.body.replace(self.kernels[number].call.entry, self._name(number))
+        head = f"inline namespace {self._name(number)}_names {{"
+        return f"{head}\n{source.prelude}\n{body}}}\n"
+
+    def _name(self, number: int) -> str:
+        return f"{self.entry}_{number + 1}"
+
+    def _launches(self, number: int) -> Iterator[Launch]:
+        """The launches of a kernel on its share of the call's memory."""
+        call, names = self.kernels[number].call, self.named[number]
+        for launch in call.launches:
+            yield replace(
+                launch,
+                entry=call.function(launch).replace(call.entry, self._name(number)),
+                buffers=tuple(self._buffer(number, buffer) for buffer in call.buffers(launch)),
+                tensor_maps=tuple(
+                    replace(spec, operand=names.get(spec.operand, spec.operand))
+                    for spec in launch.tensor_maps
+                ),
+            )
+
+    # -- memory --------------------------------------------------------------------------------
+
+    def _buffer(self, number: int, buffer: Buffer) -> Buffer:
+        if buffer.inside == WORKSPACE:
+            start = self._zeroed - self.kernels[number].call.workspace_zeroed
+            return replace(buffer, start=start)
+        name = self.named[number][buffer.inside]
+        if name in self._between:
+            start = self._ends[list(self._between).index(name)]
+            return replace(buffer, name=name, inside=WORKSPACE, start=start)
+        return replace(buffer, name=name, inside=name)
+
+    @cached_property
+    def _between(self) -> Mapping[str, int]:
+        """The bytes of each array that a kernel hands on."""
+        own = {argument.array.name for argument in self.arguments}
+        return {
+            names[array.name]: array.bytes
+            for kernel, names in zip(self.kernels, self.named, strict=True)
+            for array in kernel.call.written
+            if names[array.name] not in own
+        }
+
+    @cached_property
+    def _zeroed(self) -> int:
+        """Bytes that stay zero: as many as any kernel needs, which all end at the same byte."""
+        zeroed = [kernel.call.workspace_zeroed for kernel in self.kernels]
+        assert not any(size % ALIGNMENT for size in zeroed)
+        return max(zeroed)
+
+    @cached_property
+    def _ends(self) -> Sequence[int]:
+        """Where kernels' own memory ends, and after it each array in between."""
+        calls = [kernel.call for kernel in self.kernels]
+        own = max(call.workspace_bytes - call.workspace_zeroed for call in calls)
+        ends = [round_up(self._zeroed + own, ALIGNMENT)]
+        for size in self._between.values():
+            ends.append(ends[-1] + round_up(size, ALIGNMENT))
+        return ends

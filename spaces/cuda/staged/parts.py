@@ -1,0 +1,31 @@
+"""Which kernels compute a program on a GPU one after the other."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from spaces.cuda.rows.template import CudaRows
+from spaces.cuda.target import CudaTarget
+from spaces.cuda.thin.template import CudaThin
+from spaces.derivation.rows.served import why_product
+from spaces.language.program import Program
+from spaces.staged.partition import Part, first_of, partition
+from spaces.template import Template
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+
+@lru_cache(maxsize=64)
+def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
+    """The parts, one if a kernel computes it at once; or why there are none. Rows multiply no
+    matrices here, and products of few rows have the template that is for them."""
+    from spaces.cuda.templates import TEMPLATES  # of which the one that asks is the last
+
+    first = first_of([CudaThin, *TEMPLATES[:-1]], target)
+    without_rows = first_of([CudaThin, *(t for t in TEMPLATES[:-1] if t is not CudaRows)], target)
+
+    def serving(workload: Workload) -> type[Template] | str:
+        multiplies = isinstance(workload, Computation) and why_product(workload.program)
+        return (without_rows if multiplies else first)(workload)
+
+    return partition(program, serving, narrow=True)

@@ -1,0 +1,42 @@
+"""Programs of several kernels on a GPU."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spaces.cuda.staged.code import StagedCode
+from spaces.cuda.staged.parts import parts
+from spaces.cuda.target import CudaTarget
+from spaces.kernel import Kernel, arguments
+from spaces.schedule import Schedule
+from spaces.staged.partition import Part
+from spaces.staged.template import Staged
+from spaces.target import Target
+from spaces.workloads.computation import Computation
+
+
+class CudaStaged(Staged):
+    """A launch after the other."""
+
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """See :class:`Staged`."""
+        if not isinstance(target, CudaTarget):
+            return "needs a CUDA target"
+        found = parts(workload.program, target)
+        return f"no kernel for a part, {found}" if isinstance(found, str) else found
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernels, and all their launches as those of one."""
+        kernels = self.kernels(schedule)
+        return StagedCode(
+            entry=self.entry(schedule),
+            arguments=arguments(self.workload.inputs, self.workload.outputs),
+            kernels=kernels,
+            named=[
+                {array.name: part.named(array) for array in kernel.call.arrays}
+                for part, kernel in zip(self.parts, kernels, strict=True)
+            ],
+        ).kernel()

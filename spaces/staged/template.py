@@ -1,0 +1,72 @@
+"""What templates of several kernels have in common, whatever the target: see
+:mod:`spaces.derivation.cutting` for the parts, and :mod:`spaces.staged.lifted` for their decisions.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.kernel import Kernel
+from spaces.schedule import Schedule
+from spaces.staged import lifted
+from spaces.staged.partition import Part
+from spaces.target import Target
+from spaces.template import Columns, Template
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+
+class Staged(Template):
+    """Kernels of other templates, each of which reads what the ones before it have written."""
+
+    name: ClassVar[str] = "staged"
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        super().__init__(workload, target)
+        found = self.cut(workload, target)
+        assert not isinstance(found, str)
+        self.parts = found
+        self.templates = [part.template(part.workload, target) for part in self.parts]
+        self.decisions = lifted.decisions(self.templates)
+        self.rules = lifted.rules(self.templates)
+
+    @classmethod
+    @abstractmethod
+    def parts_of(cls, workload: Computation, target: Target) -> tuple[Part, ...] | str:
+        """The parts that compute a program, or why there are none on this target."""
+
+    @classmethod
+    def cut(cls, workload: Workload, target: Target) -> tuple[Part, ...] | str:
+        """The parts, two at least, or why there are none."""
+        if not isinstance(workload, Computation):
+            return "one kernel computes a product of matrices"
+        parts = cls.parts_of(workload, target)
+        return "one kernel computes it" if len(parts) == 1 else parts
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: one kernel computes it, or no cut gives programs that kernels compute."""
+        found = cls.cut(workload, target)
+        return found if isinstance(found, str) else None
+
+    @property
+    def functions(self) -> frozenset[str]:
+        """Those of its parts."""
+        return frozenset[str]().union(*(each.functions for each in self.templates))
+
+    @property
+    def versioned(self) -> str:
+        """With those of its parts, such as ``staged.1+rows.2+contraction.3``."""
+        return "+".join([super().versioned, *(each.versioned for each in self.templates)])
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Those of all parts together."""
+        return lifted.quantities(self.templates, columns)
+
+    def kernels(self, schedule: Schedule) -> list[Kernel]:
+        """The kernel of each part."""
+        decided = lifted.schedules(self.templates, schedule)
+        return [each.lower(own) for each, own in zip(self.templates, decided, strict=True)]
