@@ -1,7 +1,7 @@
 """Compare the task scheduler with equal shares that have twice the time, and write JSON.
 
 python -m experiments.suites [--suite bert-base] [--seconds 600] [--seeds 0 1 2] [--threads 1]
-                             [--side-by-side]
+                             [--side-by-side [--cores 2]]
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ from scheduler.suites.suite import read_suite
 def main() -> None:
     options = _options()
     suite = read_suite(options.suite)
+    cores = options.cores or options.threads
     report: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
         "suite": options.suite,
         "seconds": options.seconds,
         "threads": options.threads,
         "side_by_side": options.side_by_side,
+        "cores": cores,
         "seeds": [],
     }
     together = len(options.seeds) if options.side_by_side else 1
     runs = together * len(CONTENDERS)
-    places = side_by_side(runs, options.threads) if options.side_by_side else everywhere()
+    places = side_by_side(runs, cores) if options.side_by_side else everywhere()
     with processes(places) as pool, ThreadPoolExecutor(together) as threads:
         compared = partial(
             compare,
@@ -56,6 +58,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
         "--side-by-side", action="store_true", help="all runs at once, each on cores of its own"
+    )
+    parser.add_argument(
+        "--cores", type=int, help="of each run side by side, if not as many as threads"
     )
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results.json"))
     return parser.parse_args()
