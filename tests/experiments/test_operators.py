@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import pytest
 from experiments.operators.case import Case
 from experiments.operators.cases import FAMILIES, case
 from experiments.operators.convolutions import EPILOGUES, LAYERS, Layer, convolved, fused
+from experiments.operators.exploring.known import known_schedules
 from experiments.operators.layers import layer
 from experiments.operators.references import REFERENCES, references
 from experiments.operators.segments import FUSED, LAWS, Segmented
@@ -23,9 +25,11 @@ from experiments.operators.windows import (
     pool_first,
     pool_last,
 )
+from spaces.cuda.target import cuda_target
 from spaces.derivation.rounding.allowance import allowed
 from spaces.language.evaluation import evaluate
 from spaces.numerics.allowance import agrees
+from spaces.registry import space_for
 from spaces.workloads.contraction import Contraction
 
 
@@ -50,6 +54,25 @@ def test_what_torch_computes_is_what_the_operator_says(operator):
     }
     low, high = allowed(work.program, inputs)["y"]
     assert agrees(REFERENCES[operator](**wide).numpy(), low, high).all()
+
+
+def test_a_search_begins_with_what_earlier_runs_found_fast(tmp_path):
+    work = small("softmax").workload
+    space = space_for(work, cuda_target("sm_90a"))
+    rows = space.sample(np.random.default_rng(0), 3)
+    first, second, third = (space.schedule(row) for row in rows)
+    foreign = {"template": "rows", "decisions": {"vector": 3}}
+
+    def run(name, *schedules):
+        path = tmp_path / name
+        explored = [{"us": 1.0, "schedule": schedule} for schedule in schedules]
+        path.write_text(json.dumps({"cases": {"softmax": {"explored": explored}}}))
+        return path
+
+    one = run("one.json", first.to_json(), second.to_json())
+    other = run("other.json", third.to_json(), foreign)
+    assert known_schedules([one, other], "softmax", space) == [first, third, second]
+    assert known_schedules([one], "layernorm", space) == []
 
 
 def test_every_case_has_a_reference_and_a_name_of_its_own():

@@ -10,6 +10,7 @@ from spaces.cuda.target import CudaTarget, cuda_target
 from spaces.language import program
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
+from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.computation import Computation
 
@@ -22,6 +23,7 @@ WORKLOADS = {
     "primes": ("softmax", {"r": 7, "c": 1031}),
     "ones": ("softmax", {"r": 1, "c": 1}),
     "one row": ("softmax", {"r": 1, "c": 262144}),
+    "few long rows": ("softmax", {"r": 64, "c": 262144, "dtype": "bfloat16"}),
     "layernorm": ("layernorm", {"r": 4096, "c": 1024, "outputs": "y,mean,rstd"}),
     "labels": ("cross_entropy", {"r": 4096, "c": 32000, "dtype": "bfloat16"}),
     "map": ("swiglu", {"r": 4096, "c": 11008, "dtype": "bfloat16"}),
@@ -102,6 +104,17 @@ def test_refusals_are_in_words(name, change, words):
     schedule = all_.schedule(all_.sample(np.random.default_rng(0), 1)[0])
     values = {**schedule.values, **change}
     assert words in str(all_.why_not(type(schedule)("rows", tuple(values.items()))))
+
+
+def test_threads_in_all_blocks_of_a_cluster_count():
+    all_ = space("few long rows")
+    values = all_.schedule(all_.sample(np.random.default_rng(0), 1)[0]).values
+    many = {"row_threads": 128, "block_rows": 1, "thread_rows": 1, "cluster": 16}
+    shared = {"hold": "shared", "grid": "tiles", "stages": 1, "unpack": "once", "ahead": 0}
+    sizes = {"vector": 8, "unroll": 1, "residency": 1}
+    for cluster, words in ((16, "None"), (1, "leave most of the GPU idle")):
+        changed = {**values, **many, **shared, **sizes, "cluster": cluster}
+        assert words in str(all_.why_not(Schedule("rows", tuple(changed.items()))))
 
 
 @pytest.mark.parametrize(
