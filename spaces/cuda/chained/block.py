@@ -210,9 +210,7 @@ class Block:
     def team_merging(self) -> PartMerging:
         """Merges those, a share of the sums in each team."""
         own, parts = self.merging, self.team_parts
-        return replace(
-            parts, sums=own.sums, count=own.count, row_of=own.row_of, left=own.left, place=own.place
-        )
+        return replace(parts, sums=own.sums, count=own.count, left=own.left, place=own.place)
 
     @property
     def sum_name(self) -> str:
@@ -238,7 +236,6 @@ class Block:
             self.team_threads,
             [_sum_of(f"{name}{n}", pairs) for n in range(len(self.chained.weighings))],
             self.slices * pairs * 4,
-            lambda i: f"{i} / {4 * pairs} * 2 + {i} % 4 / 2",
         )
         if pairs == every:
             return merging

@@ -35,11 +35,11 @@ class Operands:
         )
 
     def _keys_side(self, tile: str) -> Side:
-        key = self._chained.key
-        return Side((key,), self.block.keys, tile, ends=key.extent % self.block.keys > 0)
+        return self._side(self._chained.key, self.block.keys, tile)
 
     def _side(self, part: Part, extent: int, first: str = "0") -> Side:
-        return Side((part,), extent, first, ends=part.extent % extent > 0)
+        ends = part.extent % extent > 0
+        return Side((part,), extent, first, ends, whole=not ends)
 
     @cached_property
     def left(self) -> SharedTile:

@@ -34,12 +34,14 @@ BYTES = 2
 @dataclass(frozen=True)
 class Side:
     """One side of a tile: ``extent`` points of ``parts``, taken as one number, from ``first`` on,
-    which is C. Points beyond the last are zeros if ``ends``, else the last again."""
+    which is C. Points beyond the last are zeros if ``ends``, else the last again; there are none if
+    tiles are ``whole``."""
 
     parts: tuple[Part, ...]
     extent: int
     first: str
     ends: bool
+    whole: bool = False
 
     @property
     def points(self) -> int:
@@ -55,11 +57,12 @@ class Side:
 
     def declare(self, index: str, prefix: str, integer: str) -> list[str]:
         """Declare the parts of the point ``index`` of the tile."""
-        number = f"tw_least({self.first} + {index}, {self.points - 1})"
-        return [
-            f"const {integer} {prefix} = {number};",
-            *split(prefix, self.parts, self.names(prefix), integer),
-        ]
+        number = f"{self.first} + {index}"
+        number = number if self.whole else f"tw_least({number}, {self.points - 1})"
+        names = self.names(prefix)
+        if len(self.parts) == 1:
+            return [f"const {integer} {name} = {number};" for name in names.values()]
+        return [f"const {integer} {prefix} = {number};", *split(prefix, self.parts, names, integer)]
 
 
 @dataclass(frozen=True)

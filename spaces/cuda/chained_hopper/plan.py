@@ -242,9 +242,7 @@ class ChainedPlan:
         tiles = int(self.sizes.tile_count(self.values)) * self.warpgroups
         count = self.sizes.width // 2
         sums = [lambda i: f"sums[{i}]"]
-        return PartMerging(
-            chain, self.split, tiles, GROUP, sums, count, lambda i: f"{i} / 2 % 2", crew
-        )
+        return PartMerging(chain, self.split, tiles, GROUP, sums, count, crew)
 
     # -- lines that all roles have -----------------------------------------------------------------
 

@@ -9,7 +9,7 @@ multiplied by is known and all their loads are in flight together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from spaces.algebra.integers import round_up
@@ -23,8 +23,10 @@ from spaces.derivation.scopes import series
 MERGES = ("kernel", "last")
 """Who merges parts: a second kernel, or the last block to come."""
 _ALIGNMENT = 128
-_AHEAD = 8
-"""Parts whose states or sums are on their way at a time."""
+_AHEAD = 16
+"""Parts whose states are on their way at a time."""
+_MOST_AHEAD = 32
+"""Sums of a row that are."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,9 @@ class Crew:
 @dataclass(frozen=True)
 class PartMerging:
     """Of ``split`` parts of each of ``tiles`` tiles of rows. ``sums`` give the C text of the sum
-    ``i`` of a thread for each weighing, of which it has ``count``; ``row_of`` that of its row.
-    Whoever merges only some of the sums says how many there are, ``left``, and which one ``i``
-    is by ``place``. Threads leave states where ``has_states`` holds, if it is not empty."""
+    ``i`` of a thread for each weighing, of which it has ``count``. Whoever merges only some of the
+    sums says how many there are, ``left``, and which one ``i`` is by ``place``. Threads leave
+    states where ``has_states`` holds, if it is not empty."""
 
     chain: FragmentChain
     split: int
@@ -77,7 +79,6 @@ class PartMerging:
     threads: int
     sums: Sequence[Callable[[str], str]]
     count: int
-    row_of: Callable[[str], str]
     crew: Crew = Crew()
     left: int | None = None
     place: Callable[[str], str] = str
@@ -169,15 +170,19 @@ class PartMerging:
         head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
         return ["#pragma unroll", head, *indented(body), "}"]
 
-    def _each_sum(self, body: Sequence[str], inside: str) -> list[str]:
-        row = f"const int r = {self.row_of('i')};"
+    @property
+    def _row_count(self) -> int:
+        """Sums of a thread for one of its rows."""
+        return self.count // self.chain.rows
+
+    def _each_sum(self, body: Sequence[str]) -> list[str]:
+        """A loop over the sums ``i`` of row ``r``, which lie as matrix instructions leave them."""
+        number = f"r / 2 * {2 * self._row_count} + n / 2 * 4 + r % 2 * 2 + n % 2"
         return [
             "#pragma unroll",
-            f"for (int i = 0; i < {self.count}; i++) {{",
-            f"  {row}",
-            f"  if ({inside}) {{",
-            *indented(indented(body)),
-            "  }",
+            f"for (int n = 0; n < {self._row_count}; n++) {{",
+            f"  const int i = {number};",
+            *indented(body),
             "}",
         ]
 
@@ -186,9 +191,10 @@ class PartMerging:
         values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
         store = self.room.store
         rows = [store.format(self._state_at(k), value) + ";" for k, value in enumerate(values)]
+        if self.has_states:
+            rows = [f"if ({self.has_states}) {{", *indented(rows), "}"]
         sums = [store.format(self._sum_at(n), s("i")) + ";" for n, s in enumerate(self.sums)]
-        has_states = f"{inside} && {self.has_states}" if self.has_states else inside
-        body = [*self._each_row(rows, has_states), *self._each_sum(sums, inside)]
+        body = self._each_row([*rows, *(self._each_sum(sums) if sums else [])], inside)
         return [
             *self.parts(),
             "{",
@@ -197,35 +203,33 @@ class PartMerging:
         ]
 
     def merge(self, inside: str) -> list[str]:
-        """Begin with nothing and merge the states of part after part; then add their sums."""
-        sums = [f"{text('i')} = 0.0f;" for text in self.sums]
-        return [
-            *self._each_row(self.chain.no_states(), inside),
-            *self._each_part(self._each_row(self._merged_states(), inside)),
-            *(self._each_sum(sums, inside) if sums else []),
-            *(self._each_part(self._added_sums(inside)) if sums else []),
-        ]
+        """Begin with nothing and merge the states of part after part; then add their sums. Row by
+        row, so that nothing parts the loads of one."""
+        states = [*self.chain.no_states(), *self._each_part(self._merged_states(), _AHEAD)]
+        sums = self._each_sum([f"{text('i')} = 0.0f;" for text in self.sums]) if self.sums else []
+        if sums:
+            ahead = max(1, min(_AHEAD, _MOST_AHEAD // self._row_count))
+            sums += self._each_part(self._added_sums(), ahead)
+        return self._each_row([*states, *sums], inside)
 
-    def _each_part(self, body: Sequence[str]) -> list[str]:
+    def _each_part(self, body: Sequence[str], ahead: int) -> list[str]:
         return [
-            f"#pragma unroll {_AHEAD}",
+            f"#pragma unroll {ahead}",
             f"for (int part = 0; part < {self.split}; part++) {{",
             f"  {self._mine('part', in_block=False)}",
             *indented(body),
             "}",
         ]
 
-    def _load_states(self) -> list[str]:
-        """The states that a part has of row ``r``."""
-        states = range(self._states)
-        return [
-            *(f"const float other{k} = {self._load(self._state_at(k))};" for k in states),
-            f"const bool has_other = {self._load(self._state_at(self._states))} != 0.0f;",
-        ]
+    def _load_states(self, wanted: Iterable[int]) -> list[str]:
+        """Some of the states that a part has of row ``r``."""
+        return [f"const float other{k} = {self._load(self._state_at(k))};" for k in wanted]
 
     def _merged_states(self) -> list[str]:
         """The states of row ``r`` with those of a part."""
-        chain, lines = self.chain, self._load_states()
+        chain, lines = self.chain, self._load_states(range(self._states))
+        has_other = self._load(self._state_at(self._states))
+        lines.append(f"const bool has_other = {has_other} != 0.0f;")
         scopes = (chain.states("state{}[r]", "l", lines), chain.states("other{}", "m", lines))
         now = chain.states("merged{}", "n", lines)
         for k, r in enumerate(chain.chained.scalars):
@@ -237,20 +241,21 @@ class PartMerging:
         lines += [f"state{k}[r] = merged{k};" for k in range(self._states)]
         return [*lines, "seen[r] |= has_other;"]
 
-    def _added_sums(self, inside: str) -> list[str]:
-        """The sums of a part, corrected from its own results to those of all parts."""
-        chain, lines = self.chain, self._load_states()
+    def _added_sums(self) -> list[str]:
+        """The sums of row ``r`` of a part, corrected from its own results to those of all parts."""
+        chain = self.chain
+        read = {name.name for scaling in chain.scalings for name in scaling.exponent.reads}
+        lines = self._load_states(k for k, r in enumerate(chain.chained.scalars) if r.name in read)
         own, now = chain.states("other{}", "l", lines), chain.states("state{}[r]", "m", lines)
         for i, scaling in enumerate(chain.scalings):
-            lines.append(f"factor{i}[r] = {_power(scaling, own, now)};")
+            lines.append(f"const float factor{i} = {_power(scaling, own, now)};")
         added = []
         for n, text in enumerate(self.sums):
             correction = chain.chained.weighings[n].reduction.correction
             scaled = isinstance(correction, Scaling)
-            factor = f" * factor{chain.scalings.index(correction)}[r]" if scaled else ""
+            factor = f" * factor{chain.scalings.index(correction)}" if scaled else ""
             added.append(f"{text('i')} += {self._load(self._sum_at(n))}{factor};")
-        declared = [f"float factor{i}[{chain.rows}];" for i in range(len(chain.scalings))]
-        return [*declared, *self._each_row(lines, inside), *self._each_sum(added, inside)]
+        return [*lines, *self._each_sum(added)]
 
 
 def _power(scaling: Scaling, before: ThreadScope, now: ThreadScope) -> str:

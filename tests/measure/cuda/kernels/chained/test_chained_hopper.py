@@ -242,7 +242,7 @@ MORE_BUGS = {
         r"\1 1 - group)",
     ),
     "a part twice": ("keys in parts", r"int part = 0; part < 4", "int part = 1; part < 4"),
-    "a part is not corrected": ("keys in parts", r"\* other_factor0\[r\]", ""),
+    "a part is not corrected": ("keys in parts", r" \* factor0;", ";"),
     "parts overlap": (
         "keys in parts",
         r"all_first \+ \(all_end - all_first\) \* part / 4",

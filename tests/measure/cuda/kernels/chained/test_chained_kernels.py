@@ -157,7 +157,7 @@ BUGS = {
         r"weights0\[k\]\[f\]\[i\] = ",
         "weights0[k][f][3 - i] = ",
     ),
-    "a part is not corrected": ("parts", r" \* factor0\[r\];", ";"),
+    "a part is not corrected": ("parts", r" \* factor0;", ";"),
     "the sums of another group": ("late", r" \+ group \+", " + 0 +"),
     "a part is left where another is": ("late", r"parts \+ part \* ", "parts + 0 * "),
     "float8 keys change places": ("keys in float8", r"to_float\(raw0\[v\]", "to_float(raw0[v ^ 1]"),
@@ -188,7 +188,7 @@ BUGS = {
     ),
     "a team's sums are not corrected": (
         "causal in teams",
-        r"(load_shared<float>\(.*\)) \* factor0\[r\];",
+        r"(load_shared<float>\(.*\)) \* factor0;",
         r"\1;",
     ),
     "a block's own part for all of a cluster": (
