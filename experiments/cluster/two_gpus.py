@@ -1,6 +1,7 @@
 """A suite on one GPU and on two of the same host, both by Ray: trials a second, and what is found.
 
     python -m experiments.cluster.two_gpus [--suite llama-3-8b-decode] [--seconds 60] [--out FILE]
+                                           [--two-first]
     python -m experiments.cluster.two_gpus --simulated [--seconds 60]
 
 See README.md.
@@ -16,7 +17,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
@@ -35,6 +36,7 @@ from tests.measure.cluster.nodes import CODE, cluster
 HERE = Path(__file__).parent
 TRIALS = 1_000_000  # more than there is time for
 GPUS = ("0", "1")
+TIMES = 3  # that the winners are compared on each GPU; the median counts
 LOOK_SECONDS = 0.05  # how often it is noted what each worker does
 CORES = 20  # of the host of simulated GPUs
 
@@ -42,7 +44,7 @@ CORES = 20  # of the host of simulated GPUs
 def run(options: argparse.Namespace) -> None:
     suite = read_suite(options.suite)
     if options.simulated:
-        for count in (1, 2):
+        for count in _counts(options):
             with simulated(count) as executor:
                 found = tuned(suite, executor, options.seconds)
             print(
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         "cpus": len(os.sched_getaffinity(0)),
         "runs": {},
     }
-    for count in (1, 2):
+    for count in _counts(options):
         found = seeing(GPUS[:count], tuned_here, suite, options.target, options.seconds)
         report["runs"][str(count)] = found
         options.out.write_text(json.dumps(report, indent=1) + "\n")
@@ -68,6 +70,11 @@ def run(options: argparse.Namespace) -> None:
     options.out.write_text(json.dumps(report, indent=1) + "\n")
     shown = ("trials_ratio", "searched_ratio", "weighted_sums_s", "second_over_first")
     print({key: report[key] for key in shown})
+
+
+def _counts(options: argparse.Namespace) -> tuple[int, ...]:
+    """Of GPUs, in the order of the runs."""
+    return (2, 1) if options.two_first else (1, 2)
 
 
 def seeing(gpus: Sequence[str], action: Callable[..., Any], *arguments: Any) -> Any:
@@ -187,8 +194,9 @@ def _drifting(database: Database) -> int:
 
 
 def compared(suite: Suite, kind: str, runs: Runs) -> dict[str, Any]:
-    """The winners of both runs timed in turns, on the one GPU and then on the other."""
-    first, second = (seeing([gpu], timed, suite, kind, runs) for gpu in GPUS)
+    """The winners of both runs timed in turns, on each of the GPUs at the same time."""
+    with ThreadPoolExecutor(len(GPUS)) as threads:
+        first, second = threads.map(lambda gpu: seeing([gpu], timed, suite, kind, runs), GPUS)
     both = zip(first, second, strict=True)
     return {
         "trials_ratio": runs["2"]["trials_per_s"] / runs["1"]["trials_per_s"],
@@ -203,7 +211,7 @@ def compared(suite: Suite, kind: str, runs: Runs) -> dict[str, Any]:
 
 def timed(suite: Suite, kind: str, runs: Runs) -> list[dict[str, float]]:
     """On the first GPU that this process sees."""
-    return latencies_of_winners(suite, detect_target(kind), runs)
+    return latencies_of_winners(suite, detect_target(kind), runs, TIMES)
 
 
 def main() -> None:
@@ -211,6 +219,7 @@ def main() -> None:
     parser.add_argument("--suite", default="llama-3-8b-decode", help="a shipped one, or a file")
     parser.add_argument("--seconds", type=float, default=60.0, help="of tuning, each time")
     parser.add_argument("--target", default="cuda", help="cuda, or cpu to try this without a GPU")
+    parser.add_argument("--two-first", action="store_true", help="and then one")
     parser.add_argument("--simulated", action="store_true", help="made-up GPUs, without a GPU")
     parser.add_argument("--out", type=Path, default=HERE / "two_gpus.json")
     run(parser.parse_args())

@@ -29,9 +29,10 @@ def main() -> None:
         "seconds": options.seconds,
         "threads": options.threads,
         "side_by_side": options.side_by_side,
-        "cores": cores,
         "seeds": [],
     }
+    if options.side_by_side:
+        report["cores"] = cores
     together = len(options.seeds) if options.side_by_side else 1
     runs = together * len(CONTENDERS)
     places = side_by_side(runs, cores) if options.side_by_side else everywhere()
