@@ -63,7 +63,7 @@ class RowsCode:
 
     @property
     def _held_bytes(self) -> int:
-        return self.context.held_bytes * self._number("stages")
+        return self.context.held_bytes * self.context.buffers
 
     @property
     def _prefetches(self) -> bool:
@@ -161,20 +161,15 @@ class RowsCode:
         again += ["round++;"] if self._exchanges else []
         if not self._prefetches:
             return [head, *indented([*self._tile(), *again]), "}"]
-        ahead = self._number("stages") - 1
+        ahead, buffers = self._number("stages") - 1, self.context.buffers
         before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
-        return [
-            *before,
-            "int buffer = 0;",
-            head,
-            *indented(
-                self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {ahead + 1})")
-            ),
-            f"  tw::cp_async_wait<{ahead}>();",
-            *indented([*self._tile(), *again]),
-            f"  buffer = (buffer + 1) % {ahead + 1};",
-            "}",
-        ]
+        further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
+        if self.context.values["hold"] == "registers":  # which free the buffer for the next one
+            body = [f"tw::cp_async_wait<{ahead - 1}>();", *self._tile(further)]
+        else:
+            body = [*further, f"tw::cp_async_wait<{ahead}>();", *self._tile()]
+        again += [f"buffer = (buffer + 1) % {buffers};"]
+        return [*before, "int buffer = 0;", head, *indented([*body, *again]), "}"]
 
     def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
         """Start to copy the tile at this distance to a buffer, if there is one, as one group."""
@@ -187,8 +182,9 @@ class RowsCode:
             "tw::cp_async_commit();",
         ]
 
-    def _tile(self) -> list[str]:
-        """The rows of a tile from their first read to their last output."""
+    def _tile(self, further: Sequence[str] = ()) -> list[str]:
+        """The rows of a tile from their first read to their last output; ``further`` comes when
+        registers hold what they are to."""
         context = self.context
         passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
         elements = ElementOutputs(context)
@@ -196,7 +192,8 @@ class RowsCode:
             *self._place(),
             *self._beside(),
             *self._pointers(),
-            *(() if self._prefetches else hold(context)),
+            *hold(context, self._prefetches),
+            *further,
             *self._results(),
             *passes,
             *row_outputs(context),

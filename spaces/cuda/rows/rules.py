@@ -181,17 +181,20 @@ def _cluster_rules(sizes: RowSizes) -> list[Rule]:
 def _hold_rules(sizes: RowSizes) -> list[Rule]:
     held = [sizes.rows.program.operand[r.name].element.bytes for r in sizes.plain.repeated]
     return [
-        Rule(
-            "copies",
-            ("vector", "hold"),
-            lambda c: (
-                (c["hold"] != "shared")
-                | np.logical_and.reduce([np.isin(c["vector"] * b, (4, 8, 16)) for b in held])
-            ),
-            lambda c: (
-                f"vectors of {c['vector']} elements are not copied to shared memory; "
-                "allowed: 4, 8 or 16 bytes"
-            ),
+        *(
+            Rule(
+                "copies",
+                reads,
+                lambda c: (
+                    np.logical_not(sizes.copied({"stages": 1, **c}))
+                    | np.logical_and.reduce([np.isin(c["vector"] * b, (4, 8, 16)) for b in held])
+                ),
+                lambda c: (
+                    f"vectors of {c['vector']} elements are not copied to shared memory; "
+                    "allowed: 4, 8 or 16 bytes"
+                ),
+            )
+            for reads in (("vector", "hold"), ("vector", "hold", "stages"))
         ),
         Rule(
             "ahead",
@@ -285,8 +288,11 @@ def _grid_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
         ),
         Rule(
             "stages",
-            ("hold", "grid", "stages"),
-            lambda c: (c["stages"] == 1) | ((c["hold"] == "shared") & (c["grid"] == "persistent")),
-            lambda c: "only blocks that go over tiles copy one ahead, and only to shared memory",
+            ("hold", "ahead", "grid", "stages"),
+            lambda c: (
+                (c["stages"] == 1)
+                | ((c["hold"] != "memory") & (c["ahead"] == 0) & (c["grid"] == "persistent"))
+            ),
+            lambda c: "only blocks that go over tiles copy some ahead, of what is used repeatedly",
         ),
     ]

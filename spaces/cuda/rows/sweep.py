@@ -70,17 +70,8 @@ class Sweep:
         return lines + vectors(self.context, body)
 
     def _fetched(self, read: Read) -> list[str]:
-        context = self.context
-        if read not in context.held:
-            return loaded(context, read)
-        access = context.accesses[read]
-        turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
-        to = words_of(context, read)
-        lines = [
-            f"tw::load_shared<{size}>({to} + {start}, {context.shared_at(read, turn)} + {at});"
-            for (start, size), at in zip(access.chunks(), access.chunk_bytes(), strict=True)
-        ]
-        return per_row(context.rows_of(read), lines)
+        held = read in self.context.held
+        return _taken(self.context, read) if held else loaded(self.context, read)
 
     def _level(self, level: Level) -> list[str]:
         context = self.context
@@ -150,14 +141,19 @@ def loaded(context: Context, read: Read, vector: str = "u") -> list[str]:
     return per_row(context.rows_of(read), load)
 
 
-def hold(context: Context) -> list[str]:
-    """Read what stays between sweeps."""
+def hold(context: Context, is_copied: bool) -> list[str]:
+    """Read what stays between sweeps, unless shared memory has it already."""
     if not context.held:
         return []
     if context.values["hold"] == "shared":
-        return [*copies(context, "0"), "tw::cp_async_commit();", "tw::cp_async_wait<0>();"]
+        return (
+            []
+            if is_copied
+            else [*copies(context, "0"), "tw::cp_async_commit();", "tw::cp_async_wait<0>();"]
+        )
     declared = [declaration(context, read, context.unroll) for read in context.held]
-    body = [line for read in context.held for line in loaded(context, read)]
+    reads = _taken if is_copied else loaded
+    body = [line for read in context.held for line in reads(context, read)]
     first = f"const {context.integer} first = {context.first};"
     return [*declared, "{", *indented([first, *vectors(context, body)]), "}"]
 
@@ -169,6 +165,18 @@ def copies(context: Context, buffer: str) -> list[str]:
     steps = [f"const {context.integer} first = {context.first};", *vectors(context, body)]
     head = f"for (int step = 0; step < {context.steps}; step++) {{"
     return [head if context.steps > 1 else "{", *indented(steps), "}"]
+
+
+def _taken(context: Context, read: Read) -> list[str]:
+    """Load vector ``u`` from shared memory, for all rows."""
+    access = context.accesses[read]
+    turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
+    to = words_of(context, read)
+    lines = [
+        f"tw::load_shared<{size}>({to} + {start}, {context.shared_at(read, turn)} + {at});"
+        for (start, size), at in zip(access.chunks(), access.chunk_bytes(), strict=True)
+    ]
+    return per_row(context.rows_of(read), lines)
 
 
 def _copied(context: Context, read: Read, turn: str, buffer: str) -> list[str]:

@@ -92,6 +92,15 @@ def right_cases() -> dict[str, Case]:
         "a cluster, copied far ahead": named(
             "softmax", CLUSTER | AHEAD | {"stages": 3}, r=450, c=140
         ),
+        "ahead of registers": named(
+            "softmax", BLOCK | AHEAD | {"hold": "registers"}, r=300, c=520, **half
+        ),
+        "far ahead of registers, a cluster": named(
+            "layernorm", CLUSTER | AHEAD | {"hold": "registers", "stages": 4}, r=450, c=140
+        ),
+        "a single pass, ahead of registers": named(
+            "logsumexp", WARPS | AHEAD | ONLINE | {"hold": "registers", "stages": 3}, r=900, c=260
+        ),
         "places in a cluster of 16": own(
             "y[r] = argmax[c](floor(x[r, c] * 2))", CLUSTER | {"cluster": 16}, r=3, c=1100
         ),
@@ -155,6 +164,12 @@ BUGS = {
     "reads beyond the row": ("tail", r"if \(u < 2 \|\| column < 260\)", "if (true)"),
     "leaves the tail out": ("norm, tail", r"(?s)(float s0.*?) \|\| column < 260", r"\1"),
     "reads rows that are not there": ("tail", r"\? row0 \+ k \* 2 : 4", "? row0 + k * 2 : 5"),
+    "waits for no copy to registers": ("to registers", r"tw::cp_async_wait<1>\(\);", ""),
+    "copies over what registers lack": (
+        "to registers",
+        r"(?s)(?<=int buffer = 0;)(.*?)\+ \(\(buffer \+ 2\) % 2\)",
+        r"\1+ ((buffer + 1) % 2)",
+    ),
     "does not wait for copies": ("copied", r"tw::cp_async_wait<0>\(\);", ""),
     "waits for the tile after the next": (
         "ahead",
@@ -188,6 +203,9 @@ BROKEN = {
     "across": named("mean", ACROSS, shape="37x50", over="0"),
     "ahead": named("rmsnorm", BLOCK | AHEAD, r=300, c=256),
     "copied": named("softmax", BLOCK | {"hold": "shared"}, r=3, c=256),
+    "to registers": named(
+        "rmsnorm", BLOCK | AHEAD | {"hold": "registers", "stages": 3}, r=600, c=256
+    ),
     "cluster": named("softmax", CLUSTER, r=3, c=256),
     "cluster, loop": named("rmsnorm", CLUSTER | {"grid": "persistent"}, r=400, c=256),
     "places": own("y[r] = argmax[c](floor(x[r, c] * 2))", WARPS | {"hold": "memory"}, r=2, c=256),
