@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 
+from spaces.numerics.polynomials import EXP2, horner
+
 
 @dataclass(frozen=True)
 class Isa:
@@ -197,3 +199,50 @@ def extremes(isa: str) -> dict[str, str]:
         name: _EXTREMES[isa].replace("@NAME@", name).replace("@CODE@", code)
         for name, code in codes.items()
     }
+
+
+# Which lanes of two vectors are NaN: a mask register or a vector, whatever comparisons give.
+_UNORDERED = """\
+typedef @TYPE@ tw_lanes;
+static inline tw_lanes tw_unordered(vf a, vf b) { return (tw_lanes)@TEST@; }
+"""
+_UNORDERED_TESTS = {
+    "avx512": ("unsigned short", "__builtin_ia32_cmpps512_mask(a, b, 3, (unsigned short)-1, 4)"),
+    "avx2": ("vi", "__builtin_ia32_cmpps256(a, b, 3)"),
+    "sse2": ("vi", "__builtin_ia32_cmpunordps(a, b)"),
+}
+_ANY_LANE = """\
+static inline int tw_any_lane(tw_lanes lanes) {
+  int found = 0;
+  for (int i = 0; i < TW_LANES; i++) found |= lanes[i];
+  return found != 0;
+}
+"""
+
+
+def unordered(isa: str) -> str:
+    """C definitions of the type ``tw_lanes``, of ``tw_unordered(a, b)``, the lanes where ``a`` or
+    ``b`` is NaN, and of ``tw_any_lane(lanes)``."""
+    kind, test = _UNORDERED_TESTS.get(isa, ("vi", "((a != a) | (b != b))"))
+    text = _UNORDERED.replace("@TYPE@", kind).replace("@TEST@", test)
+    if kind == "vi":
+        return text + _ANY_LANE
+    return text + "static inline int tw_any_lane(tw_lanes lanes) { return lanes != 0; }\n"
+
+
+# The last instruction gives 0 for -inf, whatever the power of its remainder is.
+_AVX512_POWER = """\
+TW_INLINE vf tw_power(vf x) {
+  vf f, y;
+  __asm__("vreduceps $8, %1, %0" : "=v"(f) : "v"(x));
+  vf p = @POLYNOMIAL@;
+  __asm__("vscalefps %2, %1, %0" : "=v"(y) : "v"(p), "v"(x - f));
+  return y;
+}
+"""
+
+
+def power(isa: str) -> str:
+    """C definition of ``tw_power(x)``, two to the power ``x``, where instructions take a number
+    apart and put it together, so that none is out of bounds; empty where there are none."""
+    return _AVX512_POWER.replace("@POLYNOMIAL@", horner(EXP2, "f")) if isa == "avx512" else ""

@@ -8,7 +8,7 @@ new results, and what the tile adds is computed of those.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -18,7 +18,7 @@ from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf, Scope, combined, series
-from spaces.language.tree import Call, Expression, Read
+from spaces.language.tree import Binary, Call, Expression, Read
 
 SCORE = "score"
 NAN = '__builtin_nanf("")'
@@ -56,6 +56,14 @@ class RowChain:
     def _levels(self) -> Levels:
         return Levels(self.chained)
 
+    @cached_property
+    def _maxima(self) -> Mapping[Read, Expression]:
+        """What each maximum is one of, by the read of it."""
+        found = {r.name: r.element for r in self.chained.scalars if r.reducer == "max"}
+        bodies = [*(r.element for r in self.chained.scalars), *self._levels.weights]
+        reads = (read for body in bodies for read in body.reads)
+        return {read: found[read.name] for read in reads if read.name in found}
+
     # -- a tile ------------------------------------------------------------------------------
 
     def write(self, masked: bool) -> list[str]:
@@ -77,7 +85,8 @@ class RowChain:
         scalars = self._levels.scalars(level)
         found: dict[str, list[str]] = {r.name: [] for _, r in scalars}
         for u in range(self.unroll):
-            scope = _KeyScope(f"x{u}_", self._vector_leaf(u, level, masked), body, new)
+            leaf = self._vector_leaf(u, level, masked)
+            scope = _KeyScope(f"x{u}_", leaf, body, new, maxima=self._maxima)
             body += [f"const long v{u} = v + {u * self.lanes};", f"const long j{u} = tile + v{u};"]
             inside = self._inside(u, scope) if masked else None
             for _, r in scalars:
@@ -86,10 +95,11 @@ class RowChain:
             body += self._stores(u, level, scope, inside)
         for k, r in scalars:
             if r.reducer in BARE:
-                self.lines.append(f"vi nan{k} = {{0}};")
+                self.lines.append(f"tw_lanes nan{k} = {{0}};")
             for u, value in enumerate(found[r.name]):
                 self.lines.append(f"vf a{k}_{u} = {identity(r.reducer)};")
                 body += _added(k, u, r.reducer, value)
+            body += _noticed(k, self.unroll) if r.reducer in BARE else []
         end = f"count + {self.width - 1}L) / {self.width} * {self.width}"
         self.lines += [
             f"for (long v = 0, end = ({end}; v < end; v += {self.width}) {{",
@@ -140,10 +150,7 @@ class RowChain:
     def _states(self, level: int, old: Scope, new: Scope) -> None:
         for k, r in self._levels.scalars(level):
             parts = [f"a{k}_{u}" for u in range(self.unroll)]
-            total = combined(parts, partial(joined_operand, r.reducer))
-            if r.reducer in BARE:
-                total = f"tw_select(nan{k}, tw_set({NAN}), {total})"
-            part = f"tw_set(tw_across_{r.reducer}({total}))"
+            part = f"tw_set({_across(k, r.reducer, parts)})"
             before = corrected(r, f"s{k}", lambda c: self._factor(c, old, new), old, new)
             if isinstance(r.correction, Series):
                 before = f"(seen[r] ? {before} : s{k})"
@@ -180,14 +187,19 @@ class RowChain:
         return self.factors[correction]
 
 
+@dataclass
 class _KeyScope(VectorScope):
-    """A vector of keys. A power of what has been seen of the row, such as the exponential of a
-    distance from its maximum, is one of two: that takes fewer steps, and what it adds to the error
-    grows with a distance at which the power vanishes."""
+    """A vector of keys. A power of what has been seen of the row is one of two: that takes fewer
+    steps, and what it adds to the error grows with the exponent. It is a decay where the exponent
+    is a distance from one of ``maxima``, each with what it is the maximum of."""
+
+    maxima: Mapping[Read, Expression] = field(default_factory=dict)
 
     def value(self, node: Expression) -> str:
         """As others are, but for such powers."""
         match node:
+            case Call("exp", (Binary("-", value, Read() as top),)) if value == self.maxima.get(top):
+                return f"tw_decay({self.text(node.arguments[0])})"
             case Call("exp", (exponent,)) if self._reads_states(exponent):
                 return f"tw_exp2({self.text(exponent)} * {self.number(math.log2(math.e))})"
         return super().value(node)
@@ -203,11 +215,22 @@ def _added(k: int, u: int, reducer: str, value: str) -> list[str]:
     if reducer not in BARE:
         return [f"{part} = {joined_operand(reducer, part, value)};"]
     name = f"m{k}_{u}"
-    return [
-        f"const vf {name} = {value};",
-        f"{part} = {BARE[reducer]}({part}, {name});",
-        f"nan{k} |= {name} != {name};",
-    ]
+    return [f"const vf {name} = {value};", f"{part} = {BARE[reducer]}({part}, {name});"]
+
+
+def _noticed(k: int, unroll: int) -> list[str]:
+    """The lines that remember NaN among as many vectors of state ``k``, two at a time."""
+    pairs = ((u, min(u + 1, unroll - 1)) for u in range(0, unroll, 2))
+    return [f"nan{k} |= tw_unordered(m{k}_{u}, m{k}_{v});" for u, v in pairs]
+
+
+def _across(k: int, reducer: str, parts: Sequence[str]) -> str:
+    """All parts and lanes of state ``k`` as one number."""
+    if reducer not in BARE:
+        return f"tw_across_{reducer}({combined(parts, partial(joined_operand, reducer))})"
+    bare = BARE[reducer]
+    total = combined(parts, lambda a, b: f"{bare}({a}, {b})")
+    return f"tw_any_lane(nan{k}) ? {NAN} : tw_across_{bare.removeprefix('tw_')}({total})"
 
 
 def finite_states(chained: Chained, letter: str) -> Leaf:

@@ -188,7 +188,7 @@ class ChainedCode:
         return [f"for (long r = 0; r < {end}; r++) {{", *inner, "}"]
 
     def _begin_rows(self) -> list[str]:
-        """States and sums of nothing, the left operand's rows, and the keys that rows see."""
+        """States of nothing, the left operand's rows, and the keys that rows see."""
         b, chained = self.blocks, self.chained
         to = f"left + r * {b.left_stride}"
         inner = copied_row(self._access, chained.scaled_left, chained.depth, to, b.lanes)
@@ -198,9 +198,6 @@ class ChainedCode:
         whole = f"for (long r = rows; r < {b.rows}; r++)"
         clear = f"left[r * {b.left_stride} + d] = 0.0f;"
         lines += [whole, f"  for (long d = 0; d < {b.whole_depth}; d++) {clear}"]
-        for number in range(len(chained.weighings)):
-            end = f"{b.rows} * sum_stride"
-            lines.append(f"for (long e = 0; e < {end}; e++) sums{number}[e] = 0.0f;")
         return lines
 
     def _row_bounds(self) -> list[str]:
@@ -241,9 +238,9 @@ class ChainedCode:
             *self._chain(),
             *(line for values in self._values for line in (*values.copies(), *values.sums())),
         ]
-        start = f"first_key / {b.keys} * {b.keys}"
         return [
-            f"for (long tile = {start}; tile < last_key; tile += {b.keys}) {{",
+            f"const long first_tile = first_key / {b.keys} * {b.keys};",
+            f"for (long tile = first_tile; tile < last_key; tile += {b.keys}) {{",
             *(f"  {line}" for line in body),
             "}",
         ]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
-from spaces.cpu.isa import used
+from spaces.cpu.isa import power, unordered, used
 from spaces.cpu.rows import prelude as rows
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.lanes import across
+from spaces.cpu.tiles.reducers import BARE
+from spaces.numerics.polynomials import EXP2, horner
 
 _MOST = """\
 static inline long tw_most(long a, long b) { return a > b ? a : b; }
@@ -19,6 +22,18 @@ static inline int tw_any(vi mask) {
   return found != 0;
 }
 """
+# exp(x) of what is not positive, as a power of two; zero where the result is below 2**-125.5. What
+# the rounding of log2(e) adds to the error grows with x.
+_DECAY = f"""\
+TW_INLINE vf tw_decay(vf x) {{
+  vf y = tw_greater(tw_set(-87.5f), x);
+  vf shifted = y * 1.44269504f + 12582912.0f;
+  vf f = y * 1.44269504f - (shifted - 12582912.0f);
+  vf p = {horner([2 * c for c in EXP2], "f")};
+  return p * (vf)(((vu)shifted << 23) + 0x3f000000u);
+}}
+"""
+_DECAY_BY_POWER = "TW_INLINE vf tw_decay(vf x) { return tw_power(x * 1.44269504f); }\n"
 
 
 @lru_cache(maxsize=64)
@@ -29,4 +44,13 @@ def prelude(functions: Set[str], target: CpuTarget) -> str:
 
 def own(target: CpuTarget) -> str:
     """The part of it that no other kernels have."""
-    return used(target.isa) + _ANY
+    extremes = (bare.removeprefix("tw_") for bare in BARE.values())
+    turned = "".join(across(name, f"tw_{name}(x, y)", target.lanes(4)) for name in extremes)
+    instructions = used(target.isa) + unordered(target.isa)
+    return instructions + turned + decay(target.isa) + _ANY
+
+
+def decay(isa: str) -> str:
+    """C definition of ``tw_decay(x)``."""
+    by_instructions = power(isa)
+    return by_instructions + _DECAY_BY_POWER if by_instructions else _DECAY

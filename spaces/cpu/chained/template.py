@@ -23,6 +23,7 @@ from spaces.cpu.chained.rules import chained_rules
 from spaces.cpu.chained.served import why_not_chained
 from spaces.cpu.chained.traffic import chained_quantities
 from spaces.cpu.target import CpuTarget
+from spaces.derivation.chained.scaling import with_scaled_scores
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.derivation.chains.chain_reduction import correcting_functions
 from spaces.kernel import Kernel
@@ -34,6 +35,8 @@ from spaces.workloads.workload import Workload
 
 TILE_ROWS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 14)
 TILE_VECTORS = (1, 2, 3, 4)
+MOST_ROWS = 384
+"""Rows of a block: more than pay for what comes to the caches once for each block."""
 MOST_SPLITS = 4
 """Parts of the keys for each thread."""
 VALUE_VECTORS = (1, 2, 3, 4, 6, 8, 12, 16)
@@ -43,7 +46,7 @@ class ChainedTemplate(Template):
     """One pass over the keys, tile by tile, for every block of rows, in float32."""
 
     name: ClassVar[str] = "chained"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -53,7 +56,7 @@ class ChainedTemplate(Template):
         self.cpu = target
         found = chained_of(workload.program)
         assert isinstance(found, Chained)
-        self.chained = found
+        self.chained = with_scaled_scores(found)
         self.lanes = target.lanes(4)
         self.decisions = self._decisions()
         self.rules = chained_rules(self)
@@ -98,7 +101,7 @@ class ChainedTemplate(Template):
         threads = self.cpu.threads
         splits = _multiples(self.chained.key.extent, (1,), MOST_SPLITS * threads)
         return (
-            Decision("rows", _multiples(self.chained.row_count, (1, 2, 3), 128)),
+            Decision("rows", _multiples(self.chained.row_count, (1, 2, 3), MOST_ROWS)),
             Decision("keys", _multiples(self.chained.key.extent, (4, 6), 1024, self.lanes)),
             Decision("scores", tuple(self._forms_of_keys())),
             Decision("values", tuple(self._forms_of_matrices())),

@@ -41,7 +41,7 @@ class Values:
         return ["for (long k = 0; k < count; k++) {", *body, "}"]
 
     def sums(self) -> list[str]:
-        """The lines that add what a tile of keys gives to the sums of a block."""
+        """The lines that add what a tile of keys gives to the sums of a block, or are the first."""
         b = self.blocks
         weights = weight_tiles(self.access.chained)[self.weighing.weight]
         lines = [f"for (long r = 0; r < rows; r += {b.value_rows}) {{"]
@@ -50,7 +50,7 @@ class Values:
             end = b.width if narrow else b.width // tile.columns * tile.columns
             call = (
                 f"{tile.name}({weights} + r * score_stride, {self._rows} + e, "
-                f"sums{self.number} + r * sum_stride + e, count, 1);"
+                f"sums{self.number} + r * sum_stride + e, count, tile > first_tile);"
             )
             lines.append(f"  for (long e = {first}; e < {end}; e += {tile.columns}) {call}")
         return [*lines, "}"]

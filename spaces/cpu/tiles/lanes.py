@@ -17,14 +17,15 @@ ACROSS = {"sum": "x + y", "prod": "x * y", "max": "tw_max(x, y)", "min": "tw_min
 def prelude(lanes: int, c_type: str = "float") -> str:
     """C definitions for lanes of ``c_type``; they stand behind those of ``simd`` and of
     ``vector_math`` with ``max``, ``min`` and ``select``."""
-    text = "".join(_across(name, value, lanes) for name, value in ACROSS.items())
+    text = "".join(across(name, value, lanes, c_type) for name, value in ACROSS.items())
     numbers = ", ".join(map(str, range(lanes)))
     text += _MASKS.replace("@NUMBERS@", numbers).replace("@LANES@", str(lanes))
     return text.replace("@T@", c_type)
 
 
-def _across(name: str, value: str, lanes: int) -> str:
-    """log2(lanes) combinations of a vector with itself turned by half."""
+def across(name: str, value: str, lanes: int, c_type: str = "float") -> str:
+    """C text of ``tw_across_name(x)``: log2(lanes) times the ``value`` of ``x`` and of ``y``, which
+    is ``x`` turned by half."""
     turns = []
     half = lanes // 2
     while half:
@@ -32,7 +33,8 @@ def _across(name: str, value: str, lanes: int) -> str:
         turns.append(f"  y = tw_shuffle(x, x, {order}); x = {value};")
         half //= 2
     body = "\n".join(turns)
-    return f"static inline @T@ tw_across_{name}(vf x) {{\n  vf y;\n{body}\n  return x[0];\n}}\n"
+    head = f"static inline {c_type} tw_across_{name}(vf x) {{"
+    return f"{head}\n  vf y;\n{body}\n  return x[0];\n}}\n"
 
 
 _MASKS = """\

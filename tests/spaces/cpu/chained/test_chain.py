@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import ctypes
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from spaces.cpu.chained.prelude import decay, prelude
+from spaces.cpu.compiler import find_compiler
 from spaces.kernel import Kernel
 from spaces.workloads.computation import Computation
 from tests.kernels import planted
 from tests.spaces.chained_programs import form
-from tests.spaces.cpu.chained.test_template import TARGET, computation, kernels, space_of
+from tests.spaces.cpu.chained.test_template import (
+    TARGET,
+    complaints,
+    computation,
+    kernels,
+    space_of,
+)
 from tests.spaces.cpu.native import Guarded, check_bugs_are_found, compile_kernels
 
 EXTREMES = "p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\nn[i] = min[j](p[i,j])\n-> m, n"
@@ -50,7 +60,7 @@ def test_nan_of_one_key_is_the_extreme_of_all_rows(tmp_path):
 
 def test_a_power_of_another_base_is_found(tmp_path):
     w = Computation("program", (), form("causal"), "")
-    bugs = {"base": (r"tw_exp2\((\w+) \* [^;]*;", r"tw_exp2(\1);")}
+    bugs = {"base": (r"tw_decay\((\w+)\)", r"tw_exp2(\1)")}
     (kernel,) = kernels(w, 1)
     check_bugs_are_found(kernel, bugs, w, TARGET, tmp_path, count=0)
 
@@ -61,3 +71,35 @@ def test_what_reads_no_state_is_no_power_of_two():
     (kernel,) = kernels(computation(text), 1)
     assert "tw_exp(" in kernel.source.body
     assert "tw_exp2(" not in kernel.source.body
+
+
+def test_a_distance_from_a_minimum_is_no_decay(tmp_path):
+    """It grows: the power may be beyond what floats hold, and NaN goes by a minimum, too."""
+    text = "p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = min[j](p[i,j])\n"
+    text += "y[i,e] = sum[j](exp(p[i,j] - m[i]) * v[j,e])"
+    w = computation(text)
+    (kernel,) = kernels(w, 1)
+    assert "tw_decay(" not in kernel.source.body
+    assert "tw_exp2(" in kernel.source.body
+    assert not complaints(w, [kernel], tmp_path)
+
+
+@pytest.mark.parametrize("isa", sorted({"", TARGET.isa}))
+def test_decay_of_all_distances(isa, tmp_path):
+    """By the machine's instructions and without them."""
+    source = prelude(frozenset(), TARGET).replace(decay(TARGET.isa), decay(isa))
+    source += "void all(float *x, long n) { for (long i = 0; i < n; i += TW_LANES) "
+    source += "tw_store_float32(x + i, tw_decay(tw_load_float32(x + i))); }\n"
+    (tmp_path / "decay.c").write_text(source)
+    command = [find_compiler().path, *TARGET.flags, "-shared", "-fPIC", "-w", "decay.c"]
+    subprocess.run([*command, "-o", "decay.so"], check=True, cwd=tmp_path)
+    x = -np.geomspace(1e-8, 1e30, 1 << 16, dtype=np.float32)
+    x[:3] = 0, -np.inf, np.nan
+    found, exact = x.copy(), np.exp(x.astype(np.float64))
+    library = ctypes.CDLL(str(tmp_path / "decay.so"))
+    library.all(found.ctypes.data_as(ctypes.c_void_p), ctypes.c_long(x.size))
+    assert found[0] == 1
+    assert found[1] == 0
+    assert np.isnan(found[2])
+    allowed = (2e-7 + 8e-8 * np.minimum(-x[3:], 100)) * exact[3:] + 2e-38
+    assert (np.abs(found[3:] - exact[3:]) <= allowed).all()

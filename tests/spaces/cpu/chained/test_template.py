@@ -159,14 +159,14 @@ BUGS = [  # name: (form, what is replaced in the source, by what)
         r"if \(packed_keys != t / \d+\)",
         "if (packed_keys < 0)",
     ),
-    ("wrong_head_of_a_group", "causal", r"\(first_row \+ r\) / 45 % 2", "0"),
+    ("wrong_head_of_a_group", "causal", r"\(first_row \+ r\) / \d+ % 2", "0"),
     (
         "last_column_of_panels",
         "grouped heads",
         r"(v < count; v \+= \d+)\)",
         r"v < count - 8; v += 8)",
     ),
-    ("sums_not_cleared", "causal", r"sums0\[e\] = 0\.0f", "(void)0"),
+    ("sums_begin_with_those_before", "causal", r"tile > first_tile\)", "1)"),
     (
         "weights_of_hidden_keys",
         "window at both ends",
@@ -182,11 +182,13 @@ BUGS = [  # name: (form, what is replaced in the source, by what)
     ),
     ("documents_mixed", "documents", r"(g\d+|x\w+) == (x\w+|g\d+)", r"\1 >= \2"),
 ]
+LONG = {"pages": 64}
+"""Keys of forms whose tables hold fewer than the others have: several tiles on any machine."""
 
 
 @pytest.mark.parametrize(("name", "which", "text", "other"), BUGS)
 def test_planted_bugs_are_found(name, which, text, other, tmp_path):
-    w = Computation("program", (), form(which), "")
+    w = Computation("program", (), form(which, i=150, j=LONG.get(which, 160)), "")
     inputs = w.make_inputs(0)
     for operand in ("q", "k"):  # weights that differ: a key left out shows
         inputs[operand] = inputs[operand] * 2
