@@ -96,13 +96,14 @@ class Computation(Workload):
 
     @cached_property
     def arithmetic(self) -> tuple[str, ...]:
-        """Those of the factors of a sum of products; else the accumulator's: values are widened as
-        they are loaded."""
+        """Those of the factors of products; else the accumulator's: values are widened as they are
+        loaded."""
+        from spaces.derivation.products.multiplied import multiplied_dtypes
         from spaces.derivation.products.view import placed_product_of
 
         view = placed_product_of(self)
         if isinstance(view, str):
-            return (self.accumulator,)
+            return multiplied_dtypes(self.program) or (self.accumulator,)
         return view.left.operand.dtype, view.right.operand.dtype
 
     @cached_property
