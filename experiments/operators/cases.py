@@ -24,6 +24,10 @@ HEADS = "y[a, c, b, d] = x[a, b, c, d]"
 LARGE = ((8192, 8192), (32768, 1024), (512, 131072))
 SMALL = ((16384, 256), (4096, 1024), (64, 32768))
 NORMS = ("softmax", "layernorm", "rmsnorm")
+LAYER = {"n": 14336, "k": 4096}
+"""Of the layer between attentions of Llama 3 with 8 billion weights."""
+ROUNDED = 1e-2
+"""How far sums may be off whose factors are rounded to bfloat16, in six standard deviations."""
 
 GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
     "rows": (
@@ -50,6 +54,14 @@ GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
         case("swiglu", "float32", r=4096, c=4096),
         case("embedding", "float32", t=16384, d=1024, words=32000),
         case(TRANSPOSED, "bfloat16", i=1024, j=1024),
+    ),
+    "several": (
+        case("gated_matmul", "bfloat16", m=512, **LAYER),
+        case("gated_matmul", "bfloat16", m=4096, **LAYER),
+        replace(case("rmsnorm_matmul", "bfloat16", m=512, **LAYER), slack=ROUNDED),
+        case("gated_matmul", "bfloat16", m=16, **LAYER),
+        replace(case("rmsnorm_matmul", "bfloat16", m=4096, **LAYER), slack=ROUNDED),
+        replace(case("rmsnorm_matmul", "bfloat16", m=16, **LAYER), slack=ROUNDED),
     ),
 }
 """In the order in which they are measured, the most telling first."""

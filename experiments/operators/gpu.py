@@ -17,11 +17,9 @@ from experiments.operators.references import references
 from experiments.operators.summary import COPY
 from experiments.operators.windows import other_layout
 from experiments.rivals import compiled, usable
+from scheduler.machine import roofline
 from spaces.registry import space_for
 from spaces.target import Target, detect_target
-
-SLACK = 1e-4
-"""Of the outputs' mean, that sums of a million terms may be wrong by in float32."""
 
 
 def target(threads: int) -> Target:
@@ -44,7 +42,8 @@ def measure(
     reference = references(case)["eager"]
     exact = _outputs(reference(**{name: _wide(t) for name, t in tensors.items()}))
     space = space_for(workload, target)
-    explorer = Explorer(space, tensors, exact, slack=SLACK)
+    model = roofline(target) if "staged" in space.templates else None  # few of so many are good
+    explorer = Explorer(space, tensors, exact, model, case.slack)
     explorer.explore(seconds, known=known_schedules(known, case.name, space))
     rivals, unavailable = usable(
         {"compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")}

@@ -62,6 +62,18 @@ def swiglu(gate: Any, up: Any) -> Any:
     return torch.nn.functional.silu(gate) * up
 
 
+def gated_matmul(A: Any, gate: Any, up: Any) -> Any:  # noqa: N803
+    """Two products with one matrix, the first the gate of the second."""
+    import torch
+
+    return torch.nn.functional.silu(A @ gate) * (A @ up)
+
+
+def rmsnorm_matmul(A: Any, weight: Any, B: Any) -> Any:  # noqa: N803
+    """A product with normalised rows."""
+    return rmsnorm(A, weight) @ B
+
+
 def rope(x: Any, cosine: Any, sine: Any) -> Any:
     """Halves of each head turned by the angles of its position."""
     import torch
@@ -131,9 +143,10 @@ def attention(case: Case) -> Mapping[str, Callable[..., Any]]:
 
 _NORMS = (softmax, log_softmax, logsumexp, cross_entropy, layernorm, rmsnorm)
 _MAPS = (swiglu, rope, embedding)
+_SEVERAL = (gated_matmul, rmsnorm_matmul)
 
 REFERENCES: Mapping[str, Callable[..., Any]] = {
-    **{function.__name__: function for function in (*_NORMS, *_MAPS)},
+    **{function.__name__: function for function in (*_NORMS, *_MAPS, *_SEVERAL)},
     TRANSPOSED: lambda x: x.t().contiguous(),
     FUSED: fused_transposition,
     CHANNELS_LAST: lambda x: x.permute(0, 2, 3, 1).contiguous(),
