@@ -16,16 +16,6 @@ from spaces.template import Rule
 
 BLOCK_SHARED = 1024
 """Bytes of shared memory that the system takes for itself in each block."""
-GROUP = 16
-"""Multiprocessors of a processing cluster, or some more: those of one run a cluster of blocks."""
-
-
-def blocks_at_once(target: CudaTarget, residency: int, cluster: int) -> int:
-    """Blocks that run side by side, ``residency`` on a multiprocessor, as whole clusters."""
-    if cluster == 1:
-        return residency * target.multiprocessors
-    groups = max(1, target.multiprocessors // GROUP)
-    return groups * max(1, GROUP * residency // cluster) * cluster
 
 
 class BlockResources(ABC):

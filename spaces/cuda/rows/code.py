@@ -20,7 +20,7 @@ from spaces.cuda.rows.merging import EXCHANGE_WAITS, Merging, exchange_begins, p
 from spaces.cuda.rows.outputs import ElementOutputs, row_outputs
 from spaces.cuda.rows.reducers import States, helpers
 from spaces.cuda.rows.source import number_of
-from spaces.cuda.rows.sweep import Level, Sweep, copies, hold
+from spaces.cuda.rows.sweep import Level, Sweep, hold
 from spaces.cuda.target import WARP
 from spaces.derivation.rows.passes import Pass
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
@@ -29,7 +29,7 @@ from spaces.kernel import Call, Kernel, Launch, Source, arguments
 @dataclass(frozen=True)
 class RowsCode:
     """The kernel called ``entry`` of a program as rows; blocks that go over many tiles are
-    ``most_blocks`` at most, whole clusters."""
+    ``most_blocks`` at most."""
 
     context: Context
     entry: str
@@ -63,12 +63,7 @@ class RowsCode:
 
     @property
     def _held_bytes(self) -> int:
-        return self.context.held_bytes * self.context.buffers
-
-    @property
-    def _prefetches(self) -> bool:
-        """Whether tiles are copied while those before them are worked on."""
-        return self._number("stages") > 1
+        return self.context.held_bytes
 
     @property
     def _across(self) -> bool:
@@ -85,7 +80,7 @@ class RowsCode:
         cluster = self._number("cluster")
         if self.context.values["grid"] == "tiles":
             return self.tiles * cluster
-        return min(self.tiles * cluster, self.most_blocks)
+        return min(self.tiles, self.most_blocks)
 
     @cached_property
     def passes(self) -> list[tuple[States, Merging]]:
@@ -153,38 +148,14 @@ class RowsCode:
         first = f"(int)blockIdx.x / {cluster}" if cluster > 1 else "(int)blockIdx.x"
         if self.tiles * cluster == self.blocks:
             return ["{", f"  const int tile = {first};", *indented(self._tile()), "}"]
-        stride = self.blocks // cluster
-        head = f"for (int tile = {first}; tile < {self.tiles}; tile += {stride}) {{"
+        head = f"for (int tile = {first}; tile < {self.tiles}; tile += {self.blocks}) {{"
         least = 1 if self._across else WARP
         waits = self.passes and self._number("row_threads") > least
         again = ["tw::sync_block();"] if waits else []
-        again += ["round++;"] if self._exchanges else []
-        if not self._prefetches:
-            return [head, *indented([*self._tile(), *again]), "}"]
-        ahead, buffers = self._number("stages") - 1, self.context.buffers
-        before = [line for i in range(ahead) for line in self._prefetch(first, i * stride, str(i))]
-        further = self._prefetch("tile", ahead * stride, f"((buffer + {ahead}) % {buffers})")
-        if self.context.values["hold"] == "registers":  # which free the buffer for the next one
-            body = [f"tw::cp_async_wait<{ahead - 1}>();", *self._tile(further)]
-        else:
-            body = [*further, f"tw::cp_async_wait<{ahead}>();", *self._tile()]
-        again += [f"buffer = (buffer + 1) % {buffers};"]
-        return [*before, "int buffer = 0;", head, *indented([*body, *again]), "}"]
+        return [head, *indented([*self._tile(), *again]), "}"]
 
-    def _prefetch(self, tile: str, distance: int, buffer: str) -> list[str]:
-        """Start to copy the tile at this distance to a buffer, if there is one, as one group."""
-        lines = [*self._place("next"), *self._beside(), *self._pointers()]
-        lines += copies(self.context, buffer)
-        return [
-            f"if (const int next = {tile} + {distance}; next < {self.tiles}) {{",
-            *indented(lines),
-            "}",
-            "tw::cp_async_commit();",
-        ]
-
-    def _tile(self, further: Sequence[str] = ()) -> list[str]:
-        """The rows of a tile from their first read to their last output; ``further`` comes when
-        registers hold what they are to."""
+    def _tile(self) -> list[str]:
+        """The rows of a tile from their first read to their last output."""
         context = self.context
         passes = [line for states, merging in self.passes for line in self._pass(states, merging)]
         elements = ElementOutputs(context)
@@ -192,8 +163,7 @@ class RowsCode:
             *self._place(),
             *self._beside(),
             *self._pointers(),
-            *hold(context, self._prefetches),
-            *further,
+            *hold(context),
             *self._results(),
             *passes,
             *row_outputs(context),

@@ -121,11 +121,11 @@ class Context:
 
     @cached_property
     def held(self) -> tuple[Read, ...]:
-        """The reads whose elements stay between sweeps; those that come by shared memory by the
-        plain passes, as they may come ahead of a single sweep, too."""
+        """The reads whose elements stay between sweeps; shared memory has those of the plain
+        passes, so that a single sweep, too, finds all that it reads on its way at once."""
         if self.values["hold"] == "memory":
             return ()
-        if self.is_copied:
+        if self.values["hold"] == "shared":
             return Use(self.rows, self.rows.plain).repeated
         return self.use.elements if self.values["ahead"] else self.use.repeated
 
@@ -204,16 +204,6 @@ class Context:
             return ""
         return f"row0 + k * {self.number('block_rows')} < {rows}"
 
-    @property
-    def is_copied(self) -> bool:
-        """Whether elements come by shared memory."""
-        return bool(self.tile.copied(self.values))
-
-    @property
-    def buffers(self) -> int:
-        """Tiles that shared memory has room for."""
-        return int(self.tile.buffers(self.values))
-
     # -- shared memory -------------------------------------------------------------------------
 
     def shared_place(self, read: Read) -> int:
@@ -229,22 +219,20 @@ class Context:
 
     @property
     def held_bytes(self) -> int:
-        """Shared memory for a tile's elements that come by it."""
-        if not self.is_copied:
+        """Shared memory for all elements that it holds."""
+        if self.values["hold"] != "shared":
             return 0
         return sum(map(self.shared_bytes_of, self.held))
 
-    def shared_at(self, read: Read, turn: str, buffer: str = "buffer") -> str:
-        """C text of where a thread has a vector of row ``k`` in shared memory; of many buffers, in
-        that of this number."""
+    def shared_at(self, read: Read, turn: str) -> str:
+        """C text of where a thread has a vector of row ``k`` in shared memory."""
         access = self.accesses[read]
         size = access.vector * access.array.element.bytes
         threads = int(self.tile.threads(self.values))
         turns = self.steps * self.unroll
         row = f"{self.row_of(read)} * {turns} + " if self.row_of(read) == "k" else ""
         place = self.shared_place(read)
-        stage = f" + {buffer} * {self.held_bytes}" if self.buffers > 1 else ""
-        return f"shared + {place}{stage} + (({row}{turn}) * {threads} + (int)threadIdx.x) * {size}"
+        return f"shared + {place} + (({row}{turn}) * {threads} + (int)threadIdx.x) * {size}"
 
 
 def _is_place(reducer: str | None) -> bool:

@@ -17,16 +17,13 @@ SLOT = 8
 """Bytes of shared memory for a variable."""
 SENT = 4
 """Variables that a block sends at a time, 4 bytes each."""
-BUFFERS = 2
-"""Rounds, one for each tile of a block, that have room of their own: a block sends for the next but
-one only when it has what all sent for the next, and so are done with what came before."""
-BARRIER = 8
-"""Bytes of an mbarrier."""
+BARRIER = 16
+"""Bytes of an mbarrier, and of what aligns the vectors behind it."""
 
 
 def exchange_bytes(variables: Any, cluster: Any) -> Any:
     """Shared memory for what blocks of a cluster send each other of so many variables."""
-    return BUFFERS * (ceil_div(variables, SENT) * SENT * 4 * cluster + BARRIER)
+    return BARRIER + ceil_div(variables, SENT) * SENT * 4 * cluster
 
 
 def per_row(rows: int, lines: Sequence[str]) -> list[str]:
@@ -83,16 +80,9 @@ class Merging:
         return int(exchange_bytes(self._variables, self.cluster)) if self.cluster > 1 else 0
 
     @property
-    def _received(self) -> int:
-        """Where in shared memory a block finds what was sent to it; barriers are behind it."""
-        return self.place + self.bytes - self._sent_bytes
-
-    def initialise(self) -> list[str]:
-        """What one thread does with the barriers, ahead of ``fence_barrier_init``."""
-        last = self.place + self.bytes
-        return [
-            f"tw::mbarrier_init(shared + {last - BARRIER * (i + 1)}, 1);" for i in range(BUFFERS)
-        ]
+    def barrier(self) -> str:
+        """C text of the barrier that what other blocks send completes; behind it is room for it."""
+        return f"shared + {self.place + self.bytes - self._sent_bytes}"
 
     def lines(self) -> list[str]:
         """All of it."""
@@ -150,7 +140,6 @@ class Merging:
         """Every block sends its states to all, itself included; lanes take one block's each."""
         count, cluster = ceil_div(self._variables, SENT), self.cluster
         wide = SENT * 4 * cluster
-        barrier = self._received + BUFFERS * count * wide
         names = [
             (kind, f"{n}[{k}]")
             for k in range(self.states.rows)
@@ -164,8 +153,7 @@ class Merging:
         ]
         return [
             "{",
-            f"  const u32 done = shared + {barrier} + {BARRIER} * (round & 1);",
-            f"  const u32 received = shared + {self._received} + {count * wide} * (round & 1);",
+            f"  const u32 done = {self.barrier}, received = done + {BARRIER};",
             f"  float sent[{count * SENT}] = {{{', '.join(own)}}};",
             f"  if (threadIdx.x == 0) tw::mbarrier_arrive_expect(done, {count * wide});",
             f"  if (threadIdx.x < {cluster}) {{",
@@ -177,7 +165,7 @@ class Merging:
                 for i in range(count)
             ),
             "  }",
-            "  tw::mbarrier_wait_cluster(done, (round >> 1) & 1);",
+            "  tw::mbarrier_wait_cluster(done, 0);",
             f"  const u32 from = received + threadIdx.x % {cluster} * {SENT * 4};",
             *(
                 f"  tw::load_shared<{SENT}>(sent + {i * SENT}, from + {i * wide});"
@@ -210,14 +198,13 @@ class Merging:
 
 
 def exchange_begins(mergings: Sequence[Merging]) -> list[str]:
-    """Lines by which a block of a cluster says that it may be sent states, and counts rounds."""
-    lines = [line for merging in mergings for line in merging.initialise()]
+    """Lines by which a block of a cluster says that it may be sent states."""
+    lines = [f"tw::mbarrier_init({merging.barrier}, 1);" for merging in mergings]
     return [
         *("if (threadIdx.x == 0) {", *indented([*lines, "tw::fence_barrier_init();"]), "}"),
         *("tw::sync_warp();", "tw::cluster_arrive_relaxed();"),
-        "u32 round = 0;",
     ]
 
 
-EXCHANGE_WAITS = ("if (round == 0) {", "  tw::sync_warp();", "  tw::cluster_wait();", "}")
+EXCHANGE_WAITS = ("tw::sync_warp();", "tw::cluster_wait();")
 """Lines before the first exchange: nothing is sent to blocks that have not begun."""

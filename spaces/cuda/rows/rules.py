@@ -153,14 +153,11 @@ def _cluster_rules(sizes: RowSizes) -> list[Rule]:
     return [
         Rule(
             "cluster_threads",
-            ("row_threads", "thread_rows", "cluster"),
-            lambda c: (
-                (c["cluster"] == 1)
-                | ((c["row_threads"] >= LEAST_CLUSTER_THREADS) & (c["thread_rows"] == 1))
-            ),
+            ("row_threads", "cluster"),
+            lambda c: (c["cluster"] == 1) | (c["row_threads"] >= LEAST_CLUSTER_THREADS),
             lambda c: (
                 f"blocks of a cluster share a row where it has {LEAST_CLUSTER_THREADS} threads or "
-                f"more in each, not {c['row_threads']}, one row at a time"
+                f"more in each, not {c['row_threads']}"
             ),
         ),
         Rule(
@@ -181,20 +178,17 @@ def _cluster_rules(sizes: RowSizes) -> list[Rule]:
 def _hold_rules(sizes: RowSizes) -> list[Rule]:
     held = [sizes.rows.program.operand[r.name].element.bytes for r in sizes.plain.repeated]
     return [
-        *(
-            Rule(
-                "copies",
-                reads,
-                lambda c: (
-                    np.logical_not(sizes.copied({"stages": 1, **c}))
-                    | np.logical_and.reduce([np.isin(c["vector"] * b, (4, 8, 16)) for b in held])
-                ),
-                lambda c: (
-                    f"vectors of {c['vector']} elements are not copied to shared memory; "
-                    "allowed: 4, 8 or 16 bytes"
-                ),
-            )
-            for reads in (("vector", "hold"), ("vector", "hold", "stages"))
+        Rule(
+            "copies",
+            ("vector", "hold"),
+            lambda c: (
+                (c["hold"] != "shared")
+                | np.logical_and.reduce([np.isin(c["vector"] * b, (4, 8, 16)) for b in held])
+            ),
+            lambda c: (
+                f"vectors of {c['vector']} elements are not copied to shared memory; "
+                "allowed: 4, 8 or 16 bytes"
+            ),
         ),
         Rule(
             "ahead",
@@ -226,12 +220,12 @@ def _hold_rules(sizes: RowSizes) -> list[Rule]:
 def _size_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
     """What registers, shared memory and the instruction cache have room for."""
     order = ("vector", "row_threads", "block_rows", "thread_rows", "cluster", "hold")
-    more = (*order, "unpack", "passes", "ahead", "unroll", "residency", "stages")
+    more = (*order, "unpack", "passes", "ahead", "unroll", "residency")
     least = {decision.name: decision.values[0] for decision in decisions}
     least["hold"] = "memory"
     resources = [resident_threads(sizes, target), *storage_rules(sizes, target)]
     judged = [
-        rule for n in (4, 6, 7, 9, 10, 11, 12) for rule in judged_early(resources, more[:n], least)
+        rule for n in (4, 6, 7, 9, 10, 11) for rule in judged_early(resources, more[:n], least)
     ]
     return [*judged, *_step_rules(sizes)]
 
@@ -287,12 +281,9 @@ def _grid_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:
             ),
         ),
         Rule(
-            "stages",
-            ("hold", "ahead", "grid", "stages"),
-            lambda c: (
-                (c["stages"] == 1)
-                | ((c["hold"] != "memory") & (c["ahead"] == 0) & (c["grid"] == "persistent"))
-            ),
-            lambda c: "only blocks that go over tiles copy some ahead, of what is used repeatedly",
+            "one_tile",
+            ("cluster", "grid"),
+            lambda c: (c["cluster"] == 1) | (c["grid"] == "tiles"),
+            lambda c: "blocks of a cluster have one tile; the next goes to others",
         ),
     ]

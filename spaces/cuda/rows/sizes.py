@@ -150,14 +150,14 @@ class RowSizes(RowTile, BlockResources):
         return np.where(online, bytes(self.online.passes), bytes(self.plain.passes))
 
     def held_bytes(self, c: Any) -> Any:
-        """Shared memory of a tile that comes or stays there."""
+        """Shared memory of what stays there between sweeps."""
         bytes: Any = 0
         for read in self.plain.repeated:
             size = self.rows.program.operand[read.name].element.bytes
             bytes = bytes + size * self._rows_of(read, c)
         whole = bytes * self.steps(c) * self.at_once(c) * c["vector"] * self.threads(c)
-        return np.where(self.copied(c), whole, 0)
+        return np.where(c["hold"] == "shared", whole, 0)
 
     def shared_bytes(self, c: Any) -> Any:
         """Shared memory of a block."""
-        return self.held_bytes(c) * self.buffers(c) + self.slot_bytes(c)
+        return self.held_bytes(c) + self.slot_bytes(c)

@@ -70,8 +70,16 @@ class Sweep:
         return lines + vectors(self.context, body)
 
     def _fetched(self, read: Read) -> list[str]:
-        held = read in self.context.held
-        return _taken(self.context, read) if held else loaded(self.context, read)
+        context = self.context
+        if read not in context.held:
+            return loaded(context, read)
+        access, to = context.accesses[read], words_of(context, read)
+        place = context.shared_at(read, _turn(context))
+        lines = [
+            f"tw::load_shared<{size}>({to} + {start}, {place} + {at});"
+            for (start, size), at in zip(access.chunks(), access.chunk_bytes(), strict=True)
+        ]
+        return per_row(context.rows_of(read), lines)
 
     def _level(self, level: Level) -> list[str]:
         context = self.context
@@ -141,50 +149,36 @@ def loaded(context: Context, read: Read, vector: str = "u") -> list[str]:
     return per_row(context.rows_of(read), load)
 
 
-def hold(context: Context, is_copied: bool) -> list[str]:
-    """Read what stays between sweeps, unless shared memory has it already."""
+def hold(context: Context) -> list[str]:
+    """Read what stays between sweeps."""
     if not context.held:
         return []
-    if context.values["hold"] == "shared":
-        return (
-            []
-            if is_copied
-            else [*copies(context, "0"), "tw::cp_async_commit();", "tw::cp_async_wait<0>();"]
-        )
-    declared = [declaration(context, read, context.unroll) for read in context.held]
-    reads = _taken if is_copied else loaded
-    body = [line for read in context.held for line in reads(context, read)]
     first = f"const {context.integer} first = {context.first};"
+    if context.values["hold"] == "shared":
+        body = [line for read in context.held for line in _copied(context, read)]
+        head = f"for (int step = 0; step < {context.steps}; step++) {{"
+        copies = [first, *vectors(context, body)]
+        return [
+            *(head if context.steps > 1 else "{", *indented(copies), "}"),
+            *("tw::cp_async_commit();", "tw::cp_async_wait<0>();"),
+        ]
+    declared = [declaration(context, read, context.unroll) for read in context.held]
+    body = [line for read in context.held for line in loaded(context, read)]
     return [*declared, "{", *indented([first, *vectors(context, body)]), "}"]
 
 
-def copies(context: Context, buffer: str) -> list[str]:
-    """Copy to shared memory all that a thread is to find there."""
-    turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
-    body = [line for read in context.held for line in _copied(context, read, turn, buffer)]
-    steps = [f"const {context.integer} first = {context.first};", *vectors(context, body)]
-    head = f"for (int step = 0; step < {context.steps}; step++) {{"
-    return [head if context.steps > 1 else "{", *indented(steps), "}"]
-
-
-def _taken(context: Context, read: Read) -> list[str]:
-    """Load vector ``u`` from shared memory, for all rows."""
-    access = context.accesses[read]
-    turn = f"step * {context.unroll} + u" if context.steps > 1 else "u"
-    to = words_of(context, read)
-    lines = [
-        f"tw::load_shared<{size}>({to} + {start}, {context.shared_at(read, turn)} + {at});"
-        for (start, size), at in zip(access.chunks(), access.chunk_bytes(), strict=True)
-    ]
-    return per_row(context.rows_of(read), lines)
-
-
-def _copied(context: Context, read: Read, turn: str, buffer: str) -> list[str]:
+def _copied(context: Context, read: Read) -> list[str]:
+    """Copy vector ``u`` to shared memory, for all rows."""
     access = context.accesses[read]
     size = access.vector * access.array.element.bytes
     source = f"from{context.name(read)}[{context.row_of(read)}] + {access.along('column')}"
-    to = context.shared_at(read, turn, buffer)
+    to = context.shared_at(read, _turn(context))
     return per_row(context.rows_of(read), [f"tw::cp_async<{size}>({to}, {source});"])
+
+
+def _turn(context: Context) -> str:
+    """C text of the number of vector ``u`` among a thread's."""
+    return f"step * {context.unroll} + u" if context.steps > 1 else "u"
 
 
 def vectors(context: Context, lines: Sequence[str]) -> list[str]:

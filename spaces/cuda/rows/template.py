@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from spaces.cuda.blocks.implicit import tiled_product_of
-from spaces.cuda.residency import blocks_at_once
 from spaces.cuda.rows.code import RowsCode
 from spaces.cuda.rows.context import Context
 from spaces.cuda.rows.rules import row_rules
@@ -68,7 +67,7 @@ class CudaRows(Template):
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         values = schedule.values
-        most = blocks_at_once(self.cuda, int(values["residency"]), int(values["cluster"]))
+        most = int(values["residency"]) * self.cuda.multiprocessors
         return RowsCode(Context(self.rows, values), self.entry(schedule), most).kernel()
 
 
@@ -112,5 +111,4 @@ def _decisions(sizes: RowSizes, target: CudaTarget) -> tuple[Decision, ...]:
         Decision("stores", ("cached", "stream")),
         Decision("residency", (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)),
         Decision("grid", ("tiles", "persistent")),
-        Decision("stages", (1, 2, 3, 4) if repeated else (1,)),
     )

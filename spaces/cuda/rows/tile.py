@@ -50,14 +50,6 @@ class RowTile:
         held = (c["hold"] == "registers") * self.turns(c)
         return held + (c["hold"] != "registers") * c["unroll"]
 
-    def copied(self, c: Mapping[str, Any]) -> Any:
-        """Whether elements come by shared memory."""
-        return (c["hold"] == "shared") | (c["stages"] > 1)
-
-    def buffers(self, c: Mapping[str, Any]) -> Any:
-        """Tiles that shared memory has room for: registers hold one of the stages."""
-        return c["stages"] - (c["hold"] == "registers")
-
     def steps(self, c: Mapping[str, Any]) -> Any:
         """Steps of a thread along a row or chunk."""
         return ceil_div(self.turns(c), self.at_once(c))

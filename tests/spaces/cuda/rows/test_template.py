@@ -97,6 +97,7 @@ def test_programs_that_differ_in_names_alone_have_one_space_and_one_kernel():
         ("long rows", {"hold": "shared", "cluster": 1, "residency": 1}, "shared memory do not fit"),
         ("softmax", {"residency": 32, "row_threads": 1024, "block_rows": 1}, "a multiprocessor"),
         ("ones", {"grid": "persistent"}, "no loop over them"),
+        ("softmax", {"grid": "persistent", "cluster": 2}, "one tile"),
     ],
 )
 def test_refusals_are_in_words(name, change, words):
@@ -110,7 +111,7 @@ def test_threads_in_all_blocks_of_a_cluster_count():
     all_ = space("few long rows")
     values = all_.schedule(all_.sample(np.random.default_rng(0), 1)[0]).values
     many = {"row_threads": 128, "block_rows": 1, "thread_rows": 1, "cluster": 16}
-    shared = {"hold": "shared", "grid": "tiles", "stages": 1, "unpack": "once", "ahead": 0}
+    shared = {"hold": "shared", "grid": "tiles", "unpack": "once", "ahead": 0}
     sizes = {"vector": 8, "unroll": 1, "residency": 1}
     for cluster, words in ((16, "None"), (1, "leave most of the GPU idle")):
         changed = {**values, **many, **shared, **sizes, "cluster": cluster}
