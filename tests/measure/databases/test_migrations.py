@@ -18,7 +18,7 @@ from measure.testing.made_up import (
 from spaces.errors import InputError
 from spaces.operators import workload
 from spaces.validation.canonical import canonical_json
-from tests.measure.earlier import make_sqlite
+from tests.measure.earlier import MALFORMED, VERSIONS, make_sqlite
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -112,6 +112,20 @@ def test_a_database_of_schema_0002_keeps_its_runs_and_records(tmp_path):
     assert [record.id for record in records] == ids
     assert (best.schedule, best.doubted) == (schedule(4), False)
     assert sum(record.doubted for record in records) == 2
+
+
+@pytest.mark.parametrize("version", VERSIONS[:-1])
+def test_a_committed_database_of_each_earlier_schema_is_opened_whole(tmp_path, version):
+    """Commits 5c987e3 and b0777ba made those of 0003 and 0005 from the exports beside them."""
+    make_sqlite(tmp_path / "old.db", version)
+    with sqlite3.connect(tmp_path / "old.db") as connection:
+        [(before,)] = connection.execute("SELECT count(*) FROM measurements")
+        [(stamp,)] = connection.execute("SELECT version_num FROM tilewright_schema")
+    assert stamp == version
+    with Database(tmp_path / "old.db") as database:
+        assert len(list(database.records())) == before - MALFORMED.get(version, 0)
+        assert database.record(attempt(measured(77, 1.0)))
+        assert database.best(WORKLOAD, TARGET) is not None
 
 
 def test_migration_keeps_what_people_are_told_of_workloads(old):

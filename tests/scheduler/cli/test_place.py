@@ -7,9 +7,12 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from ipaddress import ip_address
 
+import psutil
 import pytest
 
 from scheduler.cli.app import run
@@ -122,10 +125,37 @@ def test_targets_have_short_names_that_tell_them_apart():
     assert short_names([TARGET, other]) == [TARGET.summary, other.summary]
 
 
-def test_a_cluster_of_this_machine_tunes_and_ends(capsys, tmp_path):
+class Listeners(threading.Thread):
+    """Looks on which addresses processes below this one wait for others to connect."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.found: dict[int, str] = {}
+        self.done = threading.Event()
+
+    def run(self) -> None:
+        while not self.done.wait(1.0):
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):
+                    self._look(process)
+
+    def _look(self, process: psutil.Process) -> None:
+        for connection in process.net_connections("inet"):
+            if connection.status == psutil.CONN_LISTEN:
+                self.found[connection.laddr.port] = connection.laddr.ip
+
+
+def test_a_cluster_of_this_machine_tunes_on_loopback_alone_and_ends(capsys, tmp_path):
     pytest.importorskip("ray", reason="needs the extra ray")
     options = ["--trials", "2", "--executor", "ray", "--format", "json"]
+    listeners = Listeners()
+    listeners.start()
     assert run(["tune", *SMALL, "--db", str(tmp_path / "t.db"), *options]) == 0
+    listeners.done.set()
+    listeners.join()
+    addresses = [ip_address(found.removeprefix("::ffff:")) for found in listeners.found.values()]
+    assert addresses
+    assert all(address.is_loopback for address in addresses)
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert events[-1]["event"] == "result"
     assert events[-1]["trials"] == 2

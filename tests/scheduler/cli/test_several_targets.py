@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 
@@ -20,13 +21,14 @@ from measure.database import Database
 from spaces.target import target_from_json
 from tests.measure.cluster.nodes import cluster
 from tests.measure.cluster.simulated import TARGET, gpu
-from tests.scheduler.cli.command import PATHS
+from tests.scheduler.cli.command import PATHS, ask
 from tests.scheduler.cli.commands.test_sessions import age, line_of
 
 GPU = gpu("a GPU")
 NAMES = {"cpu made up": TARGET, GPU.summary.split(",")[0]: GPU}
 MODELS = [json.dumps({"model": target.model})[1:-1] for target in (TARGET, GPU)]
 WORK = ("matmul", "m=512", "n=512", "k=512")
+JSON = ("--format", "json")
 ENDLESS = ("--trials", "1000000", "--seconds", "3000")
 SUITE = """
 [[workloads]]
@@ -93,9 +95,26 @@ def told_of(lines: list[str], target) -> list[dict]:
     return [event for event in events if target_from_json(event["target"]) == target]
 
 
-def test_a_signal_ends_all_targets_and_each_result_is_told_and_kept_under_its_own(address, here):
-    with tune(address, *WORK, *ENDLESS, "--format", "json") as process:
+def check_status(address: str, capsys) -> None:
+    """That others see a driver, its two jobs, and its workers."""
+    patience = time.monotonic() + 60.0  # what drivers say of themselves is a little old
+    while not (drivers := json.loads(ask(capsys, "status", "--address", address, *JSON))):
+        assert time.monotonic() < patience
+    [driver] = drivers
+    assert {job["target"] for job in driver["jobs"]} == {TARGET.summary, GPU.summary}
+    shown = ask(capsys, "status", "--address", address)
+    assert "running, " in shown
+    assert "candidates/s" in shown
+    for words in (*(job["id"] for job in driver["jobs"]), "matmul m=512", "build", GPU.model):
+        assert words in shown
+
+
+def test_a_signal_ends_all_targets_and_each_result_is_told_and_kept_under_its_own(
+    address, here, capsys
+):
+    with tune(address, *WORK, *ENDLESS, *JSON) as process:
         lines = read_until_all_are_measured(process, '"trials": 2,', MODELS)
+        check_status(address, capsys)
         below = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGTERM)
         lines += process.stdout.read().splitlines()

@@ -1,4 +1,4 @@
-"""What tables on a terminal show last of a run, on a made-up machine that is quick."""
+"""What tables on a terminal show of a run and its cluster, on a made-up machine that is quick."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from measure.cluster.status import DriverStatus, WorkerStatus
 from measure.database import Database
 from scheduler.cli.display.live_table import LiveTable
 from scheduler.cli.display.suite_table import SuiteTable
@@ -17,6 +18,9 @@ from scheduler.testing.landscape import MACHINE, hills
 from scheduler.tuning.tuner import Tuner
 from spaces.space import Space
 from tests.scheduler.made_up_machine import MadeUpMachine
+
+WORKER = WorkerStatus("run", "node7", "device 3", "resting", "", 5, "slower than its peers")
+DRIVER = DriverStatus("laptop:12", 0.0, 1.5, (), (WORKER,))
 
 
 class Terminal(io.StringIO):
@@ -31,6 +35,7 @@ def _no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are drawn when they are told to, and never by their own clock."""
     monkeypatch.setattr("scheduler.cli.display.redrawn.PER_SECOND", 1e-6)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "160")
 
 
 def blind(space: Space) -> RandomSearch:
@@ -45,17 +50,19 @@ def check(table: LiveTable | SuiteTable, tuner: Tuner | SuiteTuner) -> None:
     assert "measuring the peak" in begin
     assert "stopped by" not in begin
     assert "stopped by" in end
+    for words in ("node7", "device 3", "resting", "slower than its peers"):
+        assert words in begin
 
 
 def test_the_last_state_of_a_run_is_drawn_before_its_result(database: Database) -> None:
     space = hills()
     work, options = space.workload, {"search": blind(space), "space": space}
     tuner = Tuner(work, MACHINE, database, MadeUpMachine(), **options)
-    check(LiveTable(work, MACHINE, "session", lambda: None), tuner)
+    check(LiveTable(work, MACHINE, "session", lambda: DRIVER), tuner)
 
 
 def test_the_last_state_of_a_suite_is_drawn_before_its_result(database: Database) -> None:
     space = hills()
     suite, options = Suite("one", (Member(space.workload),)), {"spaces": [space]}
     tuner = SuiteTuner(suite, MACHINE, database, MadeUpMachine(), make_search=blind, **options)
-    check(SuiteTable(suite, MACHINE, "session", lambda: None), tuner)
+    check(SuiteTable(suite, MACHINE, "session", lambda: DRIVER), tuner)
