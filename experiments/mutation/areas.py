@@ -242,7 +242,7 @@ AREAS = (
         ("spaces/cpu/**/*.py", "spaces/numerics/polynomials.py"),
         (
             "tests/spaces/cpu/test_*.py",
-            "tests/spaces/cpu/tiles/test_vector_math.py",
+            "tests/spaces/cpu/vectors/test_vector_math.py",
             "tests/spaces/test_targets.py",
         ),
         12,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
-from spaces.cpu.tiles import doubles, moves, simd
+from spaces.cpu.vectors import doubles, moves, simd
 from spaces.kernel import Call, Kernel, Source, arguments
 from spaces.workloads.array import Array
 from spaces.workloads.workload import Workload
@@ -33,6 +33,11 @@ static inline long tw_least(long a, long b) { return a < b ? a : b; }
 calls ``task(context, w)`` for every ``w < workers``, at once, and returns when all have. A kernel
 of one thread never touches ``runtime``. ``tw_call`` is what a kernel tells its own workers.
 """
+
+MOST = """\
+static inline long tw_most(long a, long b) { return a > b ? a : b; }
+"""
+"""C text of kernels that look for the larger one, too."""
 
 PAGE = 4096
 """Bytes of a page of memory: the arrays and the workers of a workspace begin at whole ones."""

@@ -51,7 +51,7 @@ def has_bf16_dot(macros: Set[str]) -> bool:
 
 def partial_access(isa: str) -> str:
     """C definitions of the ``tw_load_first_`` and ``tw_store_first_`` functions that
-    ``spaces.cpu.tiles.simd`` builds on, by masked instructions; empty where there are none."""
+    ``spaces.cpu.vectors.simd`` builds on, by masked instructions; empty where there are none."""
     return _PARTIAL_ACCESS.get(isa, "")
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles import simd, vector_math
+from spaces.cpu.vectors import simd, vector_math
 from spaces.workloads.contraction import Contraction
 
 

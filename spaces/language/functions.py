@@ -2,8 +2,8 @@
 what it means, and how far generated code may be off.
 
 The meaning is in float64, by NumPy. Generated code computes the same in float32, see
-``spaces.cpu.tiles.vector_math`` and ``spaces.cuda.scalar_math``, whose tests hold every function to
-its ``error``. NaN comes out wherever NaN goes in; at minus infinity ``gelu``, ``gelu_tanh`` and
+``spaces.cpu.vectors.vector_math`` and ``spaces.cuda.scalar_math``, whose tests hold every function
+to its ``error``. NaN comes out wherever NaN goes in; at minus infinity ``gelu``, ``gelu_tanh`` and
 ``silu`` give their limit, zero.
 """
 

@@ -15,7 +15,7 @@ from spaces.algebra.index import Index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Strided, strided
 from spaces.cpu.blocked.blocking import Blocking
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.workloads.product import Product
 
 

@@ -25,8 +25,8 @@ from spaces.cpu.blocked.packing import LeftBlock, RightBlock
 from spaces.cpu.tiles.epilogue import finish_function
 from spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import PAIR, Stream, stream
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.schedule import Value
 from spaces.workloads.product import Product
 

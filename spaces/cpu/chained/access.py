@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.chained.text import FormText
 from spaces.derivation.chained.view import Chained, ChainedOutput
 from spaces.derivation.products.forms import Form, axes_of, variable

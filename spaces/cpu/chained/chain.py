@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.tiles.reducers import BARE, finite, identity, joined_operand
+from spaces.cpu.vectors.reducers import BARE, finite, identity, joined_operand
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series

@@ -27,7 +27,7 @@ from spaces.cpu.chained.finish import outputs_of_row
 from spaces.cpu.chained.keys import Keys
 from spaces.cpu.chained.merging import Merging
 from spaces.cpu.chained.values import Values
-from spaces.cpu.tiles.reducers import IDENTITIES
+from spaces.cpu.vectors.reducers import IDENTITIES
 from spaces.derivation.chained.text import extreme, spans, split
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.scopes import Leaf

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spaces.cpu.chained.access import Access
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.tiles.reducers import identity
+from spaces.cpu.vectors.reducers import identity
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.scopes import Leaf
 from spaces.language.tree import Expression, Read

@@ -14,7 +14,7 @@ from spaces.algebra.integers import round_up
 from spaces.cpu.chained.blocks import LINE, Blocks
 from spaces.cpu.chained.chain import corrected, finite_states
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.tiles.reducers import identity, joined
+from spaces.cpu.vectors.reducers import identity, joined
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.scopes import Leaf, Scope

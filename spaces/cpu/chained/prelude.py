@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Set
 from functools import lru_cache
 
+from spaces.cpu.abi import MOST
 from spaces.cpu.isa import power, unordered, used
 from spaces.cpu.rows import prelude as rows
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.lanes import across
-from spaces.cpu.tiles.reducers import BARE
+from spaces.cpu.vectors.lanes import across
+from spaces.cpu.vectors.reducers import BARE
 from spaces.numerics.polynomials import EXP2, horner
 
-_MOST = """\
-static inline long tw_most(long a, long b) { return a > b ? a : b; }
-"""
 _ANY = """\
 static inline int tw_any(vi mask) {
   int found = 0;
@@ -39,7 +37,7 @@ _DECAY_BY_POWER = "TW_INLINE vf tw_decay(vf x) { return tw_power(x * 1.44269504f
 @lru_cache(maxsize=64)
 def prelude(functions: Set[str], target: CpuTarget) -> str:
     """The C text for kernels whose programs call ``functions``."""
-    return rows.prelude(functions, target, "float32") + _MOST + own(target)
+    return rows.prelude(functions, target, "float32") + MOST + own(target)
 
 
 def own(target: CpuTarget) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload

@@ -26,7 +26,7 @@ from spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function
 from spaces.cpu.kept.held import Held, held
 from spaces.cpu.kept.tile import Tile, whole
 from spaces.cpu.kept.tiling import Tiling
-from spaces.cpu.tiles.reducers import joined
+from spaces.cpu.vectors.reducers import joined
 from spaces.derivation.kept.tiles import Segment, moved
 from spaces.derivation.kept.view import KeptView
 from spaces.derivation.maps.nest import Loop

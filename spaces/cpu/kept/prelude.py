@@ -11,9 +11,10 @@ from collections.abc import Set
 from functools import lru_cache
 
 from spaces.cpu import isa
+from spaces.cpu.abi import MOST
 from spaces.cpu.rows import prelude as rows
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles import doubles, simd, turning
+from spaces.cpu.vectors import doubles, simd, turning
 
 
 @lru_cache(maxsize=64)
@@ -47,16 +48,18 @@ def _every_second(lanes: int) -> dict[str, list[int]]:
     return {"PAIRS": pairs, "PARTS": parts}
 
 
-_BORDERS = """\
+_EVERY_SECOND = """\
 static inline vf tw_every_second(vf a, vf b) {
   const vf x = tw_shuffle(a, b, @PAIRS@);
   return tw_shuffle(x, x, @PARTS@);
 }
-static inline long tw_most(long a, long b) { return a > b ? a : b; }
+"""
+_LANES_BEFORE = """\
 static inline long tw_lanes_before(long left, long step) {
   return left <= 0 ? 0 : (left + step - 1) / step;
 }
 """
+_BORDERS = _EVERY_SECOND + MOST + _LANES_BEFORE
 
 _ELEMENTS = """\
 static inline vf tw_skip_@D@(const @T@ *p) {

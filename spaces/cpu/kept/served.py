@@ -5,7 +5,7 @@ from __future__ import annotations
 from spaces.cpu.kept.prelude import prelude
 from spaces.cpu.rows.served import FLOATS
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles import doubles
+from spaces.cpu.vectors import doubles
 from spaces.derivation.kept.served import why_no_array, why_no_place
 from spaces.derivation.kept.view import cached_kept
 from spaces.errors import InputError

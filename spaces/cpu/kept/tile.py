@@ -10,7 +10,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.kept.held import Held
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.tiles.reducers import identity, joined
+from spaces.cpu.vectors.reducers import identity, joined
 from spaces.derivation.kept.tiles import Ranges, moved, reach
 from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.maps.nest import Loop

@@ -24,7 +24,7 @@ from spaces.cpu.maps.lines import Lines
 from spaces.cpu.maps.registers import Registers
 from spaces.cpu.maps.tiling import ROWS, Tiling
 from spaces.cpu.maps.values import VectorValues
-from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TURNED, Plane
 from spaces.derivation.maps.view import Access
 from spaces.schedule import Value

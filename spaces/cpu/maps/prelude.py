@@ -7,7 +7,7 @@ from functools import lru_cache
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.maps.registers import FLOAT, registers_of
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles import moves, simd, turning, vector_math, words
+from spaces.cpu.vectors import moves, simd, turning, vector_math, words
 from spaces.derivation.maps.served import cached_plane
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.simd import C_TYPES
-from spaces.cpu.tiles.words import WORD_TYPES, WORDS
+from spaces.cpu.vectors.simd import C_TYPES
+from spaces.cpu.vectors.words import WORD_TYPES, WORDS
 from spaces.derivation.maps.plane import Plane
 
 FLOAT = 4

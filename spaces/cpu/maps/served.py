@@ -5,7 +5,7 @@ from __future__ import annotations
 from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.maps.registers import only_moved
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.maps.plane import ANYWHERE, Plane
 from spaces.derivation.maps.served import cached_plane, why_no_array
 from spaces.derivation.products.forms import Form, span

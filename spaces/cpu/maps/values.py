@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spaces.cpu.tiles.vector_code import VectorCode
+from spaces.cpu.vectors.vector_code import VectorCode
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.text import entry_offset, form_text, may_be_negative, simplest
 from spaces.derivation.maps.view import Access

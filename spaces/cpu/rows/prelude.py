@@ -8,8 +8,8 @@ from functools import lru_cache
 from spaces.cpu.abi import ABI_PRELUDE
 from spaces.cpu.isa import extremes
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.tiles import doubles, moves, simd, vector_math
-from spaces.cpu.tiles import lanes as across
+from spaces.cpu.vectors import doubles, moves, simd, vector_math
+from spaces.cpu.vectors import lanes as across
 
 _ALWAYS = frozenset({"floor", "max", "min"})
 """Functions that whole numbers and joining lanes need; they bring ``tw_select`` and the rest."""

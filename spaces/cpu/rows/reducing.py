@@ -8,7 +8,7 @@ from functools import partial
 
 from spaces.cpu.rows.columns import Vector
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.tiles.reducers import EXTREMES, finite, identity, joined_operand
+from spaces.cpu.vectors.reducers import EXTREMES, finite, identity, joined_operand
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.scopes import Leaf, Scope, combined, series

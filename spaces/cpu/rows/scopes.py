@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spaces.cpu.tiles.vector_code import VectorCode
+from spaces.cpu.vectors.vector_code import VectorCode
 from spaces.derivation.scopes import Scope
 from spaces.language.text import Written
 from spaces.language.tree import Expression

@@ -7,8 +7,8 @@ from functools import lru_cache
 from math import prod
 
 from spaces.cpu.rows.held import parts
-from spaces.cpu.tiles import doubles
-from spaces.cpu.tiles.moves import TABLE_TYPES
+from spaces.cpu.vectors import doubles
+from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.rows.passes import expressions
 from spaces.derivation.rows.served import why_product
 from spaces.derivation.rows.view import RowOutput, Rows, rows_of

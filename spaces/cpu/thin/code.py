@@ -27,7 +27,7 @@ from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import finish_function
 from spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.schedule import Value
 from spaces.workloads.product import Product
 

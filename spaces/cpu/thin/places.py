@@ -11,8 +11,8 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.layout import Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
 from spaces.cpu.thin.blocking import ThinBlocking
-from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import PAIR, Stream, stream
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.schedule import Value
 from spaces.workloads.product import Product
 

@@ -22,7 +22,7 @@ from spaces.cpu.thin.blocking import THIN_ROWS, ThinBlocking, thin_blocking
 from spaces.cpu.thin.code import ThinCode
 from spaces.cpu.thin.rules import thin_rules
 from spaces.cpu.thin.traffic import thin_quantities
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule
 from spaces.target import Target

@@ -1,1 +1,1 @@
-"""What the inner loops of several templates share: vectors, register tiles, epilogues."""
+"""What the inner loops of several templates share: register tiles, dot products, epilogues."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import PAIR, multiply_add
+from spaces.cpu.vectors.simd import C_TYPES
 
 
 @dataclass(frozen=True)

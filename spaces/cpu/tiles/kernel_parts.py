@@ -8,8 +8,8 @@ from spaces.algebra.index import Index
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import operand_name
 from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import PAIR, Stream
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.workloads.array import Array
 from spaces.workloads.product import Product
 

@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Layout, Strided
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
-from spaces.cpu.tiles.simd import C_TYPES
 from spaces.cpu.tiles.steps import PAIR, element_bytes, multiply_add
+from spaces.cpu.vectors.simd import C_TYPES
 
 LINE = 16
 """Floats in a cache line."""

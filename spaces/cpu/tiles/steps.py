@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from spaces.algebra.index import Index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Strided, strided
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.dtypes import dtype
 from spaces.workloads.contraction import Operand
 from spaces.workloads.product import Product

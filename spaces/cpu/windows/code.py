@@ -24,7 +24,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import PAGE, entry_function
 from spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile, Turn
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.blocking import Blocking, blocking
 from spaces.cpu.windows.finish import finish_function, read_name
 from spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key, Nest, Source, Windows, offset

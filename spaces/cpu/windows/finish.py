@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Layout
 from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.tiles.simd import C_TYPES
-from spaces.cpu.tiles.vector_code import VectorCode
+from spaces.cpu.vectors.simd import C_TYPES
+from spaces.cpu.vectors.vector_code import VectorCode
 from spaces.cpu.windows.nest import OUTPUT, Nest, Turns
 from spaces.derivation.products.view import PlacedProduct
 from spaces.language.text import Written

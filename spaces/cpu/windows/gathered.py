@@ -15,7 +15,7 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.derivation.products.forms import Form, variable
 from spaces.derivation.products.splitting import Part
 from spaces.derivation.products.view import Factor, Gather

@@ -18,7 +18,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import Layout, Strided, row_major
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.nest import RIGHT, Nest, offset
 
 

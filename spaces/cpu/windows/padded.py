@@ -20,7 +20,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.algebra.layout import row_major
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.derivation.products.forms import Form, Limits, span
 from spaces.derivation.products.view import Factor
 from spaces.workloads.array import Array

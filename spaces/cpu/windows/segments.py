@@ -18,7 +18,7 @@ from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.tiles.kernel_parts import tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.code import WindowsCode
 from spaces.cpu.windows.nest import Key, offset
 from spaces.derivation.products.view import Segments

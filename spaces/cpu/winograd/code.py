@@ -22,7 +22,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import PAGE, entry_function
 from spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.finish import read_name
 from spaces.cpu.windows.nest import OUTPUT, RIGHT, Key
 from spaces.cpu.winograd.blocking import Blocking, blocking

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import erf
 
-from spaces.cpu.tiles.vector_code import VectorCode
+from spaces.cpu.vectors.vector_code import VectorCode
 from spaces.cuda.scalar_code import ScalarCode, Value
 from spaces.epilogue.expression import FUNCTIONS as CALLED
 from spaces.epilogue.expression import Epilogue, parse

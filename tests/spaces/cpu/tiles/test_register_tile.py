@@ -11,7 +11,7 @@ from spaces.algebra.layout import row_major, strided
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import used
 from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.simd import prelude
+from spaces.cpu.vectors.simd import prelude
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the machine code is that of x86")

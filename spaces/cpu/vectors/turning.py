@@ -3,13 +3,13 @@
 - ``tw_turn_D(p, stride, rows, columns, q, ld)``: reads up to ``lanes`` rows of ``lanes`` elements
   of dtype D, ``stride`` apart, and writes ``lanes`` whole vectors of their columns as float32,
   ``ld`` apart; what lies past ``rows`` and ``columns`` counts as zero, and is not read.
-- For elements that are only moved (:mod:`spaces.cpu.tiles.words`) the same, written as they are.
+- For elements that are only moved (:mod:`spaces.cpu.vectors.words`) the same, written as they are.
 """
 
 from __future__ import annotations
 
-from spaces.cpu.tiles.exchanges import Exchanges
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.exchanges import Exchanges
+from spaces.cpu.vectors.simd import C_TYPES
 
 DTYPES = ("float32", "bfloat16")
 

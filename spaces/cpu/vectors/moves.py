@@ -1,4 +1,4 @@
-"""What maps need beside :mod:`spaces.cpu.tiles.simd`: lanes from anywhere, numbers of lanes, and
+"""What maps need beside :mod:`spaces.cpu.vectors.simd`: lanes from anywhere, numbers of lanes, and
 stores past the caches.
 
 - ``tw_ramp(start)``: the whole numbers from ``start`` on, a lane each (``vi``);
@@ -17,7 +17,7 @@ stores past the caches.
 from __future__ import annotations
 
 from spaces.cpu.isa import nontemporal
-from spaces.cpu.tiles.simd import C_TYPES
+from spaces.cpu.vectors.simd import C_TYPES
 
 TABLE_TYPES = {"int32": "int", "int8": "signed char"}
 """C types of tables of indices."""

@@ -1,4 +1,4 @@
-"""What reductions need beside :mod:`spaces.cpu.tiles.simd`: all lanes of a vector to one value.
+"""What reductions need beside :mod:`spaces.cpu.vectors.simd`: all lanes of a vector to one value.
 
 - ``tw_across_R(x)``: the sum, prod, max or min of all lanes; NaN if any lane is.
 - ``tw_first(n)``: a mask of the first ``n`` lanes, of all if there are fewer.

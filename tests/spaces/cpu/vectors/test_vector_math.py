@@ -14,8 +14,8 @@ import pytest
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.isa import KNOWN, extremes
 from spaces.cpu.target import FLAGS
-from spaces.cpu.tiles.vector_code import VectorCode
-from spaces.cpu.tiles.vector_math import prelude
+from spaces.cpu.vectors.vector_code import VectorCode
+from spaces.cpu.vectors.vector_math import prelude
 from spaces.epilogue.expression import Epilogue
 from spaces.errors import InputError
 from spaces.language.functions import FUNCTIONS

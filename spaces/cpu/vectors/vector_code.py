@@ -11,7 +11,7 @@ from spaces.language.text import Infix, Written
 @dataclass(frozen=True)
 class VectorCode(Infix):
     """The meaning (:class:`spaces.language.tree.Meaning`) of numbers and operations as C, by the
-    functions of :mod:`spaces.cpu.tiles.vector_math`.
+    functions of :mod:`spaces.cpu.vectors.vector_math`.
 
     How arrays are read is for whoever folds an expression to say: as C that needs no parentheses.
     """

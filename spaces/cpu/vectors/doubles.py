@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spaces.cpu.tiles import vector_math
+from spaces.cpu.vectors import vector_math
 
 C_TYPES = {"float64": "double", "float32": "float"}
 

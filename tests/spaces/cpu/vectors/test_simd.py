@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spaces.cpu.isa import GENERIC
-from spaces.cpu.tiles.simd import prelude
+from spaces.cpu.vectors.simd import prelude
 
 INTERLEAVE = """
 void interleave(const unsigned short *a, const unsigned short *b, float *low, float *high) {

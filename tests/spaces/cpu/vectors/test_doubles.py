@@ -8,8 +8,8 @@ import pytest
 
 from spaces.cpu.compiler import find_compiler
 from spaces.cpu.target import FLAGS
-from spaces.cpu.tiles.doubles import FUNCTIONS as KNOWN
-from spaces.cpu.tiles.doubles import prelude, unknown
+from spaces.cpu.vectors.doubles import FUNCTIONS as KNOWN
+from spaces.cpu.vectors.doubles import prelude, unknown
 from spaces.language.functions import FUNCTIONS
 
 NAMES = sorted(name for name in KNOWN & set(FUNCTIONS) if FUNCTIONS[name].arity == 1)

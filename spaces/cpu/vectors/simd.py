@@ -26,7 +26,7 @@ what ``n`` and ``columns`` count are terms, and a lone last one is paired with z
 from __future__ import annotations
 
 from spaces.cpu.isa import BFLOAT16_DOT, keep, partial_access
-from spaces.cpu.tiles.exchanges import Exchanges
+from spaces.cpu.vectors.exchanges import Exchanges
 
 C_TYPES = {
     "float32": "float",

@@ -1,15 +1,15 @@
 """Vectors of elements of 1, 2 or 8 bytes whose bits are moved, whatever they stand for.
 
 ``vw`` is as long as a vector of floats. For the dtype D of unsigned numbers of that size the
-functions are those that :mod:`spaces.cpu.tiles.simd`, ``moves`` and ``turning`` have for floats; a
-transposition leaves elements as they are, in blocks of ``side`` rows and columns. ``vi`` has an int
-for every lane.
+functions are those that :mod:`spaces.cpu.vectors.simd`, ``moves`` and ``turning`` have for floats;
+a transposition leaves elements as they are, in blocks of ``side`` rows and columns. ``vi`` has an
+int for every lane.
 """
 
 from __future__ import annotations
 
 from spaces.cpu.isa import nontemporal
-from spaces.cpu.tiles import moves, turning
+from spaces.cpu.vectors import moves, turning
 
 WORDS = {1: "uint8", 2: "uint16", 8: "uint64"}
 """Names of elements by their bytes."""
