@@ -141,7 +141,8 @@ def tiled(w: Workload, target: CpuTarget, **changes: Value) -> Kernel:
 )
 def test_streamed_rows_begin_at_lines_wherever_arrays_do(columns, rows, dtype, text, tmp_path):
     w = workload(text, dtype=dtype, i=columns, j=rows)
-    shapes = [(64, c) for c in (8, 32, 64) if c < max(columns, 9)]
+    lanes = machine().vector_bytes // 4
+    shapes = [(64, c) for c in (lanes, 32, 64) if c == lanes or c < columns]
     kernels = [
         tiled(w, machine(), tile_rows=r, tile_columns=c, stream=True, ahead=False)
         for r, c in shapes
@@ -202,7 +203,8 @@ MOVED_BUGS = {
 
 def test_every_bug_planted_where_elements_are_moved_is_found(tmp_path):
     w = moving("y[k, j, i] = x[k, i, j]", "float16", i=67, j=130, k=19)
-    target = dataclasses.replace(machine(vector_bytes=32), isa="generic", flags=("-O0",))
+    narrow = machine(vector_bytes=32, vector_registers=16)
+    target = dataclasses.replace(narrow, isa="generic", flags=("-O0",))
     right = tiled(w, target, tile_rows=32, tile_columns=64, stream=False)
     check_bugs_are_found(right, MOVED_BUGS, w, target, tmp_path)
 
