@@ -225,3 +225,39 @@ def test_the_best_kernel_compiles_without_a_gpu_and_says_so_when_called():
 def test_numpy_is_not_on_a_gpu():
     with pytest.raises(InputError, match="A is not on a GPU"):
         DevicePort(ROWS).device_address(np.zeros((3, 5), np.float16), 0)
+
+
+SEVERAL = """
+import json, sys
+sys.path.insert(0, "ROOT")
+from tests.scheduler.functions.test_cuda_function import Interface
+from scheduler.functions.cuda_function import CudaFunction
+from scheduler.verification import draw
+from spaces.operators import workload
+from spaces.registry import space_for
+from spaces.target import detect_target
+
+work = workload("gated_matmul m=64 n=256 k=64 dtype=float16")
+space = space_for(work, detect_target("cuda:sm_90a"))
+own = lambda s: any(b.name == "workspace" for l in space.lower(s).call.launches for b in l.buffers)
+call = CudaFunction(space, next(s for s in draw(space, 60, 1) if not own(s)), "given")
+arrays = [Interface(o.shape, "<f2", address=(i + 1) << 20) for i, o in enumerate(work.inputs)]
+out = Interface(work.outputs[0].shape, "<f2", address=1 << 30)
+for stream in (64, 64, 80):
+    assert call(*arrays, out=out, stream=stream) is out
+print(json.dumps(None))
+"""
+
+
+@needs_stub
+def test_launches_of_a_call_share_its_workspace(tmp_path):
+    build_stub(tmp_path)
+    script = SEVERAL.replace("ROOT", os.getcwd())
+    _, log = run_with_stub(tmp_path, script, STUB_PARAMETERS="3")
+    launches = [line.split()[-3:] for line in log if line.startswith("launch")]
+    gates, ups = launches[::2], launches[1::2]
+    assert {tuple(gate[:2]) for gate in gates} == {("0x100000", "0x200000")}
+    assert {tuple(up[:2]) for up in ups} == {("0x100000", "0x300000")}
+    between = [gate[2] for gate in gates]
+    assert between == [up[2] for up in ups]
+    assert between[0] == between[1] != between[2]
