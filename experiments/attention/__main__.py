@@ -21,7 +21,8 @@ from typing import Any
 import torch
 
 from experiments.attention.cases import CASES, AttentionCase
-from experiments.attention.rivals import exact, rivals
+from experiments.attention.rivals import rivals
+from experiments.attention.tensors import drawn, exact
 from experiments.attention.trying import Trial, serving
 from experiments.gpu_matmul.timing import interleave
 from experiments.resuming import remaining, resume, write
@@ -45,12 +46,7 @@ def measure(
 ) -> dict[str, Any]:
     """The case's row of the results: rates in TFLOP/s, and ratios of times. Queries have the
     standard deviation ``spread``."""
-    torch.manual_seed(0)
-    tensors = {
-        name: torch.randn(shape, device="cuda", dtype=getattr(torch, case.dtype))
-        for name, shape in case.shapes.items()
-    }
-    tensors["q"] *= spread
+    tensors = drawn(case, spread)
     target, wanted = detect_target("cuda"), exact(case, tensors)
     row: dict[str, Any] = {"templates": {}}
     calls: dict[str, Any] = {}

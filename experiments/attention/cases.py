@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,14 +13,15 @@ from spaces.template import Template
 from spaces.workloads.workload import Workload
 
 WINDOW = 1024
+PAGE = 16
 SOFTCAP = 50.0
 
 
 @dataclass(frozen=True)
 class AttentionCase:
     """``queries``, the last of ``length`` positions, of heads of ``depth``. ``form`` says which
-    positions they see and what becomes of scores: words of ``causal``, ``alibi``, ``softcap`` and
-    ``window``."""
+    positions they see, what becomes of scores and where keys are: words of ``causal``, ``alibi``,
+    ``softcap``, ``window`` and ``pages``, of sixteen positions, which a table names."""
 
     form: str
     batch: int
@@ -44,11 +46,28 @@ class AttentionCase:
     @cached_property
     def workload(self) -> Workload:
         """As the tuner knows it."""
+        if self.has("pages"):
+            return self._paged
         return workload(
             "attention", b=self.batch, h=self.heads, kv=self.kv_heads, i=self.queries,
             j=self.length, d=self.depth, mask="causal" if self.has("causal") else "none",
             window=WINDOW if self.has("window") else 0, alibi=int(self.has("alibi")),
             softcap=SOFTCAP if self.has("softcap") else 0.0, dtype=self.dtype,
+        )  # fmt: skip
+
+    @property
+    def _paged(self) -> Workload:
+        pages, group = self.batch * self.length // PAGE, self.heads // self.kv_heads
+        cache = f"{self.dtype}[{pages},{PAGE},{self.kv_heads},{self.depth}]"
+        place = f"t[b,j // {PAGE}],j % {PAGE},h // {group}"
+        scores = f"sum[d](q[b,h,i,d] * k[{place},d]) * {1 / math.sqrt(self.depth)!r}"
+        text = (
+            f"t: int32[b,{self.length // PAGE}](index < {pages})\nk: {cache}\nv: {cache}\n"
+            f"y[b,h,i,e] = sum[j](softmax[j]({scores}) * v[{place},e])"
+        )
+        return workload(
+            text, dtype=self.dtype, b=self.batch, h=self.heads, i=self.queries, j=self.length,
+            d=self.depth, e=self.depth,
         )  # fmt: skip
 
     @property
@@ -62,9 +81,11 @@ class AttentionCase:
         return float(self.workload.flops)
 
 
-def _prefill(form: str, length: int, kv: int = 32, depth: int = 128) -> AttentionCase:
+def _prefill(
+    form: str, length: int, kv: int = 32, depth: int = 128, dtype: str = "bfloat16"
+) -> AttentionCase:
     heads = 32 * 128 // depth
-    return AttentionCase(form, 1, heads, kv * heads // 32, length, length, depth, "bfloat16")
+    return AttentionCase(form, 1, heads, kv * heads // 32, length, length, depth, dtype)
 
 
 def _decode(form: str, length: int, kv: int = 32, batch: int = 1) -> AttentionCase:
@@ -92,13 +113,17 @@ _BATCHED = (
     _decode("", 65536, kv=8),
     AttentionCase("", 16, 128, 1, 1, 4096, 128, "bfloat16"),
 )
+_PAGED = _decode("pages", 4096, kv=8, batch=64)
+_FLOAT16 = tuple(_prefill(form, 4096, dtype="float16") for form in ("", "causal"))
 _HEAD_64 = tuple(_prefill(form, 4096, depth=64) for form in ("", "causal"))
 CASES = tuple(
     dict.fromkeys(
         (
             *_ten(4096),
             *_BATCHED,
+            _PAGED,
             *_HEAD_64,
+            *_FLOAT16,
             *(case for length in (1024, 16384, 512, 8192, 256, 2048, 128) for case in _ten(length)),
         )
     )
@@ -119,6 +144,8 @@ _TILES: tuple[dict[str, Value], ...] = (
     _WIDE | {"keys": 112, "overlap": 0, "rescale": "moved", "query_buffers": 1},
     _LOW,
     _LOW | {"beside": 1, "rescale": "always"},
+    _LOW | {"keys": 64},
+    {"warpgroups": 3, "keys": 64},
     {"warpgroups": 3, "keys": 128},
     {"warpgroups": 4, "keys": 64, "stages": 4},
 )
@@ -132,9 +159,11 @@ _WALKS: tuple[dict[str, Value], ...] = (
 )
 _FEW_ROWS = _USUAL | {"ping_pong": 0, "query_buffers": 1, "blocks": "grid"}
 _FEW_TILES: tuple[dict[str, Value], ...] = (
-    {"warpgroups": 1, "keys": 128, "stages": 3},
+    {"warpgroups": 1, "keys": 128},
+    {"warpgroups": 1, "keys": 64, "stages": 3},
     {"warpgroups": 1, "keys": 64, "stages": 3, "overlap": 0, "residency": 2},
     {"warpgroups": 2, "keys": 64, "stages": 3},
+    {"warpgroups": 2, "keys": 128},
 )
 _WARPS: dict[str, Value] = {
     "queries": "registers", "slices": 1, "keys": 64, "warps": 4, "stages": 2,
@@ -148,27 +177,30 @@ _BLOCKS: tuple[dict[str, Value], ...] = (
     {"warps": 1, "keys": 32, "stages": 4, "residency": 3},
     {"warps": 1, "keys": 32, "stages": 3, "residency": 4},
 )
+_FEW_WARPS: dict[str, Value] = _WARPS | {"warps": 1, "queries": "shared"}
 _TEAMS: tuple[dict[str, Value], ...] = (
-    {"warps": 1, "teams": 2, "queries": "shared", "stages": 3, "residency": 1},
-    {"warps": 1, "teams": 4, "queries": "shared", "keys": 32, "stages": 3, "residency": 1},
-    {"warps": 1, "teams": 4, "queries": "shared", "keys": 16, "stages": 3, "residency": 2},
-    {"warps": 1, "teams": 8, "queries": "shared", "keys": 16, "stages": 3, "residency": 1},
+    {"teams": 4, "keys": 32, "stages": 3, "residency": 1},
+    {"teams": 8, "keys": 16, "stages": 3, "residency": 1},
+    {"teams": 2, "keys": 64, "stages": 3, "residency": 1},
+    {"teams": 4, "keys": 16, "stages": 4, "residency": 1},
+    {"teams": 2, "keys": 32, "stages": 2, "residency": 2},
 )
 _MERGED = (
     (1, "kernel"),
     (4, "kernel"),
+    (6, "kernel"),
     (8, "kernel"),
+    (12, "kernel"),
     (16, "kernel"),
     (32, "kernel"),
     (16, "last"),
-    (2, "cluster"),
     (4, "cluster"),
     (8, "cluster"),
 )
 FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
     "chained_hopper": (
         *(_USUAL | tile | walk for tile in _TILES for walk in _WALKS),
-        *(_FEW_ROWS | tile | {"split": n} for tile in _FEW_TILES for n in (1, 2, 4, 8, 16, 32)),
+        *(_FEW_ROWS | tile | {"split": n} for tile in _FEW_TILES for n in (1, 4, 16)),
         *(
             _FEW_ROWS | tile | {"split": n, "merge": "kernel"}
             for tile in _FEW_TILES
@@ -177,7 +209,7 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
     ),
     "chained": (
         *(_WARPS | each | {"split": n} for each in _BLOCKS for n in (1, 4, 16, 32)),
-        *(_WARPS | each | {"split": n, "merge": m} for each in _TEAMS for n, m in _MERGED),
+        *(_FEW_WARPS | each | {"split": n, "merge": m} for each in _TEAMS for n, m in _MERGED),
     ),
 }
 """Schedules of each template that are tried in any case; those that break a rule of a case are left
@@ -190,7 +222,7 @@ EARLIER: Mapping[str, Value] = {"teams": 1}
 
 def completed(template: Template, chosen: Mapping[str, Value]) -> Schedule | None:
     """The schedule of some values, others the last of their decisions; None if one is no value."""
-    chosen = EARLIER | chosen
+    chosen = {**EARLIER, **chosen}
     values = {d.name: chosen.get(d.name, d.values[-1]) for d in template.decisions}
     known = all(values[d.name] in d.values for d in template.decisions)
     return Schedule(template.name, tuple(values.items())) if known else None

@@ -61,7 +61,7 @@ def panels(cases: Cases) -> list[dict[str, list[tuple[int, float]]]]:
     found: list[dict[str, list[tuple[int, float]]]] = [{}, {}]
     for name, row in cases.items():
         length = int(re.search(r"(?:(1)x)?(\d+) \w+$", name)[2])  # type: ignore[index]
-        form = name.partition(" d")[0]
+        form = name.partition(" d")[0] + " float16" * name.endswith(" float16")
         for rival, over in zip(("libraries", "Flex"), ratios(row), strict=True):
             if over:
                 panel = found[" 1x" in name]

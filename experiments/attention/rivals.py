@@ -1,9 +1,8 @@
-"""Attention by torch: in float64, by its libraries, and compiled."""
+"""Attention by torch: by its libraries, and compiled."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,42 +11,19 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from experiments.attention.cases import SOFTCAP, WINDOW, AttentionCase
+from experiments.attention.tensors import Tensors
 from experiments.rivals import usable
 
 BACKENDS = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
-Tensors = Mapping[str, torch.Tensor]
-
-
-def exact(case: AttentionCase, tensors: Tensors) -> torch.Tensor:
-    """The output in float64, a head at a time and so many rows that they fit."""
-    q, k, v = (tensors[name].flatten(0, 1) for name in "qkv")
-    group, step = case.heads // case.kv_heads, 4096
-    found = torch.empty(q.shape, dtype=torch.float64, device="cuda")
-    key = torch.arange(case.length, device="cuda")
-    for h in range(q.shape[0]):
-        keys, values = k[h // group].double(), v[h // group].double()
-        for i in range(0, case.queries, step):
-            rows = q[h, i : i + step].double()
-            own = case.length - case.queries + i + torch.arange(len(rows), device="cuda")
-            distance = key[None, :] - own[:, None]
-            score = rows @ keys.T / math.sqrt(case.depth)
-            if case.has("softcap"):
-                score = SOFTCAP * torch.tanh(score / SOFTCAP)
-            if case.has("alibi"):
-                score += tensors["slope"][h % case.heads].double() * distance
-            if case.has("causal"):
-                score.masked_fill_(distance > 0, -math.inf)
-            if case.has("window"):
-                score.masked_fill_(distance <= -WINDOW, -math.inf)
-            found[h, i : i + step] = score.softmax(-1) @ values
-    return found.view(tensors["q"].shape)
 
 
 def rivals(
     case: AttentionCase, tensors: Tensors, compiled: bool
 ) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
-    """Calls by name, and why others are not among them."""
+    """Calls by name, and why others are not among them. None of torch's reads keys by a table."""
     makers: dict[str, Callable[[], Callable[[], Any]]] = {}
+    if case.has("pages"):
+        return {}, {}
     if not any(map(case.has, ("alibi", "softcap", "window"))):
         makers = {name: partial(_library, case, tensors, which) for name, which in BACKENDS.items()}
     if compiled:

@@ -58,14 +58,15 @@ class Trial(Explorer):
         (template,) = self.space.templates.values()
         drawn = self.space.sample(generator, count)
         first = [*known, *FIXED[template.name]]
-        self._judge([*self._valid(template, first), *map(self.space.schedule, drawn)])
+        self.judge_all([*self._valid(template, first), *map(self.space.schedule, drawn)])
         parents = self.space.rows(self.best[:PARENTS])
         if len(parents) and count:
             found = generator.permutation(self.space.neighbours(parents, generator))
-            self._judge(map(self.space.schedule, found[:count]))
+            self.judge_all(map(self.space.schedule, found[:count]))
         self.errors = [min(self.errors), max(self.errors)] if self.errors else []
 
-    def _judge(self, schedules: Iterable[Schedule]) -> None:
+    def judge_all(self, schedules: Iterable[Schedule]) -> None:
+        """Build, judge and time those that were not yet."""
         job = Job(new_job_id(), self.space.workload, self.space.target)
         wanted = [s for s in dict.fromkeys(schedules) if s not in self.calls]
         candidates = [Candidate(job, s, self.space.lower(s)) for s in wanted]
