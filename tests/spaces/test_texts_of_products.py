@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from spaces.algebra.integers import ceil_div
 from spaces.cuda.target import cuda_target
 from spaces.kernel import Call
 from spaces.operators import workload
@@ -30,7 +31,8 @@ PRODUCTS = {
     "layer": {"m": 512, "n": 384, "k": 256, "dtype": "bfloat16", "epilogue": "gelu(x + bias[m])"},
     "few rows": {"m": 4, "n": 1024, "k": 512, "dtype": "bfloat16", "b": "col"},
 }  # fmt: skip
-SCHEDULES = 6
+SCHEDULES = 300
+"""Of each target, shared by its templates and the products that they serve."""
 
 
 def call_text(call: Call) -> str:
@@ -45,19 +47,24 @@ def call_text(call: Call) -> str:
 
 def digests(target: Target) -> dict[str, str]:
     """Of the kernels of random schedules, by template and product."""
-    found = {}
-    for name, parameters in PRODUCTS.items():
-        made = workload("matmul", **parameters)
-        for template in templates_for(target):
-            if template.refuses(made, target):
-                continue
-            space = Space(made, target, [template(made, target)])
-            digest = hashlib.sha256()
-            for row in space.sample(np.random.default_rng(0), SCHEDULES):
-                kernel = space.lower(space.schedule(row))
-                digest.update(f"{kernel.source.text}\n{call_text(kernel.call)}".encode())
-            found[f"{template.name}, {name}"] = digest.hexdigest()[:16]
-    return found
+    products = {name: workload("matmul", **given) for name, given in PRODUCTS.items()}
+    served = {
+        f"{template.name}, {name}": Space(made, target, [template(made, target)])
+        for name, made in products.items()
+        for template in templates_for(target)
+        if not template.refuses(made, target)
+    }
+    each = ceil_div(SCHEDULES, len(served))
+    return {name: digest(space, each) for name, space in served.items()}
+
+
+def digest(space: Space, schedules: int) -> str:
+    """Of so many random kernels."""
+    found = hashlib.sha256()
+    for row in space.sample(np.random.default_rng(0), schedules):
+        kernel = space.lower(space.schedule(row))
+        found.update(f"{kernel.source.text}\n{call_text(kernel.call)}".encode())
+    return found.hexdigest()[:16]
 
 
 @pytest.mark.parametrize("name", TARGETS)
