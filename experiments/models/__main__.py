@@ -41,7 +41,8 @@ Known = Mapping[str, Mapping[str, Sequence[Schedule]]]
 KNOWN = 4
 """Schedules of an earlier run that are tried for an operator."""
 Measure = Callable[..., Rows]
-"""The rows of some operators, each as it comes, made by a time ``end`` of ``time.monotonic``."""
+"""The rows of some operators, counted as they occur, each as it comes, made by a time ``end`` of
+``time.monotonic``."""
 
 
 def main() -> int:
@@ -93,7 +94,7 @@ def run(
 ) -> None:
     """Measure what the results lack, each model for its share of the time by its operators."""
     left = {
-        model: [o for o in operators if o.name not in _rows(results, model)]
+        model: Counter({o: n for o, n in operators.items() if o.name not in _rows(results, model)})
         for model, operators in wanted.items()
     }
     for model, operators in left.items():
@@ -108,7 +109,7 @@ def run(
             entry["distinct"] = len(wanted[model])
             entry["summary"] = summarise(entry["operators"])
             write(path, results, table)
-        left[model] = []
+        left[model] = Counter()
         if "summary" in entry:
             print(line(model, entry["summary"], entry["distinct"]), flush=True)
 
@@ -116,7 +117,7 @@ def run(
 @contextmanager
 def measuring(target: Target, jobs: int) -> Iterator[Measure]:
     """How operators are measured on a target: on a CPU one after the other, those first that
-    compute most; on a GPU all of a model side by side."""
+    a model waits for longest; on a GPU all of a model side by side."""
     if isinstance(target, CudaTarget):
         from experiments.models import gpu
         from experiments.models.choosing import crew

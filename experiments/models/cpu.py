@@ -6,34 +6,50 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from costmodel.peaks import peaks_for
+from costmodel.roofline import ideal_seconds
 from experiments.operators import cpu
+from scheduler.machine import measured_peaks
 from spaces.schedule import Schedule
 from spaces.target import Target
 
-SETTLING = 5.0
-"""Seconds that an operator takes after its search: its compiled rival, and timing."""
-TIMED = 1.5
-LEAST = 2.0
-"""Seconds of search, if there are no more."""
+SETTLING = 2.5
+"""Seconds that an operator takes beside its search: its compiled rival, and timing."""
+TIMED = 0.8
+LEAST, MOST = 1.0, 20.0
+"""Seconds of search, the first even if there are no more."""
 
 
 def compare(
-    operators: Sequence[Any],
+    operators: Mapping[Any, int],
     target: Target,
     end: float,
     known: Mapping[str, Sequence[Schedule]],
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Each operator and its row of the results, those that compute most first, as many as there is
-    time for by ``end`` (of ``time.monotonic``). Schedules that were ``known`` are not asked for."""
-    ordered = sorted(operators, key=lambda operator: -operator.workload.flops)
+    """Each operator and its row of the results, those first that a model which has each so often
+    waits for longest, as many as there is time for by ``end`` (of ``time.monotonic``). The longer
+    it waits, the longer they are searched for. Schedules that were ``known`` are not asked for."""
+    peaks = measured_peaks(target)
+    waits = {
+        o: n * ideal_seconds(o.workload, peaks_for(o.workload, target, peaks))
+        for o, n in operators.items()
+    }
+    ordered = sorted(waits, key=lambda operator: -waits[operator])
     for number, operator in enumerate(ordered):
         left = end - time.monotonic()
         if left < LEAST + SETTLING:
             return
-        seconds = max(LEAST, left / (len(ordered) - number) - SETTLING)
+        seconds = _search(left, [waits[other] for other in ordered[number:]])
         yield (
             operator,
             cpu.compare(
                 operator.workload, operator.rivals, operator.others, target, seconds, TIMED
             ),
         )
+
+
+def _search(left: float, waits: Sequence[float]) -> float:
+    """Seconds of search for the first of some operators that share the seconds ``left``: all have
+    the least, and of the rest as much as a model waits for them."""
+    spare = left - (LEAST + SETTLING) * len(waits)
+    return min(MOST, LEAST + max(0.0, spare) * waits[0] / sum(waits))
