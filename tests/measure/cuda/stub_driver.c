@@ -85,8 +85,11 @@ static int get_kernel(void **kernel, void *library, const char *name) { *kernel 
 enum { PLAIN_SHARED = 48 << 10, MOST_SHARED = 227 << 10 };  // bytes, as on an H200
 static struct { void *kernel; int shared; } allowed[64];
 static int allowances;
+enum { PLAIN_CLUSTER = 8, CLUSTER_DIMENSION = 4, LARGE_CLUSTERS = 14 };
+static void *large_clusters;  // the kernel that was allowed them last
 static int set_attribute(int attribute, int value, void *kernel, int device) {
   say("attribute %s %d %d\n", (char *)kernel, attribute, value);
+  if (attribute == LARGE_CLUSTERS && value) large_clusters = kernel;
   if (attribute != 8) return 0;
   if (value > MOST_SHARED || allowances == 64) return 1;
   allowed[allowances].kernel = kernel;
@@ -127,6 +130,10 @@ int cuLaunchKernelEx(const Config *c, void *kernel, void **parameters, void **ex
   if (getenv("STUB_FAILS")) return 700;
   if (c->shared > shared_of(kernel)) return 1;
   if (c->block[0] * c->block[1] * c->block[2] > 1024) return 701;
+  for (unsigned i = 0; i < c->count; i++) {
+    const unsigned *sides = c->attributes[i].value, blocks = sides[0] * sides[1] * sides[2];
+    if (c->attributes[i].id == CLUSTER_DIMENSION && blocks > PLAIN_CLUSTER && kernel != large_clusters) return 912;
+  }
   say("launch %s %u,%u,%u %u,%u,%u %u %p", (char *)kernel, c->grid[0], c->grid[1], c->grid[2], c->block[0],
       c->block[1], c->block[2], c->shared, c->stream);
   for (unsigned i = 0; i < c->count; i++)

@@ -110,9 +110,9 @@ device = open_device()
 text = 'extern "C" __global__ void made() {}'
 found = {}
 
-def launched(shared, threads=32):
+def launched(shared, threads=32, cluster=1):
     try:
-        launch = Launch((1, 1, 1), (threads, 1, 1), (1, 1, 1), shared)
+        launch = Launch((cluster, 1, 1), (threads, 1, 1), (cluster, 1, 1), shared)
         device.bind(Call("made", (), launches=(launch,)), Source("cuda", "", text), {})()
         return "launched"
     except LoadError as error:
@@ -121,6 +121,7 @@ def launched(shared, threads=32):
 for shared in (0, 49152, 49153, 49168, 50176, 50177, 232448, 232449):
     found[shared] = launched(shared)
 found["threads"] = launched(0, 1056)
+found["clusters"] = [launched(0, cluster=blocks) for blocks in (8, 16)]
 try:
     device.allocate(1 << 40)
 except MemoryShortError as error:
@@ -129,7 +130,7 @@ print(json.dumps(found))
 """
 
 
-def test_shared_memory_is_asked_for_beyond_48_kib_and_what_is_not_taken_does_no_harm(tmp_path):
+def test_what_a_kernel_lacks_is_asked_for_and_what_is_not_taken_does_no_harm(tmp_path):
     build_stub(tmp_path)
     found, log = run_with_stub(tmp_path, REFUSALS)
     assert [found[str(size)] for size in (0, 49152, 49153, 49168, 50176, 50177, 232448)] == [
@@ -137,6 +138,8 @@ def test_shared_memory_is_asked_for_beyond_48_kib_and_what_is_not_taken_does_no_
     ] * 7
     asked = [line for line in log if line.startswith("attribute")]
     assert asked[0] == "attribute made 8 49153", "48 KiB are there without asking"
+    assert found["clusters"] == ["launched"] * 2
+    assert asked[-1] == "attribute made 14 1", "clusters of 8 are there without asking"
     assert found["232449"].startswith("CUDA_ERROR_INVALID_VALUE")
     assert found["threads"].startswith("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES")
     assert found["memory"].startswith("CUDA_ERROR_OUT_OF_MEMORY")
