@@ -23,6 +23,7 @@ from spaces.cpu.chained.rules import chained_rules
 from spaces.cpu.chained.served import why_not_chained
 from spaces.cpu.chained.traffic import chained_quantities
 from spaces.cpu.target import CpuTarget
+from spaces.derivation.chained.meetings import Meetings
 from spaces.derivation.chained.scaling import with_scaled_scores
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.derivation.chains.chain_reduction import correcting_functions
@@ -57,6 +58,7 @@ class ChainedTemplate(Template):
         found = chained_of(workload.program)
         assert isinstance(found, Chained)
         self.chained = with_scaled_scores(found)
+        self.meetings = Meetings(self.chained)
         self.lanes = target.lanes(4)
         self.decisions = self._decisions()
         self.rules = chained_rules(self)

@@ -16,7 +16,7 @@ from spaces.cpu.chained.blocks import LINE, Blocks
 from spaces.cpu.chained.rules import block_bytes
 from spaces.cpu.rows.work import CALL
 from spaces.cpu.traffic import even_shares, footprints
-from spaces.derivation.chained.work import operations, share_inside
+from spaces.derivation.chained.work import operations
 from spaces.quantities import filled
 from spaces.template import Columns
 
@@ -41,12 +41,14 @@ def chained_quantities(template: ChainedTemplate, columns: Columns) -> dict[str,
 
 @dataclass(frozen=True)
 class _Passes:
-    """How often ``items``, blocks of rows, meet ``tiles`` of keys: ``rows`` of a block in the mean
-    (the last one has whole register tiles only), and ``matrices`` that rows have sums of."""
+    """How often ``items``, blocks of rows, meet ``tiles`` of keys, and for how many ``scores``:
+    ``rows`` of a block in the mean (the last one has whole register tiles only), and ``matrices``
+    that rows have sums of."""
 
     blocks: Blocks
     items: Any
     tiles: Any
+    scores: Any
     rows: Any
     matrices: int
 
@@ -54,24 +56,20 @@ class _Passes:
     def of(template: ChainedTemplate, b: Blocks) -> _Passes:
         """Those of a template's schedules."""
         chained = template.chained
-        seen = share_inside(template.computation, chained)
         count, per_batch = chained.row_count, ceil_div(chained.row_count, b.rows)
         items = float(chained.batches) * per_batch
         tile = np.maximum(b.score_rows, b.value_rows)
         last = ceil_div(count % b.rows, tile) * tile
-        rows = (count // b.rows * b.rows + last) / per_batch
-        met = items * np.maximum(seen * chained.key.extent / b.keys, 1) + 0.5 * items * (seen < 1)
-        return _Passes(b, items, met, rows, len(chained.weighings))
+        whole = count // b.rows * b.rows + last
+        tiles, scores = template.meetings.of(b.rows, b.keys)
+        met = float(chained.batches) * scores * whole / count
+        tiles = float(chained.batches) * tiles
+        return _Passes(b, items, tiles, met, whole / per_batch, len(chained.weighings))
 
     @property
     def width(self) -> int:
         """Of all sums of a row."""
         return self.blocks.width * self.matrices
-
-    @property
-    def scores(self) -> Any:
-        """Of all rows and the keys they meet."""
-        return self.tiles * self.rows * self.blocks.keys
 
     @property
     def score_steps(self) -> Any:
