@@ -13,7 +13,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.traffic import footprints, shares
+from spaces.cpu.traffic import footprints, reach, shares
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.product import Product
@@ -110,11 +110,15 @@ def _near_and_middle(
     once = np.where(rows_outer, left * column_blocks, right * row_blocks)
     again = np.where(rows_outer, left * column_tiles, right * row_tiles)
     sums = 2.0 * FLOAT * product.rows * product.columns * b.depth_blocks
-    near = streaming + np.where(staying <= USABLE * target.l1_bytes, once, again) + sums
+    panels, blocks = (_right_reach(product, w, values) for w in (b.tile_columns, b.block_columns))
+    stays = staying <= USABLE * target.l1_bytes * np.where(rows_outer, 1.0, panels)
+    near = streaming + np.where(stays, once, again) + sums
 
     block = np.where(rows_outer, tile * b.block_columns, tile * b.block_rows)
     block_once = np.where(rows_outer, right * row_blocks, left * column_blocks)
-    middle = once + np.where(block <= USABLE * target.l2_bytes, block_once, streaming) + sums
+    fits = block <= USABLE * target.l2_bytes * np.where(rows_outer, blocks, 1.0)
+    returns = rows_outer | (right_panel <= USABLE * target.l2_bytes * panels)
+    middle = np.where(returns, once, again) + np.where(fits, block_once, streaming) + sums
     near_footprint = left_panel + right_panel + FLOAT * b.tile_rows * b.tile_columns
     # What was fetched ahead is only written.
     right_passes = values["pack_right"] * (2 - values["prefetch"])
@@ -127,6 +131,14 @@ def _near_and_middle(
         "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
         / target.vector_registers,
     }
+
+
+def _right_reach(product: Product, width: np.ndarray, values: Columns) -> np.ndarray:
+    """The share of a cache that ``width`` columns of the right operand find."""
+    size = product.right.element.bytes
+    apart = size * max(product.layout(product.right).strides)
+    found: np.ndarray = np.where(values["pack_right"], 1.0, reach(size * width, apart))
+    return found
 
 
 def _far_and_main(

@@ -14,9 +14,9 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.traffic import FLOAT, USABLE
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.traffic import footprints, shares
+from spaces.cpu.traffic import footprints, reach, shares
 from spaces.cpu.windows.blocking import Blocking, blocking
-from spaces.cpu.windows.nest import Windows
+from spaces.cpu.windows.nest import RIGHT, Windows
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 
@@ -97,14 +97,18 @@ def _traffic(
     once = np.where(rows_outer, left * b.column_blocks, right)
     again = np.where(rows_outer, left * column_tiles, right * row_tiles)
     sums = 2.0 * FLOAT * rows * b.columns * b.depth_blocks
-    near = streaming + np.where(staying <= USABLE * target.l1_bytes, once, again) + sums
+    panels, blocks = (_right_reach(view, w, values) for w in (b.tile_columns, b.block_columns))
+    stays = staying <= USABLE * target.l1_bytes * np.where(rows_outer, 1.0, panels)
+    near = streaming + np.where(stays, once, again) + sums
     # A window's elements are read many times, but come only once from where they lie.
     source = float(_bytes(view, left=True))
     block = np.where(rows_outer, tile * b.block_columns, source * b.block_terms / terms)
     streamed = np.where(rows_outer, right * row_tiles, source * column_tiles)
     block_once = np.where(rows_outer, right, source * b.column_blocks)
-    fits = block <= USABLE * target.l2_bytes
-    middle = np.where(fits, block_once, streamed) + np.where(rows_outer, source, right) + sums
+    fits = block <= USABLE * target.l2_bytes * np.where(rows_outer, blocks, 1.0)
+    returns = panel <= USABLE * target.l2_bytes * panels
+    rights = np.where(returns, right, right * row_tiles)
+    middle = np.where(fits, block_once, streamed) + np.where(rows_outer, source, rights) + sums
     copies = float(sum(2 * copy.bytes for copy in view.copies))
     packing = copies + 2 * right * numbers * b.row_workers * values["pack_right"]
     footprint = b.workers * tile * b.block_columns + copies / 2
@@ -120,6 +124,14 @@ def _traffic(
         "register_fraction": (b.tile_columns // target.lanes(FLOAT) * (b.tile_rows + 1) + 1)
         / target.vector_registers,
     }
+
+
+def _right_reach(view: Windows, width: np.ndarray, values: Columns) -> np.ndarray:
+    """The share of a cache that ``width`` columns of the right operand find."""
+    size, depth = view.right.factor.operand.element.bytes, view.nest(False).depth
+    apart = size * max(abs(loop.strides[RIGHT]) for loop in depth)
+    found: np.ndarray = np.where(values["pack_right"], 1.0, reach(size * width, apart))
+    return found
 
 
 def _bytes(view: Windows, left: bool) -> int:

@@ -1,0 +1,55 @@
+"""What caches hold of rows that lie apart."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from spaces.cpu.target import detect_cpu
+from spaces.cpu.traffic import reach
+from spaces.operators import workload
+from spaces.registry import space_for
+
+TARGET = dataclasses.replace(
+    detect_cpu(), l1_bytes=48 << 10, l2_bytes=2 << 20, isa="avx512", vector_bytes=64
+)
+
+
+@pytest.mark.parametrize(
+    ("run", "apart", "share"),
+    [
+        (64, 64, 1),  # one after the other
+        (128, 3072, 1 / 8),  # begin at four places of a page
+        (128, 4096, 1 / 64),  # all at the same, and where pages lie is chance
+        (128, 12288, 1 / 64),
+        (128, 9216, 1 / 16),
+        (4096, 8192, 1 / 2),
+    ],
+)
+def test_runs_reach_the_sets_in_which_they_begin(run, apart, share):
+    assert reach(np.array(run), apart) == share
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("matmul", {"m": 128, "k": 512}),
+        ("grouped_matmul", {"t": 512, "k": 512, "experts": 4}),
+    ],
+)
+def test_rows_a_page_apart_are_read_again_where_they_lie_and_not_when_packed(name, sizes):
+    moved = {}
+    for n in (1024, 1040):
+        space = space_for(workload(name, n=n, **sizes), TARGET)
+        template = next(iter(space.templates))
+        rows = space.sample(np.random.default_rng(0), 4096)
+        values = space.decision_columns(rows)
+        found = space.quantities(rows)
+        each = (found["near_bytes"] + found["middle_bytes"]) / n
+        for packed in (False, True):
+            chosen = (values[f"{template}.pack_right"] == packed) & np.isfinite(each)
+            moved[n, packed] = each[chosen].min()
+    assert moved[1024, False] > 1.4 * moved[1040, False]
+    assert moved[1024, True] < 1.1 * moved[1040, True]
