@@ -289,6 +289,7 @@ AREAS = (
             "tests/measure/cuda/emulator/test_emulated_memory.py",
             "tests/measure/cuda/emulator/test_emulated_clusters.py",
             "tests/measure/cuda/emulator/test_planted_bugs.py",
+            "tests/measure/cuda/emulator/test_verify.py",
         ),
         10,
         breath=240.0,

@@ -242,6 +242,12 @@ def test_a_hilbert_order_goes_from_neighbour_to_neighbour():
     assert (abs(np.diff(rows)) + abs(np.diff(columns)) == 1).all()
 
 
+def test_a_hilbert_order_is_of_the_least_square_that_holds_all():
+    order = [list(zip(*(axis.tolist() for axis in hilbert(n, n)), strict=True)) for n in (2, 4)]
+    assert order[0] == [(0, 0), (1, 0), (1, 1), (0, 1)]
+    assert order[1][:4] == [(0, 0), (0, 1), (1, 1), (1, 0)]
+
+
 def test_a_grid_fills_the_multiprocessors_with_whole_clusters():
     grid = PersistentGrid((64, 32), (2, 1), 128, 1, "along_rows", 4, 131)
     assert (grid.clusters, grid.blocks) == (65, 130)

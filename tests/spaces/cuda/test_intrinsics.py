@@ -140,6 +140,13 @@ def test_instructions_that_do_not_exist_are_refused(name):
         device_text(f"tw::{name}(d, a, b);")
 
 
+def test_integers_are_multiplied_by_16_columns_more_at_a_time():
+    """As the table of wgmma's shapes in the PTX ISA has them: all up to 32, then every 16th."""
+    found = {member.n for member in WGMMAS if member.a == "s8"}
+    assert found == {8, 16, 24, 32, *range(48, 257, 16)}
+    assert {member.n for member in WGMMAS if member.a == "f16"} == set(range(8, 257, 8))
+
+
 def test_members_are_named_as_they_are_found():
     for member in members():
         assert families.used(f"tw::{member.name}(d") == [member]

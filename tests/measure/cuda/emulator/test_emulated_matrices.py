@@ -109,7 +109,8 @@ def test_tf32_ignores_the_low_bits(emulator, mma_cases):
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_ldmatrix_gives_each_lane_its_pair(emulator, count, transposed):
-    """Lane l holds row l / 4, columns 2 (l % 4) and the next, of each (transposed) matrix."""
+    """Lane l holds row l / 4, columns 2 (l % 4) and the next, of each (transposed) matrix, and no
+    register beside those is written."""
     source = np.arange(count * 64, dtype=np.int32).reshape(count, 8, 8).astype(np.float16)
     suffix = "_trans" if transposed else ""
     body = f"""
@@ -121,9 +122,11 @@ def test_ldmatrix_gives_each_lane_its_pair(emulator, count, transposed):
     tw::store_shared<8>(s + lane * 16, row);
   }}
   tw::sync_warp();
-  u32 r[{count}];
-  tw::ldmatrix_x{count}{suffix}(r, s + lane % {count * 8} * 16);
-  for (int i = 0; i < {count}; i++) tw::store_global((u32 *)(C + (i * 32 + lane) * 2), r[i]);"""
+  struct {{ u32 r[{count}], beyond; }} at;
+  at.beyond = 7;
+  tw::ldmatrix_x{count}{suffix}(at.r, s + lane % {count * 8} * 16);
+  for (int i = 0; i < {count}; i++)
+    if (at.beyond == 7) tw::store_global((u32 *)(C + (i * 32 + lane) * 2), at.r[i]);"""
     made = kernel(
         f"ldmatrix{count}{suffix}",
         body,

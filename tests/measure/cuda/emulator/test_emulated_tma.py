@@ -127,6 +127,29 @@ def test_a_box_of_five_dimensions_is_loaded_and_stored(emulator):
     np.testing.assert_array_equal(result, expected)
 
 
+def test_a_box_of_four_dimensions_is_stored(emulator):
+    source = small_integers(5, (2, 3, 2, 8), np.float32)
+    maps = {
+        "into": TensorMapSpec("C", "float32", (8, 2, 3, 2), source.strides[2::-1], (8, 2, 1, 1))
+    }
+    move = """
+  const u32 s = tw::shared_base();
+  if (threadIdx.x < 16) tw::store_shared(s + threadIdx.x * 4, A[threadIdx.x]);
+  tw::fence_async();
+  tw::sync_block();
+  if (threadIdx.x == 0) {
+    tw::tma_store_4d(&into, s, 0, 0, 2, 1);
+    tw::tma_commit();
+    tw::tma_wait<0>();
+  }"""
+    out = operand("C", "float32", source.shape)
+    made = kernel("four", move, {"A": source}, out, shared=64, maps=maps)
+    result = output_of(emulator.run(made, {"A": source}))
+    expected = np.full_like(source, np.nan)
+    expected[1, 2] = source[0, 0]
+    np.testing.assert_array_equal(result, expected)
+
+
 WINDOWED = {"lower": (-1, -2), "upper": (-1, 0), "steps": (2, 1)}
 
 

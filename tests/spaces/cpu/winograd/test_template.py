@@ -198,3 +198,32 @@ def test_quantities_count_what_squares_and_filters_become():
         assert found["useful_flops"][i] == 2 * 8 * 8 * channels**2 * 9
         assert found["flops"][i] > 2 * elements * squares * channels**2
     assert seen > 10
+
+
+@pytest.mark.parametrize("fits", [False, True])
+def test_squares_come_again_from_beyond_l2_only_where_they_do_not_fit_there(fits):
+    """4 squares of 6x6 elements of 32 channels, for every tile of columns."""
+    once = 4 * 36 * 4 * 32
+    target = machine(vector_bytes=32, l2_bytes=1 << 26 if fits else 1 << 15)
+    space = space_of(workload(f"conv2d n=1 c=32 h=10 w=10 o=32 r=3 s=3 {LAST}"), target)
+    rows = space.sample(np.random.default_rng(0), 100)
+    found, wide = space.quantities(rows), set()
+    for i, values in enumerate(space.schedule(row).values for row in rows):
+        if values["outputs"] == 4:
+            tiles = -(-4 // int(values["tile_vectors"]))
+            wide.add(tiles)
+            again = once * (tiles - 1) * fits
+            assert found["middle_bytes"][i] == found["near_bytes"][i] - 2 * once - again
+    assert len(wide) > 1
+
+
+def test_every_worker_of_squares_transforms_all_filters():
+    target = machine(threads=4, cores=4, vector_bytes=32)
+    space = space_of(workload(f"conv2d n=1 c=32 h=34 w=34 o=32 r=3 s=3 {LAST}"), target)
+    rows = space.sample(np.random.default_rng(0), 300)
+    moved = {
+        space.schedule(row)["row_workers"]: packing
+        for row, packing in zip(rows, space.quantities(rows)["packing_bytes"], strict=True)
+        if space.schedule(row)["outputs"] == 4 and space.schedule(row)["block_columns"] >= 32
+    }
+    assert moved[4] == 4 * 36 * (2 * 64 * 32 + 2 * 32 * 32 * 4)

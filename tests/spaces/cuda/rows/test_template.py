@@ -118,6 +118,30 @@ def test_threads_in_all_blocks_of_a_cluster_count():
         assert words in str(all_.why_not(Schedule("rows", tuple(changed.items()))))
 
 
+@pytest.mark.parametrize(("block_rows", "allowed"), [(4, True), (8, False)])
+def test_a_block_of_several_warps_has_fewer_rows_than_twice_those_there_are(block_rows, allowed):
+    work = workload("softmax", r=4, c=256)
+    template = CudaRows(work, H200)
+    (rule,) = (rule for rule in template.rules if rule.name == "block_rows")
+    values = {"row_threads": 32, "block_rows": block_rows}
+    assert bool(rule.holds(values)) is allowed
+    assert rule.holds({"row_threads": 4, "block_rows": 8})  # one warp has no fewer
+
+
+def test_each_row_of_a_thread_takes_a_pointer_to_each_array():
+    """Of 64 bits, which are two registers, to what is read and to what is written."""
+    sizes = CudaRows(workload("rmsnorm", r=64, c=256), H200).sizes
+    values = {"vector": 1, "hold": "memory", "unroll": 1, "ahead": 0, "row_threads": 32}
+    one, two = (
+        sizes.registers({**values, "thread_rows": rows, "block_rows": 4, "cluster": 1})
+        for rows in (1, 2)
+    )
+    fresh = sizes.flight_words({**values, "thread_rows": 2}) - sizes.flight_words(
+        {**values, "thread_rows": 1}
+    )
+    assert two - one - fresh == sizes.variables + 2 * 2
+
+
 @pytest.mark.parametrize(
     ("text", "extents", "dtype", "words"),
     [
