@@ -24,6 +24,7 @@ from tests.measure.cluster.simulated import OUTFIT, SimulatedBuilder, SimulatedR
 from tests.scheduler.listed import Listed
 
 NODES, TRIALS, STEP = 3, 200, 25
+SLOW = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +34,13 @@ def nodes() -> Iterator:
 
 
 class Chaos:
-    """Kills something after every few trials, as a seed says: workers, or nodes too."""
+    """Kills something after every few trials, as a seed says: workers and nodes."""
 
-    def __init__(self, nodes, executor, seed: int, whole: bool) -> None:
+    def __init__(self, nodes, executor, seed: int) -> None:
         self.nodes, self.executor, self.random = nodes, executor, random.Random(seed)
-        harms = [self.kill_workers, self.kill_a_worker]
-        if whole:
-            harms += [self.kill_workers, self.kill_raylet]
+        harms = [self.kill_workers, self.kill_a_worker, self.kill_workers, self.kill_raylet]
         self.random.shuffle(harms)
-        self.harms = [*harms, self.add_node, self.remove_node] if whole else harms
+        self.harms = [*harms, self.add_node, self.remove_node]
         self.done: list[str] = []
 
     def __call__(self, progress) -> None:
@@ -100,34 +99,24 @@ def scores(database, size=512) -> dict:
     return {m.schedule: m.score for m in records}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=SLOW) for n in (2, 3))])
 def test_kills_change_nothing_of_what_is_found(nodes, seed, tmp_path):
-    compare(nodes, seed, TRIALS, True, tmp_path)
-
-
-def test_killed_workers_change_nothing_of_what_is_found(tmp_path):
-    with cluster(cpus=4) as node:
-        compare(node, 0, 3 * STEP, False, tmp_path)
-
-
-def compare(nodes, seed, trials, whole, tmp_path):
-    """A run that is left in peace, and one under :class:`Chaos`, ``whole`` or of workers alone."""
+    """A run that is left in peace, and one under :class:`Chaos`."""
     undisturbed, disturbed = Database(tmp_path / "one.db"), Database(tmp_path / "two.db")
     with closing(LocalExecutor(hills().target, 1, SimulatedBuilder(), SimulatedRunner(0.0))) as one:
-        expected = tuned(one, undisturbed, seed, trials)
+        expected = tuned(one, undisturbed, seed, TRIALS)
     with closing(RayExecutor(nodes.address, outfit=OUTFIT, code=CODE)) as executor:
-        chaos = Chaos(nodes, executor, seed, whole)
-        found = tuned(executor, disturbed, seed, trials, chaos)
+        chaos = Chaos(nodes, executor, seed)
+        found = tuned(executor, disturbed, seed, TRIALS, chaos)
     assert not chaos.harms
-    assert found.trials == trials
+    assert found.trials == TRIALS
     assert found.lost == 0
     assert scores(disturbed) == scores(undisturbed)
-    assert len(scores(disturbed)) == trials
+    assert len(scores(disturbed)) == TRIALS
     assert found.best.schedule == expected.best.schedule
 
 
-@pytest.mark.slow
+@SLOW
 def test_jobs_share_what_is_left_of_the_workers_fairly(nodes, tmp_path):
     """Neither falls far behind, whatever is killed, and each candidate of both ends once."""
     database, sizes = Database(tmp_path / "t.db"), (256, 512)
@@ -135,7 +124,7 @@ def test_jobs_share_what_is_left_of_the_workers_fairly(nodes, tmp_path):
     least: list[int] = []  # trials of the one behind whenever one ended
 
     with closing(RayExecutor(nodes.address, outfit=OUTFIT, code=CODE)) as executor:
-        chaos = Chaos(nodes, executor, 4, True)
+        chaos = Chaos(nodes, executor, 4)
 
         def tune(size: int) -> None:
             def note(progress) -> None:
