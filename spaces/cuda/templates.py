@@ -3,6 +3,7 @@
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.chained_hopper.template import ChainedHopper
 from spaces.cuda.hopper.template import Hopper
+from spaces.cuda.hopper_pairs.template import HopperPairs
 from spaces.cuda.kept.template import CudaKept
 from spaces.cuda.maps.template import CudaMap
 from spaces.cuda.mma.template import Mma
@@ -13,6 +14,6 @@ from spaces.cuda.thin.template import CudaThin
 from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
-    Hopper, Mma, Simt, CudaThin, ChainedHopper, CudaChained, CudaRows, CudaKept, CudaMap,
-    CudaStaged,
+    Hopper, HopperPairs, Mma, Simt, CudaThin, ChainedHopper, CudaChained, CudaRows, CudaKept,
+    CudaMap, CudaStaged,
 )  # fmt: skip

@@ -93,8 +93,8 @@ class Finish:
 
     Tiles have ``block_rows`` x ``block_columns`` elements; only where these do not divide the
     output is an index tested: against its extent, or against the ``first`` (row, column) that no
-    other tile has, if these names are given. The operand called ``fetched`` is not loaded here:
-    whoever calls has its elements.
+    other tile has, if these names are given. What is called ``fetched`` is not loaded here: whoever
+    calls has its elements.
     """
 
     product: Tiled
@@ -117,12 +117,16 @@ class Finish:
             width //= 2
         return width
 
-    def store(self, row: Index, column: Index, sums: Sequence[str]) -> list[str]:
-        """Finish neighbours in a row; ``sums`` are C expressions, a power of two of them."""
+    def store(
+        self, row: Index, column: Index, sums: Sequence[str], elements: Sequence[str] = ()
+    ) -> list[str]:
+        """Finish neighbours in a row; ``sums`` are C expressions, a power of two of them.
+        ``elements`` are those of what is ``fetched``, as floats."""
         width = self.vector(len(sums))
         lines = []
         for start in range(0, len(sums), width):
-            lines += self._store(row, column + start, sums[start : start + width])
+            given = elements[start : start + width] or [""] * width
+            lines += self._store(row, column + start, sums[start : start + width], given)
         return lines
 
     def finish(
@@ -135,7 +139,7 @@ class Finish:
     ) -> list[str]:
         """Assign finished neighbours in a row to the floats ``results``, without storing them;
         those outside of the output may stay as they are. For float32 sums. ``elements`` are those
-        of the ``fetched`` operand, as floats."""
+        of what is ``fetched``, as floats."""
         width = self.vector(len(sums))
         lines = []
         for start in range(0, len(sums), width):
@@ -150,9 +154,11 @@ class Finish:
             lines += inside if loads else numbers
         return lines
 
-    def _store(self, row: Index, column: Index, sums: Sequence[str]) -> list[str]:
+    def _store(
+        self, row: Index, column: Index, sums: Sequence[str], given: Sequence[str]
+    ) -> list[str]:
         place = f"output + {self.product.written(row, column).text}"
-        values = [self._value(total, i, len(sums)) for i, total in enumerate(sums)]
+        values = [self._value(total, i, len(sums), given[i]) for i, total in enumerate(sums)]
         kind = C_TYPES[self.output.dtype]
         body = [
             *self._all_loads(row, column, len(sums)),
@@ -205,10 +211,10 @@ class Finish:
     def _double(self) -> bool:
         return self.product.workload.accumulator == "float64"
 
-    def _value(self, total: str, i: int, width: int) -> str:
+    def _value(self, total: str, i: int, width: int, given: str) -> str:
         """Element ``i`` of ``width`` of the output, in its own type."""
         workload, output = self.product.workload, self.output.dtype
-        number = self._number(total, i, width)
+        number = self._number(total, i, width, given)
         if output == ("float64" if self._double else "float32"):
             return number
         if not self.product.is_fused and output == sum_dtype(workload):
@@ -221,9 +227,12 @@ class Finish:
         if not self.product.is_fused:
             return x
         elements = {
-            b.name: Value(given if b.name == self.fetched else self._element(b, i, width))
+            b.name: Value(self._element(b, i, width))
             for b in self.product.beside
+            if b.name != self.fetched
         }
+        if self.fetched:
+            elements[self.fetched] = Value(given)
         code = ScalarCode(real="double" if self._double else "float")
         return self.product.finished(code, Value(x), elements).text
 

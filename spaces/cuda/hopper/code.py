@@ -18,6 +18,7 @@ from spaces.cuda.blocks.copies.tile_copy import position_type
 from spaces.cuda.blocks.finish import parts, signature
 from spaces.cuda.blocks.segments import number_of
 from spaces.cuda.hopper.multiply import MainLoop
+from spaces.cuda.hopper.places import PairTile
 from spaces.cuda.hopper.plan import HopperPlan
 from spaces.cuda.hopper.sizes import GROUP, WARPS, group_registers
 from spaces.cuda.hopper.tile import BLOCK
@@ -43,6 +44,8 @@ class HopperCode:
             maps.append(plan.store.tensor_map)
         if plan.store.fetched:
             maps.append(plan.store.fetched_map)
+        if isinstance(plan.n, PairTile):
+            maps.append(plan.n.twin_map)
         launch = Launch(
             grid=(plan.grid.blocks, 1, 1),
             block=(plan.threads, 1, 1),
@@ -61,6 +64,7 @@ class HopperCode:
         plan = self.plan
         maps = ["m_map", "n_map", *(["output_map"] if plan.store.is_staged else [])]
         maps += ["fetched_map"] if plan.store.fetched else []
+        maps += ["twin_map"] if isinstance(plan.n, PairTile) else []
         parameters = signature(plan.product, plan.split.workspace_bytes > 0, maps)
         # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
         threads = round_up(plan.threads, GROUP)
@@ -185,7 +189,7 @@ class HopperCode:
         plan = self.plan
         if plan.segments and plan.axes[side] == "row":
             return "first_row"
-        return f"{cast}tile_{plan.axes[side]} * {plan.tile[side]}"
+        return f"{cast}tile_{plan.axes[side]} * {plan.written[side]}"
 
     def _consumer(self) -> list[str]:
         plan = self.plan

@@ -13,10 +13,11 @@ from functools import cached_property
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.finish import Finish, parameter_name
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
+from spaces.cuda.blocks.paired import OTHER, PairedProduct, finishing, twin_of
 from spaces.cuda.blocks.segments import row_tiles, segments_of
 from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.grid import PersistentGrid
-from spaces.cuda.hopper.places import placed_tile
+from spaces.cuda.hopper.places import pair_tile, placed_tile
 from spaces.cuda.hopper.segments import SegmentList, list_bytes
 from spaces.cuda.hopper.sizes import GROUP, HopperSizes
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
@@ -54,6 +55,12 @@ class HopperPlan:
     def tile(self) -> tuple[int, int]:
         """Extents along m and n of a block's tile."""
         return self.number("block_m"), self.number("block_n")
+
+    @property
+    def written(self) -> tuple[int, int]:
+        """What it covers of the output along m and n: a pair's tile has columns of two products."""
+        m, n = self.tile
+        return (m, n // 2) if twin_of(self.product) else (m, n)
 
     @property
     def consumers(self) -> int:
@@ -140,6 +147,8 @@ class HopperPlan:
         along_rows, product = (side == 0) != self.swapped, self.product
         depth_bytes = self.number("depth") * product.left.element.bytes
         size = (self.tile[side], depth_bytes, self.cluster[1 - side])
+        if isinstance(product, PairedProduct) and not along_rows:
+            return pair_tile(product, *size)
         if isinstance(product, ImplicitProduct):
             return placed_tile(product, int(not along_rows), *size)
         if along_rows:
@@ -180,16 +189,17 @@ class HopperPlan:
     @property
     def slice_columns(self) -> int:
         """Columns of a tile along n that one block finishes."""
-        return self.tile[1] // self.parts[1]
+        return self.written[1] // self.parts[1]
 
     @cached_property
     def store(self) -> TileStore:
         """The way of the sums to the output. A cluster's last tiles may stick out altogether."""
         rows, columns = self._rows_and_columns(
-            (self.tile[0] * self.cluster[0], self.tile[1] * self.cluster[1])
+            (self.written[0] * self.cluster[0], self.written[1] * self.cluster[1])
         )
         fetched = fetched_of(self.product) if self.values.get("fetch") else None
-        finish = Finish(self.product, rows, columns, fetched=fetched.name if fetched else None)
+        beside = OTHER if twin_of(self.product) else fetched.name if fetched else None
+        finish = Finish(finishing(self.product), rows, columns, fetched=beside)
         buffers = self.number("staging")
         return TileStore(finish, self.swapped, self.blocks, self.slice_columns, buffers, fetched)
 

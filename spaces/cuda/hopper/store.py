@@ -22,6 +22,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.blocks.paired import twin_of
 from spaces.cuda.blocks.segments import segments_of
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.hopper.places import output_map
@@ -142,7 +143,7 @@ class TileStore:
             at = m + indices[0], n + indices[1] * 2
             sums, row, column = self._pair(*at), index("row0"), index("column0")
             if not self.swapped:
-                return self.finish.store(row + at[0], column + at[1], sums)
+                return self.finish.store(row + at[0], column + at[1], sums, self._others(*at))
             return [
                 line
                 for e, total in enumerate(sums)
@@ -155,6 +156,10 @@ class TileStore:
         """The sums at (m, n) and (m, n + 1) of the warpgroup's blocks; n is even."""
         place = n // 8 * 4 + m // 8 % 2 * 2
         return [f"sums[{(m // BLOCK).text}][{(place + e).text}]" for e in range(2)]
+
+    def _others(self, m: Index, n: Index) -> list[str]:
+        """The sums of the twin at the same places, in the second half of a pair's columns."""
+        return self._pair(m, n + self.columns) if twin_of(self.finish.product) else []
 
     # -- through shared memory -----------------------------------------------------------------
 
@@ -352,6 +357,7 @@ class TileStore:
         sums = self._pair(m, n)
         results = [f"value[{place + e}]" for e in range(2)]
         beside = [f"beside[{place + e}]" for e in range(2)] if self.fetched else []
+        beside = beside or self._others(m, n)
         row, column = index("row0"), index("column0")
         if not self.swapped:
             return self.finish.finish(row + m, column + n, sums, results, beside)

@@ -5,6 +5,7 @@ See ``spaces.cuda.hopper.code`` for the kernel.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,11 +50,11 @@ class Hopper(Template):
         assert isinstance(target, CudaTarget)
         super().__init__(workload, target)
         self.cuda = target
-        product = tiled_product_of(workload)
+        product = self.multiplied(workload)
         assert not isinstance(product, str)
         self.product = product
         self.sizes = HopperSizes(self.product)
-        self.decisions = _decisions(self.product)
+        self.decisions = tuple(self.choices())
         self.rules = hopper_rules(self.sizes, target, self.decisions)
 
     @classmethod
@@ -62,7 +63,7 @@ class Hopper(Template):
         operand that TMA cannot load."""
         if not isinstance(target, CudaTarget) or not target.has("wgmma"):
             return "needs a target with warpgroup matrix instructions, such as cuda:sm_90a"
-        product = tiled_product_of(workload)
+        product = cls.multiplied(workload)
         if isinstance(product, str):
             return product
         for operand in (product.left, product.right):
@@ -73,6 +74,15 @@ class Hopper(Template):
         if isinstance(product, ImplicitProduct):
             return why_no_placed_map(product)
         return _why_no_matrix_map(product)
+
+    @classmethod
+    def multiplied(cls, workload: Workload) -> Tiled | str:
+        """What tiles are multiplied of, or why there are none."""
+        return tiled_product_of(workload)
+
+    def choices(self) -> Sequence[Decision]:
+        """The decisions."""
+        return _decisions(self.product)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.blocks.traffic``; what a cluster shares is loaded once."""

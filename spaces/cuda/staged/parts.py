@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from spaces.cuda.hopper_pairs.template import HopperPairs
 from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.thin.template import CudaThin
@@ -18,11 +19,13 @@ from spaces.workloads.workload import Workload
 @lru_cache(maxsize=64)
 def parts(program: Program, target: CudaTarget) -> tuple[Part, ...] | str:
     """The parts, one if a kernel computes it at once; or why there are none. Rows multiply no
-    matrices here, and products of few rows have the template that is for them."""
+    matrices here, products of few rows have the template that is for them, and pairs of products
+    are in one kernel anyway."""
     from spaces.cuda.templates import TEMPLATES  # of which the one that asks is the last
 
-    first = first_of([CudaThin, *TEMPLATES[:-1]], target)
-    without_rows = first_of([CudaThin, *(t for t in TEMPLATES[:-1] if t is not CudaRows)], target)
+    others: list[type[Template]] = [CudaThin, *(t for t in TEMPLATES[:-1] if t is not HopperPairs)]
+    first = first_of(others, target)
+    without_rows = first_of([t for t in others if t is not CudaRows], target)
 
     def serving(workload: Workload) -> type[Template] | str:
         multiplies = isinstance(workload, Computation) and why_product(workload.program)

@@ -130,11 +130,12 @@ def placed_product_of(workload: Workload) -> PlacedProduct | str:
     """The product that ``workload`` is, or why it is none, in words."""
     if not isinstance(workload, Computation):
         return "it is a product of matrices as they lie; nothing in it has a place of its own"
-    return _of_program(workload.program)
+    return placed_product_in(workload.program)
 
 
 @lru_cache(maxsize=64)
-def _of_program(program: Program) -> PlacedProduct | str:
+def placed_product_in(program: Program) -> PlacedProduct | str:
+    """The product that a program is, or why it is none, in words."""
     try:
         return _placed_product(program)
     except InputError as reason:

@@ -1,0 +1,73 @@
+"""Two products that share a factor, seen as one whose tiles have columns of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, why_not_implicit
+from spaces.derivation.products.pairs import Pair, pair_in
+from spaces.language.program import Operand
+from spaces.language.tree import Expression, Meaning
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+T = TypeVar("T")
+OTHER = "other"
+"""What kernels call the twin's sum, as one that lies beside an element."""
+
+
+@dataclass(frozen=True)
+class PairedProduct(ImplicitProduct):
+    """What is written of both products of a ``pair``: the view is of one, the other's sum is beside
+    it."""
+
+    pair: Pair
+
+    @property
+    def twin(self) -> Operand:
+        """The other factor along columns."""
+        return self.workload.program.operand[self.pair.twin.operand.name]
+
+    def finished(self, meaning: Meaning[T], total: T, beside: Mapping[str, T]) -> T:
+        """What an element of the output is, made of both sums and of what is beside them."""
+        known: dict[Expression, T] = {self.view.sum: total, self.pair.other: beside[OTHER]}
+        known |= {read: beside[f"{i}"] for i, read in enumerate(self.view.places)}
+        return self.view.value.fold(meaning, known.get)
+
+
+@dataclass(frozen=True)
+class MultipliedPair(PairedProduct):
+    """What is multiplied: tiles have half their columns of each product."""
+
+    @property
+    def columns(self) -> int:
+        """Columns of both products."""
+        return 2 * super().columns
+
+    @property
+    def finishing(self) -> PairedProduct:
+        """What is written of it."""
+        return PairedProduct(self.workload, self.view, self.pair)
+
+
+def multiplied_pair_of(workload: Workload) -> MultipliedPair | str:
+    """The pair of products that ``workload`` is, or why tiles cannot compute it, in words."""
+    if not isinstance(workload, Computation):
+        return "it is one product of matrices"
+    pair = pair_in(workload.program)
+    if isinstance(pair, str):
+        return pair
+    product = MultipliedPair(workload, pair.product, pair)
+    return why_not_implicit(product) or product
+
+
+def twin_of(product: Tiled) -> Operand | None:
+    """The other factor along columns, if there are two."""
+    return product.twin if isinstance(product, PairedProduct) else None
+
+
+def finishing(product: Tiled) -> Tiled:
+    """What is written of ``product``."""
+    return product.finishing if isinstance(product, MultipliedPair) else product

@@ -1,0 +1,61 @@
+"""Two products that share a factor, and a map of both, on Hopper's warpgroup matrix instructions.
+
+Half of a tile's columns are those of one product, half the same ones of the other: a thread has
+both sums of an element in its registers, for columns are 8 apart in them
+(``spaces.cuda.hopper.store``). The kernel is that of ``spaces.cuda.hopper.code``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from spaces.cuda.blocks.implicit import Tiled
+from spaces.cuda.blocks.paired import multiplied_pair_of
+from spaces.cuda.hopper.split import WAYS
+from spaces.cuda.hopper.template import Hopper
+from spaces.target import Target
+from spaces.template import Decision
+from spaces.workloads.workload import Workload
+
+ALLOWED: dict[str, Any] = {
+    "swapped": lambda value: not value,
+    "block_n": lambda value: value % 32 == 0,
+    "exchange": lambda value: value == WAYS[0],
+}
+"""Values of decisions: columns lie along n, halves of them are what stmatrix covers, and a thread
+that finishes an element has both sums."""
+
+
+class HopperPairs(Hopper):
+    """``output[m, n] = map(sum_k left[m, k] * right[k, n], sum_k left[m, k] * twin[k, n])``."""
+
+    name: ClassVar[str] = "hopper_pairs"
+    version: ClassVar[int] = 1
+
+    @classmethod
+    def multiplied(cls, workload: Workload) -> Tiled | str:
+        """Both products in one."""
+        return multiplied_pair_of(workload)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no two products that share a factor, or what Hopper's kernels cannot load."""
+        reason = super().refuses(workload, target)
+        if reason:
+            return reason
+        product = cls.multiplied(workload)
+        assert not isinstance(product, str)
+        if product.left.element.bytes != 2:
+            return f"{product.left.name} is {product.left.dtype}; allowed: elements of 2 bytes"
+        return None
+
+    def choices(self) -> Sequence[Decision]:
+        """Those of one product that leave both sums of an element in one thread."""
+        return [_allowed(decision) for decision in super().choices()]
+
+
+def _allowed(decision: Decision) -> Decision:
+    keep = ALLOWED.get(decision.name, lambda value: True)
+    return replace(decision, values=tuple(filter(keep, decision.values)))

@@ -1,0 +1,62 @@
+"""Programs of two products that share a factor: one product whose columns come in pairs.
+
+    output[row, column] = value(sum[depth](left[row, depth] * right[depth, column]),
+                                sum[depth](left[row, depth] * twin[depth, column]))
+
+Both right factors lie alike. So whoever multiplies a tile of some columns of the one, and the same
+columns of the other, has all that these elements of the output are made of. It is found by cutting
+the program after one of its sums (:mod:`spaces.derivation.cutting`): what the second part reads
+beside its own sum is then the sum of the first part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from spaces.derivation.cutting import cuts
+from spaces.derivation.products.view import Factor, PlacedProduct, placed_product_in
+from spaces.language.program import Program
+from spaces.language.tree import AxisValue, Read
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The ``product`` of the left and the right factor, and the ``twin`` of the right one. The
+    value that is written reads ``other``, the twin's sum, which is not among the places."""
+
+    product: PlacedProduct
+    twin: Factor
+    other: Read
+
+
+@lru_cache(maxsize=64)
+def pair_in(program: Program) -> Pair | str:
+    """The pair that a program is, or why it is none, in words."""
+    for first, second in cuts(program):
+        found = _pair(first, second)
+        if found:
+            return found
+    return "needs two products that share a factor, and a map of both"
+
+
+def _pair(first: Program, second: Program) -> Pair | None:
+    one, two = placed_product_in(first), placed_product_in(second)
+    if isinstance(one, str) or isinstance(two, str) or one.fused or not _are_alike(one, two):
+        return None
+    axes = first.stage[one.output.name].axes
+    reads = [read for read in two.places if read.name == one.output.name]
+    if [read.indices for read in reads] != [tuple(map(AxisValue, axes))]:
+        return None
+    beside = {read: place for read, place in two.places.items() if read not in reads}
+    return Pair(replace(two, places=beside), one.right, reads[0])
+
+
+def _are_alike(one: PlacedProduct, two: PlacedProduct) -> bool:
+    """Whether two products are the same but for the name of an array: the right factor's."""
+    name = two.right.operand.name
+    twin = replace(one.right.operand, name=name)
+    at = replace(one.right.place, name=name)
+    return (one.left, one.batch, one.rows, one.columns, one.depth) == (
+        *(two.left, two.batch, two.rows, two.columns, two.depth),
+    ) and (twin, at, one.right.indices) == (two.right.operand, two.right.place, two.right.indices)
