@@ -164,6 +164,7 @@ _FEW_TILES: tuple[dict[str, Value], ...] = (
     {"warpgroups": 1, "keys": 64, "stages": 3, "overlap": 0, "residency": 2},
     {"warpgroups": 2, "keys": 64, "stages": 3},
     {"warpgroups": 2, "keys": 128},
+    {"warpgroups": 2, "keys": 128, "ping_pong": 1},
 )
 _WARPS: dict[str, Value] = {
     "queries": "registers", "slices": 1, "keys": 64, "warps": 4, "stages": 2,
