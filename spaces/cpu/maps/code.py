@@ -22,6 +22,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import buffer_variables, entry_function
 from spaces.cpu.maps.lines import Lines
 from spaces.cpu.maps.registers import Registers
+from spaces.cpu.maps.straight import StraightBlocks
 from spaces.cpu.maps.tiling import ROWS, Tiling
 from spaces.cpu.maps.values import VectorValues
 from spaces.cpu.vectors.moves import TABLE_TYPES
@@ -125,9 +126,29 @@ class MapCode:
             *indented(self._buffers()),
             f"  const long rows = {height};",
             f"  const long columns = {width};",
-            *indented([line for access in plane.turned for line in self._turn(access)]),
-            *indented(self._rows()),
+            *indented(
+                self._blocks() if tiling.straight else [*self._turned_blocks(), *self._rows()]
+            ),
             "}",
+        ]
+
+    def _turned_blocks(self) -> list[str]:
+        return [line for access in self.plane.turned for line in self._turn(access)]
+
+    def _blocks(self) -> list[str]:
+        """All blocks of the tile, from where they lie to where they are wanted."""
+        (access,), (output,) = self.plane.turned, self.plane.view.outputs
+        blocks = StraightBlocks(
+            side=self.registers.side,
+            function=f"tw_turn_whole_{self._dtype(access)}",
+            read_step=self.plane.column_step(access) or 0,
+            written_step=self.plane.row_step(output) or 0,
+        )
+        return [
+            *self._at_row("row0"),
+            f"const {self._c_type(access)} *from = {self._place(access)};",
+            f"{self._c_type(output)} *to = {self._place(output)};",
+            *blocks.lines(int(self.tiling.tile_rows), int(self.tiling.tile_columns)),
         ]
 
     def _buffers(self) -> list[str]:

@@ -65,6 +65,14 @@ def registers_of(plane: Plane, target: CpuTarget) -> Registers:
     return Registers(only_moved(plane) or FLOAT, target.vector_bytes, target.vector_registers)
 
 
+def goes_straight(plane: Plane, registers: Registers) -> bool:
+    """Whether all there is to do is to transpose one array in whole blocks: these may go from
+    registers to where they are wanted."""
+    whole = plane.height % registers.side == 0 and plane.width % registers.side == 0
+    alone = len(plane.view.loaded) == len(plane.turned) == len(plane.view.outputs) == 1
+    return whole and alone and only_moved(plane) is not None
+
+
 def only_moved(plane: Plane) -> int | None:
     """Bytes of every element, if nothing is computed; None if anything is."""
     view = plane.view

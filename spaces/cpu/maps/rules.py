@@ -21,7 +21,10 @@ LEAST_BYTES = 1 << 17
 
 def map_rules(template: MapTemplate) -> tuple[Rule, ...]:
     """All rules of the template."""
-    return (*_tile_rules(template), *_memory_rules(template), *_worker_rules(template))
+    straight = [_straight_rule(template.registers.side)] if template.goes_straight else []
+    return (
+        *_tile_rules(template), *straight, *_memory_rules(template), *_worker_rules(template)
+    )  # fmt: skip
 
 
 def _covering(extent: int) -> int:
@@ -78,6 +81,26 @@ def _tile_rules(template: MapTemplate) -> list[Rule]:
             lambda c: "there are tiles along rows or along columns only: their order is one",
         ),
     ]
+
+
+def _straight_rule(side: int) -> Rule:
+    return Rule(
+        "straight",
+        ("tile_rows", "tile_columns", "stream", "ahead", "straight", "unroll"),
+        lambda c: (
+            np.logical_not(c["straight"])
+            | (
+                (np.minimum(c["tile_rows"], c["tile_columns"]) >= side)
+                & (c["unroll"] == 1)
+                & np.logical_not(c["stream"])
+                & np.logical_not(c["ahead"])
+            )
+        ),
+        lambda c: (
+            f"blocks of {side} rows and columns go straight from registers to the caches: tiles "
+            "hold whole ones, of which no rows are walked, streamed or read ahead"
+        ),
+    )
 
 
 def _memory_rules(template: MapTemplate) -> list[Rule]:

@@ -15,7 +15,7 @@ import numpy as np
 from spaces.cpu.abi import c_kernel
 from spaces.cpu.maps.code import MapCode
 from spaces.cpu.maps.prelude import prelude
-from spaces.cpu.maps.registers import registers_of
+from spaces.cpu.maps.registers import goes_straight, registers_of
 from spaces.cpu.maps.rules import map_rules
 from spaces.cpu.maps.served import why_no_map
 from spaces.cpu.maps.tiling import COLUMNS, ROWS, Tiling
@@ -43,12 +43,14 @@ class MapTemplate(Template):
         self.cpu = target
         self.plane = cached_plane(workload.program)
         self.registers = registers_of(self.plane, target)
+        self.goes_straight = goes_straight(self.plane, self.registers)
         self.decisions = (
             Decision("tile_rows", tuple(2**i for i in range(9))),
             Decision("tile_columns", tuple(2**i for i in range(2, 17))),
             Decision("order", (ROWS, COLUMNS)),
             Decision("stream", (False, True)),
             Decision("ahead", (False, True)),
+            *((Decision("straight", (False, True)),) if self.goes_straight else ()),
             Decision("unroll", (1, 2, 4)),
             Decision("workers", tuple(range(1, target.threads + 1))),
         )

@@ -71,9 +71,15 @@ class Tiling:
         return round_up(self.tile_rows, self.registers.side) * self.pitch
 
     @property
+    def straight(self) -> Any:
+        """Whether blocks that are transposed go from registers to where they are wanted."""
+        return self.values.get("straight", False)
+
+    @property
     def scratch_bytes(self) -> Any:
         """Bytes of all that one worker transposes for a tile."""
-        return len(self.plane.turned) * self.turned_elements * self.registers.bytes
+        bytes = len(self.plane.turned) * self.turned_elements * self.registers.bytes
+        return np.where(self.straight, 0, bytes)
 
     @property
     def shared_rank(self) -> Any:

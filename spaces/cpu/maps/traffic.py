@@ -100,7 +100,8 @@ class _Traffic:
         useful = float(counted.flops + counted.arithmetic + counted.special)
         operations = useful / self.elements + 20.0 * counted.special / self.elements
         vectors = self.planes * self.plane.height * self.row_vectors
-        issued = vectors * (self.streams + operations + 3 / unroll)
+        walked = np.logical_not(self.tiling.straight)  # row by row
+        issued = vectors * (self.streams + operations + 3 / unroll) * walked
         columns, reads = self.tiling.tile_columns, len(self.plane.view.loaded)
         in_use, registers = self.streams * unroll, self.template.cpu.vector_registers
         return {
@@ -136,15 +137,17 @@ class _Traffic:
         tiling, plane = self.tiling, self.plane
         high = np.minimum(tiling.tile_rows, plane.height)
         wide = np.minimum(tiling.tile_columns, plane.width)
-        columns = len(plane.turned) * wide * np.where(self.values["ahead"], 1.0, 2.0)
+        foreseen = self.values["ahead"] | self.tiling.straight
+        columns = len(plane.turned) * wide * np.where(foreseen, 1.0, 2.0)
         return self.tiles * (len(plane.view.outputs) * high + columns)
 
     # -- memory ------------------------------------------------------------------------------
 
     @cached_property
-    def passing(self) -> float:
+    def passing(self) -> Any:
         """Bytes written and read again because they are transposed."""
-        return 2.0 * self.elements * self.registers.bytes * len(self.plane.turned)
+        passing = 2.0 * self.elements * self.registers.bytes * len(self.plane.turned)
+        return np.where(self.tiling.straight, 0.0, passing)
 
     @cached_property
     def scratch(self) -> Any:

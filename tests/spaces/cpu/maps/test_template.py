@@ -209,6 +209,60 @@ def test_every_bug_planted_where_elements_are_moved_is_found(tmp_path):
     check_bugs_are_found(right, MOVED_BUGS, w, target, tmp_path)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("text", [TRANSPOSED, "y[k, j, i] = x[k, i, j]"])
+def test_whole_blocks_may_go_straight_from_registers(text, dtype, threads, tmp_path):
+    w = moving(text, dtype, i=192, j=320, **({"k": 3} if "k" in text else {}))
+    target = machine(threads=threads, cores=threads)
+    kernels = [k for k in lowered(w, target, 40) if k.call.workspace_bytes == 0]
+    assert len(kernels) > 2
+    library = compile_kernels(kernels, target, tmp_path)
+    assert [complaint(kernel, library, w, 1) for kernel in kernels] == [""] * len(kernels)
+
+
+STRAIGHT_BUGS = {
+    "a block is passed over": (r"b1_most < 2 \? b1_most : 2", "1"),
+    "a row of blocks is written twice": (r", 320, to \+ 512 \* b0", ", 320, to"),
+    "read from the block before": (r"float32\(from \+ 2560 \* b1", "float32(from"),
+    "a step of the other array": (r", 320, to", ", 64, to"),
+}
+
+
+def test_every_bug_planted_in_blocks_that_go_straight_is_found(tmp_path):
+    w = moving("y[k, j, i] = x[k, i, j]", "float32", i=64, j=320, k=3)
+    target = dataclasses.replace(machine(vector_bytes=32), isa="generic", flags=("-O0",))
+    sizes = {"tile_rows": 32, "tile_columns": 16}
+    right = tiled(w, target, **sizes, straight=True, stream=False, ahead=False)
+    check_bugs_are_found(right, STRAIGHT_BUGS, w, target, tmp_path)
+
+
+def test_only_whole_blocks_of_one_array_that_is_moved_go_straight():
+    whole = {"i": 64, "j": 96}
+    texts = [
+        ("y[j, i] = x[i, j]", whole),
+        ("y[j, i] = 2 * x[i, j]", whole),
+        ("y[j, i] = x[i, j]; z[j, i] = x[i, j]; -> y, z", whole),
+        ("y[j, i] = x[i, j]", {"i": 64, "j": 95}),
+        ("y[i, j] = x[i, j]", whole),
+    ]
+    found = [MapTemplate(workload(text, **n), machine()).goes_straight for text, n in texts]
+    assert found == [True, False, False, False, False]
+
+
+def test_what_goes_straight_passes_through_no_other_memory():
+    w = workload(TRANSPOSED, i=512, j=512)
+    space = Space(w, machine(), [MapTemplate(w, machine())])
+    values = {"order": "rows", "stream": False, "ahead": False, "unroll": 1, "workers": 1}
+    values |= {"tile_rows": 64, "tile_columns": 64}
+    schedules = [Schedule("map", tuple({**values, "straight": s}.items())) for s in (False, True)]
+    found = space.quantities(space.rows(schedules))
+    assert found["packing_bytes"].tolist() == [2 * 4 * 512 * 512, 0]
+    assert found["register_bytes"][0] - found["register_bytes"][1] == 2 * 4 * 512 * 512
+    assert found["instructions"][0] > found["instructions"][1]
+    assert found["near_footprint"][0] > found["near_footprint"][1]
+
+
 def test_wild_indices_are_bounded(tmp_path):
     w = workload("t: int32[40](index < 9); y[i, j] = x[t[i], j] + v[t[j]]", i=40, j=40)
     target = machine()
@@ -257,6 +311,7 @@ def test_names_and_writing_make_no_difference_to_the_space():
 def test_every_rule_refuses_something_and_says_why():
     made = [named(NAMED["a transposition"]), workload("swiglu", r=500, c=3000)]
     made.append(workload("y[j, i] = x[i, j]", i=3, j=5))
+    made.append(workload("y[j, i] = x[i, j]", i=64, j=512))
     target = machine(threads=8, cores=8)
     assert not silent_rules([Space(w, target, [MapTemplate(w, target)]) for w in made], 400)
 
