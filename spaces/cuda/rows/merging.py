@@ -138,42 +138,57 @@ class Merging:
 
     def _through_cluster(self) -> list[str]:
         """Every block sends its states to all, itself included; lanes take one block's each."""
-        count, cluster = ceil_div(self._variables, SENT), self.cluster
-        wide = SENT * 4 * cluster
-        names = [
-            (kind, f"{n}[{k}]")
-            for k in range(self.states.rows)
-            for kind, n in self.states.variables
+        lines = [
+            f"const u32 done = {self.barrier}, received = done + {BARRIER};",
+            *self._send(),
+            "tw::mbarrier_wait_cluster(done, 0);",
+            *self._receive(),
         ]
+        return ["{", *indented(lines), "}", *self._by_shuffles(self.cluster)]
+
+    @property
+    def _vectors(self) -> list[tuple[int, int]]:
+        """First variable of each vector that is sent, and its offset from the first vector."""
+        count = ceil_div(self._variables, SENT)
+        return [(i * SENT, i * SENT * 4 * self.cluster) for i in range(count)]
+
+    @property
+    def _all_states(self) -> list[tuple[str, str]]:
+        """Type and variable of every state of every row."""
+        rows = range(self.states.rows)
+        return [(kind, f"{n}[{k}]") for k in rows for kind, n in self.states.variables]
+
+    def _send(self) -> list[str]:
+        names = self._all_states
         own = [name if kind == "float" else f"tw::bits_float((u32){name})" for kind, name in names]
-        own += ["0.0f"] * (count * SENT - len(own))
-        takes = [
-            f"{name} = {'' if kind == 'float' else '(int)tw::float_bits'}(sent[{i}]);"
-            for i, (kind, name) in enumerate(names)
-        ]
+        own += ["0.0f"] * (len(self._vectors) * SENT - len(own))
+        whole = len(own) * 4 * self.cluster
         return [
-            "{",
-            f"  const u32 done = {self.barrier}, received = done + {BARRIER};",
-            f"  float sent[{count * SENT}] = {{{', '.join(own)}}};",
-            f"  if (threadIdx.x == 0) tw::mbarrier_arrive_expect(done, {count * wide});",
-            f"  if (threadIdx.x < {cluster}) {{",
-            f"    const u32 mine = received + tw::cluster_rank() * {SENT * 4};",
-            "    const u32 to = tw::map_shared(mine, threadIdx.x);",
-            "    const u32 there = tw::map_shared(done, threadIdx.x);",
+            f"float sent[{len(own)}] = {{{', '.join(own)}}};",
+            f"if (threadIdx.x == 0) tw::mbarrier_arrive_expect(done, {whole});",
+            f"if (threadIdx.x < {self.cluster}) {{",
+            f"  const u32 mine = received + tw::cluster_rank() * {SENT * 4};",
+            "  const u32 to = tw::map_shared(mine, threadIdx.x);",
+            "  const u32 there = tw::map_shared(done, threadIdx.x);",
             *(
-                f"    tw::store_async_x4(to + {i * wide}, sent + {i * SENT}, there);"
-                for i in range(count)
+                f"  tw::store_async_x4(to + {at}, sent + {first}, there);"
+                for first, at in self._vectors
             ),
-            "  }",
-            "  tw::mbarrier_wait_cluster(done, 0);",
-            f"  const u32 from = received + threadIdx.x % {cluster} * {SENT * 4};",
-            *(
-                f"  tw::load_shared<{SENT}>(sent + {i * SENT}, from + {i * wide});"
-                for i in range(count)
-            ),
-            *indented(takes),
             "}",
-            *self._by_shuffles(cluster),
+        ]
+
+    def _receive(self) -> list[str]:
+        taken = enumerate(self._all_states)
+        return [
+            f"const u32 from = received + threadIdx.x % {self.cluster} * {SENT * 4};",
+            *(
+                f"tw::load_shared<{SENT}>(sent + {first}, from + {at});"
+                for first, at in self._vectors
+            ),
+            *(
+                f"{name} = {'' if kind == 'float' else '(int)tw::float_bits'}(sent[{i}]);"
+                for i, (kind, name) in taken
+            ),
         ]
 
     def _stored(self, place: int, wide: int, column: str) -> list[str]:
