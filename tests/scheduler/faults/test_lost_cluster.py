@@ -64,6 +64,15 @@ def test_what_a_client_server_needs_is_told_where_it_is_missing(monkeypatch):
         connect("ray://127.0.0.1:10001", insecure=True)
 
 
+def test_too_old_a_ray_is_said_with_what_installs_another(monkeypatch, tmp_path):
+    (tmp_path / "ray-2.53.1.dist-info").mkdir()
+    facts = "Metadata-Version: 2.1\nName: ray\nVersion: 2.53.1\n"
+    (tmp_path / "ray-2.53.1.dist-info" / "METADATA").write_text(facts)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match=r"Ray is 2.53.1, but 2.54 is needed: pip install"):
+        connect("auto", insecure=False)
+
+
 def test_what_is_no_client_server_is_told():
     pytest.importorskip("grpc", reason="needs the extra ray")
     with socket.create_server(("127.0.0.1", 0)) as server:
