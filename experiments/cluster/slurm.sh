@@ -10,7 +10,7 @@
 set -euo pipefail
 source .venv/bin/activate
 
-export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0
+export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0 RAY_worker_niceness=0
 export RAY_AUTH_TOKEN_PATH=$PWD/.ray-token-$SLURM_JOB_ID
 (umask 077 && head -c 32 /dev/urandom | sha256sum | cut -d' ' -f1 > "$RAY_AUTH_TOKEN_PATH")
 trap 'rm -f "$RAY_AUTH_TOKEN_PATH"' EXIT

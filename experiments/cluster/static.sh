@@ -6,7 +6,7 @@
 #   static.sh join 10.0.0.1 [--num-gpus 8 ...]  on each other
 #   tilewright tune ... --executor ray --address 10.0.0.1:6379
 set -euo pipefail
-export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0
+export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0 RAY_worker_niceness=0
 role=$1 head=$2
 shift 2
 case $role in

@@ -37,6 +37,8 @@ _LOCAL = {
 _LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 """If that is 0, Ray listens on the loopback interface only, on any system; its option
 ``_node_ip_address`` does not do it, for it takes 127.0.0.1 for the host's outer address."""
+_NICENESS = "RAY_worker_niceness"
+"""Of workers, by default 15: whatever else this machine does would go before what is timed."""
 MODULES = ("spaces", "measure")  # the packages that workers need
 _ROOT = Path(__file__).parents[3]
 _INSTALL = "pip install 'tilewright[ray]'"
@@ -53,6 +55,7 @@ def connect(address: str | None, insecure: bool, code: Sequence[str] = ()) -> st
     _set_up(asks_for_token=address is None or not insecure)
     if address is None:
         os.environ[_LOOPBACK] = "0"
+        os.environ.setdefault(_NICENESS, "0")
         _ensure_token()
         _share_path(code)
         _init(address="local", **_LOCAL, num_cpus=usable_cpus())

@@ -24,6 +24,7 @@ def cluster(nodes: int = 1, cpus: int = 2, token: bool = True, **options: Any) -
         "RAY_AUTH_MODE": "token" if token else "disabled",
         "RAY_AUTH_TOKEN": secrets.token_hex(16),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
     }
     from ray._raylet import AuthenticationTokenLoader, Config
     from ray.cluster_utils import Cluster

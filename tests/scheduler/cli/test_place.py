@@ -126,11 +126,13 @@ def test_targets_have_short_names_that_tell_them_apart():
 
 
 class Listeners(threading.Thread):
-    """Looks on which addresses processes below this one wait for others to connect."""
+    """Looks on which addresses processes below this one wait for others to connect, and how nice
+    they are."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)
         self.found: dict[int, str] = {}
+        self.niceness: set[int] = set()
         self.done = threading.Event()
 
     def run(self) -> None:
@@ -140,6 +142,7 @@ class Listeners(threading.Thread):
                     self._look(process)
 
     def _look(self, process: psutil.Process) -> None:
+        self.niceness.add(process.nice())
         for connection in process.net_connections("inet"):
             if connection.status == psutil.CONN_LISTEN:
                 self.found[connection.laddr.port] = connection.laddr.ip
@@ -156,6 +159,7 @@ def test_a_cluster_of_this_machine_tunes_on_loopback_alone_and_ends(capsys, tmp_
     addresses = [ip_address(found.removeprefix("::ffff:")) for found in listeners.found.values()]
     assert addresses
     assert all(address.is_loopback for address in addresses)
+    assert listeners.niceness == {os.nice(0)}
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert events[-1]["event"] == "result"
     assert events[-1]["trials"] == 2
