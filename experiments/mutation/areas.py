@@ -404,7 +404,7 @@ AREAS = (
     ),
     Area(
         "Hopper's products",
-        ("spaces/cuda/hopper/*.py",),
+        ("spaces/cuda/hopper/**/*.py",),
         (
             "tests/spaces/cuda/test_hopper_space.py",
             "tests/measure/cuda/kernels/hopper/test_hopper.py",

@@ -19,6 +19,8 @@ from spaces.cuda.target import CudaTarget
 
 GROUP = 128
 WARPS = 4
+TILE = ("block_m", "block_n", "swapped")
+"""Decisions that say how large a tile of the output is."""
 CLUSTERS = {"1x1": (1, 1), "2x1": (2, 1), "1x2": (1, 2)}
 """Tiles of a cluster along m and n."""
 

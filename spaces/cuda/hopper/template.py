@@ -22,7 +22,7 @@ from spaces.cuda.hopper.grid import ORDERS
 from spaces.cuda.hopper.multiply import ELEMENTS
 from spaces.cuda.hopper.places import why_no_placed_map
 from spaces.cuda.hopper.plan import HopperPlan
-from spaces.cuda.hopper.rules import hopper_rules
+from spaces.cuda.hopper.rules.every import hopper_rules
 from spaces.cuda.hopper.sizes import CLUSTERS, HopperSizes, promotes
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.tile import BLOCK, MOST_NUMBERS, STEP_BYTES, why_no_tensor_map

@@ -1,0 +1,1 @@
+"""What rules out a schedule of a Hopper contraction, and the sentences that say so."""

@@ -1,0 +1,90 @@
+"""What rules out ways of reading operands and of writing the output, as they lie."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.hopper.fetched import fetched_of
+from spaces.cuda.hopper.places import whole_channels, why_no_placed_output
+from spaces.cuda.hopper.sizes import TILE, HopperSizes
+from spaces.cuda.hopper.split import WAYS
+from spaces.cuda.hopper.tile import why_no_tensor_map
+from spaces.template import Rule
+
+
+def window_rules(product: ImplicitProduct) -> list[Rule]:
+    """A step of depth is of one point of a window."""
+    channels = whole_channels(product)
+    if not channels:
+        return []
+    return [
+        Rule(
+            "channels",
+            ("depth",),
+            lambda c: channels % c["depth"] == 0,
+            lambda c: f"steps of {c['depth']} terms do not divide the {channels} channels",
+        )
+    ]
+
+
+def segment_rules() -> list[Rule]:
+    """Tiles of rows next to each other may be of two segments, and have no operand in common."""
+    return [
+        Rule(
+            "segment_cluster",
+            ("swapped", "cluster"),
+            lambda c: c["cluster"] != np.where(c["swapped"], "1x2", "2x1"),
+            lambda c: (
+                f"tiles of a cluster {c['cluster']} may be of two segments of rows; "
+                f"allowed: 1x1, {'2x1' if c['swapped'] else '1x2'}"
+            ),
+        )
+    ]
+
+
+def store_rules(sizes: HopperSizes) -> list[Rule]:
+    """The output leaves through shared memory only where TMA can write it."""
+    product, output = sizes.product, sizes.product.output
+    reason = why_no_tensor_map(output)
+    if isinstance(product, ImplicitProduct):
+        reason = why_no_placed_output(product)
+    if output.element.bytes not in (2, 4):
+        reason = f"{output.name} is {output.dtype}; elements of 2 or 4 bytes are staged"
+    return [
+        Rule(
+            "staging",
+            ("staging",),
+            lambda c: (c["staging"] == 0) | (reason is None),
+            lambda c: f"the output cannot go through shared memory: {reason}",
+        ),
+    ]
+
+
+def fetch_rules(sizes: HopperSizes) -> list[Rule]:
+    """What is fetched comes to the buffers in which whole sums leave."""
+    if fetched_of(sizes.product) is None:
+        return []
+    return [
+        Rule(
+            "fetched_buffers",
+            (*TILE, "schedule", "consumers", "fetch", "staging"),
+            lambda c: np.logical_not(c["fetch"]) | (c["staging"] == sizes.chunks(c)),
+            lambda c: (
+                f"a warpgroup finishes {sizes.chunks(c)} chunks in {c['staging']} buffers; what is "
+                "fetched needs a buffer for each"
+            ),
+        ),
+        Rule(
+            "fetched_sums",
+            ("exchange", "fetch"),
+            lambda c: np.logical_not(c["fetch"]) | (c["exchange"] == WAYS[0]),
+            lambda c: "nothing is fetched for sums that clusters exchange",
+        ),
+        Rule(
+            "fetched_parts",
+            ("fetch", "splits"),
+            lambda c: np.logical_not(c["fetch"]) | (c["splits"] == 1),
+            lambda c: f"nothing is fetched for {c['splits']} parts of a tile; allowed: 1",
+        ),
+    ]

@@ -1,0 +1,73 @@
+"""All that rules out a schedule of a Hopper contraction.
+
+Resources come first: shared memory, registers. Then what roles and layouts ask for. Then merit
+and identity: tiles larger than the output, blocks without work, decisions that say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.blocks.segments import segments_of
+from spaces.cuda.blocks.tile_grid import grid_rules
+from spaces.cuda.hopper.rules.arrays import fetch_rules, segment_rules, store_rules, window_rules
+from spaces.cuda.hopper.rules.exchange import exchange_rules
+from spaces.cuda.hopper.rules.roles import promotion_rules, resource_rules, role_rules
+from spaces.cuda.hopper.rules.tiles import needless_rules, raster_rules, size_rules
+from spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
+from spaces.cuda.target import CudaTarget
+from spaces.rules.early import foresee
+from spaces.template import Decision, Rule
+
+
+def hopper_rules(
+    sizes: HopperSizes, target: CudaTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the Hopper template."""
+    product = sizes.product
+    rules = [
+        *role_rules(sizes),
+        *(window_rules(product) if isinstance(product, ImplicitProduct) else ()),
+        *(segment_rules() if segments_of(product) else ()),
+        *resource_rules(sizes, target),
+        *(promotion_rules() if promotes(product) else ()),
+        *store_rules(sizes),
+        *fetch_rules(sizes),
+        *size_rules(sizes, target),
+        *needless_rules(sizes, target),
+        *raster_rules(sizes),
+        *exchange_rules(sizes, target),
+        *grid_rules(product, TILE, sizes.block, target.multiprocessors),
+    ]
+    by_name = {decision.name: decision for decision in decisions}
+    return (*rules, *_foresight_rules(rules, by_name))
+
+
+def _foresight_rules(rules: Sequence[Rule], decisions: Mapping[str, Decision]) -> list[Rule]:
+    """Early checks: after each prefix of the decisions, some completion must satisfy the register,
+    shared-memory, raster and cluster rules."""
+    roles = ["block_m", "block_n", "schedule", "consumers", "producer_registers", "residency"]
+    memory = [*TILE, "consumers", "residency", "depth", "staging", "stages"]
+    ring = ["block_m", "block_n", "stages", "consumers", "residency", "depth", "staging", "swapped"]
+    parts = [*TILE, "exchange", "residency", "depth", "staging", "splits"]
+    room = [*TILE, "exchange", "consumers", "residency", "depth", "staging", "stages", "splits"]
+    crew = [*TILE, "exchange", *roles[2:], "splits"]
+    order = [*TILE, "raster", "group"]
+    if "promotion" in decisions:
+        roles.append("promotion")
+    fetching = [*TILE, *roles[2:4], "residency", "depth", "fetch", "staging", "stages"]
+    return [
+        rule
+        for names, known in (
+            *(((fetching, (8, 9)),) if "fetch" in decisions else ()),
+            (roles, range(2, len(roles))),
+            (memory, (5, 6, 7)),
+            (ring, (3,)),
+            (parts, (4, 5, 6, 7)),
+            (room, (5, 6, 7, 8, 9)),
+            (crew, (4, 5, 6, 7, 8)),
+            (order, (4,)),
+        )
+        for rule in foresee([decisions[name] for name in names], rules, known)
+    ]

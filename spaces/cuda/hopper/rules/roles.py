@@ -1,0 +1,120 @@
+"""What rules out roles of warpgroups, and what they take of a multiprocessor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spaces.cuda.hopper.sizes import TILE, HopperSizes, promotes
+from spaces.cuda.hopper.tile import BLOCK
+from spaces.cuda.target import CudaTarget
+from spaces.template import Rule
+
+INSTRUCTION_REGISTERS = 26
+"""What ptxas needs beside the sums that one wgmma writes (its message C7602); it counts the
+registers a thread has at launch, before setmaxnreg."""
+
+
+def role_rules(sizes: HopperSizes) -> list[Rule]:
+    """Warpgroups share a tile or take turns, and registers move between them."""
+    return [
+        Rule(
+            "shared_rows",
+            ("block_m", "consumers", "schedule"),
+            lambda c: (c["schedule"] == "pingpong") | (c["block_m"] // BLOCK % c["consumers"] == 0),
+            lambda c: (
+                f"{c['block_m']} rows are no whole number of blocks of {BLOCK} for each of "
+                f"{c['consumers']} warpgroups"
+            ),
+        ),
+        Rule(
+            "turns",
+            ("consumers", "schedule"),
+            lambda c: (c["schedule"] == "cooperative") | (c["consumers"] > 1),
+            lambda c: "one warpgroup has nobody to take turns with; 2 or 3 can",
+        ),
+        Rule(
+            "given_registers",
+            ("consumers", "producer_registers"),
+            lambda c: (c["producer_registers"] == 0) | (c["consumers"] > 1),
+            lambda c: (
+                "one multiplying warpgroup has all the registers a thread can have; "
+                "none need to be moved to it"
+            ),
+        ),
+        Rule(
+            "kept_registers",
+            ("consumers", "producer_registers"),
+            lambda c: (
+                (c["producer_registers"] == 0)
+                | (sizes.group_registers(_keeping(c)) > sizes.group_registers(_keeping(c, 8)))
+            ),
+            lambda c: (
+                f"keeping {c['producer_registers']} registers for loading gives the others "
+                f"{sizes.group_registers(_keeping(c))}, as keeping 8 more does"
+            ),
+        ),
+        Rule(
+            "even_registers",
+            ("producer_registers", "residency"),
+            lambda c: (c["producer_registers"] == 0) | (c["residency"] == 1),
+            lambda c: (
+                f"{c['residency']} blocks on a multiprocessor leave no registers worth moving; "
+                "allowed: producer_registers=0"
+            ),
+        ),
+    ]
+
+
+def resource_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
+    """Shared memory and registers are enough."""
+    roles = ["block_m", "block_n", "consumers", "schedule", "producer_registers", "residency"]
+    if promotes(sizes.product):
+        roles.append("promotion")
+    return [
+        Rule(
+            "shared_memory",
+            (*TILE, "depth", "consumers", "residency", "stages", "staging"),
+            lambda c: sizes.ring_bytes(c) <= sizes.most_shared(c, target),
+            lambda c: (
+                f"{c['stages']} stages of {sizes.stage_bytes(c)} bytes and the staging buffers "
+                f"take {sizes.ring_bytes(c)} bytes of shared memory; one of {c['residency']} "
+                f"blocks on a multiprocessor may have {sizes.most_shared(c, target)}"
+            ),
+        ),
+        Rule(
+            "registers",
+            tuple(roles),
+            lambda c: sizes.results(c) + sizes.spare <= sizes.group_registers(c),
+            lambda c: (
+                f"a thread keeps {sizes.results(c)} sums and products and needs "
+                f"{sizes.spare} registers more; it may have {sizes.group_registers(c)}"
+            ),
+        ),
+        Rule(
+            "instruction",
+            ("block_n", "consumers", "producer_registers", "residency"),
+            lambda c: c["block_n"] // 2 + INSTRUCTION_REGISTERS <= sizes.launch_registers(c),
+            lambda c: (
+                f"a wgmma of {c['block_n']} columns takes "
+                f"{c['block_n'] // 2 + INSTRUCTION_REGISTERS} registers; "
+                f"{sizes.threads(c)} threads start with {sizes.launch_registers(c)}"
+            ),
+        ),
+    ]
+
+
+def promotion_rules() -> list[Rule]:
+    """Products that are added to sums of more digits are done before."""
+    return [
+        Rule(
+            "promotion",
+            ("promotion", "in_flight"),
+            lambda c: (c["promotion"] == 0) | (c["in_flight"] == 0),
+            lambda c: "products that are added to sums have to be done; none can be in flight",
+        ),
+    ]
+
+
+def _keeping(c: Any, more: int = 0) -> dict[str, Any]:
+    """``c`` with ``more`` registers kept for loading; only a lone block moves any."""
+    return {**c, "producer_registers": c["producer_registers"] + more, "residency": 1}
