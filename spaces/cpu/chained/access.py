@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from spaces.cpu.rows.scopes import VectorScope
 from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.chained.text import FormText
 from spaces.derivation.chained.view import Chained, ChainedOutput
@@ -97,10 +98,12 @@ class Access:
 
     def store(self, output: ChainedOutput, value: str, column: str) -> str:
         """The line that stores a vector of an output from the C variable ``column`` on, or the one
-        value of a row."""
+        value of a row, which may be a place."""
         width = self.chained.width
         dtype = output.array.dtype
         where = f"{self.buffers[output.array.name]} + {self._offset(output.offset, (width,))}"
+        if output.array.element.is_integer:
+            return f"*({where}) = {value}[0];"
         if not output.wide:
             return f"tw_store_first_{dtype}({where}, {value}, 1);"
         step, left = output.offset.coefficient(width.name), f"{width.extent}L - {column}"
@@ -118,3 +121,17 @@ class Access:
 
     def _dtype(self, read: Read) -> str:
         return self.chained.program.operand[read.name].dtype
+
+
+def copied_row(access: Access, value: Expression, part: Part, to: str, lanes: int) -> list[str]:
+    """The lines that compute ``value`` for all points of ``part`` and store them from ``to`` on,
+    whole vectors; ``access`` knows where the row is."""
+    lines: list[str] = []
+    row = VectorScope("g", access.of_row, lines)
+    body: list[str] = []
+    bounded = part.extent % lanes > 0
+    scope = VectorScope("x", lambda node: access.along(node, part, "at", bounded), body, row)
+    text = scope.text(value)
+    body.append(f"tw_store_float32({to} + at, {text});")
+    head = f"for (long at = 0; at < {part.extent}; at += {lanes}) {{"
+    return [*lines, head, *(f"  {line}" for line in body), "}"]

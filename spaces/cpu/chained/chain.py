@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+from spaces.cpu.chained import places
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.reducers import BARE, finite, identity, joined_operand
+from spaces.cpu.vectors.reducers import BARE, EXTREMES, finite, identity, joined_operand
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -98,7 +99,11 @@ class RowChain:
                 self.lines.append(f"tw_lanes nan{k} = {{0}};")
             for u, value in enumerate(found[r.name]):
                 self.lines.append(f"vf a{k}_{u} = {identity(r.reducer)};")
-                body += _added(k, u, r.reducer, value)
+                if r.reducer in EXTREMES:
+                    self.lines.append(f"vi i{k}_{u} = {{0}};")
+                    body += places.taken(k, u, r.reducer, value)
+                else:
+                    body += _added(k, u, r.reducer, value)
             body += _noticed(k, self.unroll) if r.reducer in BARE else []
         end = f"count + {self.width - 1}L) / {self.width} * {self.width}"
         self.lines += [
@@ -149,6 +154,10 @@ class RowChain:
 
     def _states(self, level: int, old: Scope, new: Scope) -> None:
         for k, r in self._levels.scalars(level):
+            if r.reducer in EXTREMES:
+                self.lines += places.met(k, r.reducer, range(self.unroll))
+                self.lines.append(f"state{k}[r] = t{k}[0];")
+                continue
             parts = [f"a{k}_{u}" for u in range(self.unroll)]
             part = f"tw_set({_across(k, r.reducer, parts)})"
             before = corrected(r, f"s{k}", lambda c: self._factor(c, old, new), old, new)

@@ -19,15 +19,14 @@ from functools import cached_property
 
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.abi import buffer_variables, entry_function
-from spaces.cpu.chained.access import Access
+from spaces.cpu.chained.access import Access, copied_row
 from spaces.cpu.chained.blocks import LINE, Blocks
 from spaces.cpu.chained.chain import RowChain, weight_tiles
-from spaces.cpu.chained.copying import copied_row
 from spaces.cpu.chained.finish import outputs_of_row
 from spaces.cpu.chained.keys import Keys
 from spaces.cpu.chained.merging import Merging
 from spaces.cpu.chained.values import Values
-from spaces.cpu.vectors.reducers import IDENTITIES
+from spaces.cpu.vectors.reducers import EXTREMES, IDENTITIES
 from spaces.derivation.chained.text import extreme, spans, split
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.scopes import Leaf
@@ -169,7 +168,9 @@ class ChainedCode:
         for name, size in self._parts:
             lines.append(f"float *{name} = {place};")
             place = f"{name} + {round_up(size, LINE)}"
-        lines += [f"float state{k}[{self.blocks.rows}];" for k in range(len(self.chained.scalars))]
+        for k, scalar in enumerate(self.chained.scalars):
+            lines.append(f"float state{k}[{self.blocks.rows}];")
+            lines += [f"long place{k}[{self.blocks.rows}];"] * (scalar.reducer in EXTREMES)
         lines.append(f"long low[{self.blocks.rows}], high[{self.blocks.rows}];")
         lines.append(f"int seen[{self.blocks.rows}];")
         b = self.blocks
@@ -192,7 +193,9 @@ class ChainedCode:
         b, chained = self.blocks, self.chained
         to = f"left + r * {b.left_stride}"
         inner = copied_row(self._access, chained.scaled_left, chained.depth, to, b.lanes)
-        inner += [f"state{k}[r] = {IDENTITIES[s.reducer]};" for k, s in enumerate(chained.scalars)]
+        for k, s in enumerate(chained.scalars):
+            inner.append(f"state{k}[r] = {IDENTITIES[EXTREMES.get(s.reducer, s.reducer)]};")
+            inner += [f"place{k}[r] = 0;"] * (s.reducer in EXTREMES)
         inner += ["seen[r] = 0;", *self._row_bounds()]
         lines = self._rows(inner)
         whole = f"for (long r = rows; r < {b.rows}; r++)"

@@ -49,8 +49,13 @@ def outputs_of_row(chained: Chained, access: Access, lanes: int) -> list[str]:
 
 
 def _scalar_states(chained: Chained) -> Leaf:
-    known = {r.name: f"tw_set(state{k}[r])" for k, r in enumerate(chained.scalars)}
-    return _results(known)
+    places = chained.found_places
+    return _results(
+        {
+            r.name: f"tw_set((float)place{k}[r])" if r.name in places else f"tw_set(state{k}[r])"
+            for k, r in enumerate(chained.scalars)
+        }
+    )
 
 
 def _sums(chained: Chained) -> Leaf:

@@ -13,9 +13,8 @@ from functools import cached_property
 
 from spaces.algebra.layout import row_major, strided
 from spaces.cpu.blocked.packing import RightBlock
-from spaces.cpu.chained.access import Access
+from spaces.cpu.chained.access import Access, copied_row
 from spaces.cpu.chained.blocks import Blocks
-from spaces.cpu.chained.copying import copied_row
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.tiles.steps import Stream

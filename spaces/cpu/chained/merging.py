@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from spaces.algebra.integers import round_up
+from spaces.cpu.chained import places
 from spaces.cpu.chained.blocks import LINE, Blocks
 from spaces.cpu.chained.chain import corrected, finite_states
 from spaces.cpu.rows.scopes import VectorScope
-from spaces.cpu.vectors.reducers import identity, joined
+from spaces.cpu.vectors.reducers import EXTREMES, identity, joined
 from spaces.derivation.chained.view import Chained
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.scopes import Leaf, Scope
@@ -42,8 +43,8 @@ class Merging:
 
     @property
     def _head(self) -> int:
-        """States, and whether a key was seen."""
-        return round_up(len(self.chained.scalars) + 1, LINE)
+        """States, whether a key was seen, and places."""
+        return round_up(2 * len(self.chained.scalars) + 1, LINE)
 
     @property
     def _stride(self) -> int:
@@ -56,6 +57,7 @@ class Merging:
             f"float *kept = parts + {self._place('part', 'first_row + r')};",
             *(f"kept[{k}] = state{k}[r];" for k in scalars),
             f"kept[{len(scalars)}] = seen[r];",
+            *(f"{self._kept_place(k)} = place{k}[r];" for k in scalars if self._finds(k)),
             *(self._kept_sums(number) for number, _ in enumerate(self.chained.weighings)),
         ]
 
@@ -66,8 +68,9 @@ class Merging:
         new = VectorScope("n", finite_states(self.chained, "t"), lines, row)
         for k, r in enumerate(self.chained.scalars):
             lines.append(f"vf t{k} = {identity(r.reducer)};")
+            lines += [f"place{k}[r] = 0;"] * self._finds(k)
             lines += self._over_parts(partial(self._state, k, r, new))
-            lines.append(f"state{k}[r] = t{k}[0];")
+            lines += [f"state{k}[r] = t{k}[0];"] * (not self._finds(k))
         for number, weighing in enumerate(self.chained.weighings):
             sums = f"sums{number} + r * sum_stride"
             end = f"e < {self.blocks.sum_stride}; e++"
@@ -75,7 +78,15 @@ class Merging:
             lines += self._over_parts(partial(self._sum, number, weighing.reduction, new))
         return lines
 
+    def _finds(self, k: int) -> bool:
+        return self.chained.scalars[k].reducer in EXTREMES
+
+    def _kept_place(self, k: int) -> str:
+        return f"kept[{len(self.chained.scalars) + 1 + k}]"
+
     def _state(self, k: int, r: ChainReduction, new: Scope, old: Scope) -> list[str]:
+        if self._finds(k):
+            return places.later(k, r.reducer, f"s{k}", f"t{k}", self._kept_place(k))
         value = corrected(r, f"s{k}", lambda c: _factor(c, old, new), old, new)
         return [f"t{k} = {joined(r.reducer, f't{k}', value)};"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.chained.view import Chained, chained_of
+from spaces.language.tree import Read
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 
@@ -24,9 +25,12 @@ def why_not_chained(workload: Workload) -> str | None:
 
 def _why_no_array(chained: Chained) -> str | None:
     program = chained.program
-    outputs = {output.array.name for output in chained.outputs}
+    outputs = {output.array.name: output.value for output in chained.outputs}
     for array in (*program.operands, *program.outputs):
-        allowed = FLOATS if array.name in outputs else (*FLOATS, *TABLE_TYPES)
+        value = outputs.get(array.name)
+        allowed = FLOATS if value else (*FLOATS, *TABLE_TYPES)
+        if isinstance(value, Read) and value.name in chained.found_places:
+            allowed = ("int32",)
         if array.dtype not in allowed:
             return f"{array.name} is {array.dtype}; allowed: {', '.join(allowed)}"
     if chained.key.extent > MOST_KEYS:

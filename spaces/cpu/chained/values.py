@@ -7,10 +7,9 @@ from functools import cached_property
 
 from spaces.algebra.integers import round_up
 from spaces.algebra.layout import strided
-from spaces.cpu.chained.access import Access
+from spaces.cpu.chained.access import Access, copied_row
 from spaces.cpu.chained.blocks import Blocks
 from spaces.cpu.chained.chain import weight_tiles
-from spaces.cpu.chained.copying import copied_row
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.derivation.chained.view import Weighing
 

@@ -14,7 +14,8 @@ from spaces.derivation.rows.passes import Pass
 from spaces.derivation.scopes import Leaf, Scope, combined, series
 from spaces.language.tree import Expression, Read
 
-_BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}
+BEFORE = {"argmax": "tw_above", "argmin": "tw_below"}
+"""Functions that say where one value takes the place of another."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Reducing:
             found, better = (f"{letter}{self.tag}_{i}_{u}" for letter in "vb")
             lines += [
                 f"const vf {found} = {value};",
-                f"const vi {better} = {_BEFORE[r.reducer]}({found}, {state});",
+                f"const vi {better} = {BEFORE[r.reducer]}({found}, {state});",
                 f"{state} = tw_select({better}, {found}, {state});",
                 f"{where} = tw_pick({better}, {rank}, {where});",
             ]

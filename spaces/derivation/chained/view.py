@@ -113,6 +113,11 @@ class Chained:
         """All reductions over the keys."""
         return (*self.scalars, *(weighing.reduction for weighing in self.weighings))
 
+    @property
+    def found_places(self) -> tuple[str, ...]:
+        """The scalars that are places of keys."""
+        return tuple(r.name for r in self.scalars if r.reducer in ("argmax", "argmin"))
+
     def reads_key(self, expression: Expression) -> bool:
         """Whether an expression differs from key to key."""
         if expression == self.score:
@@ -234,8 +239,6 @@ class _Reader:
         scalars, weighings, width = [], [], None
         for r in passes[0]:
             further = [a for a in r.axes if a not in own and self.program.extent[a] > 1]
-            if r.reducer in ("argmax", "argmin"):
-                raise InputError(f"{r.name} is a place; a chain over products gives values")
             if not further:
                 scalars.append(r)
                 continue

@@ -28,11 +28,17 @@ from tests.spaces.cpu.native import Guarded, check_bugs_are_found, compile_kerne
 EXTREMES = "p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\nn[i] = min[j](p[i,j])\n-> m, n"
 
 
-def outputs(kernel: Kernel, w: Computation, inputs: Mapping[str, np.ndarray], folder: Path):
+def outputs(
+    kernel: Kernel,
+    w: Computation,
+    inputs: Mapping[str, np.ndarray],
+    folder: Path,
+    dtype: type = np.float32,
+):
     """What a kernel gives for ``inputs``."""
     library = compile_kernels([kernel], TARGET, folder)
     arrays = [np.ascontiguousarray(inputs[a.name]) for a in w.inputs]
-    arrays += [np.zeros(a.shape, np.float32) for a in w.outputs]
+    arrays += [np.zeros(a.shape, dtype) for a in w.outputs]
     pointers = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
     memory = Guarded(kernel.call.workspace_bytes, 64)
     runtime = ctypes.addressof(ctypes.c_char.in_dll(library, "test_runtime"))

@@ -209,8 +209,8 @@ def test_planted_bugs_are_found(name, which, text, other, tmp_path):
         (workload("softmax", r=4, c=8), "needs one axis, its last"),
         (workload("attention", b=1, h=2, i=4, j=4, d=8, dtype="float16"), "is float16"),
         (
-            computation("p[i,j] = sum[d](x[i,d] * u[d,j])\ny[i] = argmax[j](p[i,j])"),
-            "is a place",
+            computation("y: int8\np[i,j] = sum[d](x[i,d] * u[d,j])\ny[i] = argmax[j](p[i,j])"),
+            "y is int8; allowed: int32",
         ),
         (
             computation("p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\n"

@@ -17,13 +17,11 @@ from spaces.target import detect_target
 from spaces.testing.template import TemplateContract
 from tests.spaces.cpu.native import check_bugs_are_found, compile_kernels, complaint
 
-ROUTING = "y[i] = argmax[j](sum[k](a[i,k] * b[j,k]))"
 SERVED = {
     "gated": "gated_matmul m=37 n=50 k=29",
     "gated, 16 bits": "gated_matmul m=9 n=40 k=33 dtype=bfloat16",
     "normalised": "rmsnorm_matmul m=13 n=24 k=31",
     "normalised, 16 bits": "rmsnorm_matmul m=13 n=24 k=31 dtype=bfloat16",
-    "the largest logit": f'"{ROUTING}" i=9 j=21 k=8',
     "three products": '"y[i,l] = sum[j](sum[k](a[i,k] * b[k,j]) * relu(sum[q](c[j,q] * d[q,l])))" '
     "i=7 j=9 k=5 l=11 q=6",
     "a projection of attention": '"p[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d])) * v[j,e]); '
@@ -36,6 +34,7 @@ SERVED = {
 REFUSED = {
     "matmul m=8 n=8 k=8": "one kernel computes a product of matrices",
     "softmax r=8 c=8": "one kernel computes it",
+    '"y[i] = argmax[j](sum[k](a[i,k] * b[j,k]))" i=9 j=21 k=8': "one kernel computes it",
     '"a: int8; y[i] = max[j](sum[k](a[i,k] * a[j,k]))" i=3 j=3 k=4': "nothing to cut",
     "gated_matmul m=8 n=8 k=8 dtype=float16": "no kernel for a part, C_sum: A is float16",
     "gated_matmul m=8 n=8 k=8 dtype=float64": "nothing to cut",
@@ -87,7 +86,6 @@ def test_why_it_is_refused(text, reason):
     [
         ("gated", ["contraction", "contraction"]),
         ("normalised", ["rows", "thin_stream"]),
-        ("the largest logit", ["thin_dots", "rows"]),
         ("three products", ["thin_stream", "chained"]),
         ("a projection of attention", ["chained", "thin_stream"]),
     ],

@@ -1,0 +1,81 @@
+"""Places of the greatest and the least score of a row, in one kernel with what else is asked."""
+
+import numpy as np
+import pytest
+
+from spaces.registry import space_for
+from tests.spaces.cpu.chained.test_chain import outputs
+from tests.spaces.cpu.chained.test_template import TARGET, complaints, computation, kernels
+from tests.spaces.cpu.native import check_bugs_are_found
+
+PRODUCT = "p[i,j] = sum[d](x[i,d] * u[d,j])\n"
+FORMS = {
+    "routing": PRODUCT + "y[i] = argmax[j](p[i,j])",
+    "the least of squares": PRODUCT + "y[i] = argmin[j](p[i,j] * p[i,j])",
+    "with its share": PRODUCT + "y[i] = argmax[j](p[i,j])\nm[i] = max[j](p[i,j])\n"
+    "g[i] = 1 / sum[j](exp(p[i,j] - m[i]))\n-> y, g",
+    "keys up to a row": "where j <= i + 3\n" + PRODUCT + "y[i] = argmax[j](p[i,j] + b[j])",
+    "beside attention": PRODUCT + "y[i] = argmax[j](p[i,j])\n"
+    "z[i,e] = sum[j](softmax[j](p[i,j]) * v[j,e])\n-> y, z",
+}
+LONG = {"i": 45, "j": 150}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_places_agree_with_their_programs(name, tmp_path):
+    w = computation(FORMS[name], **LONG)
+    assert complaints(w, kernels(w, 4), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "wanted"),
+    [
+        (0.0, slice(None), 0),
+        (100.0, [7, 40, 149], 7),
+        (np.nan, [93, 149], 93),
+        (-np.inf, slice(None), 0),
+    ],
+)
+def test_the_first_of_equal_ones_is_found(value, places, wanted, tmp_path):
+    """All equal, three equal ones in different tiles, NaN, and nothing above minus infinity."""
+    w = computation("p[i,j] = sum[d](x[i,d] * u[d,j])\ny[i] = argmax[j](p[i,j] + b[j])", **LONG)
+    inputs = w.make_inputs(0)
+    inputs["x"][...] = 0
+    inputs["b"][...] = 0
+    inputs["b"][places] = value
+    for number, kernel in enumerate(kernels(w, 6)):
+        (tmp_path / f"{number}").mkdir()
+        arrays = outputs(kernel, w, inputs, tmp_path / f"{number}", np.int32)
+        assert (arrays[0] == wanted).all(), kernel.call.entry
+
+
+BUGS = {
+    "the last of equal ones": (r"tw_above\((c0), (t0)\)", r"(\1 >= \2)"),
+    "places of lanes": (r"tw_pick\((\w+), tw_ramp\(j0\), (\w+)\)", r"tw_pick(\1, tw_ramp(v0), \2)"),
+    "a part's place alone": (r"if \(b0\[0\]\) place0", "place0"),
+    "a place of no best": (r"tw_where\((\w+), c0\[0\]", r"tw_where(\1, \1[0]"),
+}
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_planted_bugs_are_found(name, tmp_path):
+    w = computation("p[i,j] = sum[d](x[i,d] * u[d,j])\ny[i] = argmax[j](p[i,j] + b[j])", **LONG)
+    inputs = w.make_inputs(0)
+    inputs["b"][[5, 120]] = 1e3  # equal in different tiles, as all scores but the sum are lost
+    inputs["x"][:, 0] = inputs["x"][:, 0] * (np.arange(45) % 2)
+    space = space_for(w, TARGET)
+    wanted = {"rows": 8, "keys": 64, "unroll": 1, "workers": 2, "scores": "panels", "splits": 1}
+    schedule = next(
+        s
+        for s in space.enumerate()
+        if s.template == "chained" and all(s.values[d] == v for d, v in wanted.items())
+    )
+    draws = [inputs, {**inputs, "b": inputs["b"] * 0}, {**inputs, "x": inputs["x"] * 0}]
+    check_bugs_are_found(
+        space.lower(schedule), {name: BUGS[name]}, w, TARGET, tmp_path, draws, count=0
+    )
+
+
+def test_routing_is_one_kernel():
+    w = computation(FORMS["routing"], i=512, j=128, d=64)
+    assert list(space_for(w, TARGET).templates) == ["chained"]
