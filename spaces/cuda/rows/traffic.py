@@ -31,19 +31,20 @@ def row_quantities(
     threads = sizes.threads(c)
     registers = np.minimum(sizes.registers(c), sizes.register_limit(target, c))
     blocks = sizes.tiles(c) * c["cluster"]
-    occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c))
+    launched = np.where(c["grid"] == "persistent", c["residency"], np.inf)
+    occupancy = Occupancy(target, blocks, threads, registers, sizes.shared_bytes(c), launched)
     operations = np.where(c["passes"] == "online", _work(sizes, True), _work(sizes, False))
     loads = padded / c["vector"] * (len(sizes.streams) + _reread(sizes, c))
     warps = sizes.tiles(c) * threads * c["cluster"] / WARP
     merges = warps * np.log2(sizes.parts(c) + 1) * CALL * max(sizes.variables, 1)
-    main = _main_bytes(workload, sizes, target, c)
+    main, near = _main_bytes(workload, sizes, target, c), _near_bytes(workload, sizes, c)
     quantities = {
         "flops": padded * operations,
         "useful_flops": float(workload.work),
         "instructions": (padded * operations + loads) / WARP + merges,
         "register_bytes": padded * sizes.element_bytes * (c["hold"] == "shared"),
-        "near_bytes": main,
-        "middle_bytes": main,
+        "near_bytes": near,
+        "middle_bytes": near,
         "main_bytes": main,
         "packing_bytes": 0.0,
         "epilogue_elements": padded,
@@ -69,6 +70,16 @@ def _reread(sizes: RowSizes, c: Any) -> Any:
     return np.where(
         c["hold"] == "memory", np.maximum(sweeps - 1, 0) * bool(sizes.plain.repeated), 0
     )
+
+
+def _near_bytes(workload: Workload, sizes: RowSizes, c: Any) -> Any:
+    """What is read again comes from L2, and what all rows share does for each tile of them."""
+    operand = sizes.rows.program.operand
+    repeated = sum(operand[r.name].bytes for r in sizes.plain.repeated)
+    places = sizes.rows.places
+    shared = sum(operand[r.name].bytes for r in sizes.plain.elements if not places[r].by_row)
+    once = float(workload.least_bytes)
+    return once + repeated * _reread(sizes, c) + shared * (sizes.tiles(c) / sizes.chunks(c) - 1)
 
 
 def _main_bytes(workload: Workload, sizes: RowSizes, target: CudaTarget, c: Any) -> Any:

@@ -107,6 +107,33 @@ def test_refusals_are_in_words(name, change, words):
     assert words in str(all_.why_not(type(schedule)("rows", tuple(values.items()))))
 
 
+def quantity(all_: Space, name: str, **changes: object) -> float:
+    """A quantity of a schedule of rows in shared memory, with these changes."""
+    plain = {"vector": 8, "lanes": "columns", "row_threads": 128, "block_rows": 1, "unroll": 1}
+    plain |= {"thread_rows": 1, "cluster": 1, "hold": "shared", "unpack": "once", "ahead": 0}
+    plain |= {"passes": "plain", "loads": "cached", "stores": "cached", "residency": 2}
+    values = {**plain, "grid": "tiles", **changes}
+    schedule = Schedule("rows", tuple(values.items()))
+    assert all_.why_not(schedule) is None
+    return float(all_.quantities(all_.rows([schedule]))[name][0])
+
+
+def test_what_all_rows_share_comes_from_l2_for_each_tile_and_what_is_not_held_for_each_sweep():
+    work = workload("layernorm", r=4096, c=8192, dtype="bfloat16")
+    all_ = Space(work, H200, [CudaRows(work, H200)])
+    weights, rows = 2 * 8192 * 2, 4096 * 8192 * 2
+    held = quantity(all_, "near_bytes")
+    assert held == work.least_bytes + 4095 * weights
+    assert held - quantity(all_, "near_bytes", thread_rows=2) == 2048 * weights
+    assert quantity(all_, "near_bytes", hold="memory") - held == 2 * rows
+    assert quantity(all_, "main_bytes", thread_rows=2) == work.least_bytes
+
+
+def test_no_more_persistent_blocks_run_than_are_launched():
+    found = [quantity(space("softmax"), "parallelism", grid=g) for g in ("tiles", "persistent")]
+    assert found[0] > found[1] == 2 * H200.multiprocessors
+
+
 def test_threads_in_all_blocks_of_a_cluster_count():
     all_ = space("few long rows")
     values = all_.schedule(all_.sample(np.random.default_rng(0), 1)[0]).values
