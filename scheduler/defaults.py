@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from costmodel.dataset import SpaceFor
-from costmodel.interfaces import CostModel, Learner
+from costmodel.interfaces import CostModel, Learner, Predictor
 from costmodel.library import load_xgboost
 from measure.interfaces import Executor
 from scheduler.machine import roofline
@@ -38,7 +38,7 @@ def default_search(
 
     guess = roofline(space.target, only(space))
     cold = EvolutionarySearch(space, learned_model(space), guess, seed)
-    prior = model or (known.model if known else None)
+    prior: Predictor | None = model or (known.model if known else None)
     if prior is None:
         return cold
     starters = known.starters if known else ()

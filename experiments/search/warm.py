@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
+from costmodel.council import council
 from costmodel.dataset import Group
-from costmodel.model import XGBoostModel
 from experiments.search.results import estimate, write
 from scheduler.defaults import default_search
 from scheduler.replay.forked import shared_out
@@ -85,8 +85,8 @@ def transferred(
         groups.append(Group(sibling.space, known, latency))
         best = drawn[np.argsort(sibling.seconds[drawn], kind="stable")[:LEADERS]]
         starters += [recording.space.nearest(schedules[i], generator) for i in best]
-    model = XGBoostModel()
-    model.fit_groups(groups)
+    model = council(groups)
+    assert model is not None, "a sibling has fewer rows than a model needs"
     return Transfer(model, [schedule for schedule in starters if schedule is not None])
 
 

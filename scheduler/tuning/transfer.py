@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from costmodel.council import council
+from costmodel.dataset import group_examples
 from costmodel.interfaces import Example, Predictor
-from costmodel.model import XGBoostModel
+from spaces.registry import space_for
 from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.target import Target
@@ -27,7 +29,7 @@ LEADERS = 8  # leaders taken of each relative
 
 @dataclass(frozen=True)
 class Transfer:
-    """A model of the relatives' measurements, and their best schedules as this space has them."""
+    """What the relatives' measurements predict, and their best schedules as this space has them."""
 
     model: Predictor
     starters: list[Schedule]
@@ -43,14 +45,14 @@ class Relatives:
 
 
 def transfer(space: Space, database: Database) -> Transfer | None:
-    """A model of what ``database`` knows of other shapes, operators and devices.
+    """What ``database`` knows of other shapes, operators and devices, with a model of each device.
 
     None where that is too little to learn from.
     """
     near = relatives(space, database)
-    model = XGBoostModel()
-    model.fit(near.examples)
-    return Transfer(model, near.starters) if model.trained_on else None
+    groups, _ = group_examples(near.examples, space_for)
+    model = council(groups)
+    return Transfer(model, near.starters) if model else None
 
 
 def relatives(space: Space, database: Database) -> Relatives:

@@ -50,7 +50,8 @@ def test_it_ranks_a_new_shape_by_its_relatives(database):
     rows = space.sample(np.random.default_rng(5), 128)
     score, _ = known.model.predict(space, rows)
     assert spearmanr(score, -latency(space, rows)).statistic > 0.7
-    assert known.model.workloads == [square(384), square(640)]
+    [model] = known.model.members
+    assert model.workloads == [square(384), square(640)]
     assert len(known.starters) == 16
     drawn = latency(space, rows)
     assert np.quantile(latency(space, space.rows(known.starters)), 0.5) < np.quantile(drawn, 0.2)
