@@ -18,6 +18,7 @@ from spaces.schedule import Schedule
 from spaces.space import NEAR_ATTEMPTS, Population, Space
 
 MUTATIONS = 1.5  # mean number of decisions by which a child differs from its parents' mix
+GUESSES = 16  # schedules of a first batch that the prior alone chooses
 GROWTH = 1.125  # times as many outcomes as the model was trained on, before it is trained anew
 
 
@@ -29,12 +30,14 @@ class Evolution:
     ``parents`` of the best survive each of ``generations``, with ``children`` each. Of the
     schedules asked for, the share ``neighbours`` comes from those around the ``leaders`` best
     measured ones and the share ``random`` is drawn blindly; the model's choice among the evolved
-    fills the rest. ``diversity`` is what likeness to a schedule already chosen costs, in units of
-    the score; ``opening_diversity`` the same as long as nothing is measured. After ``caution``
-    outcomes the model weighs as much as the prior, unless these say who predicts better; what it is
-    unsure of counts as ``optimism`` standard deviations better than it says (an upper confidence
-    bound: Auer, JMLR 3, 2002). Its members may agree where none of them knows anything, so a
-    schedule loses as much of ``doubt`` as its likeness to the nearest one that was learned from.
+    fills the rest. Of what a first batch has beyond ``GUESSES``, the share ``opening_random`` is
+    drawn blindly too: a prior that is wrong is wrong about all of it. ``diversity`` is what
+    likeness to a schedule already chosen costs, in units of the score; ``opening_diversity`` the
+    same as long as nothing is measured. After ``caution`` outcomes the model weighs as much as the
+    prior, unless these say who predicts better; what it is unsure of counts as ``optimism``
+    standard deviations better than it says (an upper confidence bound: Auer, JMLR 3, 2002). Its
+    members may agree where none of them knows anything, so a schedule loses as much of ``doubt`` as
+    its likeness to the nearest one that was learned from.
     """
 
     immigrants: int = 2048
@@ -45,6 +48,7 @@ class Evolution:
     leaders: int = 3
     neighbours: float = 0.4
     random: float = 1 / 16
+    opening_random: float = 0.5
     diversity: float = 0.2
     opening_diversity: float = 0.5
     caution: float = 8.0
@@ -56,7 +60,9 @@ ORIGINS = ("leader", "starter", "immigrant", "child", "neighbour")
 """Where rows of a population are from, see :class:`scheduler.strategies.search.Proposed`. Leaders
 are measured already, and never proposed."""
 
-WARM = Evolution(opening_diversity=0.2, caution=32.0, random=0.2, doubt=0.0)
+WARM = Evolution(
+    immigrants=4096, opening_diversity=0.2, caution=32.0, random=0.1, opening_random=0.0, doubt=0.0
+)
 """The settings where the prior has learned from other shapes: it is worth more than a guess, and
 what it does not know of has to be drawn blindly."""
 
@@ -111,6 +117,8 @@ class EvolutionarySearch:
         leaders = self._history.best(choice.leaders)
         diversity = choice.diversity if len(leaders) else choice.opening_diversity
         blind = _share(choice.random, count, generator)
+        if not len(leaders):
+            blind = max(blind, int(choice.opening_random * (count - GUESSES)))
         known = self._founders(leaders)
         around = known.origin == ORIGINS.index("neighbour")
         near = min(_share(choice.neighbours, count, generator), count - blind)

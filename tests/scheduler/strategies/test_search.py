@@ -127,6 +127,14 @@ def test_who_proposes_after_the_first_results() -> None:
     assert origins.count("child") > 16
 
 
+@pytest.mark.parametrize(("count", "least", "most"), [(16, 0, 2), (64, 24, 24)])
+def test_a_large_first_batch_does_not_follow_the_prior_alone(
+    count: int, least: int, most: int
+) -> None:
+    first = evolutionary(hills(), 0).ask(count)
+    assert least <= sum(p.origin == "random" for p in first) <= most
+
+
 def test_what_is_chosen_comes_with_the_prediction_that_chose_it() -> None:
     space = hills()
     asked = [p for p in evolutionary(space, 0).ask(16) if p.origin != "random"]
