@@ -70,19 +70,26 @@ def foresee(
         decision.name: np.array(decision.values).reshape(_along(i, len(decisions)))
         for i, decision in enumerate(decisions)
     }
-    possible = np.ones([len(decision.values) for decision in decisions], dtype=bool)
-    assert prod(possible.shape) < 1 << 20  # the table must stay small
-    for rule in rules:
-        if set(names).issuperset(rule.reads):
-            possible &= np.asarray(rule.holds(columns), dtype=bool)
-    return [_rule(decisions, possible, count) for count in known]
+    extents = {decision.name: len(decision.values) for decision in decisions}
+    assert prod(extents.values()) < 1 << 20  # the table must stay small
+    judging = [rule for rule in rules if set(names).issuperset(rule.reads)]
+    judging.sort(key=lambda rule: prod(extents[name] for name in rule.reads))
+    possible: np.ndarray = np.ones([1] * len(names), dtype=bool)  # it grows as far as rules ask for
+    for rule in judging:
+        possible = possible & np.asarray(rule.holds(columns), dtype=bool)
+    found = []
+    for count in sorted(known, reverse=True):
+        possible = np.asarray(possible.any(axis=tuple(range(count, possible.ndim))))
+        left = np.broadcast_to(possible, tuple(extents.values())[:count])
+        found.append(_rule(decisions, left))
+    return found[::-1]
 
 
-def _rule(decisions: Sequence[Decision], possible: np.ndarray, known: int) -> Rule:
-    """The same for one number; ``possible`` has an axis for each decision."""
+def _rule(decisions: Sequence[Decision], left: np.ndarray) -> Rule:
+    """The same for one number; ``left`` has an axis for each decision that is known."""
     names = [decision.name for decision in decisions]
+    known = left.ndim
     reads, rest = tuple(names[:known]), names[known:]
-    left = np.asarray(possible.any(axis=tuple(range(known, len(names)))))
     positions = [_positions(decision) for decision in decisions[:known]]
 
     def holds(c: Any) -> Any:
