@@ -191,8 +191,10 @@ _MERGED = (
     (4, "kernel"),
     (6, "kernel"),
     (8, "kernel"),
+    (8, "early"),
     (12, "kernel"),
     (16, "kernel"),
+    (16, "early"),
     (32, "kernel"),
     (16, "last"),
     (4, "cluster"),
@@ -203,9 +205,17 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
         *(_USUAL | tile | walk for tile in _TILES for walk in _WALKS),
         *(_FEW_ROWS | tile | {"split": n} for tile in _FEW_TILES for n in (1, 4, 16)),
         *(
-            _FEW_ROWS | tile | {"split": n, "merge": "kernel"}
+            _FEW_ROWS | tile | {"split": n, "merge": merge}
             for tile in _FEW_TILES
-            for n in (2, 4, 8, 16)
+            for n, merge in (
+                (2, "kernel"),
+                (4, "kernel"),
+                (4, "early"),
+                (8, "kernel"),
+                (8, "early"),
+                (16, "kernel"),
+                (16, "early"),
+            )
         ),
     ),
     "chained": (

@@ -117,13 +117,21 @@ def _configuration(launch: Launch, stream: int) -> Any:
     config.blockDimX, config.blockDimY, config.blockDimZ = launch.block
     config.sharedMemBytes = launch.shared_bytes
     config.hStream = driver.CUstream(stream)
+    kinds, attributes = driver.CUlaunchAttributeID, []
     if launch.cluster != (1, 1, 1):
         attribute = driver.CUlaunchAttribute()
-        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        attribute.id = kinds.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
         cluster = attribute.value.clusterDim
         cluster.x, cluster.y, cluster.z = launch.cluster
-        config.attrs = [attribute]
-        config.numAttrs = 1
+        attributes.append(attribute)
+    if launch.early:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = kinds.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        attribute.value.programmaticStreamSerializationAllowed = 1
+        attributes.append(attribute)
+    if attributes:
+        config.attrs = attributes
+        config.numAttrs = len(attributes)
     return config
 
 

@@ -67,6 +67,8 @@ def _cuda(answer: Answer, kernel: Kernel) -> Iterator[str]:
 def _launch(call: Call, launch: Launch) -> Iterator[str]:
     yield f"Launch:  {call.function(launch)}, grid {launch.grid}, block {launch.block},"
     yield f"         cluster {launch.cluster}, dynamic shared memory {launch.shared_bytes} bytes"
+    if launch.early:
+        yield "         with programmatic stream serialization: it waits for the launch before it"
     yield "Arguments, in this order (pointers are aligned to 16 bytes):"
     arguments = {argument.array.name: argument for argument in call.arguments}
     for buffer in call.buffers(launch):

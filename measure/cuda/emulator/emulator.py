@@ -173,6 +173,7 @@ def _launch_lines(launch: Launch, buffers: Sequence[Buffer], memory: Memory) -> 
     ):
         yield f"{name} {' '.join(map(str, extents))}"
     yield f"shared {launch.shared_bytes}"
+    yield f"early {int(launch.early)}"
     yield from memory.lines(buffers)
     places = {buffer.name: place for place, buffer in enumerate(buffers)}
     for spec in launch.tensor_maps:

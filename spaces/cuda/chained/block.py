@@ -13,7 +13,7 @@ from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.access import Access, key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.merging import SHARED, Crew, PartMerging, cluster_room
+from spaces.cuda.chains.merging import EARLY, LATER, SHARED, Crew, PartMerging, cluster_room
 from spaces.cuda.chains.spans import Spans
 from spaces.derivation.chained.view import Chained
 from spaces.language.tree import Expression
@@ -165,7 +165,12 @@ class Block:
     @property
     def merges_later(self) -> bool:
         """Whether a second kernel merges the parts of the keys."""
-        return self.split > 1 and self.values["merge"] == "kernel"
+        return self.split > 1 and self.values["merge"] in LATER
+
+    @property
+    def begins_early(self) -> bool:
+        """Whether that begins before all parts are there, and waits for them."""
+        return self.split > 1 and self.values["merge"] == EARLY
 
     @property
     def is_cluster(self) -> bool:

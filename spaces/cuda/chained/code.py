@@ -64,7 +64,8 @@ class ChainedCode:
         if not self.block.merges_later:
             return []
         blocks = self.block.merging.tiles * Ending(self.block).groups
-        return [Launch((blocks, 1, 1), (self.block.team_threads, 1, 1), entry=self._merger)]
+        threads, early = self.block.team_threads, self.block.begins_early
+        return [Launch((blocks, 1, 1), (threads, 1, 1), entry=self._merger, early=early)]
 
     # -- text --------------------------------------------------------------------------------------
 
@@ -77,16 +78,22 @@ class ChainedCode:
             ending = Ending(replace(self.block))  # one that knows of no tiles
             bounds = f"__launch_bounds__({self.block.team_threads})"
             body = ["const int warp = threadIdx.x / 32;", *ending.merging_lines()]
-            functions += self._function(self._merger, bounds, body)
+            if self.block.begins_early:
+                body = ["tw::await_launches();", *body]
+            functions += self._function(self._merger, bounds, body, self.block.begins_early)
         return "\n".join(functions) + "\n"
 
     @property
     def _merger(self) -> str:
         return f"{self.entry}_merge"
 
-    def _function(self, name: str, bounds: str, body: Sequence[str]) -> list[str]:
+    def _function(
+        self, name: str, bounds: str, body: Sequence[str], early: bool = False
+    ) -> list[str]:
+        """Others write the workspace while an ``early`` one runs."""
         parameters = self.block.batch.parameters()
-        parameters += ", u8 *__restrict__ workspace" if self.block.merging.split > 1 else ""
+        alone = "" if early else "__restrict__ "
+        parameters += f", u8 *{alone}workspace" if self.block.merging.split > 1 else ""
         return [
             f'extern "C" __global__ void {bounds} {name}({parameters}) {{',
             "  const int lane = threadIdx.x % 32;",
@@ -111,6 +118,7 @@ class ChainedCode:
         return [
             f"constexpr int TW_KEYS = {block.keys};",
             "const u32 shared = tw::shared_base();",
+            *["tw::allow_launch();"] * block.begins_early,
             *self._number(),
             *rows.place("tile_number"),
             *rows.begin(),

@@ -7,9 +7,9 @@ have; ``keys`` of a tile and ``stages`` of tiles on their way to a team; ``colum
 block has, of all columns or a part; ``queries``, whether rows of the left operand stay in registers
 or are read again from shared memory; ``rescale``, whether sums are corrected in every tile, where a
 row's results moved, or where they moved far; ``split``, blocks that share the keys of a tile of
-rows, and ``merge``, who merges their parts, a second ``kernel``, the ``last`` block or all of them
-as a ``cluster``; ``order`` of the blocks; ``residency``, blocks of a
-multiprocessor that registers are to suffice for.
+rows, and ``merge``, who merges their parts, a second ``kernel``, one that begins ``early`` and
+waits for them, the ``last`` block or all of them as a ``cluster``; ``order`` of the blocks;
+``residency``, blocks of a multiprocessor that registers are to suffice for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spaces.cuda.chained.served import multiplied, why_not_chained
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chained.traffic import chained_quantities
 from spaces.cuda.chains.chain import RESCALES, can_be_late
-from spaces.cuda.chains.merging import MERGES
+from spaces.cuda.chains.merging import EARLY, MERGES
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
@@ -94,7 +94,7 @@ class CudaChained(Template):
             Decision("residency", (1, 2, 3, 4, 6, 8)),
             Decision("rescale", RESCALES if can_be_late(chained) else RESCALES[:2]),
             Decision("split", SPLITS),
-            Decision("merge", (*MERGES, *("cluster",) * self.cuda.has("cluster"))),
+            Decision("merge", (*MERGES, *("cluster", EARLY) * self.cuda.has("cluster"))),
             Decision("order", orders),
         )
 

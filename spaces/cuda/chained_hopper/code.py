@@ -59,7 +59,8 @@ class ChainedHopperCode:
         if not plan.merges_later:
             return []
         slices = int(plan.sizes.tile_count(plan.values)) * plan.warpgroups
-        return [Launch((slices * plan.pairs, 1, 1), (GROUP, 1, 1), entry=self._merger)]
+        blocks, early = slices * plan.pairs, plan.begins_early
+        return [Launch((blocks, 1, 1), (GROUP, 1, 1), entry=self._merger, early=early)]
 
     @property
     def _threads(self) -> int:
@@ -76,6 +77,9 @@ class ChainedHopperCode:
         lines = _function(self.entry, bounds, [*arrays, *maps], self._body())
         if plan.merges_later:
             merging = Multiplying(plan).merging()
+            if plan.begins_early:  # others write the workspace while it runs
+                merging = ["tw::await_launches();", *merging]
+                arrays = [plan.access.parameters(), "u8 *workspace"]
             lines += _function(self._merger, f"__launch_bounds__({GROUP})", arrays, merging)
         return "\n".join(lines) + "\n"
 
@@ -85,6 +89,7 @@ class ChainedHopperCode:
         return [
             f"constexpr int TW_KEYS = {plan.keys};",
             "const u32 shared = tw::shared_base();",
+            *["tw::allow_launch();"] * plan.begins_early,
             "const i32 group = (i32)tw::warp_uniform(threadIdx.x / 128);",
             *(f"const u32 {n} = shared + {at};" for n, (at, _, _) in plan.barriers.items()),
             *self._start(),

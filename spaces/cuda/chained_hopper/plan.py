@@ -21,7 +21,7 @@ from spaces.cuda.chained_hopper.fetching.tiles import Boxes
 from spaces.cuda.chained_hopper.sizes import GROUP, MOVED, ChainedSizes
 from spaces.cuda.chains.access import Access
 from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.merging import Crew, PartMerging
+from spaces.cuda.chains.merging import EARLY, LATER, Crew, PartMerging
 from spaces.cuda.chains.spans import Spans
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
@@ -217,7 +217,12 @@ class ChainedPlan:
     @property
     def merges_later(self) -> bool:
         """Whether a second kernel merges the parts."""
-        return self.split > 1 and self.values["merge"] == "kernel"
+        return self.split > 1 and self.values["merge"] in LATER
+
+    @property
+    def begins_early(self) -> bool:
+        """Whether that begins before all parts are there, and waits for them."""
+        return self.split > 1 and self.values["merge"] == EARLY
 
     @property
     def pairs(self) -> int:

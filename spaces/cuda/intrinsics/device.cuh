@@ -153,6 +153,8 @@ TW_INLINE void fence_global() { __threadfence(); }
 TW_INLINE u32 take_ticket(u32 *counter) {
   u32 r; asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(r) : "l"(counter) : "memory"); return r;
 }
+TW_INLINE void allow_launch() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+TW_INLINE void await_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 TW_INLINE void signal_global(u32 *flag, u32 value) {
   asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 }

@@ -69,6 +69,8 @@ template <class T> TW_INLINE void atomic_add(T *to, T value) { emulator::global_
 // ---- across blocks, through global memory
 TW_INLINE void fence_global() { emulator::fence_global(); }
 TW_INLINE u32 take_ticket(u32 *counter) { return emulator::take_ticket(counter); }
+TW_INLINE void allow_launch() {}
+TW_INLINE void await_launches() { emulator::await_launches(); }
 TW_INLINE void signal_global(u32 *flag, u32 value) { emulator::signal_global(flag, value); }
 TW_INLINE void wait_global(const u32 *flag, u32 value) { emulator::wait_global(flag, value); }
 

@@ -67,6 +67,8 @@ KERNEL hopper(const __grid_constant__ TensorMap map, u32 *w, e4m3 *p, e5m2 *q) {
   tw::registers_down<40>();
   if (tw::elect_one()) tw::mbarrier_init(b, tw::opaque(2));
   tw::fence_barrier_init();
+  tw::await_launches();
+  tw::allow_launch();
   tw::cluster_arrive();
   tw::cluster_wait();
   tw::cluster_arrive_relaxed();

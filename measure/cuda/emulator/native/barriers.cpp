@@ -221,6 +221,8 @@ u32 take_ticket(u32 *counter) {
   return old;
 }
 
+void await_launches() { machine.current->awaited = true; }
+
 void signal_global(u32 *flag, u32 value) {
   perhaps_preempt(at_meeting);
   check_global("signal_global", flag, 4, 4, Use::flag);

@@ -109,7 +109,7 @@ struct Fiber {
   char *stack = nullptr;
   Index thread{};
   u32 linear = 0, lane = 0, meetings = 0, accesses = 0;
-  bool ended = false, cluster_arrived = false;
+  bool ended = false, cluster_arrived = false, awaited = false;
   u32 cluster_phase = 0;
   Warp *warp = nullptr;
   Block *block = nullptr;
@@ -152,6 +152,7 @@ struct Buffer {
 struct Launch {
   Index grid{1, 1, 1}, block{1, 1, 1}, cluster{1, 1, 1};
   u32 shared_bytes = 0, resident = 1;
+  bool early = false;  // may begin while the launches before it run
   void (*entry)(void **) = nullptr;
   std::vector<void *> arguments;
 };

@@ -92,6 +92,7 @@ void read_request() {
     else if (word == "cluster") line >> launch.cluster.x >> launch.cluster.y >> launch.cluster.z;
     else if (word == "shared") line >> launch.shared_bytes;
     else if (word == "resident") line >> launch.resident;
+    else if (word == "early") line >> launch.early;
     else if (word == "seed") line >> machine.seed;
     else if (word == "mode") {
       std::string mode;

@@ -49,6 +49,8 @@ u8 *store_target(const char *what, Block &block, u32 address, u32 bytes) {
 void check_global(const char *what, const void *at, u32 bytes, u32 alignment, Use use) {
   static size_t last = 0;
   const char *p = (const char *)at;
+  if (machine.launch.early && machine.current && !machine.current->awaited)
+    fault("wrong_result", "%s before await_launches(), in a launch that may begin before the last has ended", what);
   for (size_t i = 0; i < machine.buffers.size(); i++) {
     const size_t j = (last + i) % machine.buffers.size();
     Buffer &buffer = machine.buffers[j];

@@ -63,6 +63,7 @@ void global_store(void *to, const void *from, u32 bytes);
 void global_atomic(const void *at, u32 bytes);  // checks the access that follows
 void fence_global();
 u32 take_ticket(u32 *counter);
+void await_launches();
 void signal_global(u32 *flag, u32 value);
 void wait_global(const u32 *flag, u32 value);
 

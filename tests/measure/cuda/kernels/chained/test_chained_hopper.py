@@ -108,6 +108,9 @@ CASES = {
     "parts for a second kernel": case(
         attention(h=6, kv=1, i=16, j=150, d=40, mask="causal"), keys=32, split=4, merge="kernel"
     ),
+    "a second kernel that begins early": case(
+        attention(h=6, kv=1, i=16, j=150, d=40, mask="causal"), keys=32, split=4, merge="early"
+    ),
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "documents": of_form("documents", rescale="moved"),
     "softcap": case(
@@ -231,6 +234,11 @@ BUGS = {
         "parts for a second kernel",
         r"int part = 0; part < 4; part\+\+",
         "int part = 0; part < 3; part++",
+    ),
+    "parts are read before they are there": (
+        "a second kernel that begins early",
+        r"tw::await_launches\(\);",
+        "",
     ),
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
 }

@@ -103,6 +103,7 @@ BROKEN = {
     "many": case(form("grouped heads", "float16"), PLAIN),
     "parts": case(form("log of the sum", "float16"), SPLIT),
     "late": case(form("log of the sum", "float16"), LATER),
+    "early": case(form("log of the sum", "float16"), {**LATER, "merge": "early"}),
     "slopes": case(form("alibi", "float16"), HELD),
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
@@ -158,6 +159,7 @@ BUGS = {
         "weights0[k][f][3 - i] = ",
     ),
     "a part is not corrected": ("parts", r" \* factor0;", ";"),
+    "parts are merged before they are there": ("early", r"tw::await_launches\(\);", ""),
     "the sums of another group": ("late", r" \+ group \+", " + 0 +"),
     "a part is left where another is": ("late", r"parts \+ part \* ", "parts + 0 * "),
     "float8 keys change places": ("keys in float8", r"to_float\(raw0\[v\]", "to_float(raw0[v ^ 1]"),
