@@ -45,22 +45,22 @@ Allocation = Callable[[Sequence[Standing]], list[int]]
 """The places of all tasks, that first which is to get the next unit."""
 
 
-Worths = Callable[[Sequence[Standing]], list[float]]
-"""How many times as many finalists as usual each task gets."""
+Worths = Callable[[Sequence[float | None]], list[float]]
+"""How many times as many finalists as usual each task gets, by the part of the objective that its
+latency makes; None before any kernel was right."""
 
 
-def equally(tasks: Sequence[Standing]) -> list[float]:
+def equally(parts: Sequence[float | None]) -> list[float]:
     """As many as usual."""
-    return [1.0] * len(tasks)
+    return [1.0] * len(parts)
 
 
-def by_part(tasks: Sequence[Standing]) -> list[float]:
-    """By the parts that tasks have in the objective, 1.0 for the mean part: where a measurement
-    was lucky, the objective loses so many percent of that part. 1.0 too before any kernel was
-    right."""
-    parts = [task.slope * (task.latency or 0.0) for task in tasks]
-    mean = sum(parts) / max(1, sum(part > 0 for part in parts))
-    return [part / mean if part > 0 else 1.0 for part in parts]
+def by_part(parts: Sequence[float | None]) -> list[float]:
+    """In proportion, 1.0 for the mean part: where a measurement was lucky, the objective loses so
+    many percent of that part. 1.0 too where none is known."""
+    known = [part for part in parts if part]
+    mean = sum(known) / max(1, len(known))
+    return [part / mean if part else 1.0 for part in parts]
 
 
 def in_turn(tasks: Sequence[Standing]) -> list[int]:

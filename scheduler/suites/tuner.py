@@ -115,7 +115,7 @@ class SuiteTuner:
         )
 
         def worth(place: int) -> float:
-            return self._worths(self._standings(tasks))[place]
+            return self._worths(list(map(self._part, self.suite.members, tasks)))[place]
 
         places = range(len(self.suite.members))
         tasks = [
@@ -163,10 +163,13 @@ class SuiteTuner:
 
     def _ordered(self, tasks: Sequence[Task], going_on: Sequence[Task]) -> list[Task]:
         """Those that go on, in the order in which they are to be served."""
-        return [tasks[i] for i in self._allocation(self._standings(tasks)) if tasks[i] in going_on]
+        standings = list(map(self._standing, self.suite.members, tasks))
+        return [tasks[i] for i in self._allocation(standings) if tasks[i] in going_on]
 
-    def _standings(self, tasks: Sequence[Task]) -> list[Standing]:
-        return list(map(self._standing, self.suite.members, tasks))
+    def _part(self, member: Member, task: Task) -> float | None:
+        """What the task's latency makes of the objective."""
+        latency = task.latency
+        return None if latency is None else latency * self._objective.slope(member.weight, latency)
 
     def _standing(self, member: Member, task: Task) -> Standing:
         latency = task.latency
