@@ -18,10 +18,10 @@ from spaces.cuda.blocks.copies.tile_copy import position_type
 from spaces.cuda.blocks.finish import parts, signature
 from spaces.cuda.blocks.segments import number_of
 from spaces.cuda.hopper.multiply import MainLoop
-from spaces.cuda.hopper.places import PairTile
 from spaces.cuda.hopper.plan import HopperPlan
 from spaces.cuda.hopper.sizes import GROUP, WARPS, group_registers
 from spaces.cuda.hopper.tile import BLOCK
+from spaces.cuda.hopper_pairs.tile import PairTile
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 START = 15

@@ -15,9 +15,8 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.layout import Strided
 from spaces.cuda.blocks.gathered import digits
 from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.blocks.paired import PairedProduct
 from spaces.cuda.hopper.segments import segment_tile, why_no_segment
-from spaces.cuda.hopper.tile import OperandTile
+from spaces.cuda.hopper.tile import MatrixTile, OperandTile
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.derivation.products.places import Place
 from spaces.derivation.products.splitting import Part
@@ -125,33 +124,6 @@ def _check(name: str, along: Along) -> None:
 
 
 @dataclass(frozen=True)
-class MatrixTile(OperandTile):
-    """Tiles of a factor that is a ``matrix``, its axis of stride 1 last: the depth if it is
-    ``deep``, else that of rows (or columns)."""
-
-    matrix: Strided
-    deep: bool
-
-    @property
-    def runs_deep(self) -> bool:
-        """Whether the depth has stride 1."""
-        return self.deep
-
-    @property
-    def tensor_map(self) -> TensorMapSpec:
-        """What one load moves: a panel, or one sharer's share of it."""
-        size = self.operand.element.bytes
-        return TensorMapSpec(
-            self.operand.name,
-            self.operand.dtype,
-            self.matrix.shape[::-1],
-            (self.matrix.strides[0] * size,),
-            (self.swizzle // size, self._slow_rows // self.sharers),
-            self.swizzle,
-        )
-
-
-@dataclass(frozen=True)
 class WindowTile(OperandTile):
     """Tiles of a factor that ``windows`` move over, along the parts ``rows``."""
 
@@ -229,50 +201,6 @@ def placed_tile(
     windows = windows_of(product, factor, gathered.width)
     assert not isinstance(windows, str)
     return WindowTile(*common, gathered.width, gathered.depth, windows)
-
-
-@dataclass(frozen=True)
-class PairTile(OperandTile):
-    """Tiles of two factors that lie alike: one ``half`` of the columns of each."""
-
-    half: MatrixTile
-    twin: Operand
-
-    @property
-    def runs_deep(self) -> bool:
-        """Whether the depth has stride 1."""
-        return self.half.runs_deep
-
-    @property
-    def swizzle(self) -> int:
-        """Bytes of a swizzled row."""
-        return self.half.swizzle
-
-    @property
-    def tensor_map(self) -> TensorMapSpec:
-        """What one load moves of the first factor."""
-        return self.half.tensor_map
-
-    @property
-    def twin_map(self) -> TensorMapSpec:
-        """The same of the other one."""
-        return replace(self.tensor_map, operand=self.twin.name)
-
-    def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
-        """Lines by which one thread loads both halves; the maps are called ``tensor_map`` and
-        ``twin_map``."""
-        behind = f"{to} + {self.half.bytes}"
-        return [
-            *self.half.load(to, tensor_map, barrier, start, depth),
-            *self.half.load(behind, "twin_map", barrier, start, depth),
-        ]
-
-
-def pair_tile(product: PairedProduct, size: int, depth_bytes: int, sharers: int) -> PairTile:
-    """Tiles of the right factors of a pair, see :class:`OperandTile`."""
-    half = placed_tile(product, 1, size // 2, depth_bytes, sharers)
-    assert isinstance(half, MatrixTile)
-    return PairTile(product.right, size, depth_bytes, sharers, half, product.twin)
 
 
 def why_no_placed_map(product: ImplicitProduct) -> str | None:

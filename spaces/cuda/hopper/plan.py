@@ -13,16 +13,17 @@ from functools import cached_property
 from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.finish import Finish, parameter_name
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
-from spaces.cuda.blocks.paired import OTHER, PairedProduct, finishing, twin_of
 from spaces.cuda.blocks.segments import row_tiles, segments_of
 from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.grid import PersistentGrid
-from spaces.cuda.hopper.places import pair_tile, placed_tile
+from spaces.cuda.hopper.places import placed_tile
 from spaces.cuda.hopper.segments import SegmentList, list_bytes
 from spaces.cuda.hopper.sizes import GROUP, HopperSizes
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
 from spaces.cuda.hopper.store import TileStore
 from spaces.cuda.hopper.tile import OperandTile, ProductTile
+from spaces.cuda.hopper_pairs.product import OTHER, PairedProduct, finishing, twin_of
+from spaces.cuda.hopper_pairs.tile import pair_tile
 from spaces.cuda.target import CudaTarget
 from spaces.schedule import Value
 

@@ -22,11 +22,11 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.abi import C_TYPES
 from spaces.cuda.blocks.finish import Finish
 from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.blocks.paired import twin_of
 from spaces.cuda.blocks.segments import segments_of
 from spaces.cuda.blocks.unrolled import unrolled
 from spaces.cuda.hopper.places import output_map
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
+from spaces.cuda.hopper_pairs.product import twin_of
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.workloads.contraction import Operand
 from spaces.workloads.product import Product
@@ -40,6 +40,7 @@ MATRIX = 16
 @dataclass(frozen=True)
 class TileStore:
     """Stores ``blocks`` blocks of 64 x ``columns`` sums, ``sums[block][register]`` in each thread.
+    Of two products, as many sums of the other one follow in each block.
 
     Lines read ``thread`` and ``group``, the numbers in the warpgroup and of it, and the position
     of the first sum in the output, ``row0`` and ``column0``. Staged, they also read ``staging``,

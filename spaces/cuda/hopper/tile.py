@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from spaces.algebra.index import Index, index
+from spaces.algebra.layout import Strided
 from spaces.algebra.mapping import repeat
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled
 from spaces.cuda.tensor_map import TensorMapSpec
@@ -220,3 +221,30 @@ class ProductTile(OperandTile):
     @property
     def _operand(self) -> Operand:
         return self.product.left if self.operand is self.product.left else self.product.right
+
+
+@dataclass(frozen=True)
+class MatrixTile(OperandTile):
+    """Tiles of a factor that is a ``matrix``, its axis of stride 1 last: the depth if it is
+    ``deep``, else that of rows (or columns)."""
+
+    matrix: Strided
+    deep: bool
+
+    @property
+    def runs_deep(self) -> bool:
+        """Whether the depth has stride 1."""
+        return self.deep
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """What one load moves: a panel, or one sharer's share of it."""
+        size = self.operand.element.bytes
+        return TensorMapSpec(
+            self.operand.name,
+            self.operand.dtype,
+            self.matrix.shape[::-1],
+            (self.matrix.strides[0] * size,),
+            (self.swizzle // size, self._slow_rows // self.sharers),
+            self.swizzle,
+        )

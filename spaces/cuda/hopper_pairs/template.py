@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from spaces.cuda.blocks.implicit import Tiled
-from spaces.cuda.blocks.paired import multiplied_pair_of
 from spaces.cuda.hopper.split import WAYS
 from spaces.cuda.hopper.template import Hopper
+from spaces.cuda.hopper_pairs.product import multiplied_pair_of
 from spaces.target import Target
 from spaces.template import Decision
 from spaces.workloads.workload import Workload

@@ -1,0 +1,55 @@
+"""Tiles that have columns of two factors, as TMA brings them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from spaces.cuda.hopper.places import placed_tile
+from spaces.cuda.hopper.tile import MatrixTile, OperandTile
+from spaces.cuda.hopper_pairs.product import PairedProduct
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.language.program import Operand
+
+
+@dataclass(frozen=True)
+class PairTile(OperandTile):
+    """Tiles of two factors that lie alike: one ``half`` of the columns of each."""
+
+    half: MatrixTile
+    twin: Operand
+
+    @property
+    def runs_deep(self) -> bool:
+        """Whether the depth has stride 1."""
+        return self.half.runs_deep
+
+    @property
+    def swizzle(self) -> int:
+        """Bytes of a swizzled row."""
+        return self.half.swizzle
+
+    @property
+    def tensor_map(self) -> TensorMapSpec:
+        """What one load moves of the first factor."""
+        return self.half.tensor_map
+
+    @property
+    def twin_map(self) -> TensorMapSpec:
+        """The same of the other one."""
+        return replace(self.tensor_map, operand=self.twin.name)
+
+    def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
+        """Lines by which one thread loads both halves; the maps are called ``tensor_map`` and
+        ``twin_map``."""
+        behind = f"{to} + {self.half.bytes}"
+        return [
+            *self.half.load(to, tensor_map, barrier, start, depth),
+            *self.half.load(behind, "twin_map", barrier, start, depth),
+        ]
+
+
+def pair_tile(product: PairedProduct, size: int, depth_bytes: int, sharers: int) -> PairTile:
+    """Tiles of the right factors of a pair, see :class:`OperandTile`."""
+    half = placed_tile(product, 1, size // 2, depth_bytes, sharers)
+    assert isinstance(half, MatrixTile)
+    return PairTile(product.right, size, depth_bytes, sharers, half, product.twin)
