@@ -44,6 +44,26 @@ def made(*names: str) -> Kernel:
     return Kernel(Source("cuda", "", "".join(texts)), call)
 
 
+def early(waits: bool) -> Kernel:
+    """The second launch may begin while the first one runs, and waits for it or not."""
+    kernel = made("parts", "total")
+    first, second = kernel.call.launches
+    call = replace(kernel.call, launches=(first, replace(second, early=True)))
+    body, start = kernel.source.body, "  float sum = tw::load_global(y"
+    if waits:
+        body = body.replace(start, f"  tw::await_launches();\n{start}")
+    return replace(kernel, source=replace(kernel.source, body=body), call=call)
+
+
+def test_an_early_launch_waits_before_it_reads():
+    with Emulator() as emulator:
+        found = emulator.run(early(waits=True), {"x": X, "y": Y})
+        np.testing.assert_array_equal(found.outputs["y"], Y + X.sum(1))
+    with Emulator() as emulator:
+        found = emulator.run(early(waits=False), {"x": X, "y": Y})
+        assert "load_global before await_launches()" in found.error_text
+
+
 def test_parameters_are_constant_where_they_are_only_read():
     body = made().source.body
     assert "const float *__restrict__ x" in body
