@@ -86,6 +86,7 @@ def channel(outputs: int, inputs: int, groups: int) -> tuple[str, int]:
 
 def past(queries: int, keys: int) -> int:
     """How many positions stand before the first of the queries, which are the last ones."""
+    positive(j=keys)
     if not 1 <= queries <= keys:
         raise InputError(f"i={queries} is out of range; allowed: 1 to {keys}, the positions")
     return keys - queries

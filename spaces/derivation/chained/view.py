@@ -19,6 +19,7 @@ from math import prod
 
 from spaces.derivation.algebra import ONE, factors, product
 from spaces.derivation.chained.bounds import bounding_forms
+from spaces.derivation.chains.chain import chain
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.products.forms import Form, axes_of, variable
 from spaces.derivation.products.places import Place, place
@@ -234,7 +235,12 @@ class _Reader:
     def _reductions(self) -> tuple[tuple[ChainReduction, ...], tuple[Weighing, ...], Part]:
         passes = online_passes(self.program, self.expander)
         if len(passes) > 1:
-            raise InputError(f"the chain over {self.over[0]} has no corrections for one pass")
+            name, why = chain(self.program, self.over).refusals[0]
+            raise InputError(
+                f"the chain over {self.over[0]} has no corrections for one pass: in {name}, {why}; "
+                "what a key gives may read results of its row in a factor, in a polynomial, or "
+                "within exp, such as exp(score - maximum)"
+            )
         own = set(self.product.axes) - set(self.over)
         scalars, weighings, width = [], [], None
         for r in passes[0]:

@@ -52,8 +52,17 @@ class Expander:
             return
         if stage.reducer is None:
             raise InputError(f"{read} is too long, or may leave its array, to be computed in place")
-        if read.indices != tuple(map(AxisValue, stage.axes)):
-            raise InputError(f"{read} is the result of another row")
+        own = tuple(map(AxisValue, stage.axes))
+        if read.indices != own:
+            raise InputError(f"{read} is the result of another row; {self._instead(read, own)}")
+
+    def _instead(self, read: Read, own: tuple[AxisValue, ...]) -> str:
+        """What to write for it."""
+        pairs = list(zip(own, read.indices, strict=True))
+        chosen = [f"{axis} == {index}" for axis, index in pairs if axis != index]
+        if len(chosen) == 1 and all(axis == i or axis.name in self.over for axis, i in pairs):
+            return f"write sum[{self.over[0]}](select({chosen[0]}, {Read(read.name, own)}, 0))"
+        return f"a row reads its own alone, {Read(read.name, own)}"
 
 
 def reductions(program: Program) -> tuple[Stage, ...]:

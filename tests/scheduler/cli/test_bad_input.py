@@ -12,6 +12,17 @@ from scheduler.cli.app import run
 from tests.scheduler.cli.command import SMALL, one_line, start
 
 LONG = "9" * 5000
+HEADS = ("attention", "b=1", "h=4", "i=8", "j=8", "d=8")
+COUPLED = (
+    "s[i,j] = sum[d](q[i,d] * k[j,d]); y[i,e] = sum[j](softmax[j](s[i,j] + s[i // 2,j]) * v[j,e])"
+)
+
+
+def pages(size: str = "16", table: str = "index < 9") -> tuple[str, ...]:
+    """A decode whose keys are in pages that a table chooses."""
+    text = f"t: int32[2,4]({table}); k: float32[9,16,8]; y[b,e] = sum[j](softmax[j](sum[d](q[b,d] "
+    text += f"* k[t[b,j // {size}],j % 16,d])) * v[b,j,e])"
+    return text, "b=2", "j=64", "d=8", "e=8"
 
 
 @pytest.mark.parametrize("command", ["tune", "query"])
@@ -25,6 +36,17 @@ LONG = "9" * 5000
         ),
         (("y[i,j] = sum[k](a[i,k] * b[k,j])", "i=4", "j=4"), "'k' is no axis"),
         (("matmul", "m=1", "n=2"), "missing: k"),
+        ((*HEADS, "kv=3"), "kv=3 does not divide h=4; allowed: its divisors"),
+        ((*HEADS, "window=-3"), "window=-3 is out of range; allowed: from 0 on"),
+        (pages(size="0"), "an index is divided by 0; allowed: whole numbers from 1 on"),
+        (pages(size="-16"), "an index is divided by -16; allowed: whole numbers from 1 on"),
+        (pages(size="8"), "index 'j // 8' of dimension 1 runs from 0 to 7"),
+        (pages(table="index < 10"), "index 't[b, j // 16]' of dimension 0 runs from 0 to 9"),
+        (pages(table="index < -1"), "-1 is out of range; allowed: 1 to 2147483648"),
+        (
+            (COUPLED, "i=4", "j=8", "d=8", "e=8"),
+            "s[i // 2, j] is the result of another row; a row reads its own alone, s[i, j]",
+        ),
         (("matmul", "m=0", "n=2", "k=3"), "m=0 is out of range"),
         (("matmul", "m=1", "n=-2", "k=3"), "n=-2 is out of range"),
         (("matmul", "m=1", "n=2", "k=3.5"), "k='3.5' is not a whole number"),

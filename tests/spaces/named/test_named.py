@@ -264,6 +264,7 @@ def test_a_new_operator_is_one_file(tmp_path, monkeypatch) -> None:
         ("conv2d", IMAGE | {"epilogue": "x + bias[z]"}, "index 'z' is unknown"),
         ("attention", PREFILL | {"kv": 3}, "kv=3 does not divide h=4"),
         ("attention", PREFILL | {"i": 10}, "i=10 is out of range; allowed: 1 to 9"),
+        ("attention", PREFILL | {"j": 0}, "j=0 is out of range; allowed: above 0"),
         ("attention", PREFILL | {"mask": "left"}, "mask='left' is unknown; allowed: none, causal"),
         ("attention", PREFILL | {"softcap": -1}, "softcap=-1.0 is out of range"),
         ("rope", {"b": 1, "t": 4, "h": 1, "d": 3}, "2=2 does not divide d=3"),

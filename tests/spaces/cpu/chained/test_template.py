@@ -215,12 +215,18 @@ def test_planted_bugs_are_found(name, which, text, other, tmp_path):
         (
             computation("p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\n"
                         "y[i,e] = sum[j](exp(p[i,j] * m[i]) * v[j,e])"),
-            "no corrections for one pass",
+            "no corrections for one pass: in y, the exponent of exp(p[i, j] * m[i]) multiplies a "
+            "result by an element; what a key gives may read results of its row in a factor",
         ),
         (
             computation("p[i,j] = sum[d](x[i,d] * u[d,j])\nm[i] = max[j](p[i,j])\n"
                         "y[i,e] = sum[j](exp(p[i,j] - m[i // 2]) * v[j,e])"),
-            "the result of another row",
+            "m[i // 2] is the result of another row; a row reads its own alone, m[i]",
+        ),
+        (
+            computation("l: int32[i](index < 53)\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
+                        "y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]"),
+            "z[i, l[i]] is the result of another row; write sum[j](select(j == l[i], z[i, j], 0))",
         ),
     ],
 )  # fmt: skip
