@@ -14,16 +14,31 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import PAGE
 from spaces.cpu.target import CpuTarget
 
+LINE = 64
+"""Bytes of a line of a cache."""
+USABLE = 0.75
+"""Share of a cache that a block can hold on to while other data streams through."""
 BY_CHANCE = 0.5
-"""Share of a cache that lines of scattered pages fill evenly."""
+"""Share of L2 that runs on pages of their own fill, which lie in memory by chance."""
 
 
-def reach(run: Any, apart: int) -> Any:
-    """The share of a cache's sets that runs of ``run`` bytes find, ``apart`` bytes from one to the
-    next. L1 takes its sets from a place within a page, where such runs begin at multiples of the
-    common divisor only; so does L2, as pages lie in memory by chance."""
-    share = np.minimum(1.0, run / gcd(apart, PAGE))
-    return share * (BY_CHANCE if apart >= PAGE else 1.0)
+def near_reach(run: Any, apart: int) -> Any:
+    """The share of L1 that runs of ``run`` bytes find, ``apart`` bytes from one to the next: its
+    sets are told apart by the place within a page, where runs begin at multiples of the common
+    divisor only."""
+    return np.minimum(1.0, run / gcd(apart, PAGE))
+
+
+def middle_reach(run: Any, apart: int) -> Any:
+    """The same of L2."""
+    return near_reach(run, apart) * (BY_CHANCE if apart >= PAGE else 1.0)
+
+
+def line_turns(cpu: CpuTarget, rows: Any, apart: int) -> Any:
+    """How often a line comes to L1 while floats of ``rows`` rows, ``apart`` bytes from one to the
+    next, are read column by column: once, or for each float if other rows take its set."""
+    stays = rows * LINE <= USABLE * cpu.l1_bytes * near_reach(LINE, apart)
+    return np.where(stays, 1, LINE // 4)
 
 
 def footprints(cpu: CpuTarget, near: Any, middle: Any) -> dict[str, Any]:

@@ -13,13 +13,18 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.blocking import Blocking, blocking
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.traffic import footprints, reach, shares
+from spaces.cpu.traffic import (
+    USABLE,
+    footprints,
+    line_turns,
+    middle_reach,
+    near_reach,
+    shares,
+)
 from spaces.quantities import filled, widened
 from spaces.template import Columns
+from spaces.workloads.contraction import Operand
 from spaces.workloads.product import Product
-
-USABLE = 0.75
-"""Share of a cache that a block can hold on to while other data streams through."""
 
 FLOAT = 4
 LINE_BYTES = 64
@@ -110,12 +115,18 @@ def _near_and_middle(
     once = np.where(rows_outer, left * column_blocks, right * row_blocks)
     again = np.where(rows_outer, left * column_tiles, right * row_tiles)
     sums = 2.0 * FLOAT * product.rows * product.columns * b.depth_blocks
-    panels, blocks = (_right_reach(product, w, values) for w in (b.tile_columns, b.block_columns))
+    apart = [_apart(product, operand) for operand in (product.left, product.right)]
+    panels = _in_place(values, near_reach(product.right.element.bytes * b.tile_columns, apart[1]))
     stays = staying <= USABLE * target.l1_bytes * np.where(rows_outer, 1.0, panels)
-    near = streaming + np.where(stays, once, again) + sums
+    turns = np.where(values["pack_left"], 1, line_turns(target, b.tile_rows, apart[0]))
+    near = streaming + np.where(stays, once, again) + left * column_tiles * (turns - 1) + sums
 
     block = np.where(rows_outer, tile * b.block_columns, tile * b.block_rows)
     block_once = np.where(rows_outer, right * row_blocks, left * column_blocks)
+    panels, blocks = (
+        _in_place(values, middle_reach(product.right.element.bytes * width, apart[1]))
+        for width in (b.tile_columns, b.block_columns)
+    )
     fits = block <= USABLE * target.l2_bytes * np.where(rows_outer, blocks, 1.0)
     returns = rows_outer | (right_panel <= USABLE * target.l2_bytes * panels)
     middle = np.where(returns, once, again) + np.where(fits, block_once, streaming) + sums
@@ -133,11 +144,14 @@ def _near_and_middle(
     }
 
 
-def _right_reach(product: Product, width: np.ndarray, values: Columns) -> np.ndarray:
-    """The share of a cache that ``width`` columns of the right operand find."""
-    size = product.right.element.bytes
-    apart = size * max(product.layout(product.right).strides)
-    found: np.ndarray = np.where(values["pack_right"], 1.0, reach(size * width, apart))
+def _apart(product: Product, operand: Operand) -> int:
+    """Bytes from one run of an operand to the next."""
+    return int(operand.element.bytes * max(product.layout(operand).strides))
+
+
+def _in_place(values: Columns, share: np.ndarray) -> np.ndarray:
+    """The share of a cache that the right operand finds, all of it if it is packed."""
+    found: np.ndarray = np.where(values["pack_right"], 1.0, share)
     return found
 
 

@@ -7,16 +7,25 @@ are written once and read again. Names and units are those of ``spaces.quantitie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.blocked.traffic import FLOAT, USABLE
+from spaces.cpu.blocked.traffic import FLOAT
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.traffic import footprints, reach, shares
+from spaces.cpu.traffic import (
+    USABLE,
+    footprints,
+    line_turns,
+    middle_reach,
+    near_reach,
+    shares,
+)
 from spaces.cpu.windows.blocking import Blocking, blocking
-from spaces.cpu.windows.nest import RIGHT, Windows
+from spaces.cpu.windows.nest import LEFT, RIGHT, Windows
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 
@@ -97,14 +106,19 @@ def _traffic(
     once = np.where(rows_outer, left * b.column_blocks, right)
     again = np.where(rows_outer, left * column_tiles, right * row_tiles)
     sums = 2.0 * FLOAT * rows * b.columns * b.depth_blocks
-    panels, blocks = (_right_reach(view, w, values) for w in (b.tile_columns, b.block_columns))
+    panels = _right_reach(view, near_reach, b.tile_columns, values)
     stays = staying <= USABLE * target.l1_bytes * np.where(rows_outer, 1.0, panels)
-    near = streaming + np.where(stays, once, again) + sums
+    turns = line_turns(target, b.tile_rows, FLOAT * abs(nest.row.strides[LEFT]))
+    near = streaming + np.where(stays, once, again) + left * column_tiles * (turns - 1) + sums
     # A window's elements are read many times, but come only once from where they lie.
     source = float(_bytes(view, left=True))
     block = np.where(rows_outer, tile * b.block_columns, source * b.block_terms / terms)
     streamed = np.where(rows_outer, right * row_tiles, source * column_tiles)
     block_once = np.where(rows_outer, right, source * b.column_blocks)
+    panels, blocks = (
+        _right_reach(view, middle_reach, width, values)
+        for width in (b.tile_columns, b.block_columns)
+    )
     fits = block <= USABLE * target.l2_bytes * np.where(rows_outer, blocks, 1.0)
     returns = panel <= USABLE * target.l2_bytes * panels
     rights = np.where(returns, right, right * row_tiles)
@@ -126,7 +140,9 @@ def _traffic(
     }
 
 
-def _right_reach(view: Windows, width: np.ndarray, values: Columns) -> np.ndarray:
+def _right_reach(
+    view: Windows, reach: Callable[[Any, int], Any], width: np.ndarray, values: Columns
+) -> np.ndarray:
     """The share of a cache that ``width`` columns of the right operand find."""
     size, depth = view.right.factor.operand.element.bytes, view.nest(False).depth
     apart = size * max(abs(loop.strides[RIGHT]) for loop in depth)

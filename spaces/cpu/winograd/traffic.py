@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.blocked.traffic import FLOAT, USABLE
+from spaces.cpu.blocked.traffic import FLOAT
 from spaces.cpu.target import CpuTarget
-from spaces.cpu.traffic import footprints, shares
+from spaces.cpu.traffic import USABLE, footprints, shares
 from spaces.cpu.winograd.blocking import Blocking, blocking
 from spaces.cpu.winograd.transforms import operations
 from spaces.cpu.winograd.view import SquareWindows

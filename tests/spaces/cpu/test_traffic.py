@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spaces.cpu.target import detect_cpu
-from spaces.cpu.traffic import reach
+from spaces.cpu.traffic import line_turns, middle_reach, near_reach
 from spaces.operators import workload
 from spaces.registry import space_for
 
@@ -22,14 +22,21 @@ TARGET = dataclasses.replace(
     [
         (64, 64, 1),  # one after the other
         (128, 3072, 1 / 8),  # begin at four places of a page
-        (128, 4096, 1 / 64),  # all at the same, and where pages lie is chance
-        (128, 12288, 1 / 64),
-        (128, 9216, 1 / 16),
-        (4096, 8192, 1 / 2),
+        (128, 4096, 1 / 32),  # all at the same
+        (128, 12288, 1 / 32),
+        (128, 9216, 1 / 8),
+        (4096, 8192, 1),
     ],
 )
 def test_runs_reach_the_sets_in_which_they_begin(run, apart, share):
-    assert reach(np.array(run), apart) == share
+    assert near_reach(np.array(run), apart) == share
+    assert middle_reach(np.array(run), apart) == share / (2 if apart >= 4096 else 1)
+
+
+def test_lines_come_once_unless_more_rows_share_a_set_than_it_has_ways_for():
+    found = {apart: line_turns(TARGET, np.array([4, 9, 10, 14]), apart) for apart in (3072, 4096)}
+    assert found[3072].tolist() == [1, 1, 1, 1]
+    assert found[4096].tolist() == [1, 1, 16, 16]
 
 
 @pytest.mark.parametrize(
