@@ -85,7 +85,7 @@ def _work(product: Product, b: Blocking, lanes: int, values: Columns) -> dict[st
         "flops": 2 * rows * vectors * lanes * product.terms,
         "useful_flops": 2 * rows * columns * product.terms,
         "instructions": multiplies + broadcasts + loads + prefetches + bookkeeping + updates,
-        "register_bytes": FLOAT * (broadcasts + lanes * (loads + updates)),
+        "register_bytes": FLOAT * lanes * (broadcasts + loads + updates),
         "epilogue_elements": rows * vectors * lanes * has_epilogue,
         "independent_chains": chains,
         "registers": chains + tile_vectors + 1,

@@ -54,7 +54,7 @@ def _work(view: SquareWindows, b: Blocking, lanes: int, values: Columns) -> dict
         "flops": 2 * multiplies * lanes + transforms * lanes,
         "useful_flops": 2 * rows * extent * channels * view.taps**2,
         "instructions": multiplies + broadcasts + loads + 3 * trips + 2 * stores + 2 * transforms,
-        "register_bytes": FLOAT * (broadcasts + lanes * (loads + 2 * stores + transforms)),
+        "register_bytes": FLOAT * lanes * (broadcasts + loads + 2 * stores + transforms),
         "epilogue_elements": outputs * vectors * lanes * view.product.fused,
         "independent_chains": chains,
         "registers": chains + b.tile_columns // lanes + 1,
