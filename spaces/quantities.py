@@ -18,7 +18,7 @@ QUANTITIES = {
     "flops": "operations executed, padding included",
     "useful_flops": "operations the workload asks for",
     "instructions": "issue slots of the main loop: loads, broadcasts, FMAs or MMAs, bookkeeping",
-    "register_bytes": "bytes that fill registers from near memory; an element for all lanes fills one",
+    "register_bytes": "bytes that fill registers from near memory: a whole one by a broadcast",
     "near_bytes": "bytes moved from middle into near memory",
     "middle_bytes": "bytes moved from far into middle memory",
     "main_bytes": "bytes moved from and to main memory",

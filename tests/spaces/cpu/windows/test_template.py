@@ -226,7 +226,7 @@ def test_every_rule_refuses_something_and_says_why():
     assert not silent_rules([space_of(w, target) for w in map(workload, texts)], 400)
 
 
-def test_a_register_tile_reads_its_rows_and_columns_once_a_term():
+def test_a_register_tile_fills_registers_by_its_rows_and_columns_once_a_term():
     """Outputs of 4 lines of 8 and 32 channels, of 16 channels and 3x3 places each."""
     outputs, terms, lanes = 4 * 8 * 32, 16 * 3 * 3, 8
     target = machine(vector_bytes=32)
@@ -240,7 +240,7 @@ def test_a_register_tile_reads_its_rows_and_columns_once_a_term():
         whole += 1
         tiles = outputs / (high * wide)
         passes = found["tile_visits"][i] / tiles  # blocks of terms: each adds to the sums
-        read = 4 * (tiles * terms * (high + wide) + 2 * outputs * passes)
+        read = 4 * (tiles * terms * (high * lanes + wide) + 2 * outputs * passes)
         assert found["register_bytes"][i] == read
     assert whole
 
