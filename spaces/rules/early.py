@@ -66,9 +66,9 @@ def foresee(
     """For each n in ``known``, a rule that allows a choice of the first n decisions only if some
     completion satisfies every rule over ``decisions``."""
     names = [decision.name for decision in decisions]
-    columns = {
+    columns = {  # the last has the slowest axis, along which NumPy reduces whole blocks at once
         decision.name: np.array(decision.values).reshape(_along(i, len(decisions)))
-        for i, decision in enumerate(decisions)
+        for i, decision in enumerate(reversed(decisions))
     }
     extents = {decision.name: len(decision.values) for decision in decisions}
     assert prod(extents.values()) < 1 << 20  # the table must stay small
@@ -79,8 +79,8 @@ def foresee(
         possible = possible & np.asarray(rule.holds(columns), dtype=bool)
     found = []
     for count in sorted(known, reverse=True):
-        possible = np.asarray(possible.any(axis=tuple(range(count, possible.ndim))))
-        left = np.broadcast_to(possible, tuple(extents.values())[:count])
+        possible = np.asarray(possible.any(axis=tuple(range(possible.ndim - count))))
+        left = np.broadcast_to(possible.T, tuple(extents.values())[:count])
         found.append(_rule(decisions, left))
     return found[::-1]
 
