@@ -34,16 +34,16 @@ def default_search(
     one is given, or one of what is ``known`` of other shapes, with a search that knows nothing for
     a second opinion."""
     from scheduler.strategies.evolutionary import WARM, EvolutionarySearch
-    from scheduler.strategies.second_opinion import SecondOpinion
+    from scheduler.strategies.second_opinion import SECOND, SecondOpinion
 
     guess = roofline(space.target, only(space))
-    cold = EvolutionarySearch(space, learned_model(space), guess, seed)
     prior: Predictor | None = model or (known.model if known else None)
     if prior is None:
-        return cold
+        return EvolutionarySearch(space, learned_model(space), guess, seed)
     starters = known.starters if known else ()
     warm = EvolutionarySearch(space, learned_model(space), prior, seed, WARM, starters)
-    return SecondOpinion(space, warm, cold)
+    second = EvolutionarySearch(space, learned_model(space), guess, seed, SECOND)
+    return SecondOpinion(space, warm, second)
 
 
 def learned_model(space: Space) -> Learner:

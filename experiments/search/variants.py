@@ -35,7 +35,7 @@ from scheduler.replay.run import Run, replay
 from scheduler.replay.scores import Replays, measures
 from scheduler.strategies.evolutionary import WARM, Evolution, EvolutionarySearch
 from scheduler.strategies.search import Search
-from scheduler.strategies.second_opinion import SecondOpinion
+from scheduler.strategies.second_opinion import SECOND, SecondOpinion
 from spaces.space import Space
 
 Kind = TypeVar("Kind", Evolution, TreeSettings)
@@ -43,11 +43,11 @@ Kind = TypeVar("Kind", Evolution, TreeSettings)
 WARM_ROWS = "warm"
 """The setting that lets a search begin with so many rows of each sibling of the space."""
 
-SECOND = "second"
+OPINION = "second"
 """The setting that gives such a search a second opinion (1), or none (0)."""
 
 SETTINGS = {f.name for kind in (Evolution, TreeSettings) for f in fields(kind)}
-SETTINGS |= {WARM_ROWS, SECOND}
+SETTINGS |= {WARM_ROWS, OPINION}
 
 
 @dataclass(frozen=True)
@@ -61,18 +61,17 @@ class Variant:
     def search(self, recording: Recording, siblings: Sequence[Recording], seed: int) -> Search:
         """The search of a recording's space, of which ``siblings`` are known to a warm one."""
         space = recording.space
+        is_warm = WARM_ROWS in self.settings and len(siblings) > 0
         prior = roofline(space.target, only(space))
-        cold = EvolutionarySearch(
-            space, self._model(space), prior, seed, self._applied(Evolution())
-        )
-        if WARM_ROWS not in self.settings or not siblings:
+        evolution = self._applied(SECOND if is_warm else Evolution())
+        cold = EvolutionarySearch(space, self._model(space), prior, seed, evolution)
+        if not is_warm:
             return cold
         known = transferred(recording, siblings, int(self.settings[WARM_ROWS]), seed)
-        evolution = self._applied(WARM)
         warm = EvolutionarySearch(
-            space, self._model(space), known.model, seed, evolution, known.starters
+            space, self._model(space), known.model, seed, self._applied(WARM), known.starters
         )
-        return SecondOpinion(space, warm, cold) if self.settings.get(SECOND, 1) else warm
+        return SecondOpinion(space, warm, cold) if self.settings.get(OPINION, 1) else warm
 
     def _model(self, space: Space) -> XGBoostModel:
         return XGBoostModel(self._applied(TreeSettings()), only(space))

@@ -18,7 +18,6 @@ from spaces.schedule import Schedule
 from spaces.space import NEAR_ATTEMPTS, Population, Space
 
 MUTATIONS = 1.5  # mean number of decisions by which a child differs from its parents' mix
-GUESSES = 16  # schedules of a first batch that the prior alone chooses
 GROWTH = 1.125  # times as many outcomes as the model was trained on, before it is trained anew
 
 
@@ -30,7 +29,7 @@ class Evolution:
     ``parents`` of the best survive each of ``generations``, with ``children`` each. Of the
     schedules asked for, the share ``neighbours`` comes from those around the ``leaders`` best
     measured ones and the share ``random`` is drawn blindly; the model's choice among the evolved
-    fills the rest. Of what a first batch has beyond ``GUESSES``, the share ``opening_random`` is
+    fills the rest. Of what a first batch has beyond ``guesses``, the share ``opening_random`` is
     drawn blindly too: a prior that is wrong is wrong about all of it. ``diversity`` is what
     likeness to a schedule already chosen costs, in units of the score; ``opening_diversity`` the
     same as long as nothing is measured. After ``caution`` outcomes the model weighs as much as the
@@ -48,6 +47,7 @@ class Evolution:
     leaders: int = 3
     neighbours: float = 0.4
     random: float = 1 / 16
+    guesses: int = 16
     opening_random: float = 0.5
     diversity: float = 0.2
     opening_diversity: float = 0.5
@@ -118,7 +118,7 @@ class EvolutionarySearch:
         diversity = choice.diversity if len(leaders) else choice.opening_diversity
         blind = _share(choice.random, count, generator)
         if not len(leaders):
-            blind = max(blind, int(choice.opening_random * (count - GUESSES)))
+            blind = max(blind, int(choice.opening_random * (count - choice.guesses)))
         known = self._founders(leaders)
         around = known.origin == ORIGINS.index("neighbour")
         near = min(_share(choice.neighbours, count, generator), count - blind)

@@ -12,21 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scheduler.strategies.evolutionary import EvolutionarySearch
+from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
 from scheduler.strategies.search import Proposed, Search
 from spaces.schedule import Schedule
 from spaces.space import Space
 
-LATEST = 24
+LATEST = 16
 """Outcomes until the second search begins."""
 
 TRIAL = 16
 """Schedules that it may ask for, to show what it can do."""
 
-MOST = 40
+MOST = 48
 """The same if it comes close: as fast as the fastest of all, times ``CLOSE``."""
 
 CLOSE = 0.8
+
+SECOND = Evolution(guesses=4)
+"""The settings of the second search: it is there to look elsewhere, so it draws more blindly."""
 
 
 class SecondOpinion:
