@@ -15,15 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from spaces.algebra.index import Index, index
+from spaces.algebra.index import Index
 from spaces.algebra.integers import ceil_div
-from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import buffer_variables, entry_function
+from spaces.cpu.abi import buffer_variables
 from spaces.cpu.maps.lines import Lines
 from spaces.cpu.maps.registers import Registers
+from spaces.cpu.maps.sharing import Sharing
 from spaces.cpu.maps.straight import StraightBlocks
-from spaces.cpu.maps.tiling import ROWS, Tiling
+from spaces.cpu.maps.tiling import Tiling
 from spaces.cpu.maps.values import VectorValues
 from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.maps.plane import ALONG, ANYWHERE, SAME, TURNED, Plane
@@ -44,7 +45,8 @@ class MapCode:
     @property
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
-        return "\n".join([*self._tile(), *self._worker(), *self._entry()]) + "\n"
+        sharing = Sharing(self.tiling, self.values, self.entry, self._held)
+        return "\n".join([*self._tile(), *sharing.lines]) + "\n"
 
     @property
     def plane(self) -> Plane:
@@ -276,44 +278,6 @@ class MapCode:
             return f"tw_store_first_{dtype}({place}, {value}, left);"
         way = "stream" if self.values["stream"] else "store"
         return f"tw_{way}_{dtype}({place}, {value});"
-
-    # -- tiles to workers -------------------------------------------------------------------------
-
-    @property
-    def _mapping(self) -> TaskMapping:
-        """Workers along the longest rank, and what each does of it."""
-        counts = [int(count) for count in self.tiling.counts]
-        shared, workers = int(self.tiling.shared_rank), int(self.values["workers"])
-        ranks = range(len(counts))
-        shares = [int(self.tiling.share) if r == shared else n for r, n in enumerate(counts)]
-        *outer, row, column = ranks
-        inner = (column, row) if self.values["order"] == ROWS else (row, column)
-        apart = spatial(*(workers if r == shared else 1 for r in ranks))
-        return apart * repeat(*shares, order=(*outer, *inner))
-
-    def _worker(self) -> list[str]:
-        worker = index("worker", int(self.values["workers"]))
-        counts = [int(count) for count in self.tiling.counts]
-        scratch = int(self.tiling.scratch_bytes)
-        turned = f"(void *)((char *)call->workspace + {worker * scratch})" if scratch else "0"
-        return [
-            f"static void {self.entry}_work(void *context, int worker) {{",
-            "  const tw_call *call = context;",
-            f"  {self._held} *turned = {turned};",
-            *indented(self._mapping.emit(worker, self._task, extents=counts, prefix="t")),
-            *(["  tw_flush();"] if self.values["stream"] else []),
-            "}",
-        ]
-
-    def _task(self, task: Sequence[Index]) -> list[str]:
-        *outer, row, column = task
-        starts = [*outer, column * int(self.tiling.tile_columns)]
-        first = (row * int(self.tiling.tile_rows)).text
-        arguments = ", ".join(["call", "turned", first, *(start.text for start in starts)])
-        return [f"{self.entry}_tile({arguments});"]
-
-    def _entry(self) -> list[str]:
-        return entry_function(self.entry, {f"{self.entry}_work": int(self.values["workers"])})
 
     @property
     def workspace_bytes(self) -> int:
