@@ -62,6 +62,8 @@ FORMS = {
     "softmax of a product": "y[i,e] = sum[j](softmax[j](sum[d](x[i,d] * u[d,j])) * v[j,e])",
     "loss over a vocabulary": "l: int32[i](index < 53)\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
     "y[i] = logsumexp[j](z[i,j]) - sum[j](select(j == l[i], z[i,j], 0))",
+    "loss by a read place": "l: int32[i](index < 53)\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
+    "y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]",
     "moments of a product": "z[i,j] = sum[d](x[i,d] * w[d,j])\nm[i] = mean[j](z[i,j])\n"
     "v[i] = var[j](z[i,j])\n-> m, v",
 }

@@ -19,6 +19,7 @@ from math import prod
 
 from spaces.derivation.algebra import ONE, factors, product
 from spaces.derivation.chained.bounds import bounding_forms
+from spaces.derivation.chained.picking import with_picked_sums
 from spaces.derivation.chains.chain import chain
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling
 from spaces.derivation.products.forms import Form, axes_of, variable
@@ -159,6 +160,7 @@ class _Reader:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.product, self.over = self._product()
+        self.program = with_picked_sums(program, self.product)
         self.roles = self._roles()
         self.indexing = self._whole_keys()
         self.score = Read(self.product.name, tuple(map(AxisValue, self.product.axes)))

@@ -224,7 +224,7 @@ def test_planted_bugs_are_found(name, which, text, other, tmp_path):
             "m[i // 2] is the result of another row; a row reads its own alone, m[i]",
         ),
         (
-            computation("l: int32[i](index < 53)\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
+            computation("l: int32[i](index < 53)\nwhere j > i\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
                         "y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]"),
             "z[i, l[i]] is the result of another row; write sum[j](select(j == l[i], z[i, j], 0))",
         ),

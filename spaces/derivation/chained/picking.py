@@ -1,0 +1,55 @@
+"""One score of each row, read by its place, as a sum over all of which one counts.
+
+``z[i, l[i]]`` is ``sum[j](select(j == l[i], z[i, j], 0))``: so a chain that reads it, such as a
+loss over a vocabulary, needs no array of scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spaces.language.program import Program, Stage
+from spaces.language.tree import AxisValue, Comparison, Expression, Number, Read, Select
+
+
+def with_picked_sums(program: Program, product: Stage) -> Program:
+    """The program with such sums over the last axis of ``product`` in the place of such reads;
+    itself where conditions bound that axis, for they would bound the sums."""
+    *rows, last = product.axes
+    if any(last in condition.axes for condition in program.conditions):
+        return program
+    sums: dict[Read, Stage] = {}
+
+    def replaced(node: Expression) -> Expression:
+        if not isinstance(node, Read):
+            return node.with_children(tuple(map(replaced, node.children)))
+        if node.name != product.name or node.outside is not None or not _picks(node, product):
+            return node
+        if node not in sums:
+            own = Read(product.name, tuple(map(AxisValue, product.axes)))
+            chosen = Comparison("==", AxisValue(last), node.indices[-1])
+            body = Select(chosen, own, Number(0.0))
+            name = _unused(f"{product.name}_at", program, len(sums))
+            sums[node] = Stage(name, tuple(rows), "sum", (last,), body)
+        return Read(sums[node].name, node.indices[:-1])
+
+    stages: list[Stage] = []
+    for stage in program.stages:
+        known = len(sums)
+        body = replaced(stage.body)
+        stages += [*list(sums.values())[known:], replace(stage, body=body)]
+    return replace(program, stages=tuple(stages)) if sums else program
+
+
+def _picks(read: Read, product: Stage) -> bool:
+    """Whether a read is of its own row, at a place that the row alone decides."""
+    own = tuple(map(AxisValue, product.axes))
+    return read.indices[:-1] == own[:-1] and read.indices[-1].axes <= set(product.axes[:-1])
+
+
+def _unused(name: str, program: Program, number: int) -> str:
+    taken = {*program.operand, *program.stage, *program.extent}
+    name = f"{name}{number or ''}"
+    while name in taken:
+        name += "_"
+    return name

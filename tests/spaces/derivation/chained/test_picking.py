@@ -1,0 +1,46 @@
+"""Scores of a row that are read by their place."""
+
+import pytest
+
+from spaces.derivation.chained.picking import with_picked_sums
+from spaces.derivation.chained.view import Chained, chained_of
+from tests.spaces.chained_programs import FORMS, made
+from tests.spaces.cpu.chained.test_template import complaints, computation, kernels
+
+LOGITS = "l: int32[i](index < 53)\nz[i,j] = sum[d](x[i,d] * w[j,d])\n"
+LOSS = LOGITS + "y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]"
+
+
+def test_a_picked_score_is_a_sum_of_the_chain():
+    picked, spelled = chained_of(made(LOSS)), chained_of(made(FORMS["loss over a vocabulary"]))
+    assert isinstance(picked, Chained)
+    assert isinstance(spelled, Chained)
+    elements = [[str(r.element) for r in each.scalars] for each in (picked, spelled)]
+    assert sorted(elements[0]) == sorted(elements[1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LOSS,
+        LOGITS + "y[i] = logsumexp[j](z[i,j]) - z[i,l[i]] - 2 * z[i,52 - l[i]] * z[i,l[i]]",
+        LOGITS.split("\n", 1)[1] + "m[i] = max[j](z[i,j] - z[i,0])\ny[i] = z[i,7] * m[i]\n-> y, m",
+    ],
+)
+def test_they_agree_with_their_programs(text, tmp_path):
+    w = computation(text)
+    assert complaints(w, kernels(w, 4), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FORMS["loss over a vocabulary"],
+        LOGITS + "y[i] = logsumexp[j](z[i,j]) - inside(z[i,l[i] + 1], 0)",
+        LOGITS + "y[i] = logsumexp[j](z[i,j]) - z[i // 2,l[i]]",
+        "where j < 50\n" + LOSS,
+    ],
+)
+def test_other_reads_stay(text):
+    program = made(text)
+    assert with_picked_sums(program, next(s for s in program.stages if s.reducer)) is program
