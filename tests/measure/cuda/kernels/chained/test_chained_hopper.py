@@ -199,7 +199,7 @@ FURTHER = {
 }
 REFUSED = {"rotated queries", "rotated keys", "pages", "keys in 8 bits", "two values",
            "two weights", "softmax of a product", "loss over a vocabulary",
-           "moments of a product"}  # fmt: skip
+           "loss by a read place", "moments of a product"}  # fmt: skip
 
 # what is broken: kernel, pattern, replacement of its first occurrence
 LOOP = r"(more = 0;[\s\S]*?for \(j--[\s\S]*?)"
