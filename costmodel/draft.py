@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from costmodel.analytic import AnalyticModel
 from costmodel.interfaces import Predictor
+from costmodel.roofs.analytic import AnalyticModel
 from spaces.space import Population, Space
 
 CANDIDATES = 4096

@@ -18,8 +18,8 @@ from math import log2, prod
 
 import numpy as np
 
-from costmodel.peaks import peaks_for
-from costmodel.roofline import ideal_seconds, roofline_seconds
+from costmodel.roofs.peaks import peaks_for
+from costmodel.roofs.roofline import ideal_seconds, roofline_seconds
 from spaces.cpu.target import CpuTarget
 from spaces.cuda.target import CudaTarget
 from spaces.quantities import QUANTITIES

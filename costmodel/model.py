@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from costmodel.analytic import AnalyticModel
 from costmodel.dataset import Group, SpaceFor, group_examples, place
 from costmodel.features import as_matrix, feature_matrix, features
 from costmodel.interfaces import Example
 from costmodel.library import load_xgboost
+from costmodel.roofs.analytic import AnalyticModel
 from costmodel.storage import read_model, write_model
 from costmodel.validity import learn_validity, validity
 from spaces.errors import InputError

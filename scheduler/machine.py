@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from costmodel.analytic import AnalyticModel
 from costmodel.dataset import SpaceFor
-from costmodel.peaks import MeasuredPeaks
+from costmodel.roofs.analytic import AnalyticModel
+from costmodel.roofs.peaks import MeasuredPeaks
 from spaces.cpu.target import CpuTarget
 from spaces.registry import space_for
 from spaces.target import Target

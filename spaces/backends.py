@@ -20,9 +20,9 @@ class Backend:
 
     ``target`` is the class of targets, ``detect`` a function ``(variant, threads)`` to a target,
     ``variants`` the names after the colon that ``detect`` takes, and ``templates`` the classes of
-    templates. ``rates`` gives nominal peaks (:mod:`costmodel.peaks`), ``builder`` is called with a
-    target and a number of jobs, ``runner`` with a target and a device's number, ``pacing`` is a
-    :class:`scheduler.tuning.pace.Pacing`, and ``function`` makes a schedule callable.
+    templates. ``rates`` gives nominal peaks (:mod:`costmodel.roofs.peaks`), ``builder`` is called
+    with a target and a number of jobs, ``runner`` with a target and a device's number, ``pacing``
+    is a :class:`scheduler.tuning.pace.Pacing`, and ``function`` makes a schedule callable.
     """
 
     kind: str
@@ -69,7 +69,7 @@ register(
         detect="spaces.cpu.target:detect",
         variants="spaces.cpu.target:VARIANTS",
         templates="spaces.cpu.templates:TEMPLATES",
-        rates="costmodel.peaks:cpu_rates",
+        rates="costmodel.roofs.peaks:cpu_rates",
         builder="measure.cpu.builder:CBuilder",
         runner="measure.cpu.runner:runner",
         pacing="scheduler.tuning.pace:CPU",
@@ -83,7 +83,7 @@ register(
         detect="spaces.cuda.target:detect",
         variants="spaces.cuda.target:ARCHITECTURES",
         templates="spaces.cuda.templates:TEMPLATES",
-        rates="costmodel.peaks:gpu_rates",
+        rates="costmodel.roofs.peaks:gpu_rates",
         builder="measure.cuda.nvrtc:NvrtcBuilder",
         runner="measure.cuda.runner:runner",
         pacing="scheduler.tuning.pace:CUDA",

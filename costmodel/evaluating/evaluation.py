@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from costmodel.analytic import AnalyticModel
 from costmodel.dataset import Group, SpaceFor
 from costmodel.evaluating.bootstrap import LEAST_GROUPS, interval
 from costmodel.evaluating.metrics import METRICS, Metric, Ranking, pairwise_accuracy
 from costmodel.evaluating.parts import Split
 from costmodel.evaluating.splits import MOST_ROWS, HeldOut, held_out
 from costmodel.model import XGBoostModel
+from costmodel.roofs.analytic import AnalyticModel
 from spaces.registry import space_for
 
 CHANCE = 0.5  # pairwise accuracy of guesses

@@ -1,7 +1,7 @@
 """How near a measured schedule is to the roof of each level of the hardware.
 
 Each resource, had nothing else to be waited for, would need its amount of work over its peak rate:
-the roofs of the roofline model (see ``costmodel.roofline``), one by one.
+the roofs of the roofline model (see ``costmodel.roofs.roofline``), one by one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from costmodel.peaks import MeasuredPeaks, peaks_for
+from costmodel.roofs.peaks import MeasuredPeaks, peaks_for
 from spaces.schedule import Schedule
 from spaces.space import Space
 

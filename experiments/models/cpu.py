@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from costmodel.peaks import peaks_for
-from costmodel.roofline import ideal_seconds
+from costmodel.roofs.peaks import peaks_for
+from costmodel.roofs.roofline import ideal_seconds
 from experiments.operators import cpu
 from scheduler.machine import measured_peaks
 from spaces.schedule import Schedule

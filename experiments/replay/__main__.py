@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from costmodel.analytic import AnalyticModel
 from costmodel.evaluating.metrics import pairwise_accuracy, recall, top
 from costmodel.interfaces import Example
 from costmodel.model import XGBoostModel
+from costmodel.roofs.analytic import AnalyticModel
 from experiments.replay.objectives import OBJECTIVES
 from scheduler.defaults import only
 from scheduler.replay.formats.reading import read_recordings

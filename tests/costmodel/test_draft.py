@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from costmodel.analytic import AnalyticModel
 from costmodel.draft import drafted, shortlist
+from costmodel.roofs.analytic import AnalyticModel
 from costmodel.testing.toys import points, product, toy_space
 from scheduler.defaults import only
 from spaces.testing.targets import made_up_cpu

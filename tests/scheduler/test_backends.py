@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from costmodel.peaks import cpu_rates
+from costmodel.roofs.peaks import cpu_rates
 from measure.interfaces import Built
 from measure.records.measurement import Measurement, Status
 from scheduler.query import query

@@ -6,7 +6,7 @@ import pytest
 from costmodel.dataset import Group
 from costmodel.explaining.levels import levels
 from costmodel.explaining.separation import epsilon_squared, separations
-from costmodel.peaks import MeasuredPeaks
+from costmodel.roofs.peaks import MeasuredPeaks
 from costmodel.testing.toys import points, product, toy_space
 from spaces.testing.targets import made_up_cpu
 

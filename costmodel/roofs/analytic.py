@@ -10,8 +10,8 @@ import numpy as np
 
 from costmodel.dataset import SpaceFor, group_examples
 from costmodel.interfaces import Example
-from costmodel.peaks import MeasuredPeaks, peaks_for
-from costmodel.roofline import ideal_seconds, roofline_seconds
+from costmodel.roofs.peaks import MeasuredPeaks, peaks_for
+from costmodel.roofs.roofline import ideal_seconds, roofline_seconds
 from costmodel.sizes import evenness
 from spaces.errors import InputError
 from spaces.registry import space_for

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from costmodel.peaks import Peaks
+from costmodel.roofs.peaks import Peaks
 from spaces.workloads.contraction import Contraction
 from spaces.workloads.workload import Workload
 

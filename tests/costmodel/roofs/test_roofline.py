@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from costmodel.analytic import AnalyticModel
-from costmodel.peaks import MeasuredPeaks, peaks_for
-from costmodel.roofline import ideal_seconds, roofline_seconds
+from costmodel.roofs.analytic import AnalyticModel
+from costmodel.roofs.peaks import MeasuredPeaks, peaks_for
+from costmodel.roofs.roofline import ideal_seconds, roofline_seconds
 from costmodel.sizes import evenness
 from costmodel.testing.cost_model import CostModelContract
 from costmodel.testing.toys import examples, points, product, toy_space

@@ -1,4 +1,4 @@
-"""What a target can do in a second: the roofs of ``costmodel.roofline``.
+"""What a target can do in a second: the roofs of ``costmodel.roofs.roofline``.
 
 Nominal peaks come from the target's description alone, and so are the same in every process.
 Where a description does not say (a CPU's clock and memory), a typical server part stands in: the
