@@ -9,7 +9,7 @@ from math import prod
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cpu.kept.tiling import Tiling
 from spaces.derivation.kept.held import same_in_tile, tap_index
-from spaces.derivation.kept.view import Bounded
+from spaces.derivation.kept.view import Bounded, KeptView
 from spaces.derivation.products.forms import Form
 from spaces.language.tree import Read
 
@@ -51,20 +51,26 @@ class Held:
         return f"tw_load_float32({self.name} + {tap} * {self.width} + {vector * self.lanes})"
 
 
+def has_room(view: KeptView) -> bool:
+    """Whether elements at all taps are turned at all."""
+    few = prod(loop.extent for loop in view.taps) <= MOST_TAPS
+    return few and view.program.computed_in == "float32"
+
+
 def held(tiling: Tiling) -> Mapping[Read, Held]:
     """The reads that are turned where the loop over vectors is: nothing in them changes within,
     nor from turn to turn of a tile."""
     view, order = tiling.view, tiling.order
     inside = order[order.index(view.lane) + 1 :]
     found: dict[Read, Held] = {}
-    for read in view.element_reads if view.program.computed_in == "float32" else ():
+    for read in view.element_reads if has_room(view) else ():
         access = view.reads[read]
         step = access.step(view.lane.name) or 0
         same = same_in_tile(view, access, tiling.values)
         same = same and all(access.step(loop.name) == 0 for loop in inside)
         taps = prod(loop.extent for loop in view.taps)
         index = tap_index(view, access)
-        if index is not None and same and taps <= MOST_TAPS:
+        if index is not None and same:
             width = tiling.size(view.lane)
             name = f"held{len(found)}"
             found[read] = Held(name, access, taps, index, step, tiling.lanes, width)

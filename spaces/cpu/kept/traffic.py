@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cpu.kept.held import has_room
 from spaces.cpu.kept.rules import registers, terms
 from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED
 from spaces.cpu.traffic import even_shares, footprints
@@ -91,7 +92,8 @@ def _loads(view: KeptView, access: Bounded, c: Any) -> Any:
         return shared / c["vectors"]
     if far == 2:
         return shared * 3.0
-    turned = tap_index(view, access) is not None and same_in_tile(view, access, c)
+    turns = has_room(view) and tap_index(view, access) is not None
+    turned = turns and same_in_tile(view, access, c)
     return shared * np.where((far > 2) & np.logical_not(turned), 10.0, 1.0)
 
 

@@ -246,6 +246,19 @@ def test_quantities_are_finite_and_complete(name):
     assert all(np.isfinite(found).all() for found in quantities.values())
 
 
+def test_more_taps_than_are_turned_are_gathered_one_lane_after_the_other():
+    text, loads = "y[p, c] = sum[r](x[p + r, c] * f[c, r])", {}
+    for taps in (128, 129):
+        w, target = workload(text, p=8, c=64, r=taps), machine()
+        space = Space(w, target, [KeptTemplate(w, target)])
+        rows = list(space.sample(np.random.default_rng(0), 200))
+        kernels = [space.lower(space.schedule(row)) for row in rows[:4]]
+        gathers = {bool(re.search(r"tw_gather_\w+\(", k.source.body)) for k in kernels}
+        assert gathers == {taps == 129}
+        loads[taps] = space.quantities(np.array(rows))["register_bytes"].min() / taps
+    assert loads[129] > 1.5 * loads[128]
+
+
 def test_filters_that_lie_apart_are_turned_once_for_a_block_of_channels():
     kernels = lowered(NAMED["NHWC"], machine(), 8)
     assert all("tw_turn_float32" in kernel.source.body for kernel in kernels)
