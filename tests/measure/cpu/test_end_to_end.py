@@ -31,6 +31,6 @@ def test_random_schedules_are_right(parameters, threads):
     executor.submit(job, [Candidate(job, s, space.lower(s)) for s in schedules])
     measured = collect(executor)
     executor.close()
-    assert len(measured) == 8
+    assert len(measured) == len(schedules) >= 6  # of few, some may be dead ends
     assert [m.error_text for m in measured if m.error_kind] == []
     assert all(m.score is not None and m.score > 0 for m in measured)
