@@ -11,6 +11,8 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from spaces.operators import workload_from_json
 from spaces.workloads.workload import Workload
 
 SECONDS = 0.3  # least time spent measuring
+SAMPLE_SECONDS = 1e-4  # least time between two looks at a clock, which may stand still for a while
 TIMEOUT = 120.0
 START_SECONDS = 0.7  # start of Python and NumPy
 ELEMENT_SECONDS = 10e-9  # time to draw one element, or to touch it first
@@ -44,7 +47,7 @@ def expected_seconds(workload: Workload, peak_gflops: float | None) -> float:
 def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> float | None:
     """Latency in seconds of NumPy's matrix product on the workload's inputs, without epilogue.
 
-    The least of many calls: CPU time of one thread, wall time of several. None where NumPy has
+    The least of many samples: CPU time of one thread, wall time of several. None where NumPy has
     no fast product, for other operators or element types than float32 and float64, and where
     measuring takes longer than ``limit`` seconds.
     """
@@ -60,7 +63,7 @@ def numpy_seconds(workload: Workload, threads: int, limit: float = TIMEOUT) -> f
             timeout=min(limit, TIMEOUT),
             check=True,
         )
-        return float(done.stdout) or None  # a clock may stand still over a product this short
+        return float(done.stdout)
     except (subprocess.SubprocessError, OSError, ValueError):  # a yardstick is no necessity
         return None
 
@@ -82,17 +85,28 @@ def matrices(workload: Workload) -> tuple[np.ndarray, np.ndarray]:
     return first, second
 
 
-def _least_seconds(workload: Workload, threads: int) -> float:
-    first, second = matrices(workload)
-    clock = time.thread_time if threads == 1 else time.perf_counter
-    out = np.matmul(first, second)
-    least, end = float("inf"), time.perf_counter() + SECONDS
-    while time.perf_counter() < end:
+def least_seconds(call: Callable[[], object], clock: Callable[[], float]) -> float:
+    """The least latency of ``call`` in seconds of ``clock``, over samples of as many calls as take
+    :data:`SAMPLE_SECONDS`; it is called for :data:`SECONDS` of wall time at least."""
+    least, calls, end = inf, 1, time.perf_counter() + SECONDS
+    while time.perf_counter() < end or least == inf:
         start = clock()
-        np.matmul(first, second, out=out)
-        least = min(least, clock() - start)
+        for _ in range(calls):
+            call()
+        took = clock() - start
+        if took < SAMPLE_SECONDS:
+            calls *= 2
+        else:
+            least = min(least, took / calls)
     return least
 
 
+def _main(threads: int) -> None:
+    first, second = matrices(workload_from_json(json.load(sys.stdin)))
+    out = np.matmul(first, second)
+    clock = time.thread_time if threads == 1 else time.perf_counter
+    print(least_seconds(lambda: np.matmul(first, second, out=out), clock))
+
+
 if __name__ == "__main__":
-    print(_least_seconds(workload_from_json(json.load(sys.stdin)), int(sys.argv[1])))
+    _main(int(sys.argv[1]))

@@ -9,7 +9,14 @@ import sys
 import numpy as np
 import pytest
 
-from measure.baseline import environment, expected_seconds, matrices, numpy_seconds
+from measure import baseline
+from measure.baseline import (
+    environment,
+    expected_seconds,
+    least_seconds,
+    matrices,
+    numpy_seconds,
+)
 from spaces.operators import workload
 
 LOOK = """
@@ -50,6 +57,18 @@ def test_a_batch_is_what_numpy_multiplies(numbers):
     batch = workload("matmul", m=5, n=4, k=6, dtype="float64", a="col", **numbers)
     expected = batch.contract(batch.make_inputs(0))
     np.testing.assert_allclose(np.matmul(*matrices(batch)), expected, rtol=1e-12)
+
+
+def test_a_clock_that_stands_still_over_many_calls_tells_their_latency(monkeypatch):
+    monkeypatch.setattr(baseline, "SECONDS", 0.02)
+    microseconds = 0
+
+    def call():
+        nonlocal microseconds
+        microseconds += 3
+
+    seconds = least_seconds(call, lambda: 1e-6 * (microseconds // 40 * 40))
+    assert 2e-6 < seconds <= 3.2e-6
 
 
 def test_what_numpy_has_no_fast_product_for():
