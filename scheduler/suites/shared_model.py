@@ -99,7 +99,9 @@ def sharing_search(
     opinion."""
     near = relatives(space, database)
     shared.learn(near.examples)
-    search: Search = EvolutionarySearch(space, learned_model(space), shared, seed)
+    search: Search
     if model or shared.trained:
         search = default_search(space, seed, Transfer(model or shared, near.starters))
+    else:
+        search = EvolutionarySearch(space, learned_model(space), shared, seed)
     return SharingSearch(search, space, shared)

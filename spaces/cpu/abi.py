@@ -41,6 +41,8 @@ static inline long tw_most(long a, long b) { return a > b ? a : b; }
 
 PAGE = 4096
 """Bytes of a page of memory: the arrays and the workers of a workspace begin at whole ones."""
+LINE_BYTES = 64
+"""Bytes of a line of a cache."""
 
 
 class Code(Protocol):

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
-from spaces.cpu.abi import PAGE
+from spaces.cpu.abi import LINE_BYTES, PAGE
 from spaces.cpu.target import CpuTarget
 
-LINE = 64
-"""Bytes of a line of a cache."""
 USABLE = 0.75
 """Share of a cache that a block can hold on to while other data streams through."""
 BY_CHANCE = 0.5
@@ -37,8 +35,8 @@ def middle_reach(run: Any, apart: int) -> Any:
 def line_turns(cpu: CpuTarget, rows: Any, apart: int) -> Any:
     """How often a line comes to L1 while floats of ``rows`` rows, ``apart`` bytes from one to the
     next, are read column by column: once, or for each float if other rows take its set."""
-    stays = rows * LINE <= USABLE * cpu.l1_bytes * near_reach(LINE, apart)
-    return np.where(stays, 1, LINE // 4)
+    stays = rows * LINE_BYTES <= USABLE * cpu.l1_bytes * near_reach(LINE_BYTES, apart)
+    return np.where(stays, 1, LINE_BYTES // 4)
 
 
 def footprints(cpu: CpuTarget, near: Any, middle: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.kept.held import has_room
 from spaces.cpu.kept.rules import registers, terms
 from spaces.cpu.kept.tiling import INNER, MIDDLE, REDUCED
-from spaces.cpu.traffic import even_shares, footprints
+from spaces.cpu.traffic import USABLE, even_shares, footprints
 from spaces.derivation.kept.held import same_in_tile, tap_index
 from spaces.derivation.kept.traffic import loads_by_turns
 from spaces.derivation.kept.view import Bounded, KeptView
@@ -25,9 +25,6 @@ from spaces.template import Columns
 
 if TYPE_CHECKING:
     from spaces.cpu.kept.template import KeptTemplate
-
-USABLE = 0.75
-"""Share of a cache that what stays can keep."""
 
 
 def kept_quantities(template: KeptTemplate, columns: Columns) -> dict[str, np.ndarray]:

@@ -21,10 +21,12 @@ LEAST_BYTES = 1 << 17
 
 def map_rules(template: MapTemplate) -> tuple[Rule, ...]:
     """All rules of the template."""
-    straight = [_straight_rule(template.registers.side)] if template.goes_straight else []
     return (
-        *_tile_rules(template), *straight, *_memory_rules(template), *_worker_rules(template)
-    )  # fmt: skip
+        *_tile_rules(template),
+        *([_straight_rule(template.registers.side)] if template.goes_straight else ()),
+        *_memory_rules(template),
+        *_worker_rules(template),
+    )
 
 
 def _covering(extent: int) -> int:

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
 from spaces.derivation.maps.plane import Plane
 
-LINE_BYTES = 64
-"""Of a cache line."""
 ROWS, COLUMNS = "rows", "columns"
 """Which tiles of a plane come one after the other, by the decision ``order``."""
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spaces.algebra.integers import ceil_div
+from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
-from spaces.cpu.maps.tiling import LINE_BYTES, Tiling
-from spaces.cpu.traffic import footprints, shares
+from spaces.cpu.maps.tiling import Tiling
+from spaces.cpu.traffic import USABLE, footprints, shares
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.view import Access
 from spaces.derivation.work import Work, work
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 START = 40.0
 """Instructions in whose time a run begins: its page is looked up, and no line of it foreseen."""
-USABLE = 0.75
-"""Share of a cache that what stays can keep."""
 
 
 def map_quantities(template: MapTemplate, columns: Columns) -> dict[str, np.ndarray]:

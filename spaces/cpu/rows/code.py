@@ -17,11 +17,11 @@ from math import prod
 from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.algebra.mapping import repeat, spatial
-from spaces.cpu.abi import ARRAY_TYPES, buffer_variables, entry_function
+from spaces.cpu.abi import ARRAY_TYPES, LINE_BYTES, buffer_variables, entry_function
 from spaces.cpu.rows.access import RowAccess
 from spaces.cpu.rows.columns import Walk
 from spaces.cpu.rows.held import Held
-from spaces.cpu.rows.row import LINE, RowBody
+from spaces.cpu.rows.row import RowBody
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.rows.view import Rows
 from spaces.dtypes import dtype
@@ -62,7 +62,7 @@ class RowsCode:
     def _held_elements(self) -> int:
         if self.held is None or self.held.place:
             return 0
-        return round_up(self.rows.column_count + self.lanes, LINE)
+        return round_up(self.rows.column_count + self.lanes, LINE_BYTES)
 
     @cached_property
     def _items(self) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from spaces.algebra.index import Index
+from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.rows.access import RowAccess
 from spaces.cpu.rows.columns import Vector, Walk
 from spaces.cpu.rows.held import Held
@@ -16,9 +17,6 @@ from spaces.derivation.rows.view import RowOutput, Rows
 from spaces.derivation.scopes import Scope
 from spaces.dtypes import dtype
 from spaces.language.tree import AxisValue, Expression, Read
-
-LINE = 64
-"""Bytes of a cache line."""
 
 
 @dataclass
@@ -175,7 +173,7 @@ class RowBody:
     def _fetches(self, vectors: Sequence[Vector]) -> list[str]:
         """A prefetch of each line that the elements of the next row begin with."""
         places = dict.fromkeys(place for place in self.rows.places.values() if place.by_column)
-        step = LINE // (self.access.width * dtype(self.access.element).bytes) or 1
+        step = LINE_BYTES // (self.access.width * dtype(self.access.element).bytes) or 1
         return [
             self.access.fetch(place, vector)
             for place in places

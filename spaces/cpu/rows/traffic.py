@@ -15,7 +15,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.rows.held import outputs_by_element
 from spaces.cpu.rows.work import registers, steps
-from spaces.cpu.traffic import even_shares, footprints
+from spaces.cpu.traffic import USABLE, even_shares, footprints
 from spaces.derivation.rows.place import Place
 from spaces.quantities import filled
 from spaces.template import Columns
@@ -23,8 +23,6 @@ from spaces.template import Columns
 if TYPE_CHECKING:
     from spaces.cpu.rows.template import RowsTemplate
 
-USABLE = 0.75
-"""Share of a cache that a row can keep."""
 FORMS = ("online", "plain")
 
 

@@ -14,6 +14,7 @@ from itertools import accumulate
 from spaces.algebra.integers import round_up
 from spaces.cpu.abi import PAGE
 from spaces.kernel import Kernel
+from spaces.staged.arrays import Named, between
 from spaces.workloads.array import Array
 
 
@@ -25,7 +26,7 @@ class StagedCode:
     entry: str
     arrays: Sequence[str]
     kernels: Sequence[Kernel]
-    named: Sequence[Mapping[str, str]]
+    named: Named
 
     @property
     def source(self) -> str:
@@ -58,12 +59,7 @@ class StagedCode:
 
     @cached_property
     def _between(self) -> Mapping[str, Array]:
-        return {
-            names[array.name]: array
-            for kernel, names in zip(self.kernels, self.named, strict=True)
-            for array in kernel.call.written
-            if names[array.name] not in self.arrays
-        }
+        return between(self.kernels, self.named, self.arrays)
 
     def _call(self, number: int) -> list[str]:
         call, names = self.kernels[number].call, self.named[number]

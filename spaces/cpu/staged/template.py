@@ -13,6 +13,7 @@ from spaces.cpu.target import CpuTarget
 from spaces.kernel import Kernel
 from spaces.language.program import Program
 from spaces.schedule import Schedule
+from spaces.staged.arrays import named
 from spaces.staged.partition import Part, first_of, partition
 from spaces.staged.template import Staged
 from spaces.target import Target
@@ -45,10 +46,7 @@ class StagedTemplate(Staged):
             entry=self.entry(schedule),
             arrays=[array.name for array in self.workload.operands],
             kernels=kernels,
-            named=[
-                {array.name: part.named(array) for array in kernel.call.arrays}
-                for part, kernel in zip(self.parts, kernels, strict=True)
-            ],
+            named=named(self.parts, kernels),
         )
         shared = prelude(self.functions, self.cpu, "float32") + own(self.cpu)
         return c_kernel(self.workload, shared, code)

@@ -18,7 +18,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import PAGE
 from spaces.cpu.blocked.traffic import TOTALS
 from spaces.cpu.thin.blocking import ThinBlocking
-from spaces.cpu.traffic import footprints, shares
+from spaces.cpu.traffic import USABLE, footprints, shares
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 from spaces.workloads.product import Product
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from spaces.cpu.thin.template import Thin
 
 FLOAT = 4
-USABLE = 0.75
-"""Share of a cache that what stays can keep while the right operand streams through."""
 
 
 def thin_quantities(template: Thin, columns: Columns) -> dict[str, np.ndarray]:

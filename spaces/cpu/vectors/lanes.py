@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from spaces.cpu.vectors.simd import halves
+
 ACROSS = {"sum": "x + y", "prod": "x * y", "max": "tw_max(x, y)", "min": "tw_min(x, y)"}
 """Two values to one, for each reducer that keeps a value alone."""
 
@@ -26,12 +28,7 @@ def prelude(lanes: int, c_type: str = "float") -> str:
 def across(name: str, value: str, lanes: int, c_type: str = "float") -> str:
     """C text of ``tw_across_name(x)``: log2(lanes) times the ``value`` of ``x`` and of ``y``, which
     is ``x`` turned by half."""
-    turns = []
-    half = lanes // 2
-    while half:
-        order = ", ".join(str(lane ^ half) for lane in range(lanes))
-        turns.append(f"  y = tw_shuffle(x, x, {order}); x = {value};")
-        half //= 2
+    turns = [f"  y = tw_shuffle(x, x, {order}); x = {value};" for order in halves(lanes)]
     body = "\n".join(turns)
     head = f"static inline {c_type} tw_across_{name}(vf x) {{"
     return f"{head}\n  vf y;\n{body}\n  return x[0];\n}}\n"

@@ -25,6 +25,8 @@ what ``n`` and ``columns`` count are terms, and a lone last one is paired with z
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from spaces.cpu.isa import BFLOAT16_DOT, keep, partial_access
 from spaces.cpu.vectors.exchanges import Exchanges
 
@@ -192,14 +194,17 @@ def _for_dtype(text: str, dtype: str) -> str:
     return text
 
 
-def _sum(lanes: int) -> str:
-    """C text of ``tw_sum``: log2(lanes) additions of a vector to itself turned by half."""
-    turns = []
+def halves(lanes: int) -> Iterator[str]:
+    """The orders of lanes that turn a vector by a half, by a quarter and so on down to one lane."""
     half = lanes // 2
     while half:
-        order = ", ".join(str(lane ^ half) for lane in range(lanes))
-        turns.append(f"  x += tw_shuffle(x, x, {order});")
+        yield ", ".join(str(lane ^ half) for lane in range(lanes))
         half //= 2
+
+
+def _sum(lanes: int) -> str:
+    """C text of ``tw_sum``: log2(lanes) additions of a vector to itself turned by half."""
+    turns = [f"  x += tw_shuffle(x, x, {order});" for order in halves(lanes)]
     return "\n".join(["static inline float tw_sum(vf x) {", *turns, "  return x[0];", "}\n"])
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from spaces.algebra.layout import Strided
 from spaces.cuda.blocks.gathered import Gathered
 from spaces.cuda.blocks.implicit import ImplicitProduct
-from spaces.cuda.hopper.tile import OperandTile
+from spaces.cuda.hopper.tile import MatrixTile, numbered
 from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.derivation.products.view import Segments
 from spaces.language.program import Operand
@@ -117,34 +117,17 @@ class SegmentList:
 
 
 @dataclass(frozen=True)
-class SegmentTile(OperandTile):
-    """Tiles of the matrix of a block's ``segment``, one of ``count``, each of which has ``shape``
-    (slow, fast) elements, rows of it ``pitch`` elements apart; ``deep`` says that they run along
-    the depth. Matrices are ``apart`` elements apart."""
+class SegmentTile(MatrixTile):
+    """Tiles of the matrix of a block's ``segment``, one of ``count`` that are ``apart`` elements
+    apart."""
 
-    shape: tuple[int, int]
-    pitch: int
-    deep: bool
     count: int
     apart: int
 
     @property
-    def runs_deep(self) -> bool:
-        """Whether neighbours in memory are terms of one sum."""
-        return self.deep
-
-    @property
     def tensor_map(self) -> TensorMapSpec:
         """What one load moves."""
-        size = self.operand.element.bytes
-        return TensorMapSpec(
-            self.operand.name,
-            self.operand.dtype,
-            (*self.shape[::-1], self.count),
-            (self.pitch * size, self.apart * size),
-            (self.swizzle // size, self._slow_rows // self.sharers, 1),
-            self.swizzle,
-        )
+        return numbered(super().tensor_map, [(self.count, self.apart * self.operand.element.bytes)])
 
     @property
     def _matrix(self) -> tuple[str, str]:
@@ -156,8 +139,7 @@ def segment_tile(product: ImplicitProduct, common: tuple[Operand, int, int, int]
     gathered, matrix, apart = _matrices(product)
     assert product.view.segments is not None
     assert matrix is not None
-    shape, count = (matrix.shape[0], matrix.shape[1]), product.view.segments.count
-    return SegmentTile(*common, shape, matrix.strides[0], gathered.deep, count, apart)
+    return SegmentTile(*common, matrix, gathered.deep, product.view.segments.count, apart)
 
 
 def why_no_segment(product: ImplicitProduct) -> str | None:

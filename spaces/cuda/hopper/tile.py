@@ -9,6 +9,7 @@ one swizzled row for every term.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
@@ -65,11 +66,16 @@ def matrix_map(
         return spec
     one = Numbering(Index(), 1, extents[axes[1]] * operand.stride(axes[1]))
     numbers = product.numbering(operand, Index()) or [one]
+    return numbered(spec, [(n.count, n.step * size) for n in numbers])
+
+
+def numbered(spec: TensorMapSpec, matrices: Sequence[tuple[int, int]]) -> TensorMapSpec:
+    """The map of one matrix with further dimensions: so many matrices, so many bytes apart."""
     return replace(
         spec,
-        dims=(*spec.dims, *(n.count for n in numbers)),
-        strides=(*spec.strides, *(n.step * size for n in numbers)),
-        box=(*box, *[1] * len(numbers)),
+        dims=(*spec.dims, *(count for count, _ in matrices)),
+        strides=(*spec.strides, *(apart for _, apart in matrices)),
+        box=(*spec.box, *[1] * len(matrices)),
     )
 
 

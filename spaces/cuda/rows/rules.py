@@ -41,35 +41,12 @@ def row_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]
 
 def _thread_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
     """How many threads share a row."""
-    rows, columns = sizes.rows.row_count, sizes.rows.column_count
-    reads = ("vector", "row_threads")
+    columns, reads = sizes.rows.column_count, ("vector", "row_threads")
     row_bytes = columns * sizes.element_bytes
     least = 0 if sizes.lies_along_rows or row_bytes <= 2 * SEGMENT else SEGMENT
-    (clusters,) = (d.values for d in decisions if d.name == "cluster")
-    most_blocks = max(int(n) for n in clusters)
 
     def side(c: Any) -> Any:
         return np.minimum(c["row_threads"], WARP) * c["vector"] * sizes.element_bytes
-
-    def enough(c: Any, reads: Sequence[str]) -> Any:
-        most = np.minimum(columns // c["vector"], BUSY)
-        least = np.minimum(target.multiprocessors * BUSY, rows * most) // 2
-        at_once = c["thread_rows"] if "thread_rows" in reads else 1
-        shared = np.where(c["row_threads"] >= LEAST_CLUSTER_THREADS, most_blocks, 1)
-        blocks = c["cluster"] if "cluster" in reads else shared
-        return ceil_div(rows, at_once) * c["row_threads"] * blocks >= least
-
-    def few_threads(reads: Sequence[str]) -> Rule:
-        return Rule(
-            "few_threads",
-            tuple(reads),
-            lambda c: enough(c, reads) | sizes.spreads,
-            lambda c: (
-                f"{rows} rows of {c['row_threads']} threads in each of {c['cluster']} blocks, "
-                f"{c['thread_rows']} rows a thread, leave most of the GPU idle, and a row has work "
-                "for more"
-            ),
-        )
 
     return [
         Rule(
@@ -93,10 +70,39 @@ def _thread_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decis
                 "at a time"
             ),
         ),
-        few_threads(reads),
-        few_threads((*reads, "thread_rows")),
-        few_threads((*reads, "thread_rows", "cluster")),
+        *_busy_rules(sizes, target, decisions),
     ]
+
+
+def _busy_rules(sizes: RowSizes, target: CudaTarget, decisions: Sequence[Decision]) -> list[Rule]:
+    """All threads together keep the GPU busy: judged as soon as threads of a row are known, then
+    rows of a thread, then blocks of a cluster."""
+    rows, columns = sizes.rows.row_count, sizes.rows.column_count
+    reads = ("vector", "row_threads", "thread_rows", "cluster")
+    (clusters,) = (d.values for d in decisions if d.name == "cluster")
+    most_blocks = max(int(n) for n in clusters)
+
+    def enough(c: Any, reads: Sequence[str]) -> Any:
+        most = np.minimum(columns // c["vector"], BUSY)
+        least = np.minimum(target.multiprocessors * BUSY, rows * most) // 2
+        at_once = c["thread_rows"] if "thread_rows" in reads else 1
+        shared = np.where(c["row_threads"] >= LEAST_CLUSTER_THREADS, most_blocks, 1)
+        blocks = c["cluster"] if "cluster" in reads else shared
+        return ceil_div(rows, at_once) * c["row_threads"] * blocks >= least
+
+    def few_threads(reads: Sequence[str]) -> Rule:
+        return Rule(
+            "few_threads",
+            tuple(reads),
+            lambda c: enough(c, reads) | sizes.spreads,
+            lambda c: (
+                f"{rows} rows of {c['row_threads']} threads in each of {c['cluster']} blocks, "
+                f"{c['thread_rows']} rows a thread, leave most of the GPU idle, and a row has work "
+                "for more"
+            ),
+        )
+
+    return [few_threads(reads[:known]) for known in (2, 3, 4)]
 
 
 def _block_rules(sizes: RowSizes, target: CudaTarget) -> list[Rule]:

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from spaces.algebra.integers import round_up
 from spaces.kernel import WORKSPACE, Argument, Buffer, Call, Kernel, Launch, Source
+from spaces.staged.arrays import Named, between
 
 ALIGNMENT = 128
 """Bytes: what begins in the workspace does at a multiple of it, and so end the zeros of kernels."""
@@ -27,7 +28,7 @@ class StagedCode:
     entry: str
     arguments: tuple[Argument, ...]
     kernels: Sequence[Kernel]
-    named: Sequence[Mapping[str, str]]
+    named: Named
 
     def kernel(self) -> Kernel:
         """All kernels as one."""
@@ -80,12 +81,8 @@ class StagedCode:
     def _between(self) -> Mapping[str, int]:
         """The bytes of each array that a kernel hands on."""
         own = {argument.array.name for argument in self.arguments}
-        return {
-            names[array.name]: array.bytes
-            for kernel, names in zip(self.kernels, self.named, strict=True)
-            for array in kernel.call.written
-            if names[array.name] not in own
-        }
+        found = between(self.kernels, self.named, own)
+        return {name: array.bytes for name, array in found.items()}
 
     @cached_property
     def _zeroed(self) -> int:

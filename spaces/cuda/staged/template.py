@@ -9,6 +9,7 @@ from spaces.cuda.staged.parts import parts
 from spaces.cuda.target import CudaTarget
 from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule
+from spaces.staged.arrays import named
 from spaces.staged.partition import Part
 from spaces.staged.template import Staged
 from spaces.target import Target
@@ -35,8 +36,5 @@ class CudaStaged(Staged):
             entry=self.entry(schedule),
             arguments=arguments(self.workload.inputs, self.workload.outputs),
             kernels=kernels,
-            named=[
-                {array.name: part.named(array) for array in kernel.call.arrays}
-                for part, kernel in zip(self.parts, kernels, strict=True)
-            ],
+            named=named(self.parts, kernels),
         ).kernel()

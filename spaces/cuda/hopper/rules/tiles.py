@@ -16,7 +16,7 @@ from spaces.template import Rule
 
 FEW_ROWS = 256
 """Rows of the output up to which it may pay to compute it transposed."""
-MOSTTILES = 64
+MOST_TILES = 64
 """Tiles a multiprocessor walks over, where larger tiles would make it fewer."""
 
 
@@ -24,7 +24,7 @@ def size_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     """Tiles and clusters that suit the output."""
     product = sizes.product
     fewest = sizes.tiles({"block_m": 256, "block_n": 256, "swapped": False})
-    most = max(MOSTTILES * target.multiprocessors, int(fewest))
+    most = max(MOST_TILES * target.multiprocessors, int(fewest))
     return [
         Rule(
             "swap",
