@@ -21,7 +21,7 @@ from spaces.cuda.hopper.multiply import MainLoop
 from spaces.cuda.hopper.plan import HopperPlan
 from spaces.cuda.hopper.sizes import GROUP, WARPS, group_registers
 from spaces.cuda.hopper.tile import BLOCK
-from spaces.cuda.hopper_pairs.tile import PairTile
+from spaces.cuda.tensor_map import TensorMapSpec
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 
 START = 15
@@ -39,19 +39,12 @@ class HopperCode:
     def kernel(self, prelude: str) -> Kernel:
         """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
         plan = self.plan
-        maps = [plan.m.tensor_map, plan.n.tensor_map]
-        if plan.store.is_staged:
-            maps.append(plan.store.tensor_map)
-        if plan.store.fetched:
-            maps.append(plan.store.fetched_map)
-        if isinstance(plan.n, PairTile):
-            maps.append(plan.n.twin_map)
         launch = Launch(
             grid=(plan.grid.blocks, 1, 1),
             block=(plan.threads, 1, 1),
             cluster=(plan.grid.cluster_size, 1, 1),
             shared_bytes=plan.shared_bytes,
-            tensor_maps=tuple(maps),
+            tensor_maps=tuple(self._tensor_maps.values()),
         )
         workload, workspace = plan.product.workload, plan.split.workspace_bytes
         given = arguments(workload.inputs, workload.outputs)
@@ -62,10 +55,7 @@ class HopperCode:
     def source(self) -> str:
         """The entry, after the table it may need."""
         plan = self.plan
-        maps = ["m_map", "n_map", *(["output_map"] if plan.store.is_staged else [])]
-        maps += ["fetched_map"] if plan.store.fetched else []
-        maps += ["twin_map"] if isinstance(plan.n, PairTile) else []
-        parameters = signature(plan.product, plan.split.workspace_bytes > 0, maps)
+        parameters = signature(plan.product, plan.split.workspace_bytes > 0, [*self._tensor_maps])
         # as if for whole warpgroups: registers are given out like that, which ptxas does not heed
         threads = round_up(plan.threads, GROUP)
         bounds = f"__launch_bounds__({threads}, {plan.number('residency')})"
@@ -89,6 +79,17 @@ class HopperCode:
             "}",
         ]
         return "\n".join(lines) + "\n"
+
+    @property
+    def _tensor_maps(self) -> dict[str, TensorMapSpec]:
+        """All tensor maps by the names of their parameters."""
+        plan = self.plan
+        return {
+            "m_map": plan.m.tensor_map,
+            "n_map": plan.n.tensor_map,
+            **plan.store.tensor_maps,
+            **plan.n.further_maps,
+        }
 
     @property
     def _table(self) -> str:

@@ -20,7 +20,7 @@ from spaces.cuda.hopper.places import placed_tile
 from spaces.cuda.hopper.segments import SegmentList, list_bytes
 from spaces.cuda.hopper.sizes import GROUP, HopperSizes
 from spaces.cuda.hopper.split import ClusterDepth, SharedDepth
-from spaces.cuda.hopper.store import TileStore
+from spaces.cuda.hopper.storing.store import TileStore
 from spaces.cuda.hopper.tile import OperandTile, ProductTile
 from spaces.cuda.hopper_pairs.product import OTHER, PairedProduct, finishing, twin_of
 from spaces.cuda.hopper_pairs.tile import pair_tile

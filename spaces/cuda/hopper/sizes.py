@@ -12,7 +12,7 @@ from spaces.cuda.blocks.implicit import Tiled
 from spaces.cuda.blocks.segments import drawn_row_tiles, most_rows, segments_of
 from spaces.cuda.hopper.fetched import fetched_of
 from spaces.cuda.hopper.segments import list_bytes
-from spaces.cuda.hopper.store import CHUNK
+from spaces.cuda.hopper.storing.store import CHUNK
 from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
 from spaces.cuda.residency import BLOCK_SHARED
 from spaces.cuda.target import CudaTarget

@@ -140,6 +140,11 @@ class OperandTile(ABC):
         """What one load moves: a panel, or one sharer's share of it."""
 
     @property
+    def further_maps(self) -> dict[str, TensorMapSpec]:
+        """What further loads move, by the names of the maps that :meth:`load` reads besides."""
+        return {}
+
+    @property
     def _matrix(self) -> tuple[str, str]:
         """See :func:`matrix_of`."""
         return "2d", ""

@@ -2,7 +2,7 @@
 
 Half of a tile's columns are those of one product, half the same ones of the other: a thread has
 both sums of an element in its registers, for columns are 8 apart in them
-(``spaces.cuda.hopper.store``). The kernel is that of ``spaces.cuda.hopper.code``.
+(``spaces.cuda.hopper.storing.store``). The kernel is that of ``spaces.cuda.hopper.code``.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ class PairTile(OperandTile):
         return self.half.tensor_map
 
     @property
-    def twin_map(self) -> TensorMapSpec:
-        """The same of the other one."""
-        return replace(self.tensor_map, operand=self.twin.name)
+    def further_maps(self) -> dict[str, TensorMapSpec]:
+        """What one load moves of the other one."""
+        return {"twin_map": replace(self.tensor_map, operand=self.twin.name)}
 
     def load(self, to: str, tensor_map: str, barrier: str, start: str, depth: str) -> list[str]:
         """Lines by which one thread loads both halves; the maps are called ``tensor_map`` and

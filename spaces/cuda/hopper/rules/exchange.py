@@ -9,7 +9,7 @@ import numpy as np
 from spaces.cuda.blocks.tile_grid import exchange_rule
 from spaces.cuda.hopper.sizes import HopperSizes
 from spaces.cuda.hopper.split import WAYS
-from spaces.cuda.hopper.store import MATRIX
+from spaces.cuda.hopper.storing.filling import MATRIX
 from spaces.cuda.target import CudaTarget
 from spaces.template import Rule
 
@@ -60,8 +60,8 @@ def _room_rules(sizes: HopperSizes, target: CudaTarget) -> list[Rule]:
     """Each block has a slice of the sums, and room for what the others send of it."""
 
     def unit(c: Any) -> Any:
-        """Columns that a thread sends, or stages, at a time; see ``hopper_split`` and
-        ``hopper_store``."""
+        """Columns that a thread sends, or stages, at a time; see ``hopper.split`` and
+        ``hopper.storing``."""
         narrow = sizes.product.output.element.bytes == 2
         return np.where((c["staging"] > 0) & narrow, MATRIX, 8)
 

@@ -1,0 +1,1 @@
+"""The way of a Hopper tile from the registers of its warpgroups to the output."""

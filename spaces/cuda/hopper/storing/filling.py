@@ -1,0 +1,112 @@
+"""A warpgroup of Hopper writes finished sums into a buffer in shared memory.
+
+Elements of 16 bits go by stmatrix, others by ordinary stores of pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index
+from spaces.algebra.mapping import repeat, spatial
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.hopper.storing.staging import StagingBuffer
+from spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
+
+MATRIX = 16
+"""Rows and columns of what four 8 x 8 matrices of stmatrix cover."""
+
+
+@dataclass(frozen=True)
+class BufferFill:
+    """Finishes some of ``sums`` and writes them into ``buffer``, beside which the same place of the
+    output's neighbour may have been fetched.
+
+    Lines read ``thread``, the number in the warpgroup, and ``lane``; (m, n) is the position of the
+    buffer's first element in the warpgroup's sums.
+    """
+
+    sums: GroupSums
+    buffer: StagingBuffer
+
+    def lines(self, m: Index, n: Index) -> list[str]:
+        """All of the buffer."""
+        return self._matrices(m, n) if self.buffer.element_bytes == 2 else self._pairs(m, n)
+
+    @property
+    def _swapped(self) -> bool:
+        return self.sums.swapped
+
+    def _pairs(self, m: Index, n: Index) -> list[str]:
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            row, column = indices[0], indices[1] * 2
+            return [
+                "float value[2];",
+                *(self._beside(row, column) if self.sums.fetched else []),
+                *self.sums.finished(m + row, n + column, 0),
+                *self._store_pair(row, column),
+            ]
+
+        return unrolled(spatial(4, 1) * pairs_of_warp(self.buffer.columns), "thread", body, "f")
+
+    def _store_pair(self, m: Index, n: Index) -> list[str]:
+        address = self.buffer.address
+        if not self._swapped:
+            return [f"tw::store_shared<2>({address(m, n)}, value);"]
+        return [f"tw::store_shared({address(n + e, m)}, value[{e}]);" for e in range(2)]
+
+    def _beside(self, m: Index, n: Index) -> list[str]:
+        """Declare ``beside``: what was fetched for the pair at (m, n) of the buffer."""
+        if not self._swapped:
+            return ["float beside[2];", f"tw::load_shared<2>(beside, {self.buffer.address(m, n)});"]
+        loads = [f"tw::load_shared<float>({self.buffer.address(n + e, m)})" for e in range(2)]
+        return [f"const float beside[2] = {{{', '.join(loads)}}};"]
+
+    def _matrices(self, m: Index, n: Index) -> list[str]:
+        """Elements of 16 bits go by stmatrix: four 8 x 8 matrices of a warp at a time, the lanes
+        giving the address of a row of a matrix each, transposed where n runs along rows."""
+        kind = C_TYPES[self.sums.finish.output.dtype]
+        suffix = "_trans" if self._swapped else ""
+        unit, matrix_rows = ((8, 1), spatial(1, 8)) if self._swapped else ((1, 8), spatial(8, 1))
+        addresses = spatial(1, 2) * spatial(2, 1) * matrix_rows
+        pairs = [f"tw::pack2<{kind}>(value[{i}], value[{i + 1}])" for i in range(0, 8, 2)]
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            first = (indices[0] * MATRIX, indices[1] * MATRIX)
+            places = iter(range(0, 8, 2))
+
+            def pair(task: tuple[Index, ...]) -> list[str]:
+                at = m + first[0] + task[0], n + first[1] + task[1] * 2
+                return self.sums.finished(*at, next(places))
+
+            def place_of(task: tuple[Index, ...]) -> str:
+                at = [f + t * u for f, t, u in zip(first, task, unit, strict=True)]
+                return self.buffer.address(*(reversed(at) if self._swapped else at))
+
+            def store(task: tuple[Index, ...]) -> list[str]:
+                return [f"tw::stmatrix_x4{suffix}({place_of(task)}, packed);"]
+
+            def load(task: tuple[Index, ...]) -> list[str]:
+                return [f"tw::ldmatrix_x4{suffix}(held, {place_of(task)});"]
+
+            fetched = [
+                "u32 held[4];",
+                *addresses.emit("lane", load, integer="int", language="cuda"),
+                "float beside[8];",
+                *(
+                    f"tw::unpack2<{kind}>(held[{i}], beside[{2 * i}], beside[{2 * i + 1}]);"
+                    for i in range(4)
+                ),
+            ]
+            return [
+                "float value[8];",
+                *(fetched if self.sums.fetched else []),
+                *pairs_of_warp(MATRIX).emit("lane", pair, unroll=True, language="cuda"),
+                f"const u32 packed[4] = {{{', '.join(pairs)}}};",
+                *addresses.emit("lane", store, integer="int", language="cuda"),
+            ]
+
+        parts = spatial(4, 1) * repeat(1, self.buffer.columns // MATRIX)
+        # a loop of one turn would leave the declarations without a scope
+        return ["{", *unrolled(parts, "thread / 32", body, "p"), "}"]

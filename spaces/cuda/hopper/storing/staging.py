@@ -1,0 +1,140 @@
+"""Buffers in shared memory between a warpgroup of Hopper and the output.
+
+TMA stores a buffer in whole rows of 32 to 128 bytes, which are swizzled in it, and clips what
+sticks out of the output. Into the same buffers TMA may have brought an operand that lies as the
+output does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.layout import Layout, row_major, swizzled
+from spaces.algebra.mapping import repeat, spatial
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.hopper.places import output_map
+from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE, matrix_map, matrix_of
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.workloads.contraction import Operand
+from spaces.workloads.product import Product
+
+
+@dataclass(frozen=True)
+class StagingBuffer:
+    """A buffer for 64 x ``columns`` finished sums: so many rows and columns of the output, or
+    ``swapped``, columns and rows. Panels of it have as many columns as TMA stores at a time.
+
+    Lines read ``buffer``, its address, and ``row0`` and ``column0``, the position in the output of
+    the warpgroup's first sum; (m, n) is the position of the buffer's first one among these sums.
+    """
+
+    finish: Finish
+    swapped: bool
+    columns: int
+    fetched: Operand | None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that it takes."""
+        return BLOCK * self.columns * self.element_bytes
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element of the output."""
+        return self.finish.output.element.bytes
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the output in it."""
+        return (self.columns, BLOCK) if self.swapped else (BLOCK, self.columns)
+
+    @property
+    def _panel(self) -> int:
+        """Columns of the output that TMA stores at a time."""
+        return min(self.shape[1], WIDEST_SWIZZLE // self.element_bytes)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """Place in a buffer, in elements, of (row, column) of the output."""
+        rows, columns = self.shape
+        bits = (self._panel * self.element_bytes // 16).bit_length() - 1
+        base = (16 // self.element_bytes).bit_length() - 1
+        panel = swizzled(row_major(rows, self._panel), bits, base, 3)
+        return row_major(1, columns // self._panel) * panel
+
+    def address(self, row: Index, column: Index) -> str:
+        """C text of the address of an element."""
+        return (index("buffer") + self._layout.index([row, column]) * self.element_bytes).text
+
+    @cached_property
+    def tensor_map(self) -> TensorMapSpec:
+        """A panel of a buffer, on its way to the output."""
+        made, (rows, _) = self.finish.product, self.shape
+        box = (self._panel, rows)
+        if isinstance(made, ImplicitProduct):
+            return output_map(made, box, self._panel * self.element_bytes)
+        axes = (made.column, made.row)
+        return matrix_map(made, made.output, axes, box, self._panel * self.element_bytes)
+
+    @cached_property
+    def fetched_map(self) -> TensorMapSpec:
+        """The same panel of what is fetched."""
+        made, (rows, _) = self.finish.product, self.shape
+        assert isinstance(made, Product) and self.fetched  # noqa: PT018
+        axes, box = (made.column, made.row), (self._panel, rows)
+        return matrix_map(made, self.fetched, axes, box, self._panel * self.element_bytes)
+
+    def send(self, m: Index, n: Index) -> list[str]:
+        """Lines by which one thread stores it to the output."""
+        rank, matrix = matrix_of(self.finish.product)
+        return [
+            f"tw::tma_store_{rank}(&output_map, {(index('buffer') + offset).text}, {at}{matrix});"
+            for offset, at in self._panels(m, n)
+        ]
+
+    def receive(self, m: Index, n: Index, number: int) -> list[str]:
+        """Lines by which one thread fetches what lies beside the output into buffer ``number``."""
+        rank, matrix = matrix_of(self.finish.product, self.fetched)
+        to = index("staging") + number * self.bytes
+        return [
+            f"tw::tma_load_{rank}({(to + offset).text}, &fetched_map, fetched, {at}{matrix});"
+            for offset, at in self._panels(m, n)
+        ]
+
+    def _panels(self, m: Index, n: Index) -> Iterator[tuple[int, str]]:
+        """Of each panel, its place in the buffer and C text of that in the output."""
+        row, column = (n, m) if self.swapped else (m, n)
+        rows, columns = self.shape
+        for panel in range(columns // self._panel):
+            first = index("column0") + column + panel * self._panel
+            at = f"(int)({first.text}), (int)({(index('row0') + row).text})"
+            yield panel * self._panel * rows * self.element_bytes, at
+
+    def store_rows(self, row: Index, column: Index) -> list[str]:
+        """Lines by which all threads store its rows before ``end_row``; (row, column) is its first
+        element."""
+        rows, columns = self.shape
+        width = self.finish.vector(16 // self.element_bytes)
+        wide, kind = columns // width, C_TYPES[self.finish.output.dtype]
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            r, c = indices[0], indices[1] * width
+            at = f"output + {self.finish.product.written(row + r, column + c).text}"
+            return [
+                f"if ({(row + r).text} < end_row && {(column + c).text} < "
+                f"{self.finish.product.columns}) {{",
+                f"  {kind} value[{width}];",
+                f"  tw::load_shared<{width}>(value, {self.address(r, c)});",
+                f"  tw::store_global<{width}>({at}, value);",
+                "}",
+            ]
+
+        turns = max(1, rows * wide // (2 * BLOCK))
+        mapping = repeat(turns, 1) * spatial(2 * BLOCK // wide, wide)
+        return unrolled(mapping, "thread", body, "w", (rows, wide))

@@ -1,0 +1,188 @@
+"""The end of a Hopper tile: a warpgroup's sums are finished and written, some columns at a time.
+
+Directly, each thread the elements it holds; or through buffers in shared memory, which TMA stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import gcd
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.blocks.segments import segments_of
+from spaces.cuda.blocks.unrolled import unrolled
+from spaces.cuda.hopper.storing.filling import BufferFill
+from spaces.cuda.hopper.storing.staging import StagingBuffer
+from spaces.cuda.hopper.storing.sums import GroupSums, pairs_of_warp
+from spaces.cuda.hopper.tile import BLOCK, WIDEST_SWIZZLE
+from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.workloads.contraction import Operand
+
+CHUNK = 64
+"""Most columns of a block that are finished at a time."""
+
+
+@dataclass(frozen=True)
+class TileStore:
+    """Stores ``blocks`` blocks of 64 x ``columns`` sums, see :class:`GroupSums`.
+
+    Lines read ``thread`` and ``group``, the numbers in the warpgroup and of it, and the position
+    of the first sum in the output, ``row0`` and ``column0``. Staged, they also read ``staging``,
+    the address of the warpgroup's ``buffers`` buffers, and ``turn``, the one to use next. If
+    ``fetched`` is an operand, each chunk has a buffer, ``fetched`` is the address of a barrier and
+    ``fetched_phase`` its phase.
+    """
+
+    finish: Finish
+    swapped: bool
+    blocks: int
+    columns: int
+    buffers: int
+    fetched: Operand | None = None
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether the output passes through shared memory."""
+        return self.buffers > 0
+
+    @property
+    def chunk(self) -> int:
+        """Columns of a block that are finished at a time."""
+        most = CHUNK if self.swapped else min(CHUNK, WIDEST_SWIZZLE // self._element_bytes)
+        return gcd(self.columns, most)
+
+    @property
+    def _element_bytes(self) -> int:
+        return self.finish.output.element.bytes
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of a buffer."""
+        return self._buffer.bytes
+
+    @property
+    def tensor_maps(self) -> dict[str, TensorMapSpec]:
+        """What TMA stores and fetches, by the names of the kernel's parameters."""
+        maps = {"output_map": self._buffer.tensor_map} if self.is_staged else {}
+        return maps | ({"fetched_map": self._buffer.fetched_map} if self.fetched else {})
+
+    @cached_property
+    def _sums(self) -> GroupSums:
+        return GroupSums(self.finish, self.swapped, self.columns, self.fetched is not None)
+
+    @cached_property
+    def _buffer(self) -> StagingBuffer:
+        return StagingBuffer(self.finish, self.swapped, self.chunk, self.fetched)
+
+    # -- lines -------------------------------------------------------------------------------------
+
+    def start_lines(self, barriers: str, groups: int) -> list[str]:
+        """Make the barriers at this address, one for each warpgroup."""
+        if not self.fetched:
+            return []
+        return [f"for (int i = 0; i < {groups}; i++) tw::mbarrier_init({barriers} + 8 * i, 1);"]
+
+    def fetch_lines(self) -> list[str]:
+        """Ask for what lies beside the tile, once TMA has read what the buffers had."""
+        if not self.fetched:
+            return []
+        chunks = product(range(self.blocks), range(self.columns // self.chunk))
+        loads = [
+            line
+            for number, (m, n) in enumerate(chunks)
+            for line in self._buffer.receive(Index() + m * BLOCK, Index() + n * self.chunk, number)
+        ]
+        return [
+            "if (thread == 0) {",
+            "  tw::tma_wait_read<0>();",
+            f"  tw::mbarrier_arrive_expect(fetched, {self.buffers * self.buffer_bytes});",
+            *(f"  {line}" for line in loads),
+            "}",
+            "tw::sync_warp();",
+        ]
+
+    def lines(self) -> list[str]:
+        """Finish and write all blocks, a chunk at a time."""
+        arrived = ["tw::mbarrier_wait(fetched, fetched_phase);", "fetched_phase ^= 1;"]
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            m, n = indices[0] * BLOCK, indices[1] * self.chunk
+            write = self._staged_chunk if self.is_staged else self._direct_chunk
+            return [
+                "{",
+                # addresses and loads of a chunk are not worth registers before its turn
+                f"  const int thread = tw::opaque((int)threadIdx.x % {2 * BLOCK});",
+                *(f"  {line}" for line in write(m, n)),
+                "}",
+            ]
+
+        chunks = unrolled(repeat(self.blocks, self.columns // self.chunk), 0, body, "c")
+        return [*(arrived if self.fetched else []), *chunks]
+
+    def last_lines(self) -> list[str]:
+        """Before a block ends: shared memory must stay until TMA has read it."""
+        return ["if (thread == 0) tw::tma_wait_read<0>();"] if self.is_staged else []
+
+    # -- directly ----------------------------------------------------------------------------------
+
+    def _direct_chunk(self, m: Index, n: Index) -> list[str]:
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            at = m + indices[0], n + indices[1] * 2
+            sums, row, column = self._sums.pair(*at), index("row0"), index("column0")
+            if not self.swapped:
+                others = self._sums.others(*at)
+                return self.finish.store(row + at[0], column + at[1], sums, others)
+            return [
+                line
+                for e, total in enumerate(sums)
+                for line in self.finish.store(row + at[1] + e, column + at[0], [total])
+            ]
+
+        return unrolled(spatial(4, 1) * pairs_of_warp(self.chunk), "thread", body, "s")
+
+    # -- through shared memory ---------------------------------------------------------------------
+
+    def _staged_chunk(self, m: Index, n: Index) -> list[str]:
+        step = f"turn = turn == {self.buffers - 1} ? 0 : turn + 1;"
+        sync = f"tw::sync_named(1 + group, {2 * BLOCK});"
+        # the buffer is free once all later stores but those of the others have read it
+        free = [f"if (thread == 0) tw::tma_wait_read<{self.buffers - 1}>();", sync]
+        in_segments = segments_of(self.finish.product) is not None
+        return [
+            "const int lane = thread % 32;",
+            f"const u32 buffer = staging + turn * {self.buffer_bytes};",
+            *([] if self.fetched else free),
+            *BufferFill(self._sums, self._buffer).lines(m, n),
+            # what threads wrote, TMA reads by the asynchronous proxy
+            "tw::fence_async();",
+            sync,
+            *(self._leave(m, n) if in_segments else self._commit(self._buffer.send(m, n))),
+            step,
+        ]
+
+    def _commit(self, send: list[str]) -> list[str]:
+        """One thread sends a buffer; each turn is a group, even if nothing is sent."""
+        return [
+            "if (thread == 0) {",
+            *(f"  {line}" for line in send),
+            "  tw::tma_commit();",
+            "}",
+        ]
+
+    def _leave(self, m: Index, n: Index) -> list[str]:
+        """By TMA where all rows of the buffer are the segment's, and else row by row."""
+        rows, _ = self._buffer.shape
+        row = index("row0") + (n if self.swapped else m)
+        column = index("column0") + (m if self.swapped else n)
+        return [
+            f"const bool whole_rows = {(row + rows).text} <= end_row;",
+            *self._commit(["if (whole_rows) {", *indented(self._buffer.send(m, n)), "}"]),
+            "if (!whole_rows) {",
+            *indented(self._buffer.store_rows(row, column)),
+            "}",
+        ]

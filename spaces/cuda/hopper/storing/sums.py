@@ -1,0 +1,63 @@
+"""The sums of a warpgroup as wgmma leaves them: where pairs of neighbours are, and their finish.
+
+A warpgroup holds blocks of 64 x ``columns`` sums (PTX ISA, "Register Fragments for wgmma"):
+``sums[block][register]`` in each thread. Computed transposed, a block's columns are rows of the
+output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.mapping import TaskMapping, repeat, spatial
+from spaces.cuda.blocks.finish import Finish
+from spaces.cuda.hopper.tile import BLOCK
+from spaces.cuda.hopper_pairs.product import twin_of
+
+
+@dataclass(frozen=True)
+class GroupSums:
+    """Blocks of 64 x ``columns`` sums; of two products, as many sums of the other one follow in
+    each block. They are finished with what was ``fetched``, if something is.
+
+    Lines read ``row0`` and ``column0``, the position of the first sum in the output.
+    """
+
+    finish: Finish
+    swapped: bool
+    columns: int
+    fetched: bool
+
+    def pair(self, m: Index, n: Index) -> list[str]:
+        """The sums at (m, n) and (m, n + 1) of the warpgroup's blocks; n is even."""
+        place = n // 8 * 4 + m // 8 % 2 * 2
+        return [f"sums[{(m // BLOCK).text}][{(place + e).text}]" for e in range(2)]
+
+    def others(self, m: Index, n: Index) -> list[str]:
+        """The sums of the twin at the same places, in the second half of a pair's columns."""
+        return self.pair(m, n + self.columns) if twin_of(self.finish.product) else []
+
+    def finished(self, m: Index, n: Index, place: int) -> list[str]:
+        """Assign ``value[place]`` and the next: the finished elements at (m, n) and (m, n + 1)."""
+        sums = self.pair(m, n)
+        results = [f"value[{place + e}]" for e in range(2)]
+        beside = [f"beside[{place + e}]" for e in range(2)] if self.fetched else []
+        beside = beside or self.others(m, n)
+        row, column = index("row0"), index("column0")
+        if not self.swapped:
+            return self.finish.finish(row + m, column + n, sums, results, beside)
+        return [
+            line
+            for e in range(2)
+            for line in self.finish.finish(
+                row + n + e,
+                column + m,
+                *(values[e : e + 1] for values in (sums, results, beside)),
+            )
+        ]
+
+
+def pairs_of_warp(columns: int) -> TaskMapping:
+    """Lane to the pairs of neighbours it holds of 16 x ``columns`` sums, in order of registers."""
+    return repeat(1, columns // 8) * repeat(2, 1) * spatial(8, 4)
