@@ -43,6 +43,13 @@ def usable(engine: Engine) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """A connection, committed at the end; :class:`InputError` for what a driver complains about."""
+    with usable(engine), engine.begin() as connection:
+        yield connection
+
+
 def name(engine: Engine) -> str:
     """What to call the database in messages: a file's path, or the URL without its password."""
     url = engine.url

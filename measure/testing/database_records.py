@@ -130,7 +130,7 @@ class RecordsContract(DatabaseTests):
         assert (best.workload, best.measurement.score) == (other, 0.5)
 
     def test_more_records_than_a_page(self, database, monkeypatch):
-        monkeypatch.setattr("measure.database._PAGE", 3)
+        monkeypatch.setattr("measure.tables.reading.PAGE_ROWS", 3)
         self.put(database, *(measured(i, 1.0) for i in range(7)))
         assert [record.schedule["mc"] for record in database.records()] == list(range(7))
 

@@ -13,6 +13,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from measure.database import Database
 from measure.tables.best_known import ranking_queries
+from measure.tables.engine import transaction
 from measure.tables.schema import HEAD, metadata
 from measure.testing.database import DatabaseContract
 from measure.testing.made_up import (
@@ -75,7 +76,7 @@ def test_no_question_and_no_record_reads_every_row(path):
 
 
 def test_commits_reach_the_disk(path):
-    with Database(path) as database, database._transaction(writes=True) as connection:
+    with Database(path) as database, transaction(database._writer) as connection:
         pragmas = {
             name: connection.execute(text(f"PRAGMA {name}")).scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")

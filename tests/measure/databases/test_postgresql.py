@@ -13,6 +13,7 @@ from sqlalchemy import create_engine, make_url, text
 
 from measure.database import Database
 from measure.tables.best_known import ranking_queries
+from measure.tables.engine import transaction
 from measure.tables.schema import HEAD, VERSION_TABLE, metadata
 from measure.testing.database import DatabaseContract
 from measure.testing.made_up import (
@@ -84,9 +85,9 @@ def test_best_known_is_one_indexed_query(location):
         keys = {"workload": WORKLOAD.key, "target": TARGET.fingerprint}
         asked = ranking_queries()[0].params(**keys, limit=1, offset=0)
         statement = asked.compile(dialect=database._engine.dialect)
-        with database._transaction(writes=True) as connection:
+        with transaction(database._writer) as connection:
             connection.execute(text("ANALYZE"))
-        with database._transaction() as connection:
+        with transaction(database._engine) as connection:
             plan = connection.exec_driver_sql(f"EXPLAIN {statement}", dict(statement.params))
             steps = [row[0] for row in plan]
     assert any("Index Scan using best_known" in step for step in steps), steps

@@ -9,6 +9,7 @@ import pytest
 
 from measure.database import Database
 from measure.records.run import Run
+from measure.tables.engine import transaction
 from measure.testing.made_up import (
     TARGET,
     WORKLOAD,
@@ -86,7 +87,7 @@ def test_what_a_lost_job_left_undone(database):
 
 def age(database: Database, key: str, heartbeat: float) -> None:
     """Set back when a run was heard of last."""
-    with database._transaction(writes=True) as connection:
+    with transaction(database._writer) as connection:
         sql = "UPDATE runs SET heartbeat = ? WHERE key = ?"
         connection.exec_driver_sql(sql, (heartbeat, key))
 

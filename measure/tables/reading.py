@@ -1,0 +1,119 @@
+"""Reads rows for what they hold, and passes over those that are malformed.
+
+A database may be shared, and whoever writes to it may be at fault: one bad row costs an answer
+nothing but itself. What was passed over is told of once, when the database is closed.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import Column, Engine, Row, Select
+
+from measure.records.ranking import rank
+from measure.records.record import Record
+from measure.records.run import Run
+from measure.tables.engine import name, transaction
+from measure.tables.likeness.nearest import best_of_pair
+from measure.tables.rows import from_row, own_from_row, pair_from_row, run_from_row
+from measure.tables.summary import Summary, summary_from_row
+from spaces.errors import InputError
+from spaces.target import Target
+
+if TYPE_CHECKING:
+    from spaces.workloads.workload import Workload
+
+PAGE_ROWS = 1000
+Read = TypeVar("Read")
+Rows = Iterable[Row[Any]]
+
+
+class Reader:
+    """Takes rows of one database for what they hold, and keeps note of those that hold nothing."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._passed_over: dict[tuple[str, int | None], str] = {}
+
+    def complaint(self) -> str | None:
+        """How many rows were passed over since it was last asked for, and why the first was."""
+        count, reasons = len(self._passed_over), list(self._passed_over.values())
+        self._passed_over = {}
+        if not count:
+            return None
+        return (
+            f"{count} malformed row{'s' if count > 1 else ''} of database "
+            f"{name(self._engine)} passed over; the first: {reasons[0]}"
+        )
+
+    def records(self, rows: Rows) -> Iterator[Record]:
+        """The attempts in rows of ``measure.tables.rows.COLUMNS``."""
+        return self._readable(rows, "record", lambda row: from_row(row._asdict()))
+
+    def records_of(self, workload: Workload, target: Target, rows: Rows) -> Iterator[Record]:
+        """The same of rows that are known to be of one workload and target."""
+        return self._readable(
+            rows, "record", lambda row: own_from_row(row._asdict(), workload, target)
+        )
+
+    def ranked(
+        self, workload: Workload, target: Target, in_full: Rows, passed_over: Rows
+    ) -> Iterator[Record]:
+        """The right attempts of both rankings of a workload on a target
+        (``measure.tables.best_known.rankings``), best first."""
+
+        def placed(rows: Rows, passed_over: bool) -> Iterator[tuple[Any, ...]]:
+            for record in self.records_of(workload, target, rows):
+                if record.measurement.ok:
+                    yield record.doubted, rank(record.measurement, passed_over), record.id, record
+
+        merged = heapq.merge(placed(in_full, False), placed(passed_over, True))
+        return (record for *_, record in merged)
+
+    def best_of(self, pairs: Iterable[int]) -> Iterator[Record]:
+        """The best record of each of these rows of ``pairs``, but for those whose best is doubted;
+        each is read when it is asked for."""
+        return self.records(self._best_rows(pairs))
+
+    def runs(self, rows: Rows) -> Iterator[Run]:
+        """The runs in rows of ``measure.tables.queries.runs_query``."""
+        return self._readable(rows, "run", lambda row: run_from_row(row._asdict()))
+
+    def pairs(self, rows: Rows) -> Iterator[tuple[Workload, Target]]:
+        """What rows of ``measure.tables.queries.pairs_query`` are of."""
+        return self._readable(rows, "group", lambda row: pair_from_row(row._asdict()))
+
+    def summaries(self, rows: Rows) -> Iterator[Summary]:
+        """The summaries in rows of ``measure.tables.queries.summaries_query``."""
+        return self._readable(rows, "group", summary_from_row)
+
+    def pages(self, query: Select[Any], id: Column[int]) -> Iterator[Row[Any]]:
+        """The rows of a query in the order of their ``id``; no transaction stays open between."""
+        query, last = query.order_by(id).limit(PAGE_ROWS), 0
+        while True:
+            with transaction(self._engine) as connection:
+                rows = connection.execute(query.where(id > last)).all()
+            yield from rows
+            if len(rows) < PAGE_ROWS:
+                return
+            last = rows[-1].id
+
+    def _best_rows(self, pairs: Iterable[int]) -> Iterator[Row[Any]]:
+        for pair in pairs:
+            with transaction(self._engine) as connection:
+                row = connection.execute(best_of_pair(), {"pair": pair}).first()
+            if row is not None and not row.doubted:
+                yield row
+
+    def _readable(
+        self, rows: Rows, what: str, decode: Callable[[Row[Any]], Read]
+    ) -> Iterator[Read]:
+        for row in rows:
+            try:
+                value = decode(row)
+            except InputError as error:
+                self._passed_over.setdefault((what, row.id), f"{what} {row.id or ''}: {error}")
+            else:
+                yield value
