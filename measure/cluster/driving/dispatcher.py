@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from measure.cluster.driving.backlog import Backlog, Task, Worker
+from measure.cluster.driving.backlog import Backlog
+from measure.cluster.driving.crew import Worker
 from measure.cluster.driving.drift import Drift
 from measure.cluster.driving.fleet import Fleet, Member
 from measure.cluster.driving.plan import Needs, Node
+from measure.cluster.driving.standing import job_status, worker_status
+from measure.cluster.driving.tasks import Task
 from measure.cluster.outfit import fits
 from measure.cluster.status import JobStatus, Tally, WorkerStatus
 from measure.cluster.wire import (
@@ -32,8 +35,10 @@ from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
 from spaces.target import Target
 
-REST_SECONDS = 2.0  # rest of a worker that could not begin with a task, or has become slow
-DRIFT_SECONDS = 30.0  # longest rest of a worker that stays slower than its peers
+REST_SECONDS = 2.0
+"""How long a worker rests that could not begin with a task, or has become slow."""
+DRIFT_SECONDS = 30.0
+"""The longest rest of a worker that stays slower than its peers."""
 
 Event = dict[str, Any]
 
@@ -126,12 +131,16 @@ class Dispatcher:
 
     def jobs(self) -> tuple[JobStatus, ...]:
         """Where each job stands."""
-        return tuple(self._job_status(job) for job in self._tally.jobs.values())
+        jobs = self._tally.jobs.values()
+        return tuple(job_status(job, self._backlog, self._tally) for job in jobs)
 
     def workers(self, now: float) -> tuple[WorkerStatus, ...]:
         """What each worker does."""
         tasks = {task.worker.id: task for task in self._backlog.tasks()}
-        return tuple(self._worker_status(m, tasks.get(m.id), now) for m in self.fleet.members())
+        return tuple(
+            worker_status(member, tasks.get(member.id), self._backlog.rests(member.id, now))
+            for member in self.fleet.members()
+        )
 
     # -- parts -----------------------------------------------------------------------------
 
@@ -258,35 +267,6 @@ class Dispatcher:
         self._drift.forget(worker)
         self.fleet.fail(worker, why, now)
         return self._backlog.leave(worker, f"its worker was lost: {why}", now)
-
-    def _job_status(self, job: Job) -> JobStatus:
-        of_job = [task for task in self._backlog.tasks() if task.job.id == job.id]
-        return JobStatus(
-            id=job.id,
-            workload=str(job.workload),
-            target=job.target.summary,
-            waiting=self._backlog.waiting(job.id),
-            building=sum(len(task.attempt.built) for task in of_job if task.builds),
-            running=sum(len(task.attempt.built) for task in of_job if not task.builds),
-            done=self._tally.done(job.id),
-            failures=self._tally.failures(job.id),
-        )
-
-    def _worker_status(self, member: Member, task: Task | None, now: float) -> WorkerStatus:
-        state = "busy" if task else "idle"
-        if not member.ready:
-            state = "failed" if member.failures else "starting"
-        elif self._backlog.rests(member.id, now):
-            state = "resting"
-        return WorkerStatus(
-            role=member.plan.role,
-            host=member.host,
-            device=member.device,
-            state=state,
-            job=task.job.id if task else "",
-            done=member.done,
-            why=member.why,
-        )
 
 
 def _served_by(member: Member) -> Callable[[Target], bool]:

@@ -15,8 +15,8 @@ from measure.cluster.driving.backlog import (
     PIECES_AHEAD,
     TASK_SECONDS,
     Backlog,
-    Worker,
 )
+from measure.cluster.driving.crew import Worker
 from measure.cluster.wire import Stored
 from measure.executor import RUN_TOGETHER
 from measure.records.measurement import ErrorKind, Job, Measurement, Result, Status

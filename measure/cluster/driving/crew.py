@@ -1,0 +1,51 @@
+"""The workers of a cluster that are ready, and those of them that rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from spaces.target import Target
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker that is ready: ``role`` is build or run, ``serves`` says for which targets."""
+
+    id: str
+    role: str
+    serves: Callable[[Target], bool]
+
+
+class Crew:
+    """The workers that have joined and have not left. Times are Unix times."""
+
+    def __init__(self) -> None:
+        self._workers: dict[str, Worker] = {}
+        self._resting_until: dict[str, float] = {}
+
+    def join(self, worker: Worker) -> None:
+        """A worker is ready."""
+        self._workers[worker.id] = worker
+
+    def leave(self, worker: str) -> None:
+        """A worker is gone."""
+        self._workers.pop(worker, None)
+        self._resting_until.pop(worker, None)
+
+    def rest(self, worker: str, until: float) -> None:
+        """Give a worker nothing to do for a while."""
+        self._resting_until[worker] = until
+
+    def rests(self, worker: str, now: float) -> bool:
+        """Whether a worker gets nothing to do now."""
+        return self._resting_until.get(worker, now) > now
+
+    def free(self, role: str, busy: Collection[str], now: float) -> list[Worker]:
+        """The workers of a role that are not ``busy`` and do not rest."""
+        found = [w for w in self._workers.values() if w.role == role and w.id not in busy]
+        return [worker for worker in found if not self.rests(worker.id, now)]
+
+    def serving(self, target: Target, role: str = "run") -> list[Worker]:
+        """The workers that do this for ``target``."""
+        return [w for w in self._workers.values() if w.role == role and w.serves(target)]

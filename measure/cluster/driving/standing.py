@@ -1,0 +1,40 @@
+"""Where the jobs of a driver stand, and what each worker does, for whoever asks for its status."""
+
+from __future__ import annotations
+
+from measure.cluster.driving.backlog import Backlog
+from measure.cluster.driving.fleet import Member
+from measure.cluster.driving.tasks import Task
+from measure.cluster.status import JobStatus, Tally, WorkerStatus
+from measure.records.measurement import Job
+
+
+def job_status(job: Job, backlog: Backlog, tally: Tally) -> JobStatus:
+    """How much of a job waits, is at work and is done."""
+    of_job = [task for task in backlog.tasks() if task.job.id == job.id]
+    return JobStatus(
+        id=job.id,
+        workload=str(job.workload),
+        target=job.target.summary,
+        waiting=backlog.waiting(job.id),
+        building=sum(len(task.attempt.built) for task in of_job if task.builds),
+        running=sum(len(task.attempt.built) for task in of_job if not task.builds),
+        done=tally.done(job.id),
+        failures=tally.failures(job.id),
+    )
+
+
+def worker_status(member: Member, task: Task | None, rests: bool) -> WorkerStatus:
+    """What a worker does that has this task, or none."""
+    state = "resting" if rests else "busy" if task else "idle"
+    if not member.ready:
+        state = "failed" if member.failures else "starting"
+    return WorkerStatus(
+        role=member.plan.role,
+        host=member.host,
+        device=member.device,
+        state=state,
+        job=task.job.id if task else "",
+        done=member.done,
+        why=member.why,
+    )
