@@ -1,0 +1,110 @@
+"""The stages of a program in normal form.
+
+Maps and counts are written into what reads them, and dimensions of outputs take the order of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from spaces.language.normal import Form, normal
+from spaces.language.program import Output, Program, Stage
+from spaces.language.tree import AxisValue, Expression, Number, Read
+from spaces.workloads.array import Array
+
+MAX_NODES = 200
+"""Of a map that is written into what reads it; a larger one stays a stage."""
+
+
+@dataclass(frozen=True)
+class NormalStage:
+    """A stage in normal form; ``kept`` axes in the order of memory, if it is an output."""
+
+    stage: Stage
+    kept: tuple[str, ...]
+    body: Form
+    conditions: tuple[Form, ...]
+    output: str
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Those kept, then those reduced over."""
+        return (*self.kept, *self.stage.over)
+
+
+def normal_stages(program: Program) -> dict[str, NormalStage]:
+    """All stages by name; those that were written into others are among them."""
+    maps: dict[str, Stage] = {}
+    found = {}
+    outputs = {output.name: output for output in program.outputs}
+    for stage in program.stages:
+        body = _written_out(stage.body, maps)
+        count = _count(program, stage)
+        if stage.reducer is None and sum(1 for _ in body.walk()) <= MAX_NODES:
+            maps[stage.name] = Stage(stage.name, stage.axes, None, (), body)
+        elif count is not None:
+            maps[stage.name] = Stage(stage.name, stage.axes, None, (), count)
+        output = outputs.get(stage.name)
+        kept = tuple(stage.axes[d] for d in output.order) if output else stage.axes
+        conditions = tuple(dict.fromkeys(map(normal, program.bounding(stage))))
+        place = _output_text(program, output) if output else ""
+        found[stage.name] = NormalStage(stage, kept, normal(body), conditions, place)
+    return found
+
+
+def _count(program: Program, stage: Stage) -> Number | None:
+    """The sum of a constant over all of some axes."""
+    if stage.reducer != "sum" or program.bounding(stage):
+        return None
+    match stage.body:
+        case Number(value):
+            return Number(value * prod(program.shape(stage.over)))
+    return None
+
+
+def _output_text(program: Program, output: Output) -> str:
+    return f"{program.outputs.index(output)} {array_text(output)}"
+
+
+def array_text(array: Array) -> str:
+    """How an array lies in memory, without its name."""
+    shape = [array.shape[dimension] for dimension in array.order]
+    return f"{array.dtype}{shape}{array.leading or ''}"
+
+
+def _written_out(node: Expression, maps: Mapping[str, Stage]) -> Expression:
+    """``node`` without reads of ``maps``."""
+    children = tuple(_written_out(child, maps) for child in node.children)
+    match node:
+        case Read(name, _, None) if name in maps:
+            return _at(maps[name].body, dict(zip(maps[name].axes, children, strict=True)))
+    return node.with_children(children)
+
+
+def _at(node: Expression, indices: Mapping[str, Expression]) -> Expression:
+    """``node`` with indices for axes."""
+    match node:
+        case AxisValue(name):
+            return indices[name]
+    return node.with_children(tuple(_at(child, indices) for child in node.children))
+
+
+def reached(stages: dict[str, NormalStage], names: Sequence[str]) -> dict[str, NormalStage]:
+    """What the stages ``names`` need."""
+    found: dict[str, NormalStage] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in stages and name not in found:
+            found[name] = stages[name]
+            waiting += _reads(stages[name].body)
+    return found
+
+
+def _reads(form: Form) -> Iterator[str]:
+    if form.label == "read":
+        yield form.name
+    for child in form.children:
+        yield from _reads(child)
