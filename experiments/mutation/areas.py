@@ -361,6 +361,7 @@ AREAS = (
             "measure/cuda/buffers.py",
             "measure/cuda/problems.py",
             "measure/cuda/runner.py",
+            "measure/cuda/child.py",
         ),
         (
             "tests/measure/cuda/test_several_launches.py",

@@ -7,22 +7,15 @@ and a fresh child, which proves that the device still computes before the others
 
 from __future__ import annotations
 
-import json
-import os
 import platform
 import secrets
-import select
 import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
+from measure.cuda.child import Child
 from measure.cuda.server import DRIVER, request
 from measure.interfaces import Built
 from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
@@ -31,11 +24,12 @@ from measure.unpacking import unpacked
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 
-STARTING_SECONDS = 120.0  # a child imports, opens the device and compiles its own kernels
-LEAST_SECONDS, RATE = 5.0, 1e11  # a call that does less work a second hangs
-STARTS = 3  # failed starts of a child in a row before the device is given up
-_ROOT = Path(__file__).parents[2]
-_SERVER = (sys.executable, "-P", "-m", "measure.cuda.server")
+LEAST_SECONDS = 5.0
+"""A call that takes less does not hang, however little it does."""
+LEAST_RATE = 1e11
+"""A call of more seconds that does less work in each hangs."""
+STARTS = 3
+"""Failed starts of a child in a row before the device is given up."""
 
 HEAT_SECONDS = 0.5
 """Under load an H200's clock stays at its highest for 0.05 to 0.4 seconds; then it is down by an
@@ -64,15 +58,12 @@ class CudaRunner:
         least_seconds: float = LEAST_SECONDS,
         device: int = 0,
     ) -> None:
-        self._target, self._opener, self._protocol = target, opener, protocol
+        self._target, self._protocol = target, protocol
         self._device = device
         self._least_seconds = least_seconds
-        self._process: subprocess.Popen[bytes] | None = None
-        self._rest = b""
-        self._why = ""  # the child ended, in the device's words
-        self._closed = False
-        self._lock = threading.Lock()
-        ready = self._start()
+        self._child = Child(opener, device)
+        self._why_it_ended = ""
+        ready = self._child.start()
         if ready.get("event") != "ready":
             self.close()
             raise InputError(
@@ -101,9 +92,7 @@ class CudaRunner:
 
     def close(self) -> None:
         """Kill the child. Idempotent."""
-        with self._lock:
-            self._closed = True
-            self._kill()
+        self._child.close()
 
     def _measurement(
         self, job: Job, built: Built, answer: _Answer, started: float, seconds: float
@@ -140,7 +129,8 @@ class CudaRunner:
             answers |= {pending[i]: answer for i, answer in told.items()}
             failed = 0 if told else failed + 1
             if failed == STARTS:
-                text = f"the measuring process of the GPU ends before it measures{self._why}"
+                why = self._why_it_ended
+                text = f"the measuring process of the GPU ends before it measures{why}"
                 answers |= dict.fromkeys(pending, _unserved(text))
         return [answers[i] for i in range(len(built))]
 
@@ -148,12 +138,12 @@ class CudaRunner:
         """What the child says of ``group``, by index, without those it did not come to."""
         self._ensure_child()
         protocol = self._protocol or (DEVICE_FINAL if job.final else DEVICE_SEARCH)
-        self._send(request(job, group, protocol, secrets.randbits(31)))
-        limit = max(self._least_seconds, job.workload.work / RATE)
+        self._child.ask(request(job, group, protocol, secrets.randbits(31)))
+        limit = max(self._least_seconds, job.workload.work / LEAST_RATE)
         answers: dict[int, _Answer] = {}
         culprit: int | None = None
         while True:
-            event = self._event(STARTING_SECONDS if culprit is None else limit)
+            event = self._child.event(None if culprit is None else limit)
             match event.get("event"):
                 case "done":
                     return answers
@@ -164,8 +154,8 @@ class CudaRunner:
                 case "load" | "run" | "time":
                     culprit = event["index"]
                 case end:
-                    code = self._end()
-                    self._why = f": {event['text']}" if "text" in event else ""
+                    code = self._child.end()
+                    self._why_it_ended = f": {event['text']}" if "text" in event else ""
                     if culprit is not None:
                         answers[culprit] = _loss(end, event, code, limit)
                     return answers
@@ -173,82 +163,13 @@ class CudaRunner:
     def _ensure_child(self) -> None:
         """A child that has proved the device; a fault may take that a moment to get over."""
         for _ in range(STARTS):
-            if self._process is not None:
+            if self._child.pid is not None:
                 return
-            ready = self._start()
+            ready = self._child.start()
             if ready.get("event") != "ready":
                 time.sleep(1.0)
-        if self._process is None:
+        if self._child.pid is None:
             raise _NoChildError(f"the GPU does not answer any more: {ready.get('text', ready)}")
-
-    def _start(self) -> dict[str, Any]:
-        """A new child's first words."""
-        paths = [str(_ROOT), *sys.path[1:]]
-        with self._lock:
-            if self._closed:
-                raise RuntimeError("the runner is closed")
-            self._rest = b""
-            self._process = subprocess.Popen(
-                [*_SERVER, str(os.getpid()), str(self._device), self._opener],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
-                start_new_session=True,
-            )
-        ready = self._event(STARTING_SECONDS)
-        if ready.get("event") != "ready":
-            self._end()
-        return ready
-
-    def _send(self, asked: Mapping[str, Any]) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(asked).encode() + b"\n")
-            self._process.stdin.flush()
-
-    def _event(self, patience: float) -> dict[str, Any]:
-        """The child's next line; ``{"event": "timeout"}`` or ``"end"`` where none comes."""
-        process = self._process
-        assert process is not None
-        assert process.stdout is not None
-        poller = select.poll()
-        poller.register(process.stdout, select.POLLIN)
-        deadline = time.monotonic() + patience
-        while b"\n" not in self._rest:
-            if not poller.poll(max(0.0, deadline - time.monotonic()) * 1e3):
-                return {"event": "timeout"}
-            block = os.read(process.stdout.fileno(), 1 << 16)
-            if not block:
-                return {"event": "end"}
-            self._rest += block
-        line, _, self._rest = self._rest.partition(b"\n")
-        return dict(json.loads(line))
-
-    def _end(self) -> int:
-        """Make sure that the child is gone; what it ended with."""
-        process = self._process
-        assert process is not None
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(0.5)
-        code = process.poll()
-        with self._lock:
-            self._kill()
-            self._process = None
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(BrokenPipeError):
-                    pipe.close()
-        if self._closed:
-            raise RuntimeError("the runner is closed")
-        return code or 0
-
-    def _kill(self) -> None:
-        if self._process is None:
-            return
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
 
 
 class _NoChildError(RuntimeError):

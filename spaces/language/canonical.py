@@ -1,8 +1,8 @@
 """The canonical text of a program: the same for programs that differ in names and writing alone.
 
-Its stages take their normal form (:mod:`spaces.language.normal_stages`). Axes, arrays and stages are
-told apart by their :mod:`labels <spaces.language.labels>`, and sorted by these they get numbers for
-names. The text says all of a program but its names, so different programs never share
+Its stages take their normal form (:mod:`spaces.language.normal_stages`). Then axes, arrays and
+stages are told apart by their :mod:`labels <spaces.language.labels>`; sorted by these they get
+numbers for names. The text says all of a program but its names, so different programs never share
 one.
 """
 

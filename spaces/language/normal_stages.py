@@ -1,6 +1,6 @@
 """The stages of a program in normal form.
 
-Maps and counts are written into what reads them, and dimensions of outputs take the order of memory.
+Maps and counts are written into what reads them, dimensions of outputs take the order of memory.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def test_all_kernels_compile_and_what_cannot_be_launched_is_refused():
 @pytest.mark.timeout(3600)
 def test_the_attacks_find_nothing_on_an_emulated_device(tmp_path, monkeypatch):
     monkeypatch.setenv(emulated_device.LIBRARIES, str(tmp_path))
-    monkeypatch.setattr("measure.cuda.runner.STARTING_SECONDS", 1800.0)  # it compiles an emulator
+    monkeypatch.setattr("measure.cuda.child.STARTING_SECONDS", 1800.0)  # it compiles an emulator
     runner = CudaRunner(TARGET, OPENER, least_seconds=60)
     builder = PackingBuilder(NvrtcBuilder(TARGET))
     attackers = Attackers(TARGET, runner, builder)

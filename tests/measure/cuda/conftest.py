@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from measure.cuda import runner
+from measure.cuda import child
 from measure.cuda.emulator import toolchain
 from tests.measure.cuda import emulated_device
 
@@ -24,7 +24,7 @@ def _quick_compilation() -> Iterator[None]:
 def _patience() -> Iterator[None]:
     """A busy machine takes long to compile what a child begins with."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "STARTING_SECONDS", 280.0)
+        patch.setattr(child, "STARTING_SECONDS", 280.0)
         yield
 
 

@@ -76,7 +76,7 @@ def killer(runner, generator, seconds):
 
     def kill():
         time.sleep(generator.uniform(0, seconds))
-        process = runner._process
+        process = runner._child._process
         if process is not None:
             process.kill()
 
@@ -117,7 +117,7 @@ def test_a_device_without_memory_for_the_problem_says_so(runner, monkeypatch, wo
     batch, builder = built(candidate("a", work=work), candidate("b", work=work))
     builder.close()
     monkeypatch.setenv(emulated_device.MEMORY_LEFT, left)
-    runner._end()
+    runner._child.end()
     found = runner.run(batch[0].candidate.job, batch)
     assert {m.status for m in found} == {Status.LOST}
     assert all("CUDA_ERROR_OUT_OF_MEMORY" in m.error_text for m in found)

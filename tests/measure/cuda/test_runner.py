@@ -213,7 +213,7 @@ import os, signal
 from measure.cuda.runner import CudaRunner
 from spaces.target import detect_target
 runner = CudaRunner(detect_target("cuda:sm_90a"), {OPENER!r})
-print(runner._process.pid, flush=True)
+print(runner._child.pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 

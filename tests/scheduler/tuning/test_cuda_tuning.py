@@ -23,7 +23,7 @@ WORK = workload("matmul", m=24, n=20, k=16, epilogue="relu(x)")
 def test_a_run_verifies_records_and_finds_a_best(tmp_path, monkeypatch):
     monkeypatch.setenv(emulated_device.LIBRARIES, str(tmp_path))
     protocol = TimingProtocol(samples=2, contender_samples=1)
-    monkeypatch.setattr("measure.cuda.runner.STARTING_SECONDS", 280.0)  # it compiles, too
+    monkeypatch.setattr("measure.cuda.child.STARTING_SECONDS", 280.0)  # it compiles, too
     runner = CudaRunner(TARGET, OPENER, protocol, least_seconds=200)
     builder = PackingBuilder(NvrtcBuilder(TARGET, jobs=2))
     executor = LocalExecutor(TARGET, builder=builder, runner=runner)
