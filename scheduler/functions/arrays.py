@@ -30,13 +30,16 @@ class Port:
     def __init__(self, operand: Array, output: bool = False) -> None:
         self.name = operand.name
         self.bytes = operand.span_bytes
-        self._operand = operand
+        self.operand = operand
         self._output = output
         self._shape = operand.shape
         self._dtype = operand.element.numpy
         self._size = operand.element.bytes
         self._steps = operand.strides
         self._byte_steps = tuple(self._size * step for step in operand.strides)
+        order = operand.order
+        self._extents = tuple(operand.shape[dimension] for dimension in order)
+        self._dimensions = None if order == tuple(sorted(order)) else np.argsort(order)
 
     def address(self, array: Any) -> int:
         """Address of the first element; :class:`InputError` if the array will not do."""
@@ -56,18 +59,17 @@ class Port:
 
     def empty_array(self) -> np.ndarray:
         """A new NumPy array that passes."""
-        if self._operand.leading is not None:
+        if self.operand.leading is not None:
             memory = np.empty(self.bytes, np.uint8)
             return np.ndarray(self._shape, self._dtype, memory.data, 0, self._byte_steps)
-        order = self._operand.order
-        array: np.ndarray = np.empty([self._shape[d] for d in order], self._dtype)
-        return array.transpose(np.argsort(order)) if order != tuple(sorted(order)) else array
+        array = np.empty(self._extents, self._dtype)
+        return array if self._dimensions is None else array.transpose(self._dimensions)
 
     def empty_tensor(self) -> Any:
         """A new torch tensor that passes; a large one begins at a line of memory of NumPy's, which
         asks for huge pages."""
         torch = sys.modules["torch"]
-        kind = getattr(torch, self._operand.dtype)
+        kind = getattr(torch, self.operand.dtype)
         if self.bytes < _LARGE:
             return torch.empty_strided(self._shape, self._steps, dtype=kind)
         memory = np.empty(self.bytes + _LINE, np.uint8)
@@ -81,7 +83,7 @@ class Port:
             raise InputError(f"{self.name} is a {kind}; allowed: a NumPy array or a torch tensor")
         if not tensor.is_cpu:
             raise InputError(f"{self.name} is on {tensor.device}; allowed: cpu")
-        return self._memory(tensor, getattr(sys.modules["torch"], self._operand.dtype))
+        return self._memory(tensor, getattr(sys.modules["torch"], self.operand.dtype))
 
     def _memory(self, tensor: Any, kind: Any) -> int:
         """Address of the elements of a tensor, which must be of this ``kind`` and lie as they are
@@ -116,7 +118,7 @@ class Port:
     def _mismatch(self, dtype: object, shape: tuple[int, ...]) -> InputError:
         return InputError(
             f"{self.name} is {dtype} of shape {shape}; "
-            f"allowed: {self._operand.dtype} of shape {self._shape}"
+            f"allowed: {self.operand.dtype} of shape {self._shape}"
         )
 
     def _check_order(self, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
@@ -132,7 +134,7 @@ class IndexPort(Port):
     def address(self, array: Any) -> int:
         """Address of the first element; :class:`InputError` if the array will not do."""
         address = super().address(array)
-        check_indices(self._operand, np.asarray(array))
+        check_indices(self.operand, np.asarray(array))
         return address
 
 

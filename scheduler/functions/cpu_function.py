@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -13,11 +14,13 @@ from scheduler.functions.arrays import (
     Port,
     address_of,
     check_apart,
+    holds_indices,
     in_order,
     is_tensor,
     outputs_of,
     port_of,
 )
+from scheduler.functions.caller import admit_tensors, caller
 from scheduler.functions.kernel_function import KernelFunction
 from spaces.cpu.target import CpuTarget
 from spaces.errors import InputError
@@ -33,10 +36,14 @@ class CpuFunction(KernelFunction):
     """A schedule's kernel, built and loaded, called on NumPy arrays and CPU torch tensors.
 
     Arrays come by position, in the order of the workload's inputs and then the epilogue's, or by
-    name; the result goes to ``out`` or to a new array of the first input's kind. Several outputs
-    are a tuple, and ``out`` is a sequence or a mapping by name. Any number of threads may call at
-    once: each call has a workspace of its own, kept for the next one.
+    name; the result goes to ``out`` or to a new array of the first input's kind, and is returned.
+    Several outputs are a tuple, and ``out`` is a sequence or a mapping by name. Unfit arrays are an
+    :class:`InputError`. Any number of threads may call at once: each call has a workspace of its
+    own, kept for the next one.
     """
+
+    __slots__ = ("__call__",)
+    __call__: Callable[..., Any]
 
     def __init__(self, space: Space, schedule: Schedule, provenance: str) -> None:
         super().__init__(space, schedule, provenance)
@@ -50,8 +57,17 @@ class CpuFunction(KernelFunction):
         self._outputs = tuple(Port(output, output=True) for output in self.workload.outputs)
         self._ports = (*self._inputs, *self._outputs)
         self._buffers = ctypes.c_void_p * len(call.arguments)
-        self._workspace_bytes = call.workspace_bytes
-        self._idle: list[_Frame] = []
+        self._idle: list[np.ndarray] = []
+        self.__call__ = self._closely
+        if not any(map(holds_indices, self.workload.inputs)):
+            self.__call__ = caller(
+                ctypes.cast(self._entry, ctypes.c_void_p).value or 0,
+                self._runtime,
+                self._inputs,
+                self._outputs,
+                self._new_workspace if call.workspace_bytes else None,
+                self._closely,
+            )
 
     @classmethod
     def remade(
@@ -68,56 +84,38 @@ class CpuFunction(KernelFunction):
             )
         return super().remade(workload, target, schedule, provenance)
 
-    def __call__(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
-        """The result, in ``out`` if that is given; a tuple of several. :class:`InputError` for
-        unfit arrays."""
+    def _closely(self, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """A call whose arrays may be of any kind: each is checked by its port."""
         if named or len(arrays) != len(self._inputs):
             arrays = in_order(self._inputs, arrays, named)
-        if len(self._outputs) > 1:
-            out, addresses = self._several(arrays, out)
-        else:
-            (written,) = self._outputs
-            if out is None:
-                out = _new(written, arrays)
-            target = written.address(out)
-            beyond = target + written.bytes
-            addresses = []
-            for port, array in zip(self._inputs, arrays):  # noqa: B905
-                address = port.address(array)
-                if address < beyond and target < address + port.bytes:
-                    raise InputError(f"out shares memory with {port.name}")
-                addresses.append(address)
-            addresses.append(target)
-        try:
-            frame = self._idle.pop()
-        except IndexError:
-            frame = _Frame(self._buffers(), self._workspace_bytes)
-        frame.buffers[:] = addresses
-        self._entry(frame.buffers, frame.workspace, self._runtime)
-        self._idle.append(frame)
+        several = len(self._outputs) > 1
+        if out is None:
+            made = tuple(_new(port, arrays) for port in self._outputs)
+            out = made if several else made[0]
+        elif several:
+            out = outputs_of(self._outputs, out)
+        given = (*arrays, *(out if several else (out,)))
+        addresses = [port.address(array) for port, array in zip(self._ports, given, strict=True)]
+        check_apart(self._ports, addresses, len(self._outputs))
+        if any(map(is_tensor, given)):
+            admit_tensors()
+        self._run(addresses)
         return out
 
-    def _several(self, arrays: tuple[Any, ...], out: Any) -> tuple[tuple[Any, ...], list[int]]:
-        """Arrays for the outputs, and the addresses of all arrays."""
-        if out is None:
-            outs = tuple(_new(port, arrays) for port in self._outputs)
-        else:
-            outs = outputs_of(self._outputs, out)
-        given = zip(self._ports, (*arrays, *outs), strict=True)
-        addresses = [port.address(array) for port, array in given]
-        check_apart(self._ports, addresses, len(outs))
-        return outs, addresses
+    def _run(self, addresses: list[int]) -> None:
+        try:
+            workspace = self._idle.pop()
+        except IndexError:
+            workspace = self._new_workspace()
+        aligned = -(-address_of(workspace) // ALIGNMENT) * ALIGNMENT
+        self._entry(self._buffers(*addresses), aligned, self._runtime)
+        self._idle.append(workspace)
+
+    def _new_workspace(self) -> np.ndarray:
+        """Zeroed scratch memory of one call at a time, from its first aligned byte on."""
+        return np.zeros(self._kernel.call.workspace_bytes + ALIGNMENT, np.uint8)
 
 
 def _new(port: Port, arrays: tuple[Any, ...]) -> Any:
     """An output of the first input's kind."""
     return port.empty_tensor() if arrays and is_tensor(arrays[0]) else port.empty_array()
-
-
-class _Frame:
-    """What one call at a time may use: the array of addresses and zeroed, aligned scratch."""
-
-    def __init__(self, buffers: Any, workspace_bytes: int) -> None:
-        self.buffers = buffers
-        self._memory = np.zeros(workspace_bytes + ALIGNMENT, np.uint8)
-        self.workspace = -(-address_of(self._memory) // ALIGNMENT) * ALIGNMENT

@@ -8,41 +8,13 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
+from scheduler.functions import dlpack
 from scheduler.functions.arrays import Port, check_indices, is_tensor
 from spaces.errors import InputError
 from spaces.workloads.array import Array
 
 ALIGNMENT = 16  # bytes that kernels load at once
 CUDA_DEVICES = (2, 13)  # kDLCUDA and kDLCUDAManaged of DLPack
-_KINDS = {
-    (0, 8): "int8",
-    (0, 32): "int32",
-    (2, 16): "float16",
-    (2, 32): "float32",
-    (2, 64): "float64",
-    (4, 16): "bfloat16",
-    (10, 8): "float8_e4m3fn",
-    (12, 8): "float8_e5m2",
-}
-"""DLPack's type code (DLDataTypeCode of dlpack.h 1.1) and bits."""
-
-
-class _Tensor(ctypes.Structure):
-    """DLTensor of dlpack.h."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device_type", ctypes.c_int32),
-        ("device_id", ctypes.c_int32),
-        ("rank", ctypes.c_int32),
-        ("code", ctypes.c_uint8),
-        ("bits", ctypes.c_uint8),
-        ("lanes", ctypes.c_uint16),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("offset", ctypes.c_uint64),
-    )
-
 
 _pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer_of.restype = ctypes.c_void_p
@@ -82,7 +54,7 @@ class DevicePort(Port):
             raise InputError(f"{self.name} holds indices; allowed: a torch tensor")
         if array.is_cuda and sys.modules["torch"].cuda.is_current_stream_capturing():
             raise InputError(f"{self.name} holds indices, which no capture of a graph can check")
-        check_indices(self._operand, array.cpu().numpy())
+        check_indices(self.operand, array.cpu().numpy())
 
     def empty_like(self, tensor: Any) -> Any:
         """A new torch tensor that passes, on the GPU of ``tensor``."""
@@ -116,9 +88,9 @@ class DevicePort(Port):
         if array.__dlpack_device__()[0] not in CUDA_DEVICES:
             raise InputError(f"{self.name} is not on a GPU; allowed: cuda")
         capsule = array.__dlpack__(stream=stream or 1)  # 1 is CUDA's default stream
-        tensor = _Tensor.from_address(_pointer_of(capsule, b"dltensor") or 0)
+        tensor = dlpack.Tensor.from_address(_pointer_of(capsule, b"dltensor") or 0)
         shape = tuple(tensor.shape[: tensor.rank])
-        kind = _KINDS.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+        kind = dlpack.KINDS.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
         if kind != self._kind or shape != self._shape:
             raise self._mismatch(kind or f"DLPack type {tensor.code}", shape)
         strides = tuple(tensor.strides[: tensor.rank]) if tensor.strides else _dense(shape, 1)

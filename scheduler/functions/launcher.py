@@ -10,21 +10,16 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import sysconfig
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from typing import Any
 
-from measure.cpu.binaries import Build
 from scheduler.functions.cuda_arrays import Likeness
-from spaces.errors import InputError
+from scheduler.functions.extension import extension
 
 MOST_CALLS = 1024  # prepared calls kept, at most
 SOURCE = Path(__file__).with_suffix(".c")
-FLAGS = ("-O2", "-shared", "-fPIC", "-Wall", "-Wextra")
 
 Start = Callable[[tuple[Likeness, ...], dict[int, Any], tuple[Any, ...], int | None], int | None]
 
@@ -135,25 +130,6 @@ def start(
 
 @cache
 def compiled_start() -> Start | None:
-    """The same function of ``launcher.c``, built once and kept on disk; None where it cannot be,
-    for want of a C compiler or of Python's headers."""
-    include = sysconfig.get_path("include")
-    if not Path(include, "Python.h").exists():
-        return None
-    sources = {SOURCE.name: SOURCE.read_text()}
-    abi = str(sysconfig.get_config_var("EXT_SUFFIX"))
-    build = Build(SOURCE.stem, sources, (*FLAGS, f"-I{include}"), abi)
-    try:
-        return build.load(_module_at).start
-    except InputError:
-        return None
-
-
-def _module_at(path: str) -> Any:
-    """The extension module of a shared object."""
-    loader = ExtensionFileLoader(SOURCE.stem, path)
-    spec = spec_from_loader(loader.name, loader)
-    assert spec is not None
-    module = module_from_spec(spec)
-    loader.exec_module(module)
-    return module
+    """The same function of ``launcher.c``; None where that cannot be built."""
+    found = extension(SOURCE)
+    return found.start if found else None

@@ -16,9 +16,10 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from scheduler.functions import launcher
+from scheduler.functions import extension, launcher
 from scheduler.functions.cuda_arrays import Likeness
-from scheduler.functions.launcher import FLAGS, SOURCE, PreparedCall, PreparedCalls, compiled_start
+from scheduler.functions.extension import FLAGS
+from scheduler.functions.launcher import SOURCE, PreparedCall, PreparedCalls, compiled_start
 
 DRIVER = """
 #include <unistd.h>
@@ -307,7 +308,7 @@ def test_it_is_left_where_it_cannot_be_built(tmp_path, monkeypatch, compile_afre
         monkeypatch.setenv("CC", compiler)
         assert compile_afresh() is None
     monkeypatch.delenv("CC")
-    monkeypatch.setattr(launcher.sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(extension.sysconfig, "get_path", lambda name: str(tmp_path))
     assert compile_afresh() is None
     assert not list(tmp_path.rglob("launcher-*"))
 

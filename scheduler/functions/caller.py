@@ -1,0 +1,84 @@
+"""Calls of CPU kernels, without an interpreter between a caller and the kernel.
+
+A kernel of small arrays takes less than a microsecond; to check two arrays in Python and to call it
+through ``ctypes`` takes three (NumPy) or four (torch) more. A ``Caller`` of ``caller.c`` asks the
+same of arrays as their ports do, in C: NumPy's by its C API, torch's by DLPack's exchange of
+tensors between C libraries (``__dlpack_c_exchange_api__`` of dlpack.h 1.3). It takes arrays by
+position, plain ones that fit; all others, and whatever it cannot know, it hands to a function that
+looks closely, which says what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scheduler.functions import dlpack
+from scheduler.functions.arrays import Port
+from scheduler.functions.extension import extension
+
+SOURCE = Path(__file__).with_suffix(".c")
+MOST_ARRAYS = 32
+"""Arrays of a kernel that ``caller.c`` has room for."""
+_CODES = {name: kind for kind, name in dlpack.KINDS.items()}
+_UNKNOWN = (-1, -1)
+
+Call = Callable[..., Any]
+
+
+def caller(
+    entry: int,
+    runtime: int,
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    new_workspace: Callable[[], np.ndarray] | None,
+    closely: Call,
+) -> Call:
+    """A function of arrays for the ``inputs`` and of ``out``, that runs the kernel whose address is
+    ``entry``; ``closely`` itself if there is nothing faster. Each call at a time has scratch memory
+    of its own, an array of bytes by ``new_workspace``, of which the first at a multiple of 64 bytes
+    is used; None if the kernel needs none."""
+    ports = (*inputs, *outputs)
+    module = compiled_module() if len(ports) <= MOST_ARRAYS else None
+    if module is None:
+        return closely
+    dtypes = tuple(port.operand.element.numpy for port in ports)
+    demands = b"".join(map(_demand, ports))
+    makers = (outputs[0].empty_array, outputs[0].empty_tensor)
+    call: Call = module.Caller(
+        entry, runtime, len(inputs), dtypes, demands, *makers, new_workspace, closely
+    )
+    return call
+
+
+def _demand(port: Port) -> bytes:
+    """What ``caller.c`` calls a demand."""
+    operand = port.operand
+    kind = _CODES.get(operand.dtype, _UNKNOWN)
+    sizes = (operand.element.bytes, port.bytes, len(operand.shape))
+    numbers = (*kind, *sizes, *operand.shape, *operand.strides)
+    return struct.pack(f"{len(numbers)}q", *numbers)
+
+
+@cache
+def compiled_module() -> Any:
+    """The module of ``caller.c``; None where it cannot be built."""
+    return extension(SOURCE, [np.get_include()], np.__version__)
+
+
+@cache
+def admit_tensors() -> bool:
+    """Let callers take torch's tensors from now on; whether they can. Needs torch to be loaded."""
+    torch, module = sys.modules["torch"], compiled_module()
+    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)
+    if module is None or exchange is None:
+        return False
+    kinds = (torch.Tensor, torch.nn.Parameter)
+    asked = (torch.Tensor.is_neg, torch.Tensor.requires_grad, torch.is_grad_enabled)
+    return bool(module.tensors(exchange, *kinds, *asked))

@@ -1,0 +1,42 @@
+"""Extension modules in C, one file each: built once, kept on disk, and done without where they
+cannot be built."""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Sequence
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from typing import Any
+
+from measure.cpu.binaries import Build
+from spaces.errors import InputError
+
+FLAGS = ("-O2", "-shared", "-fPIC", "-Wall", "-Wextra")
+
+
+def extension(source: Path, headers: Sequence[str] = (), abi: str = "") -> Any:
+    """The module of a C file, which includes Python's headers and those of folders ``headers``;
+    ``abi`` says what else its binary depends on. None where it cannot be built, for want of a C
+    compiler or of Python's headers."""
+    include = sysconfig.get_path("include")
+    if not Path(include, "Python.h").exists():
+        return None
+    flags = (*FLAGS, *(f"-I{folder}" for folder in (include, *headers)))
+    suffix = str(sysconfig.get_config_var("EXT_SUFFIX"))
+    build = Build(source.stem, {source.name: source.read_text()}, flags, suffix + abi)
+    try:
+        return build.load(lambda path: _module_at(source.stem, path))
+    except InputError:
+        return None
+
+
+def _module_at(name: str, path: str) -> Any:
+    """The extension module of a shared object."""
+    loader = ExtensionFileLoader(name, path)
+    spec = spec_from_loader(loader.name, loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    loader.exec_module(module)
+    return module
