@@ -51,17 +51,41 @@ def has_bf16_dot(macros: Set[str]) -> bool:
 
 def partial_access(isa: str) -> str:
     """C definitions of the ``tw_load_first_`` and ``tw_store_first_`` functions that
-    ``spaces.cpu.vectors.simd`` builds on, by masked instructions; empty where there are none."""
-    return _PARTIAL_ACCESS.get(isa, "")
+    ``spaces.cpu.vectors.simd`` builds on, by masked instructions or else by loops."""
+    floats = _FIRST_FLOATS.get(isa, _FIRST_FLOATS_BY_LOOPS)
+    return floats + _FIRST_WORDS.get(isa, _FIRST_WORDS_BY_LOOPS)
 
 
-_AVX512_PARTIAL = """\
+_FIRST_FLOATS = {
+    "avx512": """\
 static inline vf tw_load_first_float32(const float *p, long n) {
   return __builtin_ia32_loadups512_mask((const void *)p, (vf){0}, (1u << n) - 1);
 }
 static inline void tw_store_first_float32(float *p, vf x, long n) {
   __builtin_ia32_storeups512_mask((void *)p, x, (1u << n) - 1);
 }
+""",
+    "avx2": """\
+static inline vf tw_load_first_float32(const float *p, long n) {
+  return __builtin_ia32_maskloadps256((const void *)p, (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int)n);
+}
+static inline void tw_store_first_float32(float *p, vf x, long n) {
+  __builtin_ia32_maskstoreps256((void *)p, (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int)n, x);
+}
+""",
+}
+_FIRST_FLOATS_BY_LOOPS = """\
+static inline vf tw_load_first_float32(const float *p, long n) {
+  vf x = {0};
+  for (long i = 0; i < n; i++) x[i] = p[i];
+  return x;
+}
+static inline void tw_store_first_float32(float *p, vf x, long n) {
+  for (long i = 0; i < n; i++) p[i] = x[i];
+}
+"""
+_FIRST_WORDS = {
+    "avx512": """\
 typedef short tw_words __attribute__((vector_size(32)));
 static inline vh tw_load_first_words(const unsigned short *p, long n) {
   return (vh)__builtin_ia32_loaddquhi256_mask((const void *)p, (tw_words){0}, (1u << n) - 1);
@@ -69,14 +93,9 @@ static inline vh tw_load_first_words(const unsigned short *p, long n) {
 static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
   __builtin_ia32_storedquhi256_mask((void *)p, (tw_words)x, (1u << n) - 1);
 }
-"""
-_AVX2_PARTIAL = """\
-static inline vf tw_load_first_float32(const float *p, long n) {
-  return __builtin_ia32_maskloadps256((const void *)p, (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int)n);
+""",
 }
-static inline void tw_store_first_float32(float *p, vf x, long n) {
-  __builtin_ia32_maskstoreps256((void *)p, (vi){0, 1, 2, 3, 4, 5, 6, 7} < (int)n, x);
-}
+_FIRST_WORDS_BY_LOOPS = """\
 static inline vh tw_load_first_words(const unsigned short *p, long n) {
   vh x = {0};
   for (long i = 0; i < n; i++) x[i] = p[i];
@@ -86,7 +105,6 @@ static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
   for (long i = 0; i < n; i++) p[i] = x[i];
 }
 """
-_PARTIAL_ACCESS = {"avx512": _AVX512_PARTIAL, "avx2": _AVX2_PARTIAL}
 
 # Other lanes are zero, and their memory is not touched.
 _MASKED_LOAD = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from spaces.language.meaning import Operations
 from spaces.language.text import NEGATION, Infix, Written
-from spaces.language.tree import Operations
 
 WHOLE = {"//": "tw_quotient", "%": "tw_remainder"}
 """Functions of whole numbers alone: rounded down, as the language has them."""

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from spaces.derivation.algebra import ONE, product, times
-from spaces.derivation.products.places import value_reads
 from spaces.derivation.products.roles import Roles, dtype_beside, roles_of
 from spaces.language.program import Operand, Output, Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
@@ -50,7 +49,7 @@ def _after(program: Program, name: str, kind: str = BETWEEN) -> Iterator[tuple[P
     last = _needed(program, [output.name for output in program.outputs]) - first
     rest = [program.stage[name] for name in last]
     read = {r.name for stage in rest for r in stage.body.reads} & first
-    as_values = {r.name for stage in rest for r in value_reads(stage.body)}
+    as_values = {r.name for stage in rest for r in stage.body.value_reads}
     written = {output.name for output in program.outputs} & first
     kept = read <= as_values and all(_is_float(program, program.stage[n]) for n in first)
     if rest and kept and not read & written:
@@ -72,7 +71,7 @@ def _needed(program: Program, names: Collection[str]) -> set[str]:
 def _is_float(program: Program, stage: Stage) -> bool:
     """Whether a stage is no whole number, which an array of floats might not hold: an index, or
     what is reduced of integers."""
-    reads = [program.operand[r.name] for r in value_reads(stage.body) if r.name in program.operand]
+    reads = [program.operand[r.name] for r in stage.body.value_reads if r.name in program.operand]
     return stage.reducer not in ("argmax", "argmin") and not any(
         operand.element.is_integer and (stage.reducer or operand.element.bytes > 1)
         for operand in reads
@@ -119,7 +118,7 @@ def _with_factor_apart(program: Program, found: Roles, side: str) -> Program | N
     if name in {*program.stage, *program.operand}:
         return None
     factor: Expression = getattr(found, side)
-    if isinstance(factor, Read) and (factor.name in program.operand or not value_reads(factor)):
+    if isinstance(factor, Read) and (factor.name in program.operand or not factor.value_reads):
         return None
     return _replaced(program, found, side, name)
 

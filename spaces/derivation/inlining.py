@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from spaces.language.program import Program, Stage
-from spaces.language.tree import AxisValue, Expression, Read
+from spaces.language.tree import Expression, Read
 
 MAX_NODES = 300
 """Nodes of a body beyond which a map stays an array of its own: maps may double it each time."""
@@ -28,14 +28,7 @@ def inlined(program: Program, body: Expression, wanted: Callable[[Stage], bool])
             size = sum(1 for _ in stage.body.walk())
             if size <= room:
                 room -= size
-                return visit(replaced(stage.body, dict(zip(stage.axes, node.indices, strict=True))))
+                return visit(stage.body.at(dict(zip(stage.axes, node.indices, strict=True))))
         return node.with_children(tuple(map(visit, node.children)))
 
     return visit(body)
-
-
-def replaced(node: Expression, axes: Mapping[str, Expression]) -> Expression:
-    """The tree with other expressions in the place of axes."""
-    if isinstance(node, AxisValue):
-        return axes[node.name]
-    return node.with_children(tuple(replaced(child, axes) for child in node.children))

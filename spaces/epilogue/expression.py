@@ -19,6 +19,7 @@ import numpy as np
 from spaces.errors import InputError, shown
 from spaces.language import functions
 from spaces.language.evaluation import Elementwise
+from spaces.language.meaning import Meaning
 from spaces.language.reading.expressions import ExpressionReader, Names
 from spaces.language.reading.source import Statement
 from spaces.language.text import entry_text, expression_text
@@ -28,7 +29,6 @@ from spaces.language.tree import (
     Call,
     Comparison,
     Expression,
-    Meaning,
     Negation,
     Number,
     Read,

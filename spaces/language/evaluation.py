@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from spaces.language.functions import FUNCTIONS, REDUCERS, Reducer
+from spaces.language.meaning import Operations
 from spaces.language.program import Program, Stage
-from spaces.language.tree import Binary, Expression, Operations
+from spaces.language.tree import Binary, Expression
 
 CHUNK = 1 << 21
 """Elements that are evaluated at a time, as far as the axes that a stage keeps allow."""

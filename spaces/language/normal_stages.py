@@ -11,7 +11,7 @@ from math import prod
 
 from spaces.language.normal import Form, normal
 from spaces.language.program import Output, Program, Stage
-from spaces.language.tree import AxisValue, Expression, Number, Read
+from spaces.language.tree import Expression, Number, Read
 from spaces.workloads.array import Array
 
 MAX_NODES = 200
@@ -79,16 +79,8 @@ def _written_out(node: Expression, maps: Mapping[str, Stage]) -> Expression:
     children = tuple(_written_out(child, maps) for child in node.children)
     match node:
         case Read(name, _, None) if name in maps:
-            return _at(maps[name].body, dict(zip(maps[name].axes, children, strict=True)))
+            return maps[name].body.at(dict(zip(maps[name].axes, children, strict=True)))
     return node.with_children(children)
-
-
-def _at(node: Expression, indices: Mapping[str, Expression]) -> Expression:
-    """``node`` with indices for axes."""
-    match node:
-        case AxisValue(name):
-            return indices[name]
-    return node.with_children(tuple(_at(child, indices) for child in node.children))
 
 
 def reached(stages: dict[str, NormalStage], names: Sequence[str]) -> dict[str, NormalStage]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spaces.language.tree import Expression, Operations
+from spaces.language.meaning import Operations
+from spaces.language.tree import Expression
 
 if TYPE_CHECKING:
     from spaces.language.program import Operand, Program, Stage

@@ -1,74 +1,20 @@
 """The tree of an expression: its nodes, and the one way to give them a meaning.
 
 A node is frozen and hashable; equal trees are equal. What a tree means (numbers, intervals, text,
-code) is a :class:`Meaning`, which says what each kind of node becomes of what its children became.
+code) is a :mod:`meaning <spaces.language.meaning>`, which says what each kind of node becomes of
+what its children became.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, Protocol, TypeVar
+from typing import TypeVar
+
+from spaces.language.meaning import Meaning
 
 T = TypeVar("T")
-
-
-class Meaning(Protocol[T]):
-    """What each kind of node stands for: arrays, intervals, text, or anything that combines."""
-
-    def number(self, value: float) -> T:
-        """Of a constant, never negative."""
-        ...
-
-    def axis(self, name: str) -> T:
-        """Of an axis as a value: 0, 1, 2, ..."""
-        ...
-
-    def read(self, name: str, indices: Sequence[T], outside: float | None) -> T:
-        """Of an entry of an operand or stage; ``outside`` is the value beyond its borders."""
-        ...
-
-    def negation(self, inner: T) -> T:
-        """Of unary minus."""
-        ...
-
-    def binary(self, operator: str, left: T, right: T) -> T:
-        """Of one of ``+ - * / // %``."""
-        ...
-
-    def comparison(self, operator: str, left: T, right: T) -> T:
-        """Of one of ``< <= > >= == !=``."""
-        ...
-
-    def select(self, condition: T, then: T, otherwise: T) -> T:
-        """Of ``then`` where the condition holds, and ``otherwise`` elsewhere."""
-        ...
-
-    def call(self, function: str, arguments: Sequence[T]) -> T:
-        """Of a function of :data:`spaces.language.functions.FUNCTIONS`."""
-        ...
-
-
-class Operations(Generic[T]):
-    """A base for meanings (:class:`Meaning`) that inherit from it: they refuse the kinds of nodes
-    that they say nothing of. Reads, for one, may be known to whoever folds an expression."""
-
-    def axis(self, name: str) -> T:
-        """Refused."""
-        raise TypeError(f"the axis {name} has no value here")
-
-    def read(self, name: str, indices: Sequence[T], outside: float | None) -> T:
-        """Refused."""
-        raise TypeError(f"the entry of {name} is not known here")
-
-    def comparison(self, operator: str, left: T, right: T) -> T:
-        """Refused."""
-        raise TypeError(f"nothing is compared by {operator} here")
-
-    def select(self, condition: T, then: T, otherwise: T) -> T:
-        """Refused."""
-        raise TypeError("nothing is selected here")
 
 
 class Expression:
@@ -90,6 +36,27 @@ class Expression:
             node = waiting.pop()
             yield node
             waiting += reversed(node.children)
+
+    def values(self) -> Iterator[Expression]:
+        """This node and all whose values it is computed of, from left to right: what stands within
+        an index, tables that are read there included, is not among them."""
+        waiting: list[Expression] = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            if not isinstance(node, Read):
+                waiting += reversed(node.children)
+
+    @property
+    def value_reads(self) -> tuple[Read, ...]:
+        """The reads whose values count, from left to right."""
+        return tuple(node for node in self.values() if isinstance(node, Read))
+
+    def at(self, indices: Mapping[str, Expression]) -> Expression:
+        """The tree with other expressions in the place of all axes."""
+        if isinstance(self, AxisValue):
+            return indices[self.name]
+        return self.with_children(tuple(child.at(indices) for child in self.children))
 
     @cached_property
     def axes(self) -> frozenset[str]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from spaces.dtypes import DType
 from spaces.language.functions import FUNCTIONS
-from spaces.language.tree import Operations
+from spaces.language.meaning import Operations
 from spaces.numerics.numbers import Numbers
 
 SLACK = 2.0

@@ -16,7 +16,7 @@ from typing import ClassVar, TypeVar
 from spaces.algebra.index import Index
 from spaces.algebra.layout import Strided, strided
 from spaces.epilogue.expression import SUM
-from spaces.language.tree import Meaning
+from spaces.language.meaning import Meaning
 from spaces.workloads.array import Array
 from spaces.workloads.computation import Computation
 from spaces.workloads.contraction import Contraction, Operand

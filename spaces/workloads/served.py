@@ -8,7 +8,7 @@ from math import prod
 from spaces.derivation.algebra import ONE
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.loops import Loop, loops
-from spaces.derivation.products.places import place, value_reads
+from spaces.derivation.products.places import place
 from spaces.derivation.products.roles import Roles, roles_of
 from spaces.derivation.products.splitting import Part
 from spaces.errors import InputError
@@ -140,7 +140,7 @@ class _Matmul:
 
     def _places(self) -> dict[Read, Form]:
         """Of each read, and of what is written, the element for a point of the axes."""
-        beside = () if self.last is self.product else value_reads(self.last.body)
+        beside = () if self.last is self.product else self.last.body.value_reads
         reads = [r for r in (self.left, self.right, *beside) if r.name in self.program.operand]
         places = {read: self._whole(read) for read in reads}
         offset = Form()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spaces.derivation.rows.place import Place
 from spaces.derivation.rows.view import RowOutput, Rows
 from spaces.derivation.scopes import special
-from spaces.language.tree import Expression, Read
+from spaces.language.tree import Expression
 
 
 @dataclass(frozen=True)
@@ -23,11 +22,11 @@ class Held:
 def worth_holding(rows: Rows) -> Expression | None:
     """The largest expression with a special function that a pass of ``rows.plain`` computes of each
     element, and an output of each element again; None if there is none."""
-    computed = {node for p in rows.plain for r in p for node in parts(r.element)}
+    computed = {node for p in rows.plain for r in p for node in r.element.values()}
     again = [
         node
         for output in outputs_by_element(rows)
-        for node in parts(output.value)
+        for node in output.value.values()
         if node in computed and special(node) and rows.varies(node)
     ]
     return max(again, key=lambda node: (_size(node), str(node)), default=None)
@@ -48,14 +47,6 @@ def output_to_hold_in(rows: Rows, element: str) -> RowOutput | None:
 def outputs_by_element(rows: Rows) -> tuple[RowOutput, ...]:
     """The outputs with a value for each element."""
     return tuple(output for output in rows.outputs if output.place.by_column)
-
-
-def parts(expression: Expression) -> Iterator[Expression]:
-    """An expression and all that it is computed of; indices are not."""
-    yield expression
-    if not isinstance(expression, Read):
-        for child in expression.children:
-            yield from parts(child)
 
 
 def _size(expression: Expression) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from math import prod
 
-from spaces.cpu.rows.held import parts
 from spaces.cpu.vectors import doubles
 from spaces.cpu.vectors.moves import TABLE_TYPES
 from spaces.derivation.rows.passes import expressions
@@ -93,7 +92,7 @@ def _why_no_place(rows: Rows) -> str | None:
 
 
 def _why_no_value(rows: Rows, floats: tuple[str, ...]) -> str | None:
-    for node in (part for expression in row_expressions(rows) for part in parts(expression)):
+    for node in (part for expression in row_expressions(rows) for part in expression.values()):
         operand = rows.program.operand.get(node.name) if isinstance(node, Read) else None
         if operand and operand.dtype not in floats:
             return f"{node} is a whole number"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spaces.cpu.rows.held import Held, outputs_by_element, parts
+from spaces.cpu.rows.held import Held, outputs_by_element
 from spaces.derivation.chains.chain_reduction import Scaling, Series
 from spaces.derivation.rows.passes import Pass
 from spaces.derivation.rows.view import Rows
@@ -85,7 +85,7 @@ def _pass_step(rows: Rows, pass_: Pass, held: Expression | None) -> Step:
             case Series(_, terms):
                 once += 4 + 3 * len(terms)
     states = sum(2 if r.name in rows.ranks else 1 for r in pass_)
-    stores = int(held is not None and any(held in set(parts(e)) for e in elements))
+    stores = int(held is not None and any(held in set(e.values()) for e in elements))
     return Step(loads, stores, operations + len(pass_), once, states, calls or once > 0)
 
 

@@ -48,7 +48,7 @@ def prelude(isa: str, lanes: int, bf16_dot: bool) -> str:
     pairs = [word // 2 + word % 2 * 2 * lanes for word in range(4 * lanes)]
     values["LOW_PAIRS"] = ", ".join(map(str, pairs[: 2 * lanes]))
     values["HIGH_PAIRS"] = ", ".join(map(str, pairs[2 * lanes :]))
-    text = _TYPES + _sum(lanes) + _FLOAT32 + _BFLOAT16 + (partial_access(isa) or _FIRST) + _WIDENING
+    text = _TYPES + _sum(lanes) + _FLOAT32 + _BFLOAT16 + partial_access(isa) + _WIDENING
     text += keep(isa)
     access = _MOST + _transposition(lanes)
     text += _for_dtype(access, "float32") + _for_dtype(access, "bfloat16")
@@ -95,25 +95,6 @@ static inline vf tw_load_bfloat16(const unsigned short *p) {
 static inline void tw_store_bfloat16(unsigned short *p, vf x) { *(vh_any *)p = tw_narrow(x); }
 static inline vf tw_splat_bfloat16(const unsigned short *p) {
   return (vf)((unsigned)*p << 16 | (vu){0});
-}
-"""
-
-_FIRST = """\
-static inline vf tw_load_first_float32(const float *p, long n) {
-  vf x = {0};
-  for (long i = 0; i < n; i++) x[i] = p[i];
-  return x;
-}
-static inline void tw_store_first_float32(float *p, vf x, long n) {
-  for (long i = 0; i < n; i++) p[i] = x[i];
-}
-static inline vh tw_load_first_words(const unsigned short *p, long n) {
-  vh x = {0};
-  for (long i = 0; i < n; i++) x[i] = p[i];
-  return x;
-}
-static inline void tw_store_first_words(unsigned short *p, vh x, long n) {
-  for (long i = 0; i < n; i++) p[i] = x[i];
 }
 """
 

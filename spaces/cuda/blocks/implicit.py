@@ -18,8 +18,9 @@ from spaces.cuda.blocks.batch import product_number
 from spaces.cuda.blocks.gathered import MOST, Gathered, at, digits, run_of, without
 from spaces.derivation.products.places import Place
 from spaces.derivation.products.view import PlacedProduct, extent, placed_product_of
+from spaces.language.meaning import Meaning
 from spaces.language.program import Operand, Output
-from spaces.language.tree import Expression, Meaning
+from spaces.language.tree import Expression
 from spaces.workloads.array import Array
 from spaces.workloads.computation import Computation
 from spaces.workloads.product import Product, product_of

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from spaces.cuda.blocks.implicit import ImplicitProduct, Tiled, why_not_implicit
 from spaces.derivation.products.pairs import Pair, pair_in
+from spaces.language.meaning import Meaning
 from spaces.language.program import Operand
-from spaces.language.tree import Expression, Meaning
+from spaces.language.tree import Expression
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
 

@@ -12,7 +12,7 @@ is ever an array. Roles and places are those of the score
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
@@ -281,18 +281,9 @@ class _Reader:
         return ChainedOutput(output, value, offset, width.name in offset.axes)
 
     def _places(self, bodies: Sequence[Expression]) -> Mapping[Read, Place]:
-        found = dict.fromkeys(read for body in bodies for read in _values(body))
+        found = dict.fromkeys(read for body in bodies for read in body.value_reads)
         operands = [read for read in found if read.name in self.program.operand]
         places = {read: place(self.program, self.indexing, read) for read in operands}
         if outside := [read for read, at in places.items() if at.bounds]:
             raise InputError(f"{outside[0]} may leave its array; rows and keys are read within")
         return places
-
-
-def _values(expression: Expression) -> Iterator[Read]:
-    """The reads whose values count, not those within an index."""
-    if isinstance(expression, Read):
-        yield expression
-        return
-    for child in expression.children:
-        yield from _values(child)

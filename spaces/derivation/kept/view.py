@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from spaces.derivation.algebra import factors
-from spaces.derivation.inlining import inlined, replaced
+from spaces.derivation.inlining import inlined
 from spaces.derivation.maps.nest import Loop, Nest
 from spaces.derivation.maps.subjects import Subjects
 from spaces.derivation.maps.view import Access, written_stages
@@ -120,7 +120,7 @@ def kept_of(program: Program) -> KeptView:
     reduced = _reduction(program)
     outputs = written_stages(program)
     values = tuple(inlined(program, _body(stage), lambda _: True) for stage in outputs)
-    element = replaced(reduced.body, _axes_of_state(reduced, values, outputs[0]))
+    element = reduced.body.at(_axes_of_state(reduced, values, outputs[0]))
     element = inlined(program, element, lambda _: True)
     found = Subjects(program, outputs, (element, *values), reduced)
     if found.wholes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spaces.derivation.products.places import value_reads
 from spaces.derivation.products.roles import Roles, roles_of
 from spaces.derivation.products.splitting import Part
 from spaces.language.program import Program
@@ -22,7 +21,7 @@ def multiplied_dtypes(program: Program) -> tuple[str, ...]:
     """The dtypes of the operands that factors of products are made of; none where there are no
     products, or other sums are multiplied."""
     sides = (side for found in matrix_products(program) for side in (found.left, found.right))
-    reads = [read for side in sides for read in value_reads(side)]
+    reads = [read for side in sides for read in side.value_reads]
     if any(read.name not in program.operand for read in reads):
         return ()
     return tuple(dict.fromkeys(program.operand[read.name].dtype for read in reads))

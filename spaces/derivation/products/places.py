@@ -76,7 +76,7 @@ def place(program: Program, indexing: Indexing, read: Read) -> Place:
 
 def places(program: Program, found: Roles, factor: Expression) -> tuple[Place, ...]:
     """The places of all reads of a factor of a sum of products, from left to right."""
-    return tuple(place(program, found.indexing, read) for read in value_reads(factor))
+    return tuple(place(program, found.indexing, read) for read in factor.value_reads)
 
 
 def why_not_separable(place: Place, found: Roles) -> str | None:
@@ -89,13 +89,6 @@ def why_not_separable(place: Place, found: Roles) -> str | None:
             if not axes.isdisjoint(depth) and not axes <= depth:
                 return f"{place.name} is read at {atom}, which mixes {' and '.join(sorted(axes))}"
     return None
-
-
-def value_reads(expression: Expression) -> tuple[Read, ...]:
-    """The reads whose values count, not those of index tables within an index."""
-    if isinstance(expression, Read):
-        return (expression,)
-    return tuple(read for child in expression.children for read in value_reads(child))
 
 
 def _memory(program: Program, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -13,7 +13,7 @@ operator.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import prod
@@ -25,7 +25,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.derivation.algebra import times
 from spaces.derivation.inlining import inlined
 from spaces.derivation.products.forms import Entry, Form, Limits, variable
-from spaces.derivation.products.places import Place, place, value_reads, why_not_separable
+from spaces.derivation.products.places import Place, place, why_not_separable
 from spaces.derivation.products.roles import Roles, roles_of
 from spaces.derivation.products.splitting import Part
 from spaces.errors import InputError
@@ -150,7 +150,7 @@ def _placed_product(program: Program) -> PlacedProduct:
         offset = offset + found.indexing.form(AxisValue(axis)) * stride
     summed = Read(found.stage.name, ())
     value = _finished(program, found, last, summed)
-    reads = dict.fromkeys(read for read in value_reads(value) if read != summed)
+    reads = dict.fromkeys(read for read in value.value_reads if read != summed)
     return PlacedProduct(
         program=program,
         batch=found.batch,
@@ -279,16 +279,8 @@ def _finished(program: Program, found: Roles, last: Stage, summed: Read) -> Expr
         return node.with_children(tuple(map(visit, node.children)))
 
     value = visit(inlined(program, last.body, lambda _: True))
-    if axes := sorted(_axes_as_values(value)):
+    if axes := sorted({v.name for v in value.values() if isinstance(v, AxisValue)}):
         raise InputError(
             f"the value of the axis {axes[0]} in {last.name}; needs arrays and numbers"
         )
     return value
-
-
-def _axes_as_values(node: Expression) -> Iterator[str]:
-    if isinstance(node, AxisValue):
-        yield node.name
-    elif not isinstance(node, Read):
-        for child in node.children:
-            yield from _axes_as_values(child)

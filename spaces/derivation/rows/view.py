@@ -7,7 +7,7 @@ several, and those that lie behind each other in every array count as one, a spa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -107,7 +107,7 @@ class Rows:
 
     def reads(self, expression: Expression) -> tuple[Read, ...]:
         """The reads of operands whose values count, each once, from left to right."""
-        return tuple(dict.fromkeys(r for r in _values(expression) if r in self.places))
+        return tuple(dict.fromkeys(r for r in expression.value_reads if r in self.places))
 
 
 def rows_of(program: Program) -> Rows:
@@ -223,14 +223,6 @@ def _value(program: Program, name: str, expander: Expander) -> Expression:
 
 def _place(steps: Steps, rows: Sequence[Span], columns: Sequence[Span]) -> Place:
     return Place(steps.array, steps.offset, steps.along(rows), steps.along(columns), steps.gathers)
-
-
-def _values(expression: Expression) -> Iterator[Read]:
-    if isinstance(expression, Read):
-        yield expression
-        return
-    for child in expression.children:
-        yield from _values(child)
 
 
 def _named(axes: set[str]) -> str:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from spaces.derivation.points import Points
-from spaces.derivation.products.places import value_reads
 from spaces.language import program
 from spaces.language.tree import AxisValue, Read
 
@@ -206,20 +205,13 @@ def varies(program, found, expression, part, values):
     axes, _ = axes_of(found, program, box, values)
     inside = valid(found, program, box, axes, values)
     dimension = list(box).index(part)
-    indices = [i for read in value_reads(expression) for i in read.indices]
+    indices = [i for read in expression.value_reads for i in read.indices]
     points = Points(values, axes)
-    for index in (*indices, *_axes_as_values(expression)):
+    axes_as_values = (node for node in expression.values() if isinstance(node, AxisValue))
+    for index in (*indices, *axes_as_values):
         at = np.broadcast_to(points.value(index), inside.shape)
         low = np.where(inside, at, np.iinfo(np.int64).max).min(axis=dimension)
         high = np.where(inside, at, np.iinfo(np.int64).min).max(axis=dimension)
         if (low < high).any():
             return True
     return False
-
-
-def _axes_as_values(node):
-    if isinstance(node, AxisValue):
-        yield node
-    elif not isinstance(node, Read):
-        for child in node.children:
-            yield from _axes_as_values(child)

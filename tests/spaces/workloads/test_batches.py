@@ -14,6 +14,7 @@ from spaces.errors import InputError
 from spaces.numerics.allowance import agrees
 from spaces.operators import workload, workload_from_json
 from spaces.workloads.product import orient
+from tests.spaces.c_program import run_c
 
 BATCH = {"batch": 3, "m": 5, "n": 4, "k": 6}
 GROUPS = {"batch": 2, "heads": 3, "m": 5, "n": 4, "k": 6, "a": "col"}
@@ -70,10 +71,16 @@ def test_a_product_finds_its_part_of_each_array(sizes, order) -> None:
             place = dict(zip(product.batch, np.unravel_index(number, extents(made)), strict=True))
             first = array[tuple(place.get(axis, 0) for axis in operand.axes)]
             assert memory[product.start(operand, index(number)).value] == first
-            named = product.start(operand, index("p", product.batches)).text
-            assert eval(named.replace("/", "//"), {"p": number}) == (
-                product.start(operand, index(number)).value
-            )
+        named = product.start(operand, index("p", product.batches)).text
+        assert printed(f"long p = 0; p < {product.batches}; p++", named) == [
+            product.start(operand, index(number)).value for number in range(product.batches)
+        ]
+
+
+def printed(loop: str, text: str) -> list[int]:
+    """The values that the C of an integer has in a loop."""
+    body = f'for ({loop}) printf("%ld\\n", (long)({text}));'
+    return list(map(int, run_c(f"#include <stdio.h>\nint main(void) {{ {body} }}")))
 
 
 def extents(made) -> tuple[int, ...]:
