@@ -29,18 +29,19 @@ def verify(
     showed it, or the last outputs if all are as :mod:`measure.drawing.draw` allows.
     """
     draw = one_draw(workload, seed)
-    result = _judged(emulator, kernel, draw, interleavings)
+    result = judged(emulator, kernel, draw, interleavings)
     for other in with_other_tables(draw):
         if result.error_kind is not None:
             break
-        result = _judged(emulator, kernel, other, interleavings[-1:])
+        result = judged(emulator, kernel, other, interleavings[-1:])
     return result
 
 
-def _judged(
+def judged(
     emulator: Emulator, kernel: Kernel, draw: Draw, interleavings: Sequence[Interleaving]
 ) -> Emulated:
-    """The first fault on one problem, or the last outputs."""
+    """The first fault on one problem, its text ending with the interleaving that showed it, or the
+    last outputs if all are as ``draw`` allows."""
     allowed = draw.allowed()
     result = Emulated()
     for interleaving in interleavings:
