@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from spaces.language.functions import REDUCERS
+
 _JOINED = {
     "sum": "{} + {}",
     "prod": "{} * {}",
@@ -13,3 +17,32 @@ _JOINED = {
 def joined(reducer: str, a: str, b: str) -> str:
     """C text of ``a`` and ``b`` as one value, NaN if one is."""
     return _JOINED[reducer].format(a, b)
+
+
+PLACES = tuple(name for name, reducer in REDUCERS.items() if reducer.argument)
+"""Reducers of a value and its place, which functions of these names with ``tw_`` before join."""
+NOWHERE = "2147483647"
+"""The place of no element."""
+_PLACE_HELPERS = """\
+TW_INLINE void tw_argmax(T &value, int &place, T other, int at) {
+  const bool better = other > value || (other != other && value == value);
+  const bool same = other == value || (other != other && value != value);
+  if (better || (same && at < place)) { value = other; place = at; }
+}
+TW_INLINE void tw_argmin(T &value, int &place, T other, int at) {
+  const bool better = other < value || (other != other && value == value);
+  const bool same = other == value || (other != other && value != value);
+  if (better || (same && at < place)) { value = other; place = at; }
+}
+"""
+
+
+def place_helpers(real: str) -> str:
+    """The functions that join values and their places, on ``real``: the first NaN before all, of
+    equals the lower place."""
+    return typed(_PLACE_HELPERS, real)
+
+
+def typed(text: str, real: str) -> str:
+    """C text in which ``T`` is the type ``real``."""
+    return re.sub(r"\bT\b", real, text)

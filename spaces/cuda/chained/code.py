@@ -49,7 +49,8 @@ class ChainedCode:
             shared_bytes=int(self.block.sizes.shared_bytes(self.block.values)),
         )
         called = {*functions, "floor"}
-        prelude = scalar_math.prelude(called) + lanes.HELPERS + access.HELPERS
+        has_places = bool(self.block.chained.found_places)
+        prelude = scalar_math.prelude(called) + lanes.helpers(has_places) + access.HELPERS
         merging = self.block.merging
         call = Call(
             self.entry,

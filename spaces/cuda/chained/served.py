@@ -23,8 +23,6 @@ def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:
     found = chained_of(workload.program)
     if isinstance(found, str):
         return found
-    if places := found.found_places:
-        return f"{places[0]} is a place; a chain over products gives values"
     return _why_no_array(found) or _why_no_product(found)
 
 

@@ -70,10 +70,14 @@ class ChainedSizes(BlockResources):
         return np.maximum(before, self.left_parts_bytes(c) * (c["teams"] > 1))
 
     def left_parts_bytes(self, c: Any) -> Any:
-        """What the threads of all teams leave: states of their rows, whether they have a key, and
-        sums."""
-        values = 2 * c["slices"] * (len(self.chained.scalars) + 1) + self.sums(c)
-        return 4 * self.threads(c) * values
+        """What the threads of all teams leave: states of their rows and their places, whether they
+        have a key, and sums."""
+        return 4 * self.threads(c) * (2 * c["slices"] * (self._states + 1) + self.sums(c))
+
+    @property
+    def _states(self) -> int:
+        """Words that a row's states take, with the places of some."""
+        return len(self.chained.scalars) + len(self.chained.found_places)
 
     def sums(self, c: Any) -> Any:
         """Registers of a thread's sums."""
@@ -85,5 +89,5 @@ class ChainedSizes(BlockResources):
         weights = max(len(Levels(self.chained).weights), 1)
         scores = c["slices"] * c["keys"] // 2 * weights
         held = np.where(c["queries"] == "registers", c["slices"] * self.depth // 4, c["slices"] * 4)
-        states = 2 * c["slices"] * (2 + 2 * len(self.chained.scalars))
+        states = 2 * c["slices"] * (2 + 2 * self._states)
         return self.sums(c) + scores + held + states + 40

@@ -26,6 +26,8 @@ def why_not_chained(workload: Workload, target: CudaTarget) -> str | None:
 
 
 def _why_no_products(chained: Chained) -> str | None:
+    if places := chained.found_places:
+        return f"{places[0]} is a place; this template gives values"
     if len(chained.weighings) != 1:
         return f"{len(chained.weighings)} matrices are weighed; this template takes 1"
     factors = (chained.left, chained.right, chained.weighings[0].matrix)

@@ -16,6 +16,7 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.lanes import FINITE, IDENTITIES, across_lanes
 from spaces.cuda.chains.scopes import RowScope, ThreadScope
 from spaces.cuda.chains.tile_chain import TileChain, Written
+from spaces.cuda.reducers import NOWHERE, PLACES
 from spaces.derivation.chained.hiding import hiding
 from spaces.derivation.chained.levels import Levels
 from spaces.derivation.chained.reference import may_lag
@@ -100,13 +101,22 @@ class FragmentChain:
         """Lines that make the states of row ``r`` those of nothing."""
         scalars = enumerate(self.chained.scalars)
         begun = [f"state{k}[r] = {IDENTITIES[r.reducer]};" for k, r in scalars]
+        begun += [f"place{k}[r] = {NOWHERE};" for k in self.placed]
         return [*begun, "seen[r] = false;"]
+
+    @cached_property
+    def placed(self) -> tuple[int, ...]:
+        """The states that have a place, in ``placeK[r]`` for the state ``K``."""
+        scalars = enumerate(self.chained.scalars)
+        return tuple(k for k, r in scalars if r.reducer in PLACES)
 
     def declared(self) -> list[str]:
         """The arrays that :meth:`of_rows` sets."""
         names = [*self.row.declared, *(f"state{k}" for k in range(len(self.chained.scalars)))]
         names += [f"base{k}" for k in self.based]
-        return [*(f"float {name}[{self.rows}];" for name in names), f"bool seen[{self.rows}];"]
+        lines = [f"float {name}[{self.rows}];" for name in names]
+        lines += [f"int place{k}[{self.rows}];" for k in self.placed]
+        return [*lines, f"bool seen[{self.rows}];"]
 
     def joined_rows(self) -> list[str]:
         """Lines of a loop over rows ``r``, after the last tile, that join what lanes have, and
@@ -114,7 +124,7 @@ class FragmentChain:
         lines = self._caught_up() if self.based else []
         for k, r in enumerate(self.chained.scalars):
             if not self.is_shared(r):
-                lines += across_lanes(r.reducer, f"state{k}[r]")
+                lines += across_lanes(r.reducer, f"state{k}[r]", f"place{k}[r]")
         if self.chained.conditions:
             lines += [f"seen[r] = tw::shuffle_xor((int)seen[r], {n}) | seen[r];" for n in (1, 2)]
         return lines if self.tracks else [*lines, "seen[r] = low[r] < high[r];"]

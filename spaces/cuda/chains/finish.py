@@ -36,14 +36,16 @@ class Finish:
 
     def lines(self) -> list[str]:
         """All outputs of a row. A reduction over no key is what its reducer begins with, whatever
-        the program makes of that."""
+        the program makes of that; its place is the first."""
         lines: list[str] = []
         around = self.chain.row
         scalars = self.chained.scalars
         raw = {r.name: f"state{k}[r]" for k, r in enumerate(scalars)}
+        raw |= {scalars[k].name: f"(float)place{k}[r]" for k in self.chain.placed}
         states = ThreadScope("u", _known(raw), lines, around)
         for k, r in enumerate(scalars):
-            value = f"seen[r] ? {states.text(r.result)} : {states.text(r.state)}"
+            none = "0.0f" if k in self.chain.placed else states.text(r.state)
+            value = f"seen[r] ? {states.text(r.result)} : {none}"
             lines.append(f"const float result{k} = {value};")
         results = {r.name: f"result{k}" for k, r in enumerate(scalars)}
         row = ThreadScope("w", _known(results), lines, states)

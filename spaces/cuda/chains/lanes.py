@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.reducers import joined
+from spaces.cuda.reducers import PLACES, joined, place_helpers
 
-IDENTITIES = {"sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY"}
+IDENTITIES = {
+    "sum": "0.0f", "prod": "1.0f", "max": "-TW_INFINITY", "min": "TW_INFINITY",
+    "argmax": "-TW_INFINITY", "argmin": "TW_INFINITY",
+}  # fmt: skip
 FINITE = {"max": "tw::max_nan({}, -TW_FAR)", "min": "tw::min_nan({}, TW_FAR)"}
 EXTREMES = tuple(FINITE)
 ROWS = 2
@@ -34,12 +37,26 @@ TW_INLINE float tw_tanh_by_power(float x) {
 of it are finite. ``tw_tanh_by_power`` is of what exp(2 x) is two to the power of."""
 
 
+def helpers(has_places: bool) -> str:
+    """What chains call, those that find places of keys too."""
+    return HELPERS + place_helpers("float") * has_places
+
+
 def over_rows(body: Sequence[str]) -> list[str]:
     """A loop over the rows ``h`` of a slice."""
     return ["#pragma unroll", f"for (int h = 0; h < {ROWS}; h++) {{", *indented(body), "}"]
 
 
-def across_lanes(reducer: str, value: str) -> list[str]:
-    """Lines that join a variable across the four lanes of a row."""
+def across_lanes(reducer: str, value: str, place: str = "") -> list[str]:
+    """Lines that join a variable across the four lanes of a row, with its ``place`` if it has
+    one."""
+    if reducer in PLACES:
+        others = (f"tw::shuffle_xor({value}, {n}), tw::shuffle_xor({place}, {n})" for n in (1, 2))
+        return [f"tw_{reducer}({value}, {place}, {other});" for other in others]
     others = (f"tw::shuffle_xor({value}, {n})" for n in (1, 2))
     return [f"{value} = {joined(reducer, value, other)};" for other in others]
+
+
+def selected(inside: str | None, value: str, other: str) -> str:
+    """A value where ``inside`` holds, if that is to be tested."""
+    return f"(inside ? {value} : {other})" if inside else value

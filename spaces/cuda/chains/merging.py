@@ -146,8 +146,13 @@ class PartMerging:
 
     @property
     def _values(self) -> int:
-        """Floats of a thread: of each row its states and whether it has a key, and all sums."""
-        return self.chain.rows * (self._states + 1) + len(self.sums) * (self.left or self.count)
+        """Words of a thread: what each row has, and all sums."""
+        return self.chain.rows * self._row_values + len(self.sums) * (self.left or self.count)
+
+    @property
+    def _row_values(self) -> int:
+        """Of each row its states, whether it has a key, and its places."""
+        return self._states + 1 + len(self.chain.placed)
 
     def _at(self, place: str) -> str:
         return f"mine + ({place}) * {self.threads * self.room.step}"
@@ -164,10 +169,13 @@ class PartMerging:
         return f"{self.room.address} mine = {at};"
 
     def _state_at(self, k: int) -> str:
-        return self._at(f"r * {self._states + 1} + {k}")
+        return self._at(f"r * {self._row_values} + {k}")
+
+    def _place_at(self, k: int) -> str:
+        return self._state_at(self._states + 1 + self.chain.placed.index(k))
 
     def _sum_at(self, n: int) -> str:
-        first = self.chain.rows * (self._states + 1) + n * (self.left or self.count)
+        first = self.chain.rows * self._row_values + n * (self.left or self.count)
         return self._at(f"{first} + {self.place('i')}")
 
     def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
@@ -193,6 +201,7 @@ class PartMerging:
     def put(self, inside: str) -> list[str]:
         """Leave a part in the workspace."""
         values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
+        values += [f"tw::bits_float((u32)place{k}[r])" for k in self.chain.placed]
         store = self.room.store
         rows = [store.format(self._state_at(k), value) + ";" for k, value in enumerate(values)]
         if self.has_states:
@@ -237,6 +246,9 @@ class PartMerging:
         scopes = (chain.states("state{}[r]", "l", lines), chain.states("other{}", "m", lines))
         now = chain.states("merged{}", "n", lines)
         for k, r in enumerate(chain.chained.scalars):
+            if k in chain.placed:
+                lines += self._merged_place(k, r.reducer)
+                continue
             sides = zip(
                 (f"state{k}[r]", f"other{k}"), scopes, ("seen[r]", "has_other"), strict=True
             )
@@ -244,6 +256,14 @@ class PartMerging:
             lines.append(f"const float merged{k} = {joined(r.reducer, *values)};")
         lines += [f"state{k}[r] = merged{k};" for k in range(self._states)]
         return [*lines, "seen[r] |= has_other;"]
+
+    def _merged_place(self, k: int, reducer: str) -> list[str]:
+        """The better value of both, and its place."""
+        return [
+            f"const int at{k} = (int)tw::float_bits({self._load(self._place_at(k))});",
+            f"float merged{k} = state{k}[r];",
+            f"tw_{reducer}(merged{k}, place{k}[r], other{k}, at{k});",
+        ]
 
     def _added_sums(self) -> list[str]:
         """The sums of row ``r`` of a part, corrected from its own results to those of all parts."""

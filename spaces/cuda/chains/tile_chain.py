@@ -9,17 +9,10 @@ from typing import TYPE_CHECKING
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.access import key_number
-from spaces.cuda.chains.lanes import (
-    EXTREMES,
-    IDENTITIES,
-    ROWS,
-    across_lanes,
-    over_rows,
-)
+from spaces.cuda.chains.lanes import ROWS, over_rows, selected
+from spaces.cuda.chains.parts import Parts
 from spaces.cuda.chains.scopes import POWERS, RowScope, ThreadScope
 from spaces.cuda.chains.scores import ScoreScope, by_size, near_score
-from spaces.cuda.reducers import joined
-from spaces.derivation.algebra import ZERO
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf, series
 from spaces.language.tree import Expression
@@ -65,7 +58,7 @@ class TileChain:
         self.old = scope("o", chain.state_leaf("state{}[r]", based="base{}[r]"))
         self.found = scope("c", chain.state_leaf("next{}[h]"))
         self.new = scope("n", chain.state_leaf("next{}[h]", based="chosen{}[h]"))
-        self.parts: dict[int, tuple[float, Expression]] = {}
+        self.parts = Parts(chain, self.new)
 
     def hiding(self) -> tuple[list[str], list[str], Written]:
         """The lines before keys are hidden, those that hide them, and all after."""
@@ -181,17 +174,8 @@ class TileChain:
 
     def _join(self, k: int, r: ChainReduction) -> None:
         """The state ``k`` with what the tile has."""
-        scale, rest = self.parts[k]
-        part = f"part{k}[h]"
-        self.waiting.append(f"{part} = {joined(r.reducer, part, f'part{k}[h + 2]')};")
-        if self.chain.is_shared(r):
-            self.waiting += across_lanes(r.reducer, part)
-        if scale != 1:
-            self.waiting.append(f"{part} *= {scale!r}f;")
-        if rest != ZERO:
-            self.waiting.append(f"{part} += {self.new.text(rest)};")
-        before = self._corrected(k, r)
-        self.waiting.append(f"next{k}[h] = {joined(r.reducer, before, part)};")
+        self.parts.meet(k, r)
+        self.parts.join(k, r, self._corrected(k, r))
         self.arrays.append(f"next{k}")
 
     def _corrected(self, k: int, r: ChainReduction) -> str:
@@ -237,14 +221,11 @@ class TileChain:
         scope = ThreadScope("x", self._leaf(held), body, self.new)
         inside = self._inside(scope) if self.masked else None
         for k, r in self.chain.levels.scalars(level):
-            part = f"part{k}[e / 2 % 4]"
-            value = _selected(inside, self._element(k, r, scope), IDENTITIES[r.reducer])
-            body.append(f"{part} = {joined(r.reducer, part, value)};")
+            body += self.parts.taken(k, r, scope, inside)
         body += self._stores(level, scope, inside)
         self._flush()
         for k, r in self.chain.levels.scalars(level):
-            begun = ", ".join([IDENTITIES[r.reducer]] * 2 * ROWS)
-            self.lines.append(f"float part{k}[{2 * ROWS}] = {{{begun}}};")
+            self.lines += self.parts.declared(k, r)
         self.lines += self._elements(body)
 
     def _elements(self, body: Sequence[str]) -> list[str]:
@@ -259,18 +240,6 @@ class TileChain:
             *indented(body),
             "}",
         ]
-
-    def _element(self, k: int, r: ChainReduction, scope: ThreadScope) -> str:
-        """What joins the part ``k`` of each element. Of an extreme of multiples, that is what they
-        are multiples of: the multiple is taken once a row."""
-        self.parts[k] = 1.0, ZERO
-        if r.reducer in EXTREMES:
-            own, rest = scope.apart(scope.scaled_terms(r.element))
-            if len(own) == 1 and own[0][0] > 0:
-                ((scale, atom),) = own
-                self.parts[k] = scale, rest
-                return scope.text(atom)
-        return scope.text(r.element)
 
     def _leaf(self, held: Expression | None) -> Leaf:
         """What an element reads; ``held`` is in the place of the score."""
@@ -302,11 +271,7 @@ class TileChain:
         lines, levels = [], self.chain.levels
         for weight, place in self.chain.weights.items():
             if levels.of(weight) == level:
-                lines.append(f"{place('e')} = {_selected(inside, scope.text(weight), '0.0f')};")
+                lines.append(f"{place('e')} = {selected(inside, scope.text(weight), '0.0f')};")
         if level == 0 and levels.held is not None and not self.hidden:
             lines.append(f"{self.chain.score('e')} = {scope.text(levels.held)};")
         return lines
-
-
-def _selected(inside: str | None, value: str, identity: str) -> str:
-    return f"(inside ? {value} : {identity})" if inside else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from spaces.cuda.reducers import joined
+from spaces.cuda.reducers import NOWHERE, joined, place_helpers, typed
 from spaces.cuda.rows.values import Scope
 from spaces.cuda.scalar_code import Value
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -13,32 +13,19 @@ from spaces.language.functions import REDUCERS
 from spaces.language.tree import Read
 
 HELPERS = """\
-TW_INLINE void tw_argmax(T &value, int &place, T other, int at) {
-  const bool better = other > value || (other != other && value == value);
-  const bool same = other == value || (other != other && value != value);
-  if (better || (same && at < place)) { value = other; place = at; }
-}
-TW_INLINE void tw_argmin(T &value, int &place, T other, int at) {
-  const bool better = other < value || (other != other && value == value);
-  const bool same = other == value || (other != other && value != value);
-  if (better || (same && at < place)) { value = other; place = at; }
-}
 TW_INLINE long long tw_quotient(long long a, long long b) {
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 TW_INLINE long long tw_remainder(long long a, long long b) { return a - b * tw_quotient(a, b); }
 TW_INLINE T tw_change(T from, T to) { return from == to ? (T)0 : to - from; }
 """
-"""Of the lower place of equals, the first NaN before all; and the change of a result, none where
-both are the same infinity. ``T`` is the type computed in."""
+"""Quotients as the language has them; and the change of a result, none where both are the same
+infinity. ``T`` is the type computed in."""
 
 
 def helpers(real: str) -> str:
     """The functions that states need, on ``real``."""
-    words = HELPERS.replace("(T)", f"({real})").replace("T &", f"{real} &")
-    for before in ("T other", "T from", "T to", "INLINE T"):
-        words = words.replace(before, before.replace("T ", f"{real} ").replace(" T", f" {real}"))
-    return words
+    return place_helpers(real) + typed(HELPERS, real)
 
 
 @dataclass(frozen=True)
@@ -81,7 +68,7 @@ class States:
             one = _identity(REDUCERS[r.reducer].identity, self.scope.real)
             lines.append(f"{self.scope.real} s{n}[{self.rows}] = {_all(one, self.rows)};")
             if self.is_argument(r):
-                lines.append(f"int p{n}[{self.rows}] = {_all('2147483647', self.rows)};")
+                lines.append(f"int p{n}[{self.rows}] = {_all(NOWHERE, self.rows)};")
         return lines
 
     @property

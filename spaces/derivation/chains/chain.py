@@ -15,6 +15,7 @@ from spaces.derivation.chains.chain_reduction import ChainReduction
 from spaces.derivation.chains.corrections import Derivation
 from spaces.derivation.chains.separation import UnderivableError
 from spaces.derivation.inlining import MAX_NODES, inlined
+from spaces.language.functions import REDUCERS
 from spaces.language.program import Program, Stage
 from spaces.language.tree import AxisValue, Expression, Read
 
@@ -105,6 +106,8 @@ def _of_states(
             raise UnderivableError(f"{node} itself sums up or selects what is not final yet")
         if node.indices != tuple(AxisValue(axis) for axis in found[node.name].axes):
             raise UnderivableError(f"{node} is the result of another row")
+        if REDUCERS[found[node.name].reducer].argument:
+            raise UnderivableError(f"{node} is a place, known once all elements have passed")
         return found[node.name].result
     children = tuple(_of_states(child, found, unfinished) for child in node.children)
     return node if children == node.children else node.with_children(children)

@@ -78,6 +78,7 @@ REFUSED = {  # name: (program, the reduction refused, a word of the sentence)
         "y",
         "the result of another row",
     ),
+    "a_place": ("y[r] = sum[j](exp(x[r,j] - argmax[j](x[r,j]) * 0.1))", "y", "is a place"),
     "sum_between": (
         "m[r] = max[j](x[r,j])\ns[r,j] = sum[g](u[j,g] * (x[r,j] - m[r]))\ny[r] = sum[j](s[r,j])",
         "y",

@@ -1,0 +1,92 @@
+"""What a tile adds to the states of its rows: lanes reduce elements to parts, which are joined.
+
+A lane has two parts of each row, of every second block of eight keys. That of a place (``argmax``
+and ``argmin``) is the best value and its key; the state of such a reduction is what is there, and
+``placeK[r]`` for the ``K``-th of all scalars.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spaces.cuda.chains.lanes import (
+    EXTREMES,
+    IDENTITIES,
+    ROWS,
+    across_lanes,
+    selected,
+)
+from spaces.cuda.chains.scopes import RowScope, ThreadScope
+from spaces.cuda.reducers import NOWHERE, PLACES, joined
+from spaces.derivation.algebra import ZERO
+from spaces.derivation.chains.chain_reduction import ChainReduction
+from spaces.language.tree import Expression
+
+if TYPE_CHECKING:
+    from spaces.cuda.chains.chain import FragmentChain
+
+
+@dataclass
+class Parts:
+    """Of the tile of a chain; ``new`` knows the states that rows have by then."""
+
+    chain: FragmentChain
+    new: RowScope
+    multiples: dict[int, tuple[float, Expression]] = field(default_factory=dict)
+
+    def declared(self, k: int, r: ChainReduction) -> list[str]:
+        """The parts of nothing."""
+        begun = ", ".join([IDENTITIES[r.reducer]] * 2 * ROWS)
+        lines = [f"float part{k}[{2 * ROWS}] = {{{begun}}};"]
+        if r.reducer in PLACES:
+            nowhere = ", ".join([NOWHERE] * 2 * ROWS)
+            lines.append(f"int found{k}[{2 * ROWS}] = {{{nowhere}}};")
+        return lines
+
+    def taken(self, k: int, r: ChainReduction, scope: ThreadScope, inside: str | None) -> list[str]:
+        """The lines by which an element joins its part, if it is ``inside``."""
+        value, part = self._element(k, r, scope), f"part{k}[e / 2 % 4]"
+        if r.reducer in PLACES:
+            only = f"if ({inside}) " if inside else ""
+            return [f"{only}tw_{r.reducer}({part}, found{k}[e / 2 % 4], {value}, first + at);"]
+        value = selected(inside, value, IDENTITIES[r.reducer])
+        return [f"{part} = {joined(r.reducer, part, value)};"]
+
+    def meet(self, k: int, r: ChainReduction) -> None:
+        """Write, in the loop over rows ``h``, what makes one part of both, and of those of all
+        lanes where all must know the state."""
+        lines = self.new.lines
+        part, other = f"part{k}[h]", f"part{k}[h + {ROWS}]"
+        if r.reducer in PLACES:
+            lines.append(f"tw_{r.reducer}({part}, found{k}[h], {other}, found{k}[h + {ROWS}]);")
+            return
+        lines.append(f"{part} = {joined(r.reducer, part, other)};")
+        if self.chain.is_shared(r):
+            lines += across_lanes(r.reducer, part)
+        scale, rest = self.multiples[k]
+        if scale != 1:
+            lines.append(f"{part} *= {scale!r}f;")
+        if rest != ZERO:
+            lines.append(f"{part} += {self.new.text(rest)};")
+
+    def join(self, k: int, r: ChainReduction, before: str) -> None:
+        """Write there what joins the part to the state ``before`` it, as ``nextK[h]``."""
+        new, part = f"next{k}[h]", f"part{k}[h]"
+        if r.reducer in PLACES:
+            best = f"tw_{r.reducer}({new}, place{k}[r], {part}, found{k}[h]);"
+            self.new.lines += [f"{new} = {before};", best]
+        else:
+            self.new.lines.append(f"{new} = {joined(r.reducer, before, part)};")
+
+    def _element(self, k: int, r: ChainReduction, scope: ThreadScope) -> str:
+        """What joins the part ``k`` of each element. Of an extreme of multiples, that is what they
+        are multiples of: the multiple is taken once a row."""
+        self.multiples[k] = 1.0, ZERO
+        if r.reducer in EXTREMES:
+            own, rest = scope.apart(scope.scaled_terms(r.element))
+            if len(own) == 1 and own[0][0] > 0:
+                ((scale, atom),) = own
+                self.multiples[k] = scale, rest
+                return scope.text(atom)
+        return scope.text(r.element)

@@ -1,0 +1,127 @@
+"""Places of the greatest and the least score of a row, found by chained kernels of a GPU: top-1
+routing, and what else is asked in the same pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from measure.cuda.emulator import INTERLEAVINGS
+from spaces.cuda.chained.template import CudaChained
+from spaces.cuda.chained_hopper.template import ChainedHopper
+from spaces.cuda.target import cuda_target
+from spaces.registry import space_for
+from spaces.schedule import Schedule, Value
+from spaces.workloads.computation import Computation
+from tests.measure.cuda.emulator.planting import Case
+from tests.measure.cuda.kernels.kernel_contract import KernelContract
+from tests.spaces.chained_programs import made
+
+H200 = cuda_target("sm_90a")
+PLAIN: dict[str, Value] = {
+    "queries": "shared", "slices": 1, "keys": 16, "warps": 2, "teams": 1, "stages": 2,
+    "residency": 1, "rescale": "always", "split": 1, "merge": "kernel", "order": "rows",
+}  # fmt: skip
+PRODUCT = "p[i,j] = sum[d](x[i,d] * u[j,d])\n"
+FORMS = {
+    "routing": PRODUCT + "y[i] = argmax[j](p[i,j])",
+    "the least of squares": PRODUCT + "y[i] = argmin[j](p[i,j] * p[i,j])",
+    "with its share": PRODUCT + "y[i] = argmax[j](p[i,j])\nm[i] = max[j](p[i,j])\n"
+    "g[i] = 1 / sum[j](exp(p[i,j] - m[i]))\n-> y, g",
+    "keys up to a row": "where j <= 4 * i + 3\n" + PRODUCT + "y[i] = argmax[j](p[i,j] + c[j])",
+    "every third key": "where (i + j) % 3 == 1\n" + PRODUCT + "y[i] = argmax[j](p[i,j])",
+    "beside attention": PRODUCT + "y[i] = argmax[j](p[i,j])\n"
+    "z[i,e] = sum[j](softmax[j](p[i,j]) * v[j,e])\n-> y, z",
+}
+SCHEDULES: dict[str, dict[str, Value]] = {
+    "plain": {},
+    "last": {"split": 3, "merge": "last", "slices": 2},
+    "later": {"split": 4, "keys": 32, "queries": "registers"},
+    "teams": {"teams": 4, "warps": 1},
+    "clusters": {"teams": 2, "split": 2, "merge": "cluster", "stages": 3},
+}
+BIASED = PRODUCT + "y[i] = argmax[j](p[i,j] + c[j])"
+
+
+def case(text: str, values: dict[str, Value]) -> Case:
+    """The kernel of a text."""
+    work = Computation("program", (), made(text, "float16", j=150), "")
+    template = CudaChained(work, H200)
+    columns = {d.name: d.values[-1] for d in template.decisions if d.name == "columns"}
+    return work, template.lower(Schedule("chained", tuple((PLAIN | columns | values).items())))
+
+
+CASES = {f"{name}, {how}": case(FORMS[name], SCHEDULES[how])
+         for number, name in enumerate(FORMS)
+         for how in (list(SCHEDULES)[number % 5], list(SCHEDULES)[(number + 2) % 5])}  # fmt: skip
+BROKEN = {how: case(FORMS["with its share"], values) for how, values in SCHEDULES.items()}
+BROKEN["masked"] = case(FORMS["keys up to a row"], {"keys": 32})
+# what is broken: kernel, pattern, replacement of its first occurrence
+BUGS = {
+    "the best of a tile for that of all": (
+        "plain",
+        r"next0\[h\] = state0\[r\];",
+        "next0[h] = part0[h] - 1.0f;",
+    ),
+    "places of a tile": ("plain", r"first \+ at\);", "at);"),
+    "the other block of eight is left out": (
+        "plain",
+        r"tw_argmax\(part0\[h\], found0\[h\], part0\[h \+ 2\], found0\[h \+ 2\]\);",
+        "",
+    ),
+    "keys beyond those of a row": ("masked", r"if \(inside\) tw_argmax", "tw_argmax"),
+    "one lane's own": (
+        "plain",
+        r"tw_argmax\(state0\[r\], place0\[r\], tw::shuffle_xor\(state0\[r\], 2\),.*",
+        "",
+    ),
+    "another lane's place": ("plain", r"tw::shuffle_xor\(place0\[r\], 1\)", "place0[r]"),
+    "the first part's place": ("last", r"place0\[r\], other0, at0", "place0[r], other0, 0 * at0"),
+    "a place is where a key was seen": ("later", r"(int at0.*)\* 5 \+ 4\)", r"\1* 5 + 3)"),
+    "places of one team": ("teams", r"begin_key \+= team \* share", "begin_key += 0 * share"),
+    "a place of a block's own": (
+        "clusters",
+        r"const int at0 = \(int\)tw::float_bits\(.*",
+        "const int at0 = place0[r];",
+    ),
+}  # fmt: skip
+
+
+class TestPlaces(KernelContract):
+    cases, broken, bugs = CASES, BROKEN, BUGS
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "wanted"),
+    [
+        (0.0, slice(None), 0),
+        (100.0, [7, 40, 149], 7),
+        (100.0, [41, 33, 40], 33),
+        (np.nan, [93, 149], 93),
+        (-np.inf, slice(None), 0),
+    ],
+)
+def test_the_first_of_equal_ones_is_found(emulator, value, places, wanted):
+    """All equal, three in different tiles or blocks of a tile, NaN, and all minus infinity."""
+    for values in SCHEDULES.values():
+        work, kernel = case(BIASED, values)
+        inputs = dict(work.make_inputs(0))
+        inputs["x"] = inputs["x"] * 0
+        inputs["c"] = inputs["c"] * 0
+        inputs["c"][places] = value
+        result = emulator.run(kernel, inputs, INTERLEAVINGS[0])
+        assert result.error_kind is None, result.error_text
+        assert (result.outputs["y"] == wanted).all(), values
+
+
+def test_a_row_without_keys_has_the_first_place(emulator):
+    work, kernel = case(f"where j <= i - 3\n{BIASED}", {})
+    outputs = emulator.run(kernel, work.make_inputs(0), INTERLEAVINGS[0]).outputs
+    assert (outputs["y"][:3] == 0).all()
+
+
+def test_only_kernels_without_tma_find_places():
+    """Rows read an array of scores, which is more than one kernel; on Hopper, too, there is one."""
+    work = case(FORMS["beside attention"], {})[0]
+    assert "y is a place" in (ChainedHopper.refuses(work, H200) or "")
+    assert "chained" in space_for(case(FORMS["routing"], {})[0], H200).templates
