@@ -7,20 +7,19 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
 
 from scheduler.cli.codes import BAD_INPUT
 from scheduler.cli.streams import flush, silence
 from scheduler.cli.text import say
+from scheduler.cli.usage import UsageError, complaint, is_help, summary
 from scheduler.tuning.interrupt import Ended, exit_code
 from spaces.errors import InputError
 from spaces.version import VERSION
 
 NO_THREAD = "can't start new thread"  # what Python says then
-# What Typer raises for a wrong command line; its module depends on the version of Typer.
-UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 COMMANDS = {
     "tune": "tune.tune_command",
@@ -62,7 +61,7 @@ def _app(arguments: Sequence[str]) -> typer.Typer:
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
-            app.command(name)(command)
+            app.command(name, short_help=summary(command))(command)
     return app
 
 
@@ -106,10 +105,10 @@ def _run(arguments: Sequence[str]) -> int:
     except InputError as error:
         return _fail(str(error), BAD_INPUT)
     except UsageError as error:
-        if not error.format_message():  # no command at all
+        if is_help(error):
             error.show()
             return BAD_INPUT
-        return _fail(error.format_message(), BAD_INPUT)
+        return _fail(complaint(error), BAD_INPUT)
     except MemoryError as error:
         return _fail(f"not enough memory: {error}", BAD_INPUT)
     except SystemError as error:  # what some modules in C raise instead

@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # rich takes a tenth of a second to load, which lines need no
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-WIDE = 240  # columns where nobody looks: files and pipes get whole lines
+WIDE = 1 << 17  # columns where nobody looks: files and pipes get whole lines
 LONG = 200  # rows of a table; rich takes a millisecond for each
 
 
@@ -27,10 +27,20 @@ def put(text: str) -> None:
         print(text, flush=True)
 
 
-def show(made: RenderableType) -> None:
-    """Print a table in one piece, whoever else prints."""
+def show(made: RenderableType, stream: TextIO | None = None) -> None:
+    """Print a table in one piece, whoever else prints; no blanks end its lines where nobody looks.
+
+    It goes to standard output as it is now, or to another stream.
+    """
+    printer = console(stream)
     with _printing:
-        console().print(made)
+        if printer.is_terminal:
+            printer.print(made)
+            return
+        with printer.capture() as written:
+            printer.print(made)
+        lines = written.get().splitlines()
+        print("\n".join(line.rstrip() for line in lines), file=printer.file, flush=True)
 
 
 def console(stream: TextIO | None = None) -> Console:

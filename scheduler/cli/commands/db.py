@@ -15,30 +15,32 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def _db() -> None:
-    """Look after a tuning database: its size, its unused room, merging others into it."""
+    """Look after a database: its size, unused room, merging others."""
 
 
 @app.command("stats")
 def stats_command(db: DatabaseName = "tuning.db") -> None:
-    """Print how much there is of everything, and how large it is on disk."""
+    """Print how much there is, and how large it is on disk."""
     from measure.database import Database
-    from scheduler.cli.output import console, facts
+    from scheduler.cli.output import facts, show
 
     with Database(db, create=False) as database:
         found = database.stats()
     rows = [
         ("measurements", f"{found.measurements}, {found.failures} failed, {found.lost} lost"),
-        ("workloads", f"{found.workloads} on {found.targets} targets, {found.pairs} pairs"),
+        ("workloads", str(found.workloads)),
+        ("targets", str(found.targets)),
+        ("pairs", f"{found.pairs} of a workload and a target"),
         ("runs", str(found.runs)),
         ("size", _mib(found.bytes)),
         ("schema", found.schema),
     ]
-    console().print(facts(rows))
+    show(facts(rows))
 
 
 @app.command("vacuum")
 def vacuum_command(db: DatabaseName = "tuning.db") -> None:
-    """Give room that nothing uses back to the disk, beside jobs that go on."""
+    """Give unused room back to the disk, beside jobs that go on."""
     from measure.database import Database
 
     with Database(db, create=False) as database:
@@ -55,7 +57,9 @@ def merge_command(
     ],
     into: Annotated[str, typer.Option("--into", help="The one that gets all; made if missing.")],
 ) -> None:
-    """Add all runs and records of some databases to another; merged twice, they are there once.
+    """Add all runs and records of some databases to another.
+
+    What is merged twice is there once.
 
     \b
     Example:

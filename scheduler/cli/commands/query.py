@@ -62,9 +62,9 @@ def query_command(
     if format is Format.JSON:
         print(json.dumps(answer.to_json() | ({} if text is None else {"source": text})))
         return
-    from scheduler.cli.output import console, facts
+    from scheduler.cli.output import facts, show
 
-    console(sys.stdout if text is None else sys.stderr).print(facts(_rows(answer)))
+    show(facts(_rows(answer)), sys.stdout if text is None else sys.stderr)
     if text is not None:
         print(text, end="")
 

@@ -12,7 +12,7 @@ import typer
 
 from scheduler.cli.display.workers import workers_table
 from scheduler.cli.options import Format
-from scheduler.cli.output import clock, console, table
+from scheduler.cli.output import clock, show, table
 from scheduler.cli.place import Address, Insecure
 
 if TYPE_CHECKING:
@@ -54,11 +54,10 @@ def status_command(
     if not drivers:
         print("nobody tunes on this cluster")
         return
-    shown = console()
     for driver in drivers:
         print(headline(driver, time.time()))
-    shown.print(jobs_table(drivers))
-    shown.print(workers_table([worker for driver in drivers for worker in driver.workers]))
+    show(jobs_table(drivers))
+    show(workers_table([worker for driver in drivers for worker in driver.workers]))
 
 
 def headline(driver: DriverStatus, now: float) -> str:

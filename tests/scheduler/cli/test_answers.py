@@ -127,7 +127,8 @@ def test_databases_are_merged_measured_and_vacuumed(tuned, tmp_path, capsys):
     ]
     stats = ask(capsys, "db", "stats", "--db", other)
     assert f"{count}, 0 failed, 0 lost" in stats
-    assert "2 on 1 targets, 2 pairs" in stats
+    assert re.search(r"^targets +1$", stats, re.MULTILINE)
+    assert re.search(r"^pairs +2 of a workload and a target$", stats, re.MULTILINE)
     assert "MiB before, " in ask(capsys, "db", "vacuum", "--db", other)
     assert ask(capsys, "list", "--db", other) == ask(capsys, "list", "--db", path)
 

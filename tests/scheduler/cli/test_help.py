@@ -49,7 +49,21 @@ def test_completion_knows_the_commands(tmp_path):
 def test_no_command_shows_the_help(capsys):
     assert run([]) == 2
     said = capsys.readouterr()
-    assert "Usage: tilewright" in said.out + said.err
+    assert said.err.startswith("Usage: tilewright")
+    assert not said.out
+    assert said.err.count("\n") > 20
+
+
+def test_a_group_without_a_command_shows_its_help(capsys):
+    assert run(["db"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("Usage: tilewright db")
+    assert "\n  merge " in said
+
+
+@pytest.mark.parametrize("group", [(), ("db",)])
+def test_what_commands_do_is_said_to_the_end(capsys, group):
+    assert "..." not in ask(capsys, *group, "--help").split("\nCommands:\n")[1]
 
 
 @pytest.mark.parametrize(
