@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from measure.database import Database
     from scheduler.functions.cpu_function import CpuFunction
     from scheduler.functions.cuda_function import CudaFunction
+    from spaces.language import Program
 
 
 def best(
-    workload: Workload | str,
+    workload: Workload | Program | str,
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
     model: CostModel | str | Path | None = None,
@@ -32,10 +33,11 @@ def best(
 ) -> CpuFunction | CudaFunction:
     """A function that computes ``workload`` by the best schedule known for ``target``.
 
-    Where the database has none, or is None, the schedule is transferred from the nearest shape
-    or predicted, by ``model`` if one is given (:func:`scheduler.query.query`). So there always is
-    a function; its ``provenance`` says which. The kernel is built once and kept on disk. Raises
-    :class:`spaces.errors.InputError` for bad input, or where no template serves the workload.
+    Where the database has none, or is missing or None, the schedule is transferred from the nearest
+    shape or predicted, by ``model`` if one is given (:func:`scheduler.query.query`). So there
+    always is a function; its ``provenance`` says which. The kernel is built once and kept on disk.
+    Raises :class:`spaces.errors.InputError` for bad input, or where no template serves the
+    workload.
 
     With ``verify`` the kernel is checked first, on this machine, as ``tune`` checks candidates: in
     a process of its own, on random inputs, every element against the float64 reference. A wrong

@@ -8,6 +8,7 @@ three it is.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from spaces.workloads.workload import Workload
 if TYPE_CHECKING:
     from measure.database import Database
     from measure.records.record import Record
+    from spaces.language import Program
 
 SAMPLES = 4096
 DRAFTED = 1 << 15  # candidates drafted, for a learned model to rank the most promising
@@ -102,7 +104,7 @@ class Answer:
 
 
 def query(
-    workload: Workload | str,
+    workload: Workload | Program | str,
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
     model: CostModel | str | Path | None = None,
@@ -110,7 +112,8 @@ def query(
     """The best answer for ``workload`` on ``target`` that ``database`` allows.
 
     All may be given as text: ``spaces.operators.workload``, ``spaces.target.detect_target``, a
-    path or URL. A missing file or None is an empty database. A ``model``, or the path of one,
+    path or URL. None is an empty database, and so is a missing file, which is warned of
+    (:class:`RuntimeWarning`). A ``model``, or the path of one,
     ranks what has to be predicted; without it the roofline does. Raises :class:`InputError` for
     a foreign or damaged database or model, or if no template serves the workload.
     """
@@ -119,7 +122,7 @@ def query(
 
 
 def answers(
-    workload: Workload | str,
+    workload: Workload | Program | str,
     target: Target | str = "cpu",
     database: Database | str | Path | None = "tuning.db",
     model: CostModel | str | Path | None = None,
@@ -128,7 +131,10 @@ def answers(
     is transferred, and what is predicted."""
     space = space_for(as_workload(workload), as_target(target))
     ranks = None if model is None else as_model(model)
-    if database is None or (isinstance(database, str | Path) and is_missing(database)):
+    missing = isinstance(database, str | Path) and is_missing(database)
+    if missing:
+        warnings.warn(f"there is no database at {database}", RuntimeWarning, stacklevel=3)
+    if database is None or missing:
         yield _predicted(space, 0, ranks)
         return
     with opened(database, create=False) as known:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spaces.errors import InputError, shown
 from spaces.validation.signature import values
@@ -18,8 +18,11 @@ from spaces.validation.text import is_plain
 from spaces.workloads.matmul import matmul
 from spaces.workloads.workload import Workload
 
-_PROGRAM = re.compile(r"\s*(#|axes\b|where\b|\w+\s*[\[:])")
-"""How a program's text begins, unlike an operator's name."""
+if TYPE_CHECKING:
+    from spaces.language.program import Program
+
+_PROGRAM = re.compile(r"\s*(#|axes\b|where\b|\w+\s*[\[:]|\w+\s*=.*\[)")
+"""How a program's text begins, unlike an operator's name; the last form is a scalar's stage."""
 EXAMPLE = "such as 'matmul m=512 n=512 k=512'"
 
 MATMUL = "matmul"
@@ -73,8 +76,14 @@ def _named(operator: str, parameters: Mapping[str, Any]) -> Workload:
     return workload_of(found.function(**values), operator, values)
 
 
-def as_workload(given: Workload | str) -> Workload:
-    """``given`` itself, or the workload that the text names, see :func:`workload`."""
+def as_workload(given: Workload | Program | str) -> Workload:
+    """``given`` itself, or the workload of a program, or that the text names, see
+    :func:`workload`."""
+    from spaces.language.program import Program
+    from spaces.workloads.served import workload_of  # which makes workloads of the operators here
+
+    if isinstance(given, Program):
+        return workload_of(given)
     return given if isinstance(given, Workload) else workload(given)
 
 

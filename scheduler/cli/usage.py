@@ -44,5 +44,6 @@ def summary(command: Callable) -> str:
 
 def _value(error: typer.BadParameter) -> str | None:
     """The text that could not be read, as far as the cause of the error knows it."""
-    faults = getattr(error.__cause__, "errors", list)()
-    return next((fault["input"] for fault in faults if isinstance(fault.get("input"), str)), None)
+    faults: Callable[[], list[dict[str, object]]] = getattr(error.__cause__, "errors", list)
+    given = (fault.get("input") for fault in faults())
+    return next((value for value in given if isinstance(value, str)), None)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from measure.database import Database
+    from spaces.language import Program
 
 TYPES = {
     Kind.INTEGER: "Int64",
@@ -28,7 +29,7 @@ TYPES = {
 
 def trials(
     database: Database | str | Path = "tuning.db",
-    workload: Workload | str | None = None,
+    workload: Workload | Program | str | None = None,
     target: Target | str | None = None,
     features: bool = False,
 ) -> DataFrame:

@@ -33,6 +33,7 @@ from spaces.workloads.workload import Workload
 
 if TYPE_CHECKING:
     from measure.database import Database
+    from spaces.language import Program
 
 OnProgress = Callable[[Progress], None]
 
@@ -179,7 +180,7 @@ def _result(task: Task, stop: Stop, ledger: Ledger) -> TuningResult:
 
 
 def tune(
-    workload: Workload | str,
+    workload: Workload | Program | str,
     target: Target | str = "cpu",
     database: Database | str | Path = "tuning.db",
     trials: int = TRIALS,

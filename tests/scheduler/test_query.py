@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
 from measure.testing.made_up import TARGET
+from scheduler.best import best
 from scheduler.query import Provenance, query
 from spaces.cuda.mma.template import Mma
 from spaces.cuda.simt.template import Simt
@@ -46,6 +48,18 @@ def test_measured(database):
     assert (answer.provenance, answer.trials) == (Provenance.MEASURED, 2)
     assert (answer.schedule, answer.latency) == (some_schedule(64, seed=2), 1.0)
     assert answer.gflops == pytest.approx(2 * 64**3 / 1e9)
+
+
+@pytest.mark.parametrize("ask", [query, best])
+def test_a_missing_database_is_warned_of(tmp_path, monkeypatch, ask):
+    """A service with a wrong path would run untuned kernels, and nobody would know."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(RuntimeWarning, match=r"^there is no database at no/such\.db$") as caught:
+        assert ask(square(16), "cpu", "no/such.db").provenance == "predicted"
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ask(square(16), "cpu", None).provenance == "predicted"
 
 
 def test_transferred_from_the_nearest_shape(database):

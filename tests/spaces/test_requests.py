@@ -9,6 +9,7 @@ import pytest
 
 from spaces.epilogue.expression import parse
 from spaces.errors import InputError, shown
+from spaces.language import program
 from spaces.operators import as_workload, workload
 from spaces.target import as_target, detect_target
 from spaces.validation.checks import positive, whole
@@ -22,6 +23,21 @@ def test_a_workload_is_what_its_text_says():
     assert as_workload(FUSED) is FUSED
     text = "  matmul m=8 n=16  k=4 'epilogue=relu(x + bias[n]) * 1e-05'"
     assert workload(text, a="col") == FUSED
+
+
+def test_a_program_is_a_workload_too():
+    made = program("y[r, c] = softmax[c](x[r, c])", r=8, c=16)
+    assert as_workload(made) == workload("softmax r=8 c=16")
+    assert as_workload(program("y[i, j] = sum[k](a[i, k] * b[k, j])", i=4, j=5, k=6)) == workload(
+        "matmul m=4 n=5 k=6"
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["y = sum[i](x[i])", "y=max[i](x[i])", "s = sum[i](x[i]); y[i] = x[i] / s"]
+)
+def test_a_scalar_is_a_program_too(text):
+    assert as_workload(f"axes i=9; {text}") == workload(text, i=9)
 
 
 def test_a_target_is_what_its_text_says():

@@ -17,7 +17,6 @@ from scheduler.cli.options import (
     TargetName,
     Threads,
 )
-from scheduler.cli.text import say
 from spaces.target import detect_target
 
 if TYPE_CHECKING:
@@ -52,12 +51,9 @@ def query_command(
     machine = detect_target(target, threads)
 
     from scheduler.functions.source import source_file
-    from scheduler.opening import is_missing
     from scheduler.query import query
 
     answer = query(workload, machine, db, model)
-    if is_missing(db):
-        say(f"there is no database at {db}")
     text = source_file(answer) if source else None
     if format is Format.JSON:
         print(json.dumps(answer.to_json() | ({} if text is None else {"source": text})))

@@ -246,7 +246,7 @@ def axis_names(
     for node in nodes:
         text = statement.text[node.col_offset : node.end_col_offset]
         if not isinstance(node, ast.Name) or node.id not in known:
-            allowed = ", ".join(known) or "none has an extent"
+            allowed = ", ".join(known) or "axes with an extent, such as i=4; none is given"
             statement.fail(f"{shown(text)} is no axis; allowed: {allowed}", node.col_offset)
         if node.id in found:
             statement.fail(f"axis {node.id!r} is repeated; allowed: once", node.col_offset)

@@ -132,7 +132,7 @@ def test_a_program_without_a_meaning(text: str) -> None:
         ({"i": "4k"}, "i='4k' is no whole number"),
         ({"i": 10**5000}, "i=a int that cannot be shown is out of range"),
         ({"i": 4, "z": 3}, "axis 'z' has an extent, and no stage uses it"),
-        ({}, "'i' is no axis; allowed: none has an extent"),
+        ({}, "'i' is no axis; allowed: axes with an extent, such as i=4; none is given"),
         ({"i": 4, "a b": 3}, "'a b' is no name of an axis"),
         ({f"a{n}": 2 for n in range(17)}, "17 axes; allowed: 16"),
     ],
