@@ -13,8 +13,9 @@ from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.access import Access, key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.merging import EARLY, LATER, SHARED, Crew, PartMerging, cluster_room
+from spaces.cuda.chains.merging import SHARED, Crew, PartMerging, cluster_room
 from spaces.cuda.chains.spans import Spans
+from spaces.cuda.chains.splitting import SplitKeys
 from spaces.derivation.chained.view import Chained
 from spaces.language.tree import Expression
 from spaces.schedule import Value
@@ -24,7 +25,7 @@ WIDE = 8
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(SplitKeys):
     """Under the decisions ``values``; products are multiplied in ``dtype``."""
 
     sizes: ChainedSizes
@@ -74,11 +75,6 @@ class Block:
     def columns(self) -> int:
         """Columns of a block's sums."""
         return self.number("columns") if self.chained.weighings else 0
-
-    @property
-    def split(self) -> int:
-        """Blocks that share the keys of a tile of rows."""
-        return self.number("split")
 
     @property
     def rows(self) -> int:
@@ -161,21 +157,6 @@ class Block:
         """Sums of nothing, of so many accumulators of each slice."""
         sums = (f"{array}{i}" for i in range(len(self.chained.weighings)))
         return [f"float {name}[{self.slices}][{pairs}][4] = {{}};" for name in sums]
-
-    @property
-    def merges_later(self) -> bool:
-        """Whether a second kernel merges the parts of the keys."""
-        return self.split > 1 and self.values["merge"] in LATER
-
-    @property
-    def begins_early(self) -> bool:
-        """Whether that begins before all parts are there, and waits for them."""
-        return self.split > 1 and self.values["merge"] == EARLY
-
-    @property
-    def is_cluster(self) -> bool:
-        """Whether blocks that share keys are a cluster, and merge their parts there."""
-        return self.split > 1 and self.values["merge"] == "cluster"
 
     @property
     def sharers(self) -> int:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chains.merging import MERGES
-from spaces.cuda.chains.splitting import split_rules
+from spaces.cuda.chains.splitting import CLUSTER, MERGES, split_rules
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.residency import storage_rules
 from spaces.cuda.target import CudaTarget
@@ -91,14 +90,14 @@ def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
         Rule(
             "cluster",
             ("split", "merge"),
-            lambda c: (c["merge"] != "cluster") | np.isin(c["split"], CLUSTERS),
+            lambda c: (c["merge"] != CLUSTER) | np.isin(c["split"], CLUSTERS),
             lambda c: f"{c['split']} blocks are no cluster; allowed: 2, 4 or 8",
         ),
         Rule(
             "cluster_memory",
             (*TILE, "stages", "merge"),
             lambda c: (
-                (c["merge"] != "cluster") | (sizes.left_parts_bytes(c) <= sizes.shared_bytes(c))
+                (c["merge"] != CLUSTER) | (sizes.left_parts_bytes(c) <= sizes.shared_bytes(c))
             ),
             lambda c: (
                 f"parts of {sizes.left_parts_bytes(c)} bytes are left in shared memory; the tiles "

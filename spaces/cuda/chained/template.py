@@ -26,7 +26,7 @@ from spaces.cuda.chained.served import multiplied, why_not_chained
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chained.traffic import chained_quantities
 from spaces.cuda.chains.chain import RESCALES, can_be_late
-from spaces.cuda.chains.merging import EARLY, MERGES
+from spaces.cuda.chains.splitting import CLUSTER, EARLY, MERGES
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
@@ -94,7 +94,7 @@ class CudaChained(Template):
             Decision("residency", (1, 2, 3, 4, 6, 8)),
             Decision("rescale", RESCALES if can_be_late(chained) else RESCALES[:2]),
             Decision("split", SPLITS),
-            Decision("merge", (*MERGES, *("cluster", EARLY) * self.cuda.has("cluster"))),
+            Decision("merge", (*MERGES, *(CLUSTER, EARLY) * self.cuda.has("cluster"))),
             Decision("order", orders),
         )
 

@@ -21,8 +21,9 @@ from spaces.cuda.chained_hopper.fetching.tiles import Boxes
 from spaces.cuda.chained_hopper.sizes import GROUP, MOVED, ChainedSizes
 from spaces.cuda.chains.access import Access
 from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.merging import EARLY, LATER, Crew, PartMerging
+from spaces.cuda.chains.merging import Crew, PartMerging
 from spaces.cuda.chains.spans import Spans
+from spaces.cuda.chains.splitting import SplitKeys
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained
 from spaces.schedule import Value
@@ -32,7 +33,7 @@ ELEMENTS = {"float16": "f16", "bfloat16": "bf16"}
 
 
 @dataclass(frozen=True)
-class ChainedPlan:
+class ChainedPlan(SplitKeys):
     """The kernel of ``sizes.chained`` under the decisions ``values``."""
 
     sizes: ChainedSizes
@@ -208,21 +209,6 @@ class ChainedPlan:
     def counter_bytes(self) -> int:
         """The counter from which blocks take tickets, where the workspace begins."""
         return 128 if self.values["blocks"] == "tickets" else 0
-
-    @property
-    def split(self) -> int:
-        """Parts that the keys of a tile of rows are split into."""
-        return self.number("split")
-
-    @property
-    def merges_later(self) -> bool:
-        """Whether a second kernel merges the parts."""
-        return self.split > 1 and self.values["merge"] in LATER
-
-    @property
-    def begins_early(self) -> bool:
-        """Whether that begins before all parts are there, and waits for them."""
-        return self.split > 1 and self.values["merge"] == EARLY
 
     @property
     def pairs(self) -> int:

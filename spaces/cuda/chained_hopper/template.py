@@ -27,7 +27,7 @@ from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.chained_hopper.traffic import chained_quantities
 from spaces.cuda.chained_hopper.walk import WALKS
 from spaces.cuda.chains.chain import RESCALES, can_be_late
-from spaces.cuda.chains.merging import EARLY, MERGES
+from spaces.cuda.chains.splitting import EARLY, MERGES
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.kernel import Kernel, arguments

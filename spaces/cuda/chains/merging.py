@@ -20,12 +20,6 @@ from spaces.cuda.reducers import joined
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import series
 
-MERGES = ("kernel", "last")
-"""Who merges parts: a second kernel, or the last block to come."""
-EARLY = "early"
-"""Where kernels may begin before the last one has ended: a second one that does, and waits."""
-LATER = (MERGES[0], EARLY)
-"""A second kernel, either way."""
 _ALIGNMENT = 128
 _AHEAD = 16
 """Parts whose states are on their way at a time."""

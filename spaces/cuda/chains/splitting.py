@@ -1,11 +1,46 @@
-"""What rules out parts of the keys, and the sentence that says so."""
+"""Parts of the keys: how many a schedule asks for, who merges them, and what rules them out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from spaces.schedule import Value
 from spaces.template import Rule
+
+MERGES = ("kernel", "last")
+"""Who merges parts: a second kernel, or the last block to come."""
+EARLY = "early"
+"""Where kernels may begin before the last one has ended: a second one that does, and waits."""
+CLUSTER = "cluster"
+"""Blocks of one cluster, which exchange their parts in shared memory."""
+
+
+class SplitKeys:
+    """A base for plans of kernels whose keys may be split, by their decisions ``split`` and
+    ``merge``."""
+
+    values: Mapping[str, Value]
+
+    @property
+    def split(self) -> int:
+        """Parts that the keys of a tile of rows are split into."""
+        return int(self.values["split"])
+
+    @property
+    def merges_later(self) -> bool:
+        """Whether a second kernel merges the parts."""
+        return self.split > 1 and self.values["merge"] in (MERGES[0], EARLY)
+
+    @property
+    def begins_early(self) -> bool:
+        """Whether that begins before all parts are there, and waits for them."""
+        return self.split > 1 and self.values["merge"] == EARLY
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether the blocks of a cluster have a part each, and merge them there."""
+        return self.split > 1 and self.values["merge"] == CLUSTER
 
 
 def split_rules(
