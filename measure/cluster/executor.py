@@ -149,9 +149,14 @@ class RayExecutor:
             self._outcomes.changed.wait_for(self._has_started, START_SECONDS)
             self._outcomes.take(0.0)  # raises what went wrong
             if not self._dispatcher.devices():
-                why = "; ".join(self._dispatcher.fleet.reasons()) or _NONE_BEGAN
                 kinds = ", ".join(self._kinds)
+                why = self._why_none()
                 raise InputError(f"no worker of the cluster measures on {kinds}: {why}")
+
+    def _why_none(self) -> str:
+        fleet = self._dispatcher.fleet
+        there_are = f"its nodes have {fleet.hardware()}" if fleet.settled else _NONE_BEGAN
+        return "; ".join(fleet.reasons()) or there_are
 
     def _has_started(self) -> bool:
         return self._outcomes.failed or self._dispatcher.fleet.settled

@@ -164,6 +164,12 @@ class Fleet:
         lacking = [host.facts.lacking for host in hosts if host.facts is not None]
         return list(dict.fromkeys(filter(None, (*failed, *lacking))))
 
+    def hardware(self) -> str:
+        """What its nodes have, in words."""
+        nodes = [host.node for host in self._hosts.values()]
+        cpus, gpus = sum(node.cpus for node in nodes), sum(node.gpus for node in nodes)
+        return f"{cpus} CPU{'s' * (cpus != 1)} and {gpus or 'no'} GPU{'s' * (gpus > 1)}"
+
     def _start(self, member: Member) -> dict[str, Any]:
         member.ask()
         member.done = 0

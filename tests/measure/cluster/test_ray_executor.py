@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("ray", reason="needs the extra ray")
 
+from measure.cluster.driving.plan import Needs
 from measure.cluster.executor import RayExecutor
 from measure.cluster.inquiry import drivers_at
 from measure.cluster.status import JobStatus
@@ -116,6 +117,12 @@ def test_a_fault_of_a_worker_is_the_machines_failure(simulated):
 def test_a_target_that_no_worker_has_is_refused_with_what_there_is(simulated):
     with pytest.raises(InputError, match=r"no worker has the target .* they have: cpu made up"):
         simulated.submit(c_kernels.good("a").job, [])
+
+
+def test_a_kind_of_target_that_no_node_has_is_refused_with_what_they_have(address):
+    words = r"^no worker of the cluster measures on cuda: its nodes have \d+ CPUs? and no GPU$"
+    with pytest.raises(InputError, match=words):
+        RayExecutor(address, Needs(("cuda",)), outfit=OUTFIT, code=CODE)
 
 
 def test_the_cluster_tells_what_its_drivers_do(address, simulated):

@@ -39,6 +39,13 @@ def test_a_node_is_asked_for_its_facts_and_then_gets_workers():
     assert fleet.due(1e9) == []
 
 
+@pytest.mark.parametrize(
+    ("cpus", "gpus", "words"), [(1, 0, "1 CPU and no GPU"), (4, 1, "4 CPUs and 1 GPU")]
+)
+def test_what_nodes_have_is_said_in_words(cpus, gpus, words):
+    assert scouted(Node("n1", "10.0.0.1", cpus, gpus, 8 << 30)).hardware() == words
+
+
 def test_a_worker_that_worked_is_made_anew_at_once_under_another_name():
     fleet = scouted()
     first = fleet.due(0.0)[0]["worker"]
