@@ -1,7 +1,8 @@
 """What schedule to use for a workload, and how we know.
 
 Measured: the best-known one of this very workload and target. Transferred: that of the nearest
-shape, changed where the rules here ask for it. Predicted: the best of many random ones by the
+shape, changed where the rules here ask for it, unless the roofline holds it for far worse among
+others here than it is there. Predicted: the best of many random ones by the
 roofline, or by a model that the user gives. So there is always an answer, and it says which of the
 three it is.
 """
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 SAMPLES = 4096
 DRAFTED = 1 << 15  # candidates drafted, for a learned model to rank the most promising
 NEIGHBOURS = 8
+COMPARED = 512  # candidates of which the best says how good a transferred schedule is
+LESS_SUITED = 1.5
+"""How many times farther from the best estimate a schedule may be here than where it was measured:
+the nearest shape may be one that another template serves best."""
 
 
 class Provenance(StrEnum):
@@ -174,6 +179,8 @@ def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answ
         score = record.measurement.score
         if schedule is not None and record.schedule in there and score is not None:
             longer = _estimate(space, schedule) / _estimate(there, record.schedule)
+            if longer > LESS_SUITED * _least_estimate(space) / _least_estimate(there):
+                continue
             latency = _known_or_none(score * longer)
             yield Answer(space, schedule, latency, Provenance.TRANSFERRED, trials, record)
 
@@ -188,6 +195,12 @@ def _space_of(record: Record, here: Space) -> Space:
 
 def _estimate(space: Space, schedule: Schedule) -> float:
     return float(roofline(space.target).latency(space, space.rows([schedule]))[0])
+
+
+def _least_estimate(space: Space) -> float:
+    population = space.sample(np.random.default_rng(0), COMPARED)
+    latency = roofline(space.target).latency(space, population)
+    return float(np.min(latency[np.isfinite(latency)], initial=np.inf))
 
 
 def _predicted(space: Space, trials: int, model: CostModel | None) -> Answer:

@@ -12,6 +12,7 @@ from measure.records.measurement import Measurement, Status
 from measure.records.record import Record
 from measure.testing.made_up import TARGET
 from scheduler.best import best
+from scheduler.machine import roofline
 from scheduler.query import Provenance, query
 from spaces.cuda.mma.template import Mma
 from spaces.cuda.simt.template import Simt
@@ -71,6 +72,23 @@ def test_transferred_from_the_nearest_shape(database):
     assert answer.schedule == schedules[128]
     assert answer.record.workload == square(128)
     assert answer.to_json()["transferred_from"] == square(128).to_json()
+
+
+def test_what_suits_the_nearest_shape_alone_is_not_transferred(database):
+    """Taps side by side serve an image of three channels, and never one of many."""
+
+    def image(channels: int):
+        return workload(f"conv2d n=1 c={channels} h=40 w=40 o=32 r=3 s=3 layout=NHWC")
+
+    space = space_for(image(3), TARGET)
+    rows = space.sample(np.random.default_rng(0), 512)
+    taps = [row for row in rows if space.schedule(row).template == "kept"]
+    fastest = taps[int(np.argmin(roofline(TARGET).latency(space, np.array(taps))))]
+    measurement = Measurement(space.schedule(fastest), Status.OK, 1e-4, started_at=1.0)
+    version = space.version_of(measurement.schedule)
+    assert database.record(Record(image(3), TARGET, version, measurement))
+    expected = {4: Provenance.TRANSFERRED, 80: Provenance.PREDICTED}
+    assert {n: query(image(n), TARGET, database).provenance for n in expected} == expected
 
 
 def test_the_schedule_of_the_nearest_shape_is_repaired_where_it_is_not_valid(database):
