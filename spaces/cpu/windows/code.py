@@ -27,8 +27,10 @@ from spaces.cpu.tiles.register_tile import RegisterTile, Turn
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.blocking import Blocking, blocking
 from spaces.cpu.windows.finish import finish_function, read_name
-from spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key, Nest, Source, Windows, offset
+from spaces.cpu.windows.nest import LEFT, OUTPUT, PADDED, RIGHT, Key, Nest, Windows, offset
 from spaces.cpu.windows.packing import PackedBlock
+from spaces.cpu.windows.patches import Patches, patches
+from spaces.cpu.windows.pointers import Pointers
 from spaces.schedule import Value
 from spaces.workloads.array import Array
 
@@ -62,6 +64,7 @@ class WindowsCode:
         """All functions of the kernel, the entry last."""
         lines = [
             *self._copies(),
+            *(self._patches.function(f"{self.entry}_left") if self._patches else ()),
             *(self._packed.function(f"{self.entry}_right") if self._packed else ()),
             *(line for tile in self._tiles for line in tile.source()),
             *self._tile_choice(),
@@ -104,6 +107,14 @@ class WindowsCode:
         )
 
     @cached_property
+    def _patches(self) -> Patches | None:
+        """Where the left operand is in place, what tiles that cross its borders read."""
+        if self.view.left.patched is None:
+            return None
+        b = self.blocks
+        return patches(self.view, bool(self.values["pack_right"]), b.tile_rows, b.block_turns)
+
+    @cached_property
     def _sums(self) -> Strided:
         """Layout of a tile's sums: the output's, or of their own if it cannot hold them."""
         b = self.blocks
@@ -121,9 +132,13 @@ class WindowsCode:
         return round_up(self._packed.floats, 16) if self._packed else 0
 
     @property
+    def _sums_floats(self) -> int:
+        return round_up(self._sums.size, 16) if self._own_sums else 0
+
+    @property
     def _worker_bytes(self) -> int:
-        sums = self._sums.size if self._own_sums else 0
-        return round_up(4 * (self._packed_floats + sums), PAGE)
+        patch = 4 * self._patches.elements if self._patches else 0
+        return round_up(4 * (self._packed_floats + self._sums_floats) + patch, PAGE)
 
     # -- functions ---------------------------------------------------------------------------------
 
@@ -235,9 +250,17 @@ class WindowsCode:
             f"  char *own = (char *)call->workspace + {self._worker_start};",
             f"  float *pr = (float *)(own + {worker * self._worker_bytes});",
             f"  float *sums = pr + {self._packed_floats};",
+            *indented(self._patch()),
             *indented(lines),
             "}",
         ]
+
+    def _patch(self) -> list[str]:
+        """C variables for a worker's patch."""
+        if self._patches is None:
+            return []
+        c_type = C_TYPES[self.view.left.dtype]
+        return [f"{c_type} *patch = ({c_type} *)(sums + {self._sums_floats});", "long held;"]
 
     def _chunk(self, part: Sequence[Index]) -> list[str]:
         """A worker's part of one number: its blocks of columns and of the depth."""
@@ -259,33 +282,13 @@ class WindowsCode:
 
     def _pointers(self, number: Index) -> list[str]:
         """C variables for what all arrays have of one number."""
-        view = self.view
-        lines = [
-            self._source_pointer("l", LEFT, view.left, number),
-            self._source_pointer("r", RIGHT, view.right, number),
-            self._pointer("c", view.product.output, OUTPUT, number, ""),
-        ]
-        for i, read in enumerate(view.product.places):
-            operand = view.product.program.operand[read.name]
-            lines.append(self._pointer(read_name(i), operand, read, number, "const "))
-        return lines
+        found = Pointers(self.view, self.nest, self.arrays, self._copy_starts, self._first_row)
+        return found.lines(number)
 
-    def _source_pointer(self, name: str, key: Key, source: Source, number: Index) -> str:
-        if source.padded is None:
-            return self._pointer(name, source.factor.operand, key, number, "const ")
-        c_type = C_TYPES[source.dtype]
-        start = self._copy_starts[self.view.copies.index(source.padded)]
-        base = f"(const {c_type} *)((char *)call->workspace + {start})"
-        return f"const {c_type} *{name} = {base} + {self._start(key, number)};"
-
-    def _pointer(self, name: str, array: Array, key: Key, number: Index, constant: str) -> str:
-        place = [other.name for other in self.arrays].index(array.name)
-        base = f"({constant}{C_TYPES[array.dtype]} *)call->buffers[{place}]"
-        return f"{constant}{C_TYPES[array.dtype]} *{name} = {base} + {self._start(key, number)};"
-
-    def _start(self, key: Key, number: Index) -> str:
-        constant = self.view.places[key].constant
-        return (offset(self.nest.numbers, number, key) + constant).text
+    @property
+    def _first_row(self) -> Index:
+        """The row of a number that tiles are counted from."""
+        return Index()
 
     def _block(self, start: Sequence[Index]) -> list[str]:
         """A block of the right operand, packed if that is decided, and all tiles that meet it."""
@@ -294,6 +297,7 @@ class WindowsCode:
             f"const long j = {start[0]}, t = {start[1]};",
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
             f"const long turns = tw_least({b.turns} - t, {b.block_turns});",
+            *(["held = -1;"] if self._patches else []),
         ]
         if self._packed:
             source = f"r + {(TURN * nest.depth[0].strides[RIGHT]).text}"
@@ -315,14 +319,20 @@ class WindowsCode:
             moved = offset(nest.lines, line, key) + i * nest.row.strides[key]
             return moved + column * nest.column.strides[key]
 
-        left = f"l + {(at(LEFT) + TURN * nest.depth[0].strides[LEFT]).text}"
         right = f"r + {(at(RIGHT) + TURN * nest.depth[0].strides[RIGHT]).text}"
         if self._packed:
             right = f"pr + {self._packed.layout.emit(0, tj)}"
         output = f"c + {at(OUTPUT).text}"
         sums = "sums" if self._own_sums else output
         depth = f"turns * {self._first_turns}" if self._first_turns > 1 else "turns"
-        sizes = f"tw_least({self._rows} - {i}, {b.tile_rows}), columns - {tj}"
+        rows = f"tw_least({self._rows} - {i}, {b.tile_rows})"
+        left, sizes = (
+            f"l + {(at(LEFT) + TURN * nest.depth[0].strides[LEFT]).text}",
+            f"{rows}, columns - {tj}",
+        )
+        if self._patches:
+            place = index("padded") + at(PADDED) + TURN * nest.depth[0].strides[PADDED]
+            left = f"{self.entry}_left(l, patch, &held, {place.text}, {rows}, {depth})"
         lines = [
             f"const long tile = tile0 + {start[0]};",
             f"{self.entry}_tile({left}, {right}, {sums}, {sizes}, {depth}, t > 0);",

@@ -20,7 +20,7 @@ from spaces.derivation.products.splitting import Part
 from spaces.derivation.products.view import Factor, PlacedProduct
 from spaces.language.tree import Read
 
-LEFT, RIGHT, OUTPUT = "left", "right", "output"
+LEFT, RIGHT, OUTPUT, PADDED = "left", "right", "output", "padded"
 Key = Read | str
 """What a loop moves: one of the words above, or what is read beside the product."""
 Turns = Loop[Key]
@@ -28,11 +28,14 @@ Turns = Loop[Key]
 
 @dataclass(frozen=True)
 class Source:
-    """An operand as it is reached: ``offset`` is the element, in it or in its copy."""
+    """An operand as it is reached: ``offset`` is the element, in it or in its copy. Of one with
+    borders that is read in place, ``patched`` is the copy whose parts are made where they are
+    needed."""
 
     factor: Factor
     padded: PaddedCopy | GatheredRows | None
     offset: Form
+    patched: PaddedCopy | None = None
 
     @property
     def dtype(self) -> str:
@@ -81,7 +84,8 @@ class Nest:
     @cached_property
     def multiplied(self) -> tuple[Turns, ...]:
         """The depth as a tile runs through it."""
-        return merged(self.depth, [LEFT] if self.right_is_packed else [LEFT, RIGHT])
+        left = [key for key in (LEFT, PADDED) if key in self.row.strides]
+        return merged(self.depth, left if self.right_is_packed else [*left, RIGHT])
 
     @cached_property
     def packed(self) -> tuple[Turns, ...]:
@@ -104,6 +108,8 @@ class Windows:
         view = self.product
         found: dict[Key, Form] = {LEFT: self.left.offset, RIGHT: self.right.offset}
         found[OUTPUT] = view.offset
+        if self.left.patched:
+            found[PADDED] = self.left.patched.offset
         return found | {read: place.offset for read, place in view.places.items()}
 
     @property
@@ -138,7 +144,8 @@ class Windows:
         while prod(loop.extent for loop in runs) > column.extent:
             runs.pop(0)
         apart = columns[: len(columns) - len(runs)]
-        depth = self._loops(view.depth, (LEFT, RIGHT))
+        keys = [key for key in (LEFT, RIGHT, PADDED) if key in self.places]
+        depth = self._loops(view.depth, keys)
         if not right_is_packed:
             depth = tuple(sorted(depth, key=lambda loop: loop.extent))
         return Nest(

@@ -89,14 +89,25 @@ class PaddedCopy:
             "}",
         ]
 
-    def _copy(self, at: Sequence[Index]) -> list[str]:
-        """One line, with its borders."""
-        (line,) = at
+    @property
+    def _inner(self) -> int:
+        return prod(d.whole for d in self.dimensions[self._line + 1 :])
+
+    @property
+    def length(self) -> int:
+        """Elements of a line."""
+        return self.dimensions[self._line].whole * self._inner
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """The first element of a line that the operand has, and the one after the last."""
         along = self.dimensions[self._line]
-        inner = prod(d.whole for d in self.dimensions[self._line + 1 :])
-        length = along.whole * inner
-        first, last = along.before * inner, (along.before + along.extent) * inner
-        source, tests, rest = Index(), [], line
+        return along.before * self._inner, (along.before + along.extent) * self._inner
+
+    def source(self, line: Index) -> tuple[Index, int, list[str]]:
+        """Where the operand has the first element of a line that it :attr:`held`: an index less a
+        number, in C; and the tests that say that it has the line."""
+        source, tests, rest = Index(), list[str](), line
         strides = row_major(*(d.extent for d in self.dimensions)).strides
         for rank in reversed(range(self._line)):
             dimension = self.dimensions[rank]
@@ -110,6 +121,21 @@ class PaddedCopy:
             d.before * stride
             for d, stride in zip(self.dimensions[: self._line], strides, strict=False)
         )
+        return source, skipped, tests
+
+    def has_lines(self, lines: np.ndarray) -> np.ndarray:
+        """Whether the operand has any of each of some lines, by their numbers."""
+        found, rest = np.ones(lines.shape, bool), lines
+        for dimension in reversed(self.dimensions[: self._line]):
+            place, rest = rest % dimension.whole, rest // dimension.whole
+            found &= (place >= dimension.before) & (place < dimension.before + dimension.extent)
+        return found
+
+    def _copy(self, at: Sequence[Index]) -> list[str]:
+        """One line, with its borders."""
+        (line,) = at
+        length, (first, last) = self.length, self.held
+        source, skipped, tests = self.source(line)
         copy = [
             *self._border(0, first),
             f"__builtin_memcpy(line + {first}, from + {source.text} - {skipped}, "
@@ -132,10 +158,10 @@ class PaddedCopy:
     def _border(self, first: int, last: int) -> list[str]:
         if first == last:
             return []
-        return [f"for (long i = {first}; i < {last}; i++) line[i] = {self._value};"]
+        return [f"for (long i = {first}; i < {last}; i++) line[i] = {self.value};"]
 
     @property
-    def _value(self) -> str:
+    def value(self) -> str:
         """What lies outside, as an element in C."""
         value = np.asarray(self.outside, self.operand.element.numpy)
         if self.operand.dtype == "bfloat16":

@@ -19,6 +19,7 @@ from spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
 from spaces.cpu.sharing import idle_batch_workers
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.nest import Windows
+from spaces.cpu.windows.patches import patches
 from spaces.template import Decision, Rule
 
 FLOAT = 4
@@ -63,9 +64,9 @@ class _Context(TileContext):
 
 
 def window_rules(
-    view: Windows, target: CpuTarget, decisions: Sequence[Decision]
+    view: Windows, in_place: Windows | None, target: CpuTarget, decisions: Sequence[Decision]
 ) -> tuple[Rule, ...]:
-    """All rules of the template."""
+    """All rules of the template; ``in_place`` is the view whose left operand has patches."""
     values = {decision.name: np.array(decision.values) for decision in decisions}
     nest = view.nest(True)
     line = _Line(view.most_rows, nest.column.extent)
@@ -75,6 +76,7 @@ def window_rules(
         *_worker_rules(context),
         *_reach_rules(context),
         *_memory_rules(context),
+        *([_patch_rule(context, in_place)] if in_place else []),
         *_identity_rules(context),
     )
 
@@ -150,6 +152,27 @@ def _memory_rules(context: _Context) -> list[Rule]:
         partial if output.dtype != "float32" else panels,
         packed_block(context, "right", ("pack_right", "block_depth", "block_columns"), block),
     ]
+
+
+def _patch_rule(context: _Context, view: Windows) -> Rule:
+    """Lines of a patch must not overlap."""
+    rows = context.values["tile_rows"].tolist()
+    apart = patches(view, True, 1).apart
+    known = {n: (p := patches(view, True, n)).within + p.span(n) for n in rows}
+    spans = np.array([known.get(n, 0) for n in range(rows[-1] + 1)])
+    return Rule(
+        "patch_lines",
+        ("borders", "tile_rows"),
+        lambda c: (
+            (np.asarray(c["borders"]) == "copied")
+            | (apart is None)
+            | (spans[c["tile_rows"]] <= (apart or 0))
+        ),
+        lambda c: (
+            f"{c['tile_rows']} rows read {int(spans[c['tile_rows']])} elements of a line; lines "
+            f"of {view.left.factor.operand.name} are {apart} apart, so patches would overlap"
+        ),
+    )
 
 
 def _identity_rules(context: _Context) -> list[Rule]:

@@ -20,7 +20,6 @@ from spaces.cpu.tiles.kernel_parts import tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.code import WindowsCode
-from spaces.cpu.windows.nest import Key, offset
 from spaces.derivation.products.view import Segments
 
 
@@ -116,7 +115,6 @@ class SegmentedCode(WindowsCode):
             "}",
         ]
 
-    def _start(self, key: Key, number: Index) -> str:
-        first = index("first", self.blocks.rows) * self.nest.row.strides[key]
-        constant = self.view.places[key].constant
-        return (offset(self.nest.numbers, number, key) + first + constant).text
+    @property
+    def _first_row(self) -> Index:
+        return index("first", self.blocks.rows)

@@ -2,7 +2,8 @@
 
 Decisions: the tile, the workers of each kind, the order of tiles within a block, ``pack_right``
 whether the operand along columns is packed through its places or read in place, bounds of blocks,
-and ``unroll``. An operand with borders is copied once with them. See ``spaces.cpu.windows.code``.
+and ``unroll``. An operand with borders is copied once with them, or, by ``borders``, the left one
+is read in place but by tiles that cross a border. See ``spaces.cpu.windows.code``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from spaces.cpu.abi import c_kernel
 from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.code import WindowsCode
+from spaces.cpu.windows.patches import in_place
 from spaces.cpu.windows.rules import window_rules
 from spaces.cpu.windows.segments import SegmentedCode
 from spaces.cpu.windows.served import cached_windows, prelude, why_no_windows
@@ -35,7 +37,7 @@ class WindowsTemplate(Template):
     """``output[m, n] = value(sum_k left[m, k] * right[k, n])`` of operands read at places."""
 
     name: ClassVar[str] = "windows"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -44,9 +46,10 @@ class WindowsTemplate(Template):
         assert not isinstance(product, str)
         self.cpu = target
         self.view = cached_windows(product)
+        self.in_place = in_place(self.view)
         self.lanes = target.lanes(4)
         self.decisions = self._decisions()
-        self.rules = window_rules(self.view, target, self.decisions)
+        self.rules = window_rules(self.view, self.in_place, target, self.decisions)
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
@@ -58,13 +61,14 @@ class WindowsTemplate(Template):
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cpu.windows.traffic``."""
-        return window_quantities(self.view, self.cpu, columns)
+        return window_quantities(self.view, self.in_place, self.cpu, columns)
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
         kind = SegmentedCode if self.view.product.segments else WindowsCode
+        patched = schedule.values.get("borders") == "patched"
         code = kind(
-            view=self.view,
+            view=self.in_place if patched and self.in_place else self.view,
             arrays=self.workload.operands,
             values=schedule.values,
             lanes=self.lanes,
@@ -77,6 +81,7 @@ class WindowsTemplate(Template):
         numbers = self.view.nest(not self.view.has_vectors).number_count
         workers, segments = cpu.even_workers, self.view.product.segments
         return (
+            *([Decision("borders", ("copied", "patched"))] if self.in_place else []),
             Decision("pack_right", (False, True)),
             Decision("tile_rows", TILE_ROWS),
             Decision("tile_vectors", TILE_VECTORS),

@@ -26,18 +26,22 @@ from spaces.cpu.traffic import (
 )
 from spaces.cpu.windows.blocking import Blocking, blocking
 from spaces.cpu.windows.nest import LEFT, RIGHT, Windows
+from spaces.cpu.windows.patches import patches
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 
 
-def window_quantities(view: Windows, target: CpuTarget, columns: Columns) -> dict[str, np.ndarray]:
-    """Every quantity of ``spaces.quantities``, one float64 array each."""
+def window_quantities(
+    view: Windows, in_place: Windows | None, target: CpuTarget, columns: Columns
+) -> dict[str, np.ndarray]:
+    """Every quantity of ``spaces.quantities``, one float64 array each; ``in_place`` is the view
+    whose left operand has patches."""
     lanes = target.lanes(FLOAT)
     values = widened(columns)
     b = _as_drawn(view, blocking(view, lanes, values))
     quantities = {
         **_work(view, b, lanes, values),
-        **_traffic(view, b, target, values),
+        **_traffic(view, b, target, values, _copied(view, in_place, b, values)),
         **_workers(b, target),
     }
     return filled(quantities, values["tile_rows"].shape)
@@ -90,8 +94,31 @@ def _work(view: Windows, b: Blocking, lanes: int, values: Columns) -> dict[str, 
     }
 
 
+def _copied(
+    view: Windows, in_place: Windows | None, b: Blocking, values: Columns
+) -> tuple[Any, Any]:
+    """Bytes read and written for padded copies, or for patches; and those that copies take."""
+    copies = float(sum(2 * copy.bytes for copy in view.copies))
+    if in_place is None:
+        return copies, copies
+    others = float(sum(2 * copy.bytes for copy in in_place.copies))
+    known = np.zeros(int(values["tile_rows"].max()) + 1)
+    for rows in np.unique(values["tile_rows"]).astype(int).tolist():
+        found = patches(in_place, True, rows)
+        known[rows] = 2.0 * found.crossing(in_place) * found.copied_bytes
+    columns_outer = values["order"] == "columns_outer"
+    turns = np.where(columns_outer, ceil_div(b.columns, b.tile_columns), b.column_blocks)
+    patched = known[values["tile_rows"].astype(int)] * b.numbers * turns
+    copied = values["borders"] == "copied"
+    return np.where(copied, copies, others + patched), np.where(copied, copies, others)
+
+
 def _traffic(
-    view: Windows, b: Blocking, target: CpuTarget, values: Columns
+    view: Windows,
+    b: Blocking,
+    target: CpuTarget,
+    values: Columns,
+    copied: tuple[Any, Any],
 ) -> dict[str, np.ndarray]:
     nest = view.nest(True)
     rows, terms = float(nest.line_count) * b.rows, float(nest.terms)
@@ -123,8 +150,8 @@ def _traffic(
     returns = panel <= USABLE * target.l2_bytes * panels
     rights = np.where(returns, right, right * row_tiles)
     middle = np.where(fits, block_once, streamed) + np.where(rows_outer, source, rights) + sums
-    copies = float(sum(2 * copy.bytes for copy in view.copies))
-    packing = copies + 2 * right * numbers * b.row_workers * values["pack_right"]
+    moved, copies = copied
+    packing = moved + 2 * right * numbers * b.row_workers * values["pack_right"]
     footprint = b.workers * tile * b.block_columns + copies / 2
     everything = float(sum(array.bytes for array in view.product.program.operands))
     everything += view.product.output.bytes

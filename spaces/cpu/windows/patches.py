@@ -1,0 +1,195 @@
+"""A left operand with borders that is read in place: only tiles that cross a border have a copy.
+
+It is a patch: the part of the padded copy that the tile reads, in the memory of its worker, laid
+out as the operand is, so that one micro-kernel serves tiles of both kinds. A worker holds one patch
+and makes another only when it comes to another tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.mapping import repeat
+from spaces.algebra.mapping_emit import indented
+from spaces.cpu.vectors.simd import C_TYPES
+from spaces.cpu.windows.nest import LEFT, PADDED, Nest, Source, Windows
+from spaces.cpu.windows.padded import PaddedCopy
+
+LEAST_RUN = 16
+"""Neighbours in memory that each step of a patch must copy at once: fewer cost more than a copy of
+the whole operand."""
+
+
+def in_place(view: Windows) -> Windows | None:
+    """The same product with its left operand in place and patches at its borders; None if it has no
+    borders, if its loops are others then, or if they jump within a line."""
+    copy = view.left.padded
+    if not isinstance(copy, PaddedCopy) or view.product.segments:
+        return None
+    factor = view.left.factor
+    found = Windows(view.product, Source(factor, None, factor.place.offset, copy), view.right)
+    for packed in (True, False):
+        nest = found.nest(packed)
+        if _extents(nest) != _extents(view.nest(packed)) or not _runs_along(nest):
+            return None
+    return found
+
+
+def _extents(nest: Nest) -> list[list[int]]:
+    groups = (nest.numbers, nest.lines, (nest.row, nest.column), nest.runs, nest.depth)
+    return [[loop.extent for loop in group] for group in (*groups, nest.multiplied)]
+
+
+def _runs_along(nest: Nest) -> bool:
+    """Whether rows and the last loop of the depth stay within a line."""
+    last = nest.multiplied[-1]
+    stays = all(loop.strides[LEFT] == loop.strides[PADDED] for loop in (nest.row, last))
+    return stays and last.strides[LEFT] == 1 and last.extent >= LEAST_RUN
+
+
+@dataclass(frozen=True)
+class Patches:
+    """The patches of tiles of up to ``tile_rows`` rows of a view that is :func:`in_place`, in
+    blocks of up to ``turns`` turns of the outermost loop that tiles run through."""
+
+    nest: Nest
+    copy: PaddedCopy
+    tile_rows: int
+    turns: int
+
+    @property
+    def _loops(self) -> list[tuple[int, int, int]]:
+        """Turns around the steps of a tile, and how far the operand and the copy move in each."""
+        *loops, _ = self.nest.multiplied
+        extents = [self.turns, *(loop.extent for loop in loops[1:])]
+        return [
+            (extent, loop.strides[LEFT], loop.strides[PADDED])
+            for extent, loop in zip(extents, loops, strict=False)
+        ]
+
+    @cached_property
+    def within(self) -> int:
+        """How far loops around the steps move within a line."""
+        return sum((n - 1) * left for n, left, padded in self._loops if left == padded)
+
+    def span(self, rows: Any) -> Any:
+        """Elements of a line, from the first to the last, that ``rows`` rows read in one turn."""
+        steps = self.nest.multiplied[-1].extent if self._loops else self.turns
+        return (rows - 1) * self.nest.row.strides[LEFT] + steps
+
+    @property
+    def apart(self) -> int | None:
+        """Elements from a line of a patch to the next; None if it has but one."""
+        return min((left for _, left, padded in self._loops if left != padded), default=None)
+
+    @property
+    def elements(self) -> int:
+        """Of a patch in memory."""
+        return int(sum((n - 1) * left for n, left, _ in self._loops) + self.span(self.tile_rows))
+
+    @property
+    def copied_bytes(self) -> int:
+        """Of a whole patch."""
+        runs = prod(extent for extent, _, _ in self._loops)
+        return int(runs * self.span(self.tile_rows) * self.copy.operand.element.bytes)
+
+    def function(self, name: str) -> list[str]:
+        """C function ``name(from, patch, held, at, rows, turns)``: where a tile of ``rows`` rows
+        finds the operand, which is in ``from`` or in ``patch``; ``at`` is the first element of its
+        first turn in the padded copy. ``held`` says whose patch there is."""
+        c_type, (first, last) = C_TYPES[self.copy.operand.dtype], self.copy.held
+        at, length = index("at"), self.copy.length
+        end = index("end")
+        source, skipped, inside = self.copy.source(at // length)
+        tests = [
+            f"{at % length} >= {first}",
+            f"{end % length} + span <= {last}",
+            *inside,
+            *self.copy.source(end // length)[2],
+        ]
+        counts = [extent for extent, _, _ in self._loops]
+        limits: list[int | str] = ["turns", *counts[1:]] if counts else []
+        turns = (
+            repeat(*counts).emit(0, self._turn, extents=limits, prefix="t")
+            if counts
+            else self._turn(())
+        )
+        return [
+            f"static const {c_type} *{name}(",
+            f"    const {c_type} *from, {c_type} *patch, long *held,",
+            "    long at, long rows, long turns) {",
+            f"  const long span = {self._span()}, end = {self._end()};",
+            f"  if ({' && '.join(tests)})",
+            f"    return from + ({(source + at % length).text} - {skipped + first});",
+            "  if (*held == at) return patch;",
+            "  *held = at;",
+            *indented(turns),
+            "  return patch;",
+            "}",
+        ]
+
+    def _span(self) -> str:
+        steps = self.nest.multiplied[-1].extent if self._loops else "turns"
+        return f"(rows - 1) * {self.nest.row.strides[LEFT]} + {steps}"
+
+    def _end(self) -> str:
+        """The first element of the last turn."""
+        if not self._loops:
+            return "at"
+        (_, _, step), *others = self._loops
+        rest = sum((n - 1) * padded for n, _, padded in others)
+        return (index("at") + index("turns - 1") * step + rest).text
+
+    def _turn(self, at: Sequence[Index]) -> list[str]:
+        """One turn: what the operand has of its line, between borders."""
+        operand, (first, last) = self.copy.operand, self.copy.held
+        moves = list(zip(at, self._loops, strict=True))
+        to = sum((i * left for i, (_, left, _) in moves), Index())
+        here = index("at") + sum((i * padded for i, (_, _, padded) in moves), Index())
+        line = index("line")
+        source, skipped, tests = self.copy.source(line)
+        place = (source + index("place") + index("start")).text
+        copied = f"from + ({place} - {skipped + first}), (stop - start) * {operand.element.bytes}"
+        return [
+            f"{C_TYPES[operand.dtype]} *to = patch + {to};",
+            f"const long line = {here // self.copy.length}, place = {here % self.copy.length};",
+            f"const int has = {' && '.join(tests) or '1'};",
+            f"const long before = tw_least(place < {first} ? {first} - place : 0, span);",
+            f"const long start = has ? before : span, most = tw_least({last} - place, span);",
+            "const long stop = most > start ? most : start;",
+            f"for (long i = 0; i < start; i++) to[i] = {self.copy.value};",
+            f"if (stop > start) __builtin_memcpy(to + start, {copied});",
+            f"for (long i = stop; i < span; i++) to[i] = {self.copy.value};",
+        ]
+
+    def crossing(self, view: Windows) -> int:
+        """Tiles of one number that cross a border."""
+        nest, (first, last) = self.nest, self.copy.held
+        lines = np.full(1, view.places[PADDED].constant)
+        for loop in nest.lines:
+            lines = np.add.outer(lines, np.arange(loop.extent) * loop.strides[PADDED]).ravel()
+        reach = sum((n - 1) * padded for n, _, padded in self._loops)
+        ends = (lines // self.copy.length, (lines + reach) // self.copy.length)
+        inner = self.copy.has_lines(ends[0]) & self.copy.has_lines(ends[1])
+        rows = np.arange(0, nest.row.extent, self.tile_rows)
+        high = np.minimum(self.tile_rows, nest.row.extent - rows)
+        place = int(lines[0]) % self.copy.length + rows * nest.row.strides[PADDED]
+        within = (place >= first) & (place + self.within + self.span(high) <= last)
+        return lines.size * rows.size - int(inner.sum()) * int(within.sum())
+
+
+def patches(view: Windows, packed: bool, tile_rows: int, turns: int | None = None) -> Patches:
+    """Those of a view that is :func:`in_place`, of blocks of so many turns of the depth's outermost
+    loop, or of all of it."""
+    nest, copy = view.nest(packed), view.left.patched
+    assert copy is not None
+    whole = nest.depth[0].extent
+    a_turn = nest.multiplied[0].extent // whole
+    return Patches(nest, copy, tile_rows, (turns or whole) * a_turn)

@@ -1,0 +1,66 @@
+"""Where the arrays of a product of placed operands are at one of its numbers, in C."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index
+from spaces.cpu.vectors.simd import C_TYPES
+from spaces.cpu.windows.finish import read_name
+from spaces.cpu.windows.nest import LEFT, OUTPUT, PADDED, RIGHT, Key, Nest, Source, Windows, offset
+from spaces.workloads.array import Array
+
+
+@dataclass(frozen=True)
+class Pointers:
+    """C variables for ``arrays``, the buffers of the call in order, and for copies, each of which
+    begins so many bytes into the workspace; counted from row ``first_row`` of a number."""
+
+    view: Windows
+    nest: Nest
+    arrays: Sequence[Array]
+    copy_starts: Sequence[int]
+    first_row: Index
+
+    def lines(self, number: Index) -> list[str]:
+        """``l``, ``r``, ``c`` and one for each array that is read beside the product; where the
+        left operand is in place, ``l`` is all of it and ``padded`` the place in the padded copy."""
+        view = self.view
+        lines = [
+            *self._left(number),
+            self._source("r", RIGHT, view.right, number),
+            self._array("c", view.product.output, OUTPUT, number, ""),
+        ]
+        for i, read in enumerate(view.product.places):
+            operand = view.product.program.operand[read.name]
+            lines.append(self._array(read_name(i), operand, read, number, "const "))
+        return lines
+
+    def _left(self, number: Index) -> list[str]:
+        left = self.view.left
+        if left.patched is None:
+            return [self._source("l", LEFT, left, number)]
+        pointer = self._buffer("l", left.factor.operand, "const ")
+        return [f"{pointer};", f"const long padded = {self._start(PADDED, number)};"]
+
+    def _source(self, name: str, key: Key, source: Source, number: Index) -> str:
+        if source.padded is None:
+            return self._array(name, source.factor.operand, key, number, "const ")
+        c_type = C_TYPES[source.dtype]
+        start = self.copy_starts[self.view.copies.index(source.padded)]
+        base = f"(const {c_type} *)((char *)call->workspace + {start})"
+        return f"const {c_type} *{name} = {base} + {self._start(key, number)};"
+
+    def _array(self, name: str, array: Array, key: Key, number: Index, constant: str) -> str:
+        return f"{self._buffer(name, array, constant)} + {self._start(key, number)};"
+
+    def _buffer(self, name: str, array: Array, constant: str) -> str:
+        place = [other.name for other in self.arrays].index(array.name)
+        c_type = f"{constant}{C_TYPES[array.dtype]} *"
+        return f"{c_type}{name} = ({c_type})call->buffers[{place}]"
+
+    def _start(self, key: Key, number: Index) -> str:
+        first = self.first_row * self.nest.row.strides[key]
+        constant = self.view.places[key].constant
+        return (offset(self.nest.numbers, number, key) + first + constant).text
