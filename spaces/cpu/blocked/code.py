@@ -14,18 +14,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from spaces.algebra.index import Index, index
-from spaces.algebra.integers import ceil_div, round_up
-from spaces.algebra.layout import Strided, row_major
+from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import PAGE, entry_function
-from spaces.cpu.blocked.ahead import Ahead
+from spaces.cpu.abi import entry_function
 from spaces.cpu.blocked.blocking import Blocking, blocking
-from spaces.cpu.blocked.packing import LeftBlock, RightBlock
+from spaces.cpu.blocked.memory import Memory
 from spaces.cpu.tiles.epilogue import finish_function
 from spaces.cpu.tiles.kernel_parts import pointer, pointers, tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile
-from spaces.cpu.tiles.steps import PAIR, Stream, stream
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.schedule import Value
 from spaces.workloads.product import Product
@@ -45,6 +42,11 @@ class ContractionCode:
         """All extents."""
         return blocking(self.product, self.lanes, self.values)
 
+    @cached_property
+    def memory(self) -> Memory:
+        """What workers keep, and how operands are read."""
+        return Memory(self.product, self.values, self.lanes, self.blocks)
+
     @property
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
@@ -61,85 +63,12 @@ class ContractionCode:
     @property
     def workspace_bytes(self) -> int:
         """Scratch memory of all workers."""
-        return self.blocks.workers * self._worker_floats * 4
-
-    # -- what lies where -----------------------------------------------------------------------
-
-    @property
-    def _terms_a_step(self) -> int:
-        return 2 if self.values["multiply"] == "dot" else 1
-
-    @property
-    def _packed(self) -> str:
-        """Dtype of packed elements, of 4 bytes: all sizes of blocks are in these."""
-        return PAIR if self.values["multiply"] == "dot" else "float32"
-
-    @property
-    def _steps(self) -> int:
-        return ceil_div(self.product.terms, self._terms_a_step)
-
-    @property
-    def _block_steps(self) -> int:
-        return int(self.blocks.block_depth) // self._terms_a_step
-
-    @cached_property
-    def _left(self) -> Stream:
-        return stream(self.product, self.product.left, self._terms_a_step)
-
-    @cached_property
-    def _right(self) -> Stream:
-        return stream(self.product, self.product.right, self._terms_a_step)
-
-    @cached_property
-    def _left_block(self) -> LeftBlock | None:
-        if not self.values["pack_left"]:
-            return None
-        b = self.blocks
-        panels = b.block_rows // b.tile_rows
-        return LeftBlock(
-            panels, b.tile_rows, self._block_steps, self.lanes, self._packed, self._left
-        )
-
-    @cached_property
-    def _right_block(self) -> RightBlock | None:
-        if not self.values["pack_right"]:
-            return None
-        b = self.blocks
-        panels = b.block_columns // b.tile_columns
-        return RightBlock(
-            panels, b.tile_columns, self._block_steps, self.lanes, self._packed, self._right
-        )
-
-    @cached_property
-    def _ahead(self) -> Ahead | None:
-        if not self.values["prefetch"]:
-            return None
-        return Ahead(self.product, self.blocks, bool(self.values["pack_right"]))
-
-    @cached_property
-    def _sums(self) -> Strided | None:
-        """Layout of a worker's partial sums, where the output cannot hold them itself."""
-        if self.product.output.dtype == "float32":
-            return None
-        if self.blocks.depth_blocks > 1:
-            return row_major(self.blocks.chunk_rows, self.blocks.chunk_columns)
-        return row_major(self.blocks.tile_rows, self.blocks.tile_columns)
-
-    @cached_property
-    def _block_sizes(self) -> list[int]:
-        """Floats of a worker's left block, right block and sums, each in whole cache lines."""
-        blocks = (self._left_block, self._right_block)
-        sizes = [block.layout.size + self.lanes if block else 0 for block in blocks]
-        return [round_up(size, 16) for size in (*sizes, self._sums.size if self._sums else 0)]
-
-    @property
-    def _worker_floats(self) -> int:
-        return round_up(sum(self._block_sizes), PAGE // 4)
+        return self.blocks.workers * self.memory.floats * 4
 
     # -- functions -----------------------------------------------------------------------------
 
     def _packing_functions(self) -> list[str]:
-        left, right = self._left_block, self._right_block
+        left, right = self.memory.left_block, self.memory.right_block
         return [
             *(left.function(f"{self.entry}_left") if left else ()),
             *(right.function(f"{self.entry}_right") if right else ()),
@@ -148,8 +77,8 @@ class ContractionCode:
     @cached_property
     def _tiles(self) -> list[RegisterTile]:
         """Micro-kernels by shape: the full tile, and those of the last row and column."""
-        product, b = self.product, self.blocks
-        left, right, ahead = self._left_block, self._right_block, self._ahead
+        product, b, memory = self.product, self.blocks, self.memory
+        left, right, ahead = memory.left_block, memory.right_block, memory.ahead
 
         def tile(rows: int, columns: int) -> RegisterTile:
             # Edges run rarely: what makes them faster is not worth the time it takes to compile.
@@ -163,11 +92,11 @@ class ContractionCode:
                 prefetch=0,
                 ahead=None if is_edge or not ahead else ahead.layout,
                 ahead_dtype=product.right.dtype,
-                left=left.panel if left else self._left.layout,
-                right=right.panel if right else self._right.layout,
-                sums=self._sums or product.layout(product.output),
-                left_dtype=self._packed if left else self._left.dtype,
-                right_dtype=self._packed if right else self._right.dtype,
+                left=left.panel if left else memory.left.layout,
+                right=right.panel if right else memory.right.layout,
+                sums=memory.sums or product.layout(product.output),
+                left_dtype=memory.packed if left else memory.left.dtype,
+                right_dtype=memory.packed if right else memory.right.dtype,
                 right_is_padded=right is not None,
                 fetches_sums=not is_edge,
             )
@@ -179,7 +108,7 @@ class ContractionCode:
         ]
 
     def _tile_choice(self) -> list[str]:
-        b, ahead = self.blocks, self._ahead
+        b, ahead = self.blocks, self.memory.ahead
         return tile_choice(
             f"{self.entry}_tile",
             [(tile, ", next" if tile.ahead else "") for tile in self._tiles],
@@ -190,13 +119,13 @@ class ContractionCode:
 
     @property
     def _needs_finish(self) -> bool:
-        return self.product.workload.epilogue is not None or self._sums is not None
+        return self.product.workload.epilogue is not None or self.memory.sums is not None
 
     def _finish(self) -> list[str]:
         if not self._needs_finish:
             return []
         b = self.blocks
-        sums = self._sums or self.product.layout(self.product.output)
+        sums = self.memory.sums or self.product.layout(self.product.output)
         vectors = b.tile_columns // self.lanes
         return finish_function(
             f"{self.entry}_finish", self.product, b.tile_rows, vectors, self.lanes, sums
@@ -204,9 +133,9 @@ class ContractionCode:
 
     def _worker(self) -> list[str]:
         """The function that does one worker's chunk of the output."""
-        b, product = self.blocks, self.product
-        left_floats, right_floats, _ = self._block_sizes
-        packed = C_TYPES[self._packed]
+        b, product, memory = self.blocks, self.product, self.memory
+        left_floats, right_floats, _ = memory.block_sizes
+        packed = C_TYPES[memory.packed]
         worker = index("worker", b.workers)
         chunks = (ceil_div(product.rows, b.chunk_rows), ceil_div(product.columns, b.chunk_columns))
         batches = spatial(b.batch_workers, 1, 1) * repeat(b.chunk_batches, 1, 1)
@@ -214,8 +143,8 @@ class ContractionCode:
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            *([] if product.batch else indented(pointers(product, self._left, self._right))),
-            f"  float *own = (float *)call->workspace + {worker * self._worker_floats};",
+            *indented([] if product.batch else pointers(product, memory.left, memory.right)),
+            f"  float *own = (float *)call->workspace + {worker * memory.floats};",
             f"  {packed} *pl = (void *)own, *pr = pl + {left_floats};",
             f"  float *sums = own + {left_floats + right_floats};",
             *mapping.emit(worker, self._part, extents=(product.batches, *chunks), prefix="n"),
@@ -227,17 +156,17 @@ class ContractionCode:
         number, *chunk = part
         if not self.product.batch:
             return self._chunk(chunk)
-        places = pointers(self.product, self._left, self._right, number)
+        places = pointers(self.product, self.memory.left, self.memory.right, number)
         return [*places, *self._chunk(chunk)]
 
     def _chunk(self, chunk: Sequence[Index]) -> list[str]:
         """A worker's part of the output: its blocks of columns and depth."""
         b, product = self.blocks, self.product
         blocks = repeat(b.column_blocks, b.depth_blocks) * spatial(
-            b.block_columns, self._block_steps
+            b.block_columns, self.memory.block_steps
         )
         row, column = chunk[0] * b.chunk_rows, chunk[1] * b.chunk_columns
-        extents = ("chunk_columns", self._steps)
+        extents = ("chunk_columns", self.memory.steps)
         return [
             f"const long row0 = {row}, column0 = {column};",
             f"const long chunk_rows = tw_least({product.rows} - row0, {b.chunk_rows});",
@@ -247,36 +176,36 @@ class ContractionCode:
 
     def _right_part(self, start: Sequence[Index]) -> list[str]:
         """A block of the right operand: packed once, then met by all blocks of rows."""
-        b = self.blocks
+        b, memory = self.blocks, self.memory
         lines = [
             f"const long j = {start[0]}, k = {start[1]};",
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
-            f"const long depth = tw_least({self._steps} - k, {self._block_steps});",
+            f"const long depth = tw_least({memory.steps} - k, {memory.block_steps});",
         ]
-        if self._right.odd:
+        if memory.right.odd:
             lines.append(f"const long terms = tw_least({self.product.terms} - k * 2, depth * 2);")
-        if self._right_block:
-            place = self._right.layout.emit(DEPTH, COLUMN)
-            extent = self._right.extent
+        if memory.right_block:
+            place = memory.right.layout.emit(DEPTH, COLUMN)
+            extent = memory.right.extent
             lines.append(f"{self.entry}_right(r + {place}, pr, {extent}, columns);")
-        if self._ahead:
-            kind = f"const {self._ahead.c_type} *"
-            left = f"{self._steps} - k - depth"
-            place = self._ahead.start(DEPTH * self._terms_a_step, left, COLUMN)
+        if memory.ahead:
+            kind = f"const {memory.ahead.c_type} *"
+            remaining = f"{memory.steps} - k - depth"
+            place = memory.ahead.start(DEPTH * memory.terms_a_step, remaining, COLUMN)
             lines.append(f"{kind}next = ({kind})r + {place};")
         blocks = repeat(b.row_blocks) * spatial(b.block_rows)
         return lines + blocks.emit(0, self._left_part, extents=("chunk_rows",), prefix="r")
 
     def _left_part(self, start: Sequence[Index]) -> list[str]:
         """A block of the left operand, packed where that is decided, and its tiles."""
-        b = self.blocks
+        b, memory = self.blocks, self.memory
         lines = [
             f"const long i = {start[0]};",
             f"const long rows = tw_least(chunk_rows - i, {b.block_rows});",
         ]
-        if self._left_block:
-            place = self._left.layout.emit(ROW, DEPTH)
-            lines.append(f"{self.entry}_left(l + {place}, pl, rows, {self._left.extent});")
+        if memory.left_block:
+            place = memory.left.layout.emit(ROW, DEPTH)
+            lines.append(f"{self.entry}_left(l + {place}, pl, rows, {memory.left.extent});")
         counts = (b.block_rows // b.tile_rows, b.block_columns // b.tile_columns)
         order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
         tiles = repeat(*counts, order=order) * spatial(b.tile_rows, b.tile_columns)
@@ -284,21 +213,22 @@ class ContractionCode:
 
     def _tile(self, start: Sequence[Index]) -> list[str]:
         """One call of a micro-kernel, and the epilogue after the last block of depth."""
-        b, product = self.blocks, self.product
+        b, product, memory = self.blocks, self.product, self.memory
         ti, tj = start
         output = product.layout(product.output).emit(ROW + ti, COLUMN + tj)
-        a = f"l + {self._left.layout.emit(ROW + ti, DEPTH)}"
-        if self._left_block:
-            a = f"pl + {self._left_block.layout.emit(ti, 0)}"
-        r = f"r + {self._right.layout.emit(DEPTH, COLUMN + tj)}"
-        if self._right_block:
-            r = f"pr + {self._right_block.layout.emit(0, tj)}"
+        a = f"l + {memory.left.layout.emit(ROW + ti, DEPTH)}"
+        if memory.left_block:
+            a = f"pl + {memory.left_block.layout.emit(ti, 0)}"
+        r = f"r + {memory.right.layout.emit(DEPTH, COLUMN + tj)}"
+        if memory.right_block:
+            r = f"pr + {memory.right_block.layout.emit(0, tj)}"
         s = f"c + {output}"
-        if self._sums:
+        if memory.sums:
             whole = b.depth_blocks > 1
-            s = f"sums + {self._sums.emit(BLOCK_ROW + ti, BLOCK_COLUMN + tj)}" if whole else "sums"
+            place = memory.sums.emit(BLOCK_ROW + ti, BLOCK_COLUMN + tj)
+            s = f"sums + {place}" if whole else "sums"
         sizes = f"rows - {ti}, columns - {tj}"
-        ahead = f", next + {self._ahead.share(BLOCK_ROW + ti, tj)}" if self._ahead else ""
+        ahead = f", next + {memory.ahead.share(BLOCK_ROW + ti, tj)}" if memory.ahead else ""
         lines = [f"{self.entry}_tile({a}, {r}, {s}, {sizes}, depth, k > 0{ahead});"]
         if self._needs_finish:
             operands = [
@@ -306,7 +236,7 @@ class ContractionCode:
                 for o in product.workload.epilogue_inputs
             ]
             arguments = ", ".join([s, f"c + {output}", *operands, sizes])
-            lines.append(f"if (k + depth == {self._steps}) {self.entry}_finish({arguments});")
+            lines.append(f"if (k + depth == {memory.steps}) {self.entry}_finish({arguments});")
         return lines
 
     def _entry(self) -> list[str]:
