@@ -18,6 +18,14 @@ USABLE = 0.75
 """Share of a cache that a block can hold on to while other data streams through."""
 BY_CHANCE = 0.5
 """Share of L2 that runs on pages of their own fill, which lie in memory by chance."""
+FAR_BYTES = 16 << 20
+"""Bytes of L3 that a core can count on at most: no processor with many cores has more for each."""
+
+
+def stays_far(cpu: CpuTarget, size: Any) -> Any:
+    """Whether ``size`` bytes stay in L3. A virtual machine sees the L3 of a whole processor, whose
+    other cores it does not have and who fill their part of it."""
+    return size <= USABLE * min(cpu.l3_bytes, cpu.cores * FAR_BYTES)
 
 
 def near_reach(run: Any, apart: int) -> Any:

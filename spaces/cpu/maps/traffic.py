@@ -1,7 +1,8 @@
 """Work and memory traffic of a map; names and units are those of ``spaces.quantities``.
 
 Every array moves once. Stores into the caches first fetch the lines that they overwrite; narrow
-tiles touch lines of what turns more than once; what is transposed passes through L1 twice more.
+tiles touch lines of what turns more than once; what is transposed passes through L1 twice more,
+and through L2 as a time of its own if L1 has no room for it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
 from spaces.cpu.maps.tiling import Tiling
-from spaces.cpu.traffic import USABLE, footprints, shares
+from spaces.cpu.traffic import USABLE, footprints, shares, stays_far
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.view import Access
 from spaces.derivation.work import Work, work
@@ -162,13 +163,13 @@ class _Traffic:
         near = read + written + _bytes(self.plane.turned) * (touches - 1)
         stored = written * np.where(self.values["stream"], 1.0, 2.0)
         least = self.template.workload.least_bytes
-        beyond = float(least) > USABLE * cpu.l3_bytes
+        beyond = not stays_far(cpu, least)
         in_l1 = self.scratch <= USABLE * cpu.l1_bytes
         return {
-            "near_bytes": near + np.where(in_l1, 0.0, self.passing),
+            "near_bytes": near,
             "middle_bytes": near,
             "main_bytes": least + (stored - written) * beyond,
-            "packing_bytes": self.passing,
+            "packing_bytes": np.where(in_l1, 0.0, self.passing),
         }
 
     def kept(self) -> dict[str, Any]:

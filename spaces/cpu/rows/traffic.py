@@ -15,7 +15,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.rows.held import outputs_by_element
 from spaces.cpu.rows.work import registers, steps
-from spaces.cpu.traffic import USABLE, even_shares, footprints
+from spaces.cpu.traffic import USABLE, even_shares, footprints, stays_far
 from spaces.derivation.rows.place import Place
 from spaces.quantities import filled
 from spaces.template import Columns
@@ -51,7 +51,7 @@ def row_quantities(template: RowsTemplate, columns: Columns) -> dict[str, np.nda
     middle = np.where(row <= USABLE * target.l2_bytes, 1, walks) * read_row + written_row
     least = float(template.workload.least_bytes)
     allocated = written_row * count * (columns["stores"] == "cached")
-    resident = least <= USABLE * target.l3_bytes
+    resident = stays_far(target, least)
     items = count / rows.rows[-1].extent * ceil_div(rows.rows[-1].extent, together)
     quantities: dict[str, Any] = {
         "flops": vectors * lanes * operations,

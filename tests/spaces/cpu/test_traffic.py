@@ -1,4 +1,4 @@
-"""What caches hold of rows that lie apart."""
+"""What caches hold of rows that lie apart, and of what others share with them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
+from costmodel.roofs.analytic import AnalyticModel
 from spaces.cpu.target import detect_cpu
-from spaces.cpu.traffic import line_turns, middle_reach, near_reach
+from spaces.cpu.traffic import line_turns, middle_reach, near_reach, stays_far
 from spaces.operators import workload
 from spaces.registry import space_for
 
@@ -60,3 +61,44 @@ def test_rows_a_page_apart_are_read_again_where_they_lie_and_not_when_packed(nam
             moved[n, packed] = each[chosen].min()
     assert moved[1024, False] > 1.4 * moved[1040, False]
     assert moved[1024, True] < 1.1 * moved[1040, True]
+
+
+@pytest.mark.parametrize(
+    ("l3", "cores", "most"),
+    [
+        (32 << 20, 16, 24 << 20),  # three quarters of what is there
+        (260 << 20, 64, 195 << 20),
+        (260 << 20, 2, 24 << 20),  # of a processor of which this machine has two cores
+    ],
+)
+def test_a_cache_of_a_whole_processor_is_not_that_of_some_of_its_cores(l3, cores, most):
+    target = dataclasses.replace(TARGET, l3_bytes=l3, cores=cores)
+    assert stays_far(target, most)
+    assert not stays_far(target, most + 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "decision", "streamed"),
+    [("y[j, i] = x[i, j]", "stream", True), ("softmax", "stores", "streaming")],
+)
+def test_results_that_leave_all_caches_are_estimated_to_be_written_past_them(
+    text, decision, streamed
+):
+    """Stores into the caches would read their lines first: a third more of what is moved."""
+    target = dataclasses.replace(TARGET, l3_bytes=260 << 20, cores=2)
+    names = ("r", "c") if text == "softmax" else ("i", "j")
+
+    def chosen(size):
+        work = workload(text, **dict.fromkeys(names, size))
+        space = space_for(work, target)
+        rows = space.sample(np.random.default_rng(0), 400)
+        seconds = AnalyticModel().latency(space, rows)
+        least = space.quantities(rows)["main_bytes"] / work.least_bytes
+        decided = np.array([space.schedule(row).values[decision] == streamed for row in rows])
+        return decided[np.argmin(seconds)], least[~decided]
+
+    best, moved = chosen(4096)
+    assert best
+    assert (moved == 1.5).all()
+    _, moved = chosen(1024)
+    assert (moved == 1).all()

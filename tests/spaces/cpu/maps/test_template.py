@@ -250,14 +250,16 @@ def test_only_whole_blocks_of_one_array_that_is_moved_go_straight():
     assert found == [True, False, False, False, False]
 
 
-def test_what_goes_straight_passes_through_no_other_memory():
+@pytest.mark.parametrize(("tile", "packed"), [(64, 0), (128, 2 * 4 * 512 * 512)])
+def test_what_goes_straight_passes_through_no_other_memory(tile, packed):
+    """The other way its tile passes through L1, or through L2 if L1 has no room for it."""
     w = workload(TRANSPOSED, i=512, j=512)
-    space = Space(w, machine(), [MapTemplate(w, machine())])
+    space = Space(w, machine(l2_bytes=1 << 20), [MapTemplate(w, machine(l2_bytes=1 << 20))])
     values = {"order": "rows", "stream": False, "ahead": False, "unroll": 1, "workers": 1}
-    values |= {"tile_rows": 64, "tile_columns": 64}
+    values |= {"tile_rows": tile, "tile_columns": tile}
     schedules = [Schedule("map", tuple({**values, "straight": s}.items())) for s in (False, True)]
     found = space.quantities(space.rows(schedules))
-    assert found["packing_bytes"].tolist() == [2 * 4 * 512 * 512, 0]
+    assert found["packing_bytes"].tolist() == [packed, 0]
     assert found["register_bytes"][0] - found["register_bytes"][1] == 2 * 4 * 512 * 512
     assert found["instructions"][0] > found["instructions"][1]
     assert found["near_footprint"][0] > found["near_footprint"][1]
