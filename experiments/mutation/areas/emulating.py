@@ -9,6 +9,8 @@ AREAS = (
         "emulated threads and barriers",
         (
             "measure/cuda/emulator/native/scheduler.cpp",
+            "measure/cuda/emulator/native/fibers.cpp",
+            "measure/cuda/emulator/native/blocks.cpp",
             "measure/cuda/emulator/native/barriers.cpp",
             "measure/cuda/emulator/native/report.cpp",
         ),

@@ -177,11 +177,25 @@ struct Machine {
 };
 extern Machine machine;
 
+// Threads: a stack for each, and the switches into one and back to the scheduler.
+void give_stack(Fiber &fiber);
+void enter(Fiber &fiber);
+void leave();
+
+// Blocks of the launch.
+void check_launch();
+bool room_for_cluster();
+bool start_cluster();  // whether there is one more
+void retire_clusters();
+void end_thread(Fiber &fiber);
+Index block_index_of(u64 cluster, u32 rank);
+
 u32 random_below(u32 bound);
 void run();                // the whole launch
 void suspend(Waiters &waiters, std::function<std::string()> waits_for);
 void wake(Waiters &waiters);
 void make_ready(Fiber *fiber);
+u32 new_priority(const Warp &warp);
 // Random mode: lets another thread go first, once in `chance` calls.
 constexpr u32 at_access = 32, at_meeting = 4;
 void perhaps_preempt(u32 chance);
@@ -218,7 +232,6 @@ void check_load(const char *what, const Buffer &buffer, u64 offset, u32 bytes);
 void leave_barrier(u32 completed);
 void signal_stores();
 void acquire_stores();  // those that others have signalled
-Index block_index_of(u64 cluster, u32 rank);
 
 // What the banks of shared memory have to do, counted in eager mode.
 void note_access(u32 address, u32 bytes);
