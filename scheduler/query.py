@@ -149,10 +149,12 @@ def answers(
         yield from _unmeasured(space, known, trials, ranks)
 
 
-def untuned(space: Space, database: Database, model: CostModel | None = None) -> Schedule:
-    """The schedule that :func:`query` answers for as long as nothing of ``space`` is measured."""
+def untuned(space: Space, database: Database, model: CostModel | None = None) -> list[Schedule]:
+    """The schedule that :func:`query` answers for as long as nothing of ``space`` is measured, and
+    the one that it predicts, which it answers where it knows of no other shapes either."""
     trials = database.trials(space.workload, space.target)
-    return next(_unmeasured(space, database, trials, model)).schedule
+    first = next(_unmeasured(space, database, trials, model)).schedule
+    return list(dict.fromkeys([first, _predicted(space, trials, model).schedule]))
 
 
 def _unmeasured(

@@ -131,8 +131,8 @@ def _keeper() -> Build:
 
 @cache
 def _server() -> Build:
-    modules = ("server", "child", "plan", "zone", "compare", "timer", "pool", "protocol", "reap")
-    return Build("server", _sources(*modules), OPTIMISED)
+    parts = ("server", "child", "plan", "zone", "compare", "timer", "elsewhere", "protocol")
+    return Build("server", _sources(*parts, "pool", "reap"), OPTIMISED)
 
 
 @cache

@@ -2,11 +2,12 @@
 
 The tuner holds inputs and their sums in float64; a file in memory holds the inputs of the draw and
 two bounds of each element of the output; the server has a copy of the inputs between guards; and
-each candidate an output and a workspace of its own.
+each candidate an output and a workspace of its own. Between calls others may write elsewhere.
 """
 
 from __future__ import annotations
 
+from measure.cpu.elsewhere import bytes_elsewhere
 from measure.memory import memory_limit
 from spaces.numerics.allowance import bounds_dtype
 from spaces.workloads.computation import Computation
@@ -56,10 +57,11 @@ def _file_bytes(workload: Workload) -> int:
 
 
 def _held_bytes(workload: Workload) -> int:
-    """While candidates run: the inputs of the draw, the file, and the server's copy; of a product
-    the sums, too."""
+    """While candidates run: the inputs of the draw, the file, the server's copy, and what others
+    write; of a product the sums, too."""
     sums = WIDE * _outputs_size(workload) if isinstance(workload, Contraction) else 0
-    return sums + _file_bytes(workload) + 2 * _inputs_bytes(workload)
+    held = sums + _file_bytes(workload) + 2 * _inputs_bytes(workload)
+    return held + bytes_elsewhere(workload)
 
 
 def _drawing_bytes(workload: Workload) -> int:

@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 
 from measure.cpu.binaries import server_binary
 from measure.cpu.cores import one_cpu_per_core
+from measure.cpu.elsewhere import bytes_elsewhere
 from measure.cpu.keeper import end, kept
 from measure.cpu.memory import buffer_bytes, outputs_bytes
 from measure.cpu.problem import Problem, index_of
 from measure.drawing.draw import Draw, FreshInputs, are_for, fresh_inputs
 from measure.interfaces import Built
 from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
-from measure.timing import TimingProtocol, call_limit, protocol_for, score
+from measure.timing import TimingProtocol, call_limit, protocol_for, score, usual_score
 from measure.unpacking import unpacked
 from spaces.cpu.target import CpuTarget
 from spaces.workloads.workload import Workload
@@ -38,8 +39,10 @@ class CRunner:
 
     Every call of :meth:`run` starts a server (some milliseconds) on fresh random inputs. With
     one thread time is the CPU time of the calling thread, which other processes disturb little;
-    with more it is wall time. :meth:`close` may come from another thread and ends a run.
-    ``clock`` and ``protocol`` take the place of what suits the target, for experiments.
+    with more it is wall time. Calls on large arrays come between other work
+    (:mod:`measure.cpu.elsewhere`). :meth:`close` may come from another thread and ends a run.
+    ``clock``, ``protocol`` and ``elsewhere`` (bytes that others write before each timed call) take
+    the place of what suits the target and the workload, for experiments.
     """
 
     def __init__(
@@ -48,11 +51,13 @@ class CRunner:
         memory_bytes: int = MEMORY_BYTES,
         clock: str = "",
         protocol: TimingProtocol | None = None,
+        elsewhere: int | None = None,
     ) -> None:
         self._target = target
         self._memory_bytes = memory_bytes
         self._clock = clock or ("cpu" if target.threads == 1 else "wall")
         self._protocol = protocol
+        self._elsewhere = elsewhere
         self._cpus = one_cpu_per_core()
         self._inputs: FreshInputs | None = None
         self._process: subprocess.Popen[str] | None = None
@@ -124,6 +129,7 @@ class CRunner:
         """The text that plan.c reads."""
         lines = [
             f"{self._target.threads} {int(self._clock == 'wall')} {limit} {self._memory_bytes}",
+            str(self._bytes_elsewhere(job.workload)),
             f"{float('inf') if job.best is None else job.best}",
             _numbers(self._protocol or protocol_for(self._clock, job.final)),
             str(secrets.randbits(63)),
@@ -137,14 +143,19 @@ class CRunner:
             lines.append(str(built.binary))
         return "\n".join(lines) + "\n"
 
+    def _bytes_elsewhere(self, workload: Workload) -> int:
+        return bytes_elsewhere(workload) if self._elsewhere is None else self._elsewhere
+
     def _measurement(self, job: Job, built: Built, record: _Record) -> Measurement:
-        info = dict(built.info or {})
+        info, statistic = dict(built.info or {}), score
+        if elsewhere := self._bytes_elsewhere(job.workload):
+            info["bytes_elsewhere"], statistic = elsewhere, usual_score
         if record.disturbed:
             info["disturbed_rounds"] = record.disturbed
         return Measurement(
             schedule=built.candidate.schedule,
             status=record.status,
-            score=score(record.samples) if record.error_kind is None else None,
+            score=statistic(record.samples) if record.error_kind is None else None,
             samples=tuple(record.samples),
             reference_samples=tuple(record.references),
             clock=self._clock,

@@ -38,8 +38,9 @@ class Task:
     checked before that is told (:mod:`scheduler.tuning.claims`). Attempts in which the machine
     failed are recorded and otherwise as if they had not been. Every result is recorded before
     anything else is done with it. ``make_search`` is called before the first candidates are asked
-    for. What would be answered had nobody tuned the workload, by ``model`` if there is one, is
-    measured before all that the search asks for: so no run ends with a slower kernel than that.
+    for. What would be answered had nobody tuned the workload, from what is known of others and from
+    the estimate alone, or by ``model`` if there is one, is measured before all that the search asks
+    for: so no run ends with a slower kernel than these.
     ``worth`` says how many times as many finalists as usual are to be compared.
     """
 
@@ -188,11 +189,11 @@ class Task:
         search = self._opened_search()
         self._check_best()
         with self._ledger.work("search"):
-            asked = search.ask(count - len(self._first))
-        proposed = self._first + [p for p in asked if p.schedule not in self._beside]
+            first, self._first = self._first[:count], self._first[count:]
+            asked = search.ask(count - len(first))
+        proposed = first + [p for p in asked if p.schedule not in self._beside]
         if not asked and not proposed:
             return False
-        self._first = []
         self.levels.append(self.latency)
         self.submitted += len(proposed)
         self._send(proposed, self.job())
@@ -234,10 +235,10 @@ class Task:
         if self._search is None:
             with self._ledger.work("search"):
                 self._search = self._make_search()
-                first = untuned(self.space, self._database, self._model)
-            if first not in self._resumed:
-                self._first = [Proposed(first, UNTUNED)]
-                self._beside.add(first)
+                answers = untuned(self.space, self._database, self._model)
+            new = [schedule for schedule in answers if schedule not in self._resumed]
+            self._first = [Proposed(schedule, UNTUNED) for schedule in new]
+            self._beside.update(new)
             self._tell(self._known)
         return self._search
 

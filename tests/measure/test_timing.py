@@ -2,11 +2,18 @@ import math
 
 import pytest
 
-from measure.timing import FINAL, call_limit, protocol_for, score
+from measure.timing import FINAL, call_limit, protocol_for, score, usual_score
 
 
 def test_the_score_is_the_least_sample():
     assert score([3e-3, 1e-3, 2e-3]) == 1e-3
+
+
+@pytest.mark.parametrize("lucky", [0, 6])
+def test_between_other_work_neither_luck_nor_disturbance_decides(lucky):
+    """A quarter of the samples at most are so."""
+    samples = [1e-3] * lucky + [2e-3] * (25 - 6 - lucky) + [9e-3] * 6
+    assert usual_score(samples) == 2e-3
 
 
 @pytest.mark.parametrize(

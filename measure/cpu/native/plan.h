@@ -26,6 +26,8 @@ typedef struct {
   int cpu[MAX_THREADS];   /* of each thread, if there are several */
   double limit;           /* seconds a call may take before its process is killed */
   size_t memory;          /* bytes a candidate may allocate beyond its buffers */
+  size_t elsewhere_bytes; /* that others write before each timed call, and where; or 0 */
+  char *elsewhere;
   double best;            /* latency to beat, infinity if unknown */
   protocol timing;
   unsigned long seed;

@@ -16,6 +16,7 @@ from spaces.operators import workload
 
 HALF = workload("matmul", m=4096, n=4096, k=4096, dtype="float16")
 ROW = workload("matmul", m=1, n=4096, k=14336, dtype="bfloat16")
+FIVE = (3e-4, 1e-4, 5e-4, 2e-4, 4e-4)
 
 
 def on_device(score: float):
@@ -27,6 +28,7 @@ def on_device(score: float):
     [
         attempt(measured(1, 1e-4)),
         attempt(replace(measured(1, 2e-4), status=Status.SLOW, samples=(2e-4,))),
+        attempt(replace(measured(1, 2e-4), samples=FIVE)),  # between other work
         attempt(failed(1)),
         attempt(lost(1)),
         attempt(on_device(230e-6), HALF, cuda_target("sm_90a")),  # 600 of nominally 990 TFLOP/s
@@ -44,6 +46,8 @@ def test_what_runners_write_is_plausible(record):
         (attempt(replace(measured(1, 1e-4), samples=())), "without samples"),
         (attempt(replace(measured(1, 1e-4), score=5e-5)), "not the statistic"),
         (attempt(replace(measured(1, 1e-4), clock="device")), "not the statistic"),
+        (attempt(replace(measured(1, 3e-4), samples=FIVE)), "not the statistic"),
+        (attempt(replace(measured(1, 2e-4), clock="device", samples=FIVE)), "not the statistic"),
         (attempt(replace(measured(1, 1e-4), status=Status.SLOW, score=None)), "not the statistic"),
         (attempt(replace(failed(1), score=1e-4)), "failures that have a score"),
         (attempt(measured(1, 1e-12)), "hardware cannot reach"),

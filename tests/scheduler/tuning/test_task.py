@@ -82,6 +82,22 @@ def test_it_begins_with_what_is_transferred(database: Database, target: Target) 
     assert tune(database, target).searched[0] == answer.schedule
 
 
+@pytest.mark.parametrize("trials", [1, 2, 8])
+def test_what_others_suggest_does_not_hide_what_is_predicted(
+    database: Database, trials: int
+) -> None:
+    predicted = query(square(64), TARGET, None).schedule
+    other = space_for(square(128), TARGET)
+    schedule = other.schedule(other.sample(np.random.default_rng(1), 1)[0])
+    measured = Measurement(schedule, Status.OK, 1.0, (1.0,), started_at=1.0)
+    database.record(Record(square(128), TARGET, other.version_of(schedule), measured))
+    transferred = query(square(64), TARGET, database).schedule
+    assert transferred != predicted
+    found = tune(database, trials=trials).searched
+    assert found[:2] == [transferred, predicted][:trials]
+    assert len(found) == len(set(found)) == trials
+
+
 def test_it_begins_with_what_a_model_predicts(database: Database) -> None:
     answer = query(square(64), TARGET, database, Last())
     assert answer.schedule != query(square(64), TARGET, database).schedule

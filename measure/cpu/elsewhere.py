@@ -1,0 +1,24 @@
+"""How much other work there is between two timed calls of a kernel.
+
+Who calls a kernel does something else before the next call. Of large arrays the caches hold little
+then, and lines of others that have to be written back first. Were such calls to follow each other,
+some kernels would now and then find what they wrote the last time, and rank first by that.
+"""
+
+from __future__ import annotations
+
+from spaces.workloads.workload import Workload
+
+LARGE = 8 << 20  # bytes of all arrays: more than what a core has to itself
+MOST = 64 << 20
+
+
+def bytes_elsewhere(workload: Workload) -> int:
+    """Bytes that are written elsewhere before a timed call: as many as the workload moves, up to a
+    limit.
+
+    None where its arrays are small, for a caller may have just written them, nor where arithmetic
+    decides how long a call takes.
+    """
+    size = workload.least_bytes
+    return 0 if workload.intense or size < LARGE else min(size, MOST)
