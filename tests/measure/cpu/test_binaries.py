@@ -42,7 +42,7 @@ def run_best():
 def test_a_function_works_whatever_became_of_the_files_it_is_made_of(folder, damage):
     assert run_best() == (0, "2178.0", "")
     kept = {path: path.read_bytes() for path in folder.iterdir()}
-    assert len(kept) == 3, "the kernel, the pool, and the keeper of compilers"
+    assert len(kept) in (3, 4), "kernel, pool, keeper of compilers; with Python's headers a caller"
     for path, content in kept.items():
         path.write_bytes(damage(content))
     assert run_best() == (0, "2178.0", "")
