@@ -64,12 +64,8 @@ class BufferFill:
         return [f"const float beside[2] = {{{', '.join(loads)}}};"]
 
     def _matrices(self, m: Index, n: Index) -> list[str]:
-        """Elements of 16 bits go by stmatrix: four 8 x 8 matrices of a warp at a time, the lanes
-        giving the address of a row of a matrix each, transposed where n runs along rows."""
+        """Elements of 16 bits go by stmatrix, four 8 x 8 matrices of a warp at a time."""
         kind = C_TYPES[self.sums.finish.output.dtype]
-        suffix = "_trans" if self._swapped else ""
-        unit, matrix_rows = ((8, 1), spatial(1, 8)) if self._swapped else ((1, 8), spatial(8, 1))
-        addresses = spatial(1, 2) * spatial(2, 1) * matrix_rows
         pairs = [f"tw::pack2<{kind}>(value[{i}], value[{i + 1}])" for i in range(0, 8, 2)]
 
         def body(indices: tuple[Index, ...]) -> list[str]:
@@ -80,33 +76,44 @@ class BufferFill:
                 at = m + first[0] + task[0], n + first[1] + task[1] * 2
                 return self.sums.finished(*at, next(places))
 
-            def place_of(task: tuple[Index, ...]) -> str:
-                at = [f + t * u for f, t, u in zip(first, task, unit, strict=True)]
-                return self.buffer.address(*(reversed(at) if self._swapped else at))
-
-            def store(task: tuple[Index, ...]) -> list[str]:
-                return [f"tw::stmatrix_x4{suffix}({place_of(task)}, packed);"]
-
-            def load(task: tuple[Index, ...]) -> list[str]:
-                return [f"tw::ldmatrix_x4{suffix}(held, {place_of(task)});"]
-
-            fetched = [
-                "u32 held[4];",
-                *addresses.emit("lane", load, integer="int", language="cuda"),
-                "float beside[8];",
-                *(
-                    f"tw::unpack2<{kind}>(held[{i}], beside[{2 * i}], beside[{2 * i + 1}]);"
-                    for i in range(4)
-                ),
-            ]
             return [
                 "float value[8];",
-                *(fetched if self.sums.fetched else []),
+                *(self._fetched_matrices(first) if self.sums.fetched else []),
                 *pairs_of_warp(MATRIX).emit("lane", pair, unroll=True, language="cuda"),
                 f"const u32 packed[4] = {{{', '.join(pairs)}}};",
-                *addresses.emit("lane", store, integer="int", language="cuda"),
+                *self._each_row(first, f"tw::stmatrix_x4{self._suffix}({{}}, packed);"),
             ]
 
         parts = spatial(4, 1) * repeat(1, self.buffer.columns // MATRIX)
         # a loop of one turn would leave the declarations without a scope
         return ["{", *unrolled(parts, "thread / 32", body, "p"), "}"]
+
+    def _fetched_matrices(self, first: tuple[Index, Index]) -> list[str]:
+        """Declare ``beside``: what was fetched for four matrices."""
+        kind = C_TYPES[self.sums.finish.output.dtype]
+        return [
+            "u32 held[4];",
+            *self._each_row(first, f"tw::ldmatrix_x4{self._suffix}(held, {{}});"),
+            "float beside[8];",
+            *(
+                f"tw::unpack2<{kind}>(held[{i}], beside[{2 * i}], beside[{2 * i + 1}]);"
+                for i in range(4)
+            ),
+        ]
+
+    def _each_row(self, first: tuple[Index, Index], call: str) -> list[str]:
+        """The ``call`` of an instruction on four matrices: each lane gives it the address of a row
+        of one."""
+        unit, matrix_rows = ((8, 1), spatial(1, 8)) if self._swapped else ((1, 8), spatial(8, 1))
+
+        def body(task: tuple[Index, ...]) -> list[str]:
+            at = [f + t * u for f, t, u in zip(first, task, unit, strict=True)]
+            return [call.format(self.buffer.address(*(reversed(at) if self._swapped else at)))]
+
+        addresses = spatial(1, 2) * spatial(2, 1) * matrix_rows
+        return addresses.emit("lane", body, integer="int", language="cuda")
+
+    @property
+    def _suffix(self) -> str:
+        """Where n runs along rows of the output, matrices are transposed on the way."""
+        return "_trans" if self._swapped else ""
