@@ -25,7 +25,8 @@ from scheduler.strategies.registry import EVOLUTIONARY, check
 from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteResult, TaskState
 from scheduler.suites.suite import Suite
-from scheduler.suites.tuner import SuiteTuner, check_suite
+from scheduler.suites.tune import check_suite
+from scheduler.suites.tuner import SuiteTuner
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.interrupt import exit_code
 from scheduler.tuning.progress import Stop, TuningResult

@@ -24,6 +24,7 @@ AREAS = (
             "scheduler/suites/shared_model.py",
             "scheduler/suites/suite.py",
             "scheduler/suites/tuner.py",
+            "scheduler/suites/tune.py",
         ),
         (
             "tests/scheduler/tuning/test_pace.py",

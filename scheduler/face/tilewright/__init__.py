@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from scheduler.query import Answer, Provenance, query
     from scheduler.suites.progress import SuiteProgress, SuiteResult
     from scheduler.suites.suite import Suite
-    from scheduler.suites.tuner import tune_suite
+    from scheduler.suites.tune import tune_suite
     from scheduler.tuning.progress import Progress, Stop, TuningResult
     from scheduler.tuning.tuner import tune
     from spaces.errors import InputError
@@ -109,7 +109,7 @@ _HOMES = {
     "query": "scheduler.query",
     "trials": "scheduler.data.frame",
     "tune": "scheduler.tuning.tuner",
-    "tune_suite": "scheduler.suites.tuner",
+    "tune_suite": "scheduler.suites.tune",
     "workload": "spaces.operators",
 }
 

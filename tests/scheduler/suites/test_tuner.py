@@ -24,7 +24,8 @@ from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.suites.shared_model import SharedModel, SharingSearch, sharing_search
 from scheduler.suites.suite import Member, Suite
-from scheduler.suites.tuner import SuiteTuner, tune_suite
+from scheduler.suites.tune import tune_suite
+from scheduler.suites.tuner import SuiteTuner
 from scheduler.testing.landscape import MACHINE, hills, hills_latency, knolls
 from scheduler.tuning.progress import Stop
 from scheduler.tuning.transfer import Transfer

@@ -1,0 +1,103 @@
+"""Tuning a suite as users ask for it: everything is opened, checked and measured against here."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from costmodel.interfaces import CostModel
+from measure.interfaces import Executor
+from scheduler.defaults import local_executor
+from scheduler.limits import check_memory
+from scheduler.opening import as_model, opened
+from scheduler.strategies.registry import EVOLUTIONARY, check
+from scheduler.suites.objective import Objective, as_objective
+from scheduler.suites.progress import OnSuiteProgress, SuiteResult
+from scheduler.suites.suite import Suite, as_suite
+from scheduler.suites.tuner import SuiteTuner
+from scheduler.tuning.budget import SECONDS, TRIALS, Budget
+from scheduler.tuning.yardstick import SHARE, has_library, measure_yardsticks
+from spaces.errors import InputError
+from spaces.registry import space_for
+from spaces.target import Target, as_target
+from spaces.validation.checks import whole
+
+if TYPE_CHECKING:
+    from measure.database import Database
+
+
+def tune_suite(
+    suite: Suite | str | Path,
+    target: Target | str = "cpu",
+    database: Database | str | Path = "tuning.db",
+    trials: int | None = None,
+    seconds: float | None = None,
+    patience: int | None = None,
+    objective: Objective | str = Objective.LATENCY,
+    seed: int = 0,
+    on_progress: OnSuiteProgress | None = None,
+    executor: Executor | None = None,
+    model: CostModel | str | Path | None = None,
+    search: str = EVOLUTIONARY,
+) -> SuiteResult:
+    """Tune the workloads of ``suite`` on this machine and keep every result in ``database``.
+
+    ``suite`` may be the name of a shipped one or the path of a file
+    (:mod:`scheduler.suites.suite`); ``target``, ``database``, ``executor``, ``model`` and
+    ``search`` are as for :func:`scheduler.tuning.tuner.tune`.
+    ``trials`` and ``seconds`` are for all workloads together, by default 128 and a minute for
+    each. ``objective`` is ``latency`` or ``speedup`` (:mod:`scheduler.suites.objective`). Raises
+    :class:`InputError` for bad input.
+    """
+    began = time.monotonic()
+    suite, target, goal = as_suite(suite), as_target(target), as_objective(objective)
+    count = len(suite.members)
+    budget = Budget(
+        TRIALS * count if trials is None else trials,
+        SECONDS * count if seconds is None else seconds,
+        patience,
+    )
+    whole("seed", seed, 0)
+    check(search, model)
+    prior = None if model is None else as_model(model)
+    check_suite(suite, target, goal)
+    with ExitStack() as stack:
+        if executor is None:  # says what is missing here before a database is made
+            check_memory_of(suite, target)
+            executor = stack.enter_context(closing(local_executor(target)))
+        known = stack.enter_context(opened(database))
+        workloads = [member.workload for member in suite.members]
+        yardsticks = measure_yardsticks(workloads, target, SHARE * budget.seconds)
+        tuner = SuiteTuner(
+            suite,
+            target,
+            known,
+            executor,
+            goal,
+            seed=seed,
+            model=prior,
+            yardsticks=yardsticks,
+            strategy=search,
+        )
+        return tuner.run(budget.trials, budget.seconds, patience, on_progress, began)
+
+
+def check_suite(suite: Suite, target: Target, objective: Objective) -> None:
+    """Raise :class:`InputError` if a workload of ``suite`` cannot be tuned for want of templates,
+    or of a library where ``objective`` compares with one."""
+    for member in suite.members:
+        workload = member.workload
+        space_for(workload, target)
+        if objective is Objective.SPEEDUP and not has_library(workload, target):
+            raise InputError(
+                f"objective=speedup needs a library for {workload} on {target.summary}, and "
+                "there is none to compare with; allowed: latency"
+            )
+
+
+def check_memory_of(suite: Suite, target: Target) -> None:
+    """See :func:`scheduler.limits.check_memory`, for each workload."""
+    for member in suite.members:
+        check_memory(member.workload, target)
