@@ -3,7 +3,7 @@ shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,6 +16,7 @@ from scheduler.cli.codes import NO_KERNEL
 from scheduler.cli.display.progress import Display, display
 from scheduler.cli.display.suite_display import suite_display
 from scheduler.cli.options import Format
+from scheduler.cli.output import clock
 from scheduler.cli.place import Place, short_names
 from scheduler.cli.several import in_turn, side_by_side
 from scheduler.cli.text import command_line, say
@@ -150,7 +151,7 @@ def ending(result: TuningResult | SuiteResult, session: str) -> tuple[str, int]:
     """What there is to say of how a run ended, if anything, and the exit code."""
     tasks = result.tasks if isinstance(result, SuiteResult) else (result,)
     missing = [task for task in tasks if task.best is None]
-    none = _none_right(missing, result.failures) if missing else ""
+    none = _none_right(missing, result) if missing else ""
     if result.stopped is Stop.INTERRUPTED:
         so_far = "this is the best so far" if len(missing) < len(tasks) else none
         return f"interrupted; {so_far}; to go on: tilewright resume {session}", exit_code()
@@ -160,7 +161,12 @@ def ending(result: TuningResult | SuiteResult, session: str) -> tuple[str, int]:
     return none, NO_KERNEL if missing else 0
 
 
-def _none_right(missing: Sequence[TaskState | TuningResult], failures: Mapping[str, int]) -> str:
-    counts = ", ".join(f"{count} {kind}" for kind, count in failures.items()) or "none ran"
+def _none_right(
+    missing: Sequence[TaskState | TuningResult], result: TuningResult | SuiteResult
+) -> str:
     labels = ", ".join(task.member.label for task in missing if isinstance(task, TaskState))
-    return f"no kernel was right{f' for {labels}' if labels else ''} ({counts})"
+    whose = f" for {labels}" if labels else ""
+    if result.stopped is Stop.SECONDS and not result.trials:
+        return f"no kernel was measured{whose} in {clock(result.seconds)}; allow more --seconds"
+    counts = ", ".join(f"{count} {kind}" for kind, count in result.failures.items()) or "none ran"
+    return f"no kernel was right{whose} ({counts})"

@@ -68,7 +68,8 @@ class PlainLines:
         elif self._verbose and progress.latest is not None:
             self._lines.say(self._trial(progress))
         elif self._gains(progress):
-            self._lines.say(f"trial {progress.trials}: {self._best(progress)}")
+            which = f"trial {progress.trials}" if progress.trials else "best of earlier runs"
+            self._lines.say(f"{which}: {self._best(progress)}")
 
     def result(self, result: TuningResult) -> None:
         """Say what was found."""
@@ -97,7 +98,9 @@ class PlainLines:
         latest = progress.latest
         assert latest is not None
         time_taken = seconds(latest.score) if latest.score is not None else latest.error_text
-        return f"{progress.phase} {progress.trials}: {latest.status} {time_taken}"
+        final = progress.phase == "final"
+        which = f"final, {progress.pending} to go" if final else f"trial {progress.trials}"
+        return f"{which}: {latest.status} {time_taken}"
 
     def _where(self) -> str:
         where = standing(self._progress)

@@ -80,7 +80,9 @@ class SuiteLines:
         latest, task = progress.latest, progress.tasks[progress.place]
         assert latest is not None
         time_taken = seconds(latest.score) if latest.score is not None else latest.error_text
-        where = f"{progress.phase} {progress.trials}: {task.member.label}"
+        final = progress.phase == "final"
+        which = f"final, {progress.pending} to go" if final else f"trial {progress.trials}"
+        where = f"{which}: {task.member.label}"
         return f"{where}: {latest.status} {time_taken}"
 
     def _where(self) -> str:

@@ -21,7 +21,7 @@ from scheduler.tuning.progress import Progress
 from spaces.operators import workload
 from spaces.schedule import Schedule
 from spaces.target import detect_target, target_from_json
-from tests.scheduler.cli.command import SMALL, TRIALS, ask, finished, on_terminal, start
+from tests.scheduler.cli.command import SMALL, TRIALS, ask, finished, on_terminal, one_line, start
 
 
 def test_tune_reports_every_trial_and_the_outcome(tuned):
@@ -81,7 +81,19 @@ def test_a_pipe_gets_few_lines(tmp_path):
     code, out, err = finished("tune", *SMALL, *budget, "-v", "--seed", "1", cwd=tmp_path)
     assert (code, err) == (0, "")
     assert "known from earlier runs: 2 schedules" in out
-    assert len(re.findall(r"  search \d+: (?:ok|slow|error) ", out)) == 2
+    assert re.search(r"  best of earlier runs: [\d.]+ .?s, ", out)
+    assert re.findall(r"  trial (\d+): (?:ok|slow|error) ", out) == ["1", "2"]
+    assert "  final, 0 to go: ok " in out
+
+
+def test_a_run_that_is_too_short_for_a_kernel_blames_none(tmp_path, capsys, monkeypatch):
+    compiler = tmp_path / "slowcc"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *unit*) sleep 100;; esac\nexec gcc "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    assert run(("tune", *SMALL, "--seconds", "1", "--db", str(tmp_path / "tuning.db"))) == 1
+    said = one_line(capsys.readouterr().err)
+    assert re.fullmatch(r".*: no kernel was measured in 0:\d\d; allow more --seconds\n", said)
 
 
 def test_a_quiet_run_prints_its_result_alone(tmp_path, capsys):
