@@ -38,6 +38,11 @@ def say(text: str) -> None:
         silence(2)
 
 
+def counted(count: int, what: str) -> str:
+    """So many of something, such as ``1 record`` or ``2 records``."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def _escape(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 

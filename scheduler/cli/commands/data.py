@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scheduler.cli.options import DatabaseName
-from scheduler.cli.text import say, without_passwords
+from scheduler.cli.text import counted, say, without_passwords
 from spaces.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,8 +28,12 @@ def export_command(
     file: Annotated[Path, typer.Argument(help="The file to write.")],
     db: DatabaseName = "tuning.db",
     format: Annotated[
-        ExportFormat, typer.Option(help="jsonl: lossless, for import; or a table.")
-    ] = ExportFormat.JSONL,
+        ExportFormat | None,
+        typer.Option(
+            help="jsonl: lossless, for import; or a table.",
+            show_default="by the ending of FILE, or jsonl",
+        ),
+    ] = None,
     features: Annotated[
         bool,
         typer.Option(
@@ -44,13 +48,19 @@ def export_command(
     """
     from measure.database import Database
 
+    format = format or _by_ending(file)
     if format is ExportFormat.JSONL and features:
         raise InputError("--features is for tables: --format csv or parquet, not jsonl")
     with Database(db, create=False) as database:
         if format is ExportFormat.JSONL:
-            print(f"{database.export_jsonl(file)} records written to {file}")
+            print(f"{counted(database.export_jsonl(file), 'record')} written to {file}")
         else:
             _export_table(database, file, format, db, features)
+
+
+def _by_ending(file: Path) -> ExportFormat:
+    ending = file.suffix.removeprefix(".").lower()
+    return ExportFormat(ending) if ending in set(ExportFormat) else ExportFormat.JSONL
 
 
 def _export_table(
@@ -60,7 +70,7 @@ def _export_table(
 
     source = without_passwords(db) if "://" in db else Path(db).name
     count, card = export_table(database, file, str(format), source, features)
-    print(f"{count} records written to {file}, and what they are to {card}")
+    print(f"{counted(count, 'record')} written to {file}, and what they are to {card}")
 
 
 def import_command(
@@ -70,11 +80,13 @@ def import_command(
     """Add the records of a file to the database; those that are there already are left out."""
     from measure.database import Database
 
-    if not file.is_file():
-        raise InputError(f"there is no file {file}")  # before a database is made
+    if not file.is_file():  # before a database is made
+        if file.exists():
+            raise InputError(f"{file} is no regular file; allowed: an export, plain or gzip")
+        raise InputError(f"there is no file {file}")
     with Database(db) as database:
         count = database.import_jsonl(file, say)
-    print(f"{count} new records in {without_passwords(db)}")
+    print(f"{counted(count, 'new record')} in {without_passwords(db)}")
 
 
 def list_command(

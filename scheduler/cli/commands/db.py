@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from scheduler.cli.options import DatabaseName
-from scheduler.cli.text import say, without_passwords
+from scheduler.cli.text import counted, say, without_passwords
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -73,7 +73,8 @@ def merge_command(
         ]
         database = stack.enter_context(Database(into))
         for source, found in zip(sources, opened, strict=True):
-            print(f"{database.merge(found)} new records of {without_passwords(source)}")
+            merged = counted(database.merge(found), "new record")
+            print(f"{merged} of {without_passwords(source)}")
 
 
 def _mib(size: int) -> str:

@@ -104,6 +104,7 @@ def test_bad_requests(here, capsys, command, words, says):
         (("list", "--db", "notes.txt"), "notes.txt cannot be used"),
         (("export", "--db", "missing.db", "out.jsonl"), "no database at missing.db"),
         (("import", "missing.jsonl"), "no file missing.jsonl"),
+        (("import", "/dev/null"), "/dev/null is no regular file; allowed: an export, plain"),
         (("train", "--db", "missing.db"), "no database at missing.db"),
         (("train", "--db", "notes.txt"), "notes.txt cannot be used"),
         (("evaluate", "missing.json", "--db", "missing.db"), "missing"),

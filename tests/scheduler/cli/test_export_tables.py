@@ -25,7 +25,7 @@ def known(here):
 
 def test_a_table_and_its_card(known, capsys):
     said = ask(capsys, "export", "x.csv", "--format", "csv")
-    assert said == "1 records written to x.csv, and what they are to x.csv.md\n"
+    assert said == "1 record written to x.csv, and what they are to x.csv.md\n"
     with (known / "x.csv").open() as file:
         [row] = csv.DictReader(file)
     assert (row["latency_s"], row["contraction.packed"]) == ("0.001", "true")
@@ -34,10 +34,21 @@ def test_a_table_and_its_card(known, capsys):
 
 
 def test_plain_exports_are_as_before(known, capsys):
-    assert ask(capsys, "export", "x.jsonl") == "1 records written to x.jsonl\n"
+    assert ask(capsys, "export", "x.jsonl") == "1 record written to x.jsonl\n"
     ask(capsys, "export", "y.jsonl", "--format", "jsonl")
     assert (known / "x.jsonl").read_bytes() == (known / "y.jsonl").read_bytes()
     assert not (known / "x.jsonl.md").exists()
+
+
+@pytest.mark.parametrize("name", ["x.csv", "X.CSV", "x.parquet"])
+def test_the_ending_of_a_file_chooses_a_table_where_nobody_does(known, capsys, name):
+    pytest.importorskip("pyarrow", reason="needs the extra data")
+    ask(capsys, "export", name)
+    ask(capsys, "export", f"{name}.jsonl")
+    kind = name[2:].lower()
+    ask(capsys, "export", f"chosen.{kind}", "--format", kind)
+    assert (known / name).read_bytes() == (known / f"chosen.{kind}").read_bytes()
+    assert (known / f"{name}.jsonl").read_bytes().startswith(b'{"format":"tilewright')
 
 
 def test_csv_needs_no_library_and_parquet_says_which(known):
