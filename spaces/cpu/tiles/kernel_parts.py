@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spaces.algebra.index import Index
+from spaces.cpu.tiles.dot_panel import DotPanel
 from spaces.cpu.tiles.dot_tile import DotTile
 from spaces.cpu.tiles.epilogue import operand_name
 from spaces.cpu.tiles.register_tile import RegisterTile
@@ -13,7 +14,7 @@ from spaces.cpu.vectors.simd import C_TYPES
 from spaces.workloads.array import Array
 from spaces.workloads.product import Product
 
-Tile = RegisterTile | DotTile
+Tile = RegisterTile | DotTile | DotPanel
 _FIRST = Index()
 
 

@@ -22,7 +22,7 @@ from spaces.algebra.layout import Strided, row_major, strided
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import PAGE, entry_function
-from spaces.cpu.tiles.kernel_parts import tile_choice, tile_extents
+from spaces.cpu.tiles.kernel_parts import Tile, tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile, Turn
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.blocking import Blocking, blocking
@@ -41,12 +41,13 @@ COLUMN = index("column0") + BLOCK_COLUMN
 @dataclass(frozen=True)
 class WindowsCode:
     """The kernel called ``entry`` of ``view`` under the decisions ``values``; ``arrays`` are its
-    buffers, in order."""
+    buffers, in order, and ``registers`` are those of vectors."""
 
     view: Windows
     arrays: Sequence[Array]
     values: Mapping[str, Value]
     lanes: int
+    registers: int
     entry: str
 
     @cached_property
@@ -161,7 +162,7 @@ class WindowsCode:
         return {**copies, f"{self.entry}_work": workers}
 
     @cached_property
-    def _tiles(self) -> list[RegisterTile]:
+    def _tiles(self) -> Sequence[Tile]:
         """Micro-kernels by shape: the full tile, and those of the last row and column."""
         b = self.blocks
         return [

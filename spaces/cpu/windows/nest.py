@@ -128,6 +128,16 @@ class Windows:
         """Whether the right operand has columns side by side, so that it needs no packing."""
         return self.nest(False).column.strides[RIGHT] == 1
 
+    @cached_property
+    def has_dots(self) -> bool:
+        """Whether the depth lies side by side in both operands, and rows come in segments, which
+        may be short: then lanes may run along it, and the right operand needs no packing either."""
+        if self.product.segments is None or self.has_vectors:
+            return False
+        multiplied = self.nest(False).multiplied
+        sides = [multiplied[-1].strides[key] for key in (LEFT, RIGHT)]
+        return len(multiplied) == 1 and sides == [1, 1]
+
     def nest(self, right_is_packed: bool) -> Nest:
         """The loops if the right operand is packed or not."""
         if right_is_packed not in self._nests:

@@ -101,10 +101,11 @@ def _reach_rules(context: _Context) -> list[Rule]:
     right = view.product.right.operand.name
 
     return [
+        *([_dot_rule(context)] if view.has_dots else []),
         Rule(
             "right_vectors",
             ("pack_right",),
-            lambda c: c["pack_right"] | view.has_vectors,
+            lambda c: c["pack_right"] | view.has_vectors | view.has_dots,
             lambda c: f"{right} has no columns side by side, so it must be packed",
         ),
         Rule(
@@ -117,6 +118,23 @@ def _reach_rules(context: _Context) -> list[Rule]:
             ),
         ),
     ]
+
+
+def _dot_rule(context: _Context) -> Rule:
+    registers = context.target.vector_registers
+
+    def taken(c: Any) -> Any:
+        return c["tile_rows"] * (c["unroll"] + 1) + 1
+
+    return Rule(
+        "dot_registers",
+        ("pack_right", "tile_rows", "unroll"),
+        lambda c: c["pack_right"] | (taken(c) <= registers),
+        lambda c: (
+            f"dots of {c['tile_rows']} rows, {c['unroll']} vectors of sums each, take {taken(c)} "
+            f"vector registers; there are {registers}"
+        ),
+    )
 
 
 def _memory_rules(context: _Context) -> list[Rule]:

@@ -14,12 +14,15 @@ from functools import cached_property
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.integers import ceil_div
+from spaces.algebra.layout import strided
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.tiles.kernel_parts import tile_extents
-from spaces.cpu.tiles.register_tile import RegisterTile
+from spaces.cpu.tiles.dot_panel import DotPanel, columns_at_once
+from spaces.cpu.tiles.dot_tile import DotTile
+from spaces.cpu.tiles.kernel_parts import Tile, tile_extents
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.code import WindowsCode
+from spaces.cpu.windows.nest import LEFT, RIGHT
 from spaces.derivation.products.view import Segments
 
 
@@ -37,13 +40,38 @@ class SegmentedCode(WindowsCode):
         return "rows"
 
     @cached_property
-    def _tiles(self) -> list[RegisterTile]:
+    def _tiles(self) -> Sequence[Tile]:
         b = self.blocks
+        make = self._dots if self._has_dots else self._tile
         return [
-            self._tile(rows, columns)
+            make(rows, columns)
             for rows in range(1, min(b.tile_rows, b.rows) + 1)
             for columns in tile_extents(b.columns, b.tile_columns)
         ]
+
+    @property
+    def _has_dots(self) -> bool:
+        return not (self.values["pack_right"] or self.view.has_vectors)
+
+    def _dots(self, rows: int, columns: int) -> DotPanel:
+        """The micro-kernel of a right operand in place, along whose depth lanes run."""
+        b, nest, chains = self.blocks, self.nest, int(self.values["unroll"])
+        steps = b.block_turns * self._first_turns
+        name = f"{self.entry}_{rows}x{columns}"
+        tile = DotTile(
+            name=name,
+            rows=rows,
+            columns=columns_at_once(rows, chains, self.registers),
+            lanes=self.lanes,
+            unroll=chains,
+            prefetch_columns=0,
+            left=strided((b.tile_rows, steps), (nest.row.strides[LEFT], 1)),
+            right=strided((steps, b.tile_columns), (1, nest.column.strides[RIGHT])),
+            sums=self._sums,
+            left_dtype=self.view.left.dtype,
+            right_dtype=self.view.right.dtype,
+        )
+        return DotPanel(name, columns, tile)
 
     def _tile_choice(self) -> list[str]:
         """Of the micro-kernels for so many rows, the one for so many columns."""

@@ -72,6 +72,7 @@ class WindowsTemplate(Template):
             arrays=self.workload.operands,
             values=schedule.values,
             lanes=self.lanes,
+            registers=self.cpu.vector_registers,
             entry=self.entry(schedule),
         )
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)

@@ -30,6 +30,9 @@ from spaces.cpu.windows.patches import patches
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 
+DOT_SUM = 10.0
+"""Instructions that add the lanes of a sum up, where these run along the depth."""
+
 
 def window_quantities(
     view: Windows, in_place: Windows | None, target: CpuTarget, columns: Columns
@@ -77,7 +80,9 @@ def _work(view: Windows, b: Blocking, lanes: int, values: Columns) -> dict[str, 
     updates = 2 * rows * vectors * b.depth_blocks
     bookkeeping = 3 * row_tiles * column_tiles * terms / values["unroll"]
     chains = b.tile_rows * (b.tile_columns // lanes)
-    instructions = multiplies + broadcasts + loads + bookkeeping + updates
+    dots = view.has_dots & np.logical_not(values["pack_right"])
+    added = DOT_SUM * rows * b.columns * b.depth_blocks * dots
+    instructions = multiplies + broadcasts + loads + bookkeeping + updates + added
     steps = np.minimum(b.block_terms, nest.multiplied[-1].extent)
     return {
         "flops": 2 * numbers * rows * vectors * lanes * terms,

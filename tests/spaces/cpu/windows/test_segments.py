@@ -127,6 +127,57 @@ def test_every_planted_bug_is_found(tmp_path):
     check_bugs_are_found(right, BUGS, w, target, tmp_path, list(inputs_of(w)))
 
 
+DOTS = {
+    "few rows": "grouped_matmul t=9 n=70 k=300 experts=5 b=col",
+    "prime": f"grouped_matmul {SIZES} b=col",
+    "bfloat16": f"grouped_matmul {SIZES} rows=50 dtype=bfloat16 b=col",
+    "fused": f'grouped_matmul {SIZES} b=col epilogue="{BESIDE}"',
+}
+
+
+@pytest.mark.parametrize("name", DOTS)
+def test_transposed_weights_are_read_in_place(name, tmp_path):
+    w, target = workload(DOTS[name]), machine(2)
+    space = space_of(w, target)
+    rows = np.unique(space.sample(np.random.default_rng(0), 600), axis=0)
+    in_place = [s for s in map(space.schedule, rows) if not s["pack_right"]]
+    chosen = np.random.default_rng(0).permutation(np.array(in_place, object))[:6]
+    kernels = [space.lower(schedule) for schedule in chosen]
+    assert kernels
+    assert not any("_right(" in kernel.source.body for kernel in kernels)
+    library = compile_kernels(kernels, target, tmp_path)
+    found = [complaint(k, library, w, 0, given) for k in kernels for given in inputs_of(w)]
+    assert not any(found), found
+
+
+DOT_BUGS = {
+    "the first columns for all": (r"a, b \+ 600 \* j0", "a, b + 0 * j0"),
+    "columns half as far apart": (r"a, b \+ 600 \* j0", "a, b + 300 * j0"),
+    "sums of the first columns": (r"s \+ 2 \* j0", "s + 0 * j0"),
+    "a tile of columns too few": (r"j0 < 4; j0\+\+", "j0 < 3; j0++"),
+    "the last column is written one too early": (r"(_3x5_dots1\(a, b \+ 1200, s) \+ 4", r"\1 + 3"),
+    "another expert's columns": (r"8700 \* segment", "8400 * segment"),
+    "a block of the depth is not added": (r"turns, t > 0\)", "turns, 0)"),
+    "a block of the depth is read again": (
+        r"r \+ 300 \* column0 \+ 300 \* j \+ t,",
+        "r + 300 * j,",
+    ),
+}
+
+
+def test_every_planted_bug_of_dots_is_found(tmp_path):
+    """Tiles of 3 rows and 2 columns: 10 registers hold no more."""
+    w = workload("grouped_matmul t=37 n=29 k=300 experts=5 b=col")
+    target = dataclasses.replace(
+        machine(2), vector_bytes=16, isa="generic", bf16_dot=False, flags=("-O0",)
+    )
+    template = WindowsTemplate(w, dataclasses.replace(target, vector_registers=10))
+    values = {**FIXED, "pack_right": False}
+    chosen = tuple((d.name, values[d.name]) for d in template.decisions)
+    right = template.lower(Schedule("windows", chosen))
+    check_bugs_are_found(right, DOT_BUGS, w, target, tmp_path, list(inputs_of(w)))
+
+
 REFUSED = [
     (
         '"e: int32[i](index < 3); y[i,j] = sum[k](x[i,k] * w[e[i],k,j])" i=9 j=5 k=4',

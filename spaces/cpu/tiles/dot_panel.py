@@ -1,0 +1,69 @@
+"""The micro-kernel of a panel of a right operand that is contiguous along the depth: dot products
+of all its columns, a few at a time, so that nothing of it need be packed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.mapping import repeat, spatial
+from spaces.cpu.tiles.dot_tile import DotTile
+from spaces.cpu.vectors.simd import C_TYPES
+
+MOST_COLUMNS = 4
+"""Columns at a time that meet a few rows while these are in registers."""
+
+
+def columns_at_once(rows: int, chains: int, registers: int) -> int:
+    """How many columns a tile of ``rows`` rows can have in so many vector registers, with
+    ``chains`` vectors of partial sums for each result, beside the rows and one of a column."""
+    return max(1, min(MOST_COLUMNS, (registers - rows - 1) // (rows * chains)))
+
+
+@dataclass(frozen=True)
+class DotPanel:
+    """A panel of ``columns``, done in tiles such as ``tile``, whose layouts are the panel's."""
+
+    name: str
+    columns: int
+    tile: DotTile
+
+    @property
+    def rows(self) -> int:
+        """Of the panel."""
+        return self.tile.rows
+
+    @property
+    def left_dtype(self) -> str:
+        """Of the left operand."""
+        return self.tile.left_dtype
+
+    @property
+    def right_dtype(self) -> str:
+        """Of the right operand."""
+        return self.tile.right_dtype
+
+    def source(self) -> list[str]:
+        """The C function ``name(a, b, s, depth, accumulate)``, after those of its tiles."""
+        a, b = C_TYPES[self.left_dtype], C_TYPES[self.right_dtype]
+        width = min(self.tile.columns, self.columns)
+        rest = self.columns % width
+        whole = repeat(self.columns // width) * spatial(width)
+        calls = whole.emit(0, lambda at: [self._call(width, at[0])], prefix="j")
+        if rest:
+            calls.append(self._call(rest, index(self.columns - rest)))
+        return [
+            *(line for n in (width, rest) if n for line in self._dots(n).source()),
+            f"static void {self.name}(",
+            f"    const {a} *a, const {b} *b, float *s, long depth, int accumulate) {{",
+            *(f"  {line}" for line in calls),
+            "}",
+        ]
+
+    def _dots(self, columns: int) -> DotTile:
+        return replace(self.tile, name=f"{self.name}_dots{columns}", columns=columns)
+
+    def _call(self, columns: int, j: Index) -> str:
+        """The tile of so many columns that begins at column ``j``."""
+        b, s = self.tile.right.emit(0, j), self.tile.sums.emit(0, j)
+        return f"{self._dots(columns).name}(a, b + {b}, s + {s}, depth, accumulate);"
