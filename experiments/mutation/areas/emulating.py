@@ -15,7 +15,9 @@ AREAS = (
             "measure/cuda/emulator/native/report.cpp",
         ),
         (
-            "tests/measure/cuda/emulator/test_emulated_memory.py",
+            "tests/measure/cuda/emulator/test_emulated_faults.py",
+            "tests/measure/cuda/emulator/test_emulated_threads.py",
+            "tests/measure/cuda/emulator/test_emulated_blocks.py",
             "tests/measure/cuda/emulator/test_emulated_clusters.py",
             "tests/measure/cuda/emulator/test_planted_bugs.py",
             "tests/measure/cuda/emulator/test_verify.py",
@@ -32,7 +34,9 @@ AREAS = (
             "measure/cuda/emulator/native/banks.cpp",
         ),
         (
+            "tests/measure/cuda/emulator/test_emulated_faults.py",
             "tests/measure/cuda/emulator/test_emulated_memory.py",
+            "tests/measure/cuda/emulator/test_emulated_blocks.py",
             "tests/measure/cuda/emulator/test_emulated_clusters.py",
             "tests/measure/cuda/emulator/test_verify.py",
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving
+from measure.cuda.emulator import INTERLEAVINGS, Interleaving
 from measure.records.measurement import ErrorKind
 from spaces.kernel import Kernel
 from tests.measure.cuda.cuda_kernels import kernel, operand, outcomes, output_of
@@ -28,12 +28,6 @@ PASS_ON = """
   tw::mbarrier_wait_cluster(b, 0);
   tw::load_shared<4>(v, s + (31 - threadIdx.x) * 16);
   tw::store_global<4>(C + blockIdx.x * 128 + threadIdx.x * 4, v);"""
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as made:
-        yield made
 
 
 def made(entry: str, body: str) -> Kernel:

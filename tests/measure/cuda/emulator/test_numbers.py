@@ -5,17 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator
 from spaces.cuda.abi import C_TYPES
 from spaces.dtypes import dtype
 from tests.measure.cuda.cuda_kernels import kernel, operand, output_of
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as made:
-        yield made
-
 
 LOOP = "for (int i = threadIdx.x; i < {size}; i += 32) "
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from measure.cuda.emulator import Emulator
 from tests.measure.cuda.cuda_kernels import outcomes, output_of
 from tests.measure.cuda.example_kernels import Example, hopper, simt, tensor_core
 
@@ -105,12 +104,6 @@ BUGS = {
     ),
     "hopper: too many registers": ("hopper", "registers_down<24>", "registers_down<160>"),
 }
-
-
-@pytest.fixture(scope="module")
-def emulator():
-    with Emulator() as made:
-        yield made
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

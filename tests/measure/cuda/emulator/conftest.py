@@ -1,0 +1,15 @@
+"""One emulator for all tests of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from measure.cuda.emulator import Emulator
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Emulator]:
+    with Emulator() as made:
+        yield made
