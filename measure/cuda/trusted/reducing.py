@@ -16,6 +16,9 @@ from measure.cuda.trusted.statements import CONDITION, DOUBLE, WHOLE, Variable, 
 from spaces.derivation.rounding.approximate import Approximate
 from spaces.derivation.rounding.reductions import (
     Terms,
+    ends_of_best,
+    is_exact,
+    place_of_best,
     product_of_terms,
     sum_of_terms,
     terms_of_sum,
@@ -81,17 +84,38 @@ def _place(
     program: Program, stage: Stage, meaning: Coded, body: Approximate
 ) -> tuple[list[State], Finish]:
     """The number of a point among all that are reduced; 0 where there are none."""
-    at = "0"
+    at, reducer = "0", stage.reducer or ""
     for axis in stage.over:
         at = f"({at} * {program.extent[axis]} + {meaning.axes[axis]})"
     term = f"Place{{(double){text(body.value)}, {at}}}"
-    states = [State("Place", "Place{0.0, -1}", f"ex_{stage.reducer}", term)]
+    states = [State("Place", "Place{0.0, -1}", f"ex_{reducer}", term)]
+    settled = is_exact(body)
+    if not settled:
+        states += _contest(*ends_of_best(reducer, body))
 
     def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
-        place = f"{found[0]}.at"
-        return Approximate(meaning.code.variable(f"{place} < 0 ? 0 : {place}", WHOLE))
+        at = f"{found[0]}.at"
+        place = meaning.code.variable(f"{at} < 0 ? 0 : {at}", WHOLE)
+        if settled:
+            return Approximate(place)
+        best, two, loose, free = found[1:]
+        contested = f"{free} || ({two}.second >= {best} && {loose} >= {best})"
+        return place_of_best(meaning, place, meaning.code.variable(contested, CONDITION))
 
     return states, finish
+
+
+def _contest(low: Variable, high: Variable, free: Variable) -> list[State]:
+    """What tells whether any but one may be the greatest, and is not equal to it for certain: the
+    greatest end below, the two greatest above, and of these the greatest that is inexact."""
+    none = "-ex_infinity()"
+    loose = f"({low} < {high} ? {high} : {none})"
+    return [
+        State(DOUBLE, none, "ex_max", text(low)),
+        State("Two", f"Two{{{none}, {none}}}", "ex_two", f"Two{{{high}, {none}}}"),
+        State(DOUBLE, none, "ex_max", loose),
+        State(CONDITION, "false", "||", text(free)),
+    ]
 
 
 def _whole(stage: Stage, body: Approximate) -> tuple[list[State], Finish]:

@@ -69,10 +69,17 @@ TW_INLINE Place ex_argmin(Place a, Place b) {
   const Place least = ex_argmax({-a.value, a.at}, {-b.value, b.at});
   return {-least.value, least.at};
 }
+struct Two { double first, second; };
+TW_INLINE Two ex_two(Two a, Two b) {
+  const bool larger = a.first > b.first;
+  const double less = larger ? b.first : a.first;
+  const double other = a.second > b.second ? a.second : b.second;
+  return {larger ? a.first : b.first, less > other ? less : other};
+}
 """
 """The functions of expressions in float64, by their names with ``ex_`` before; what whole numbers
-need; and the first place of the greatest or least value, or of a NaN, where there is one (-1 is no
-place)."""
+need; the first place of the greatest or least value, or of a NaN, where there is one (-1 is no
+place); and the two greatest values."""
 
 _WHOLE = {"//": "ex_quotient", "%": "ex_remainder"}
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")

@@ -2,9 +2,9 @@
 
 Values and bounds go through the program together, stage by stage: each operation rounds once
 (:mod:`spaces.numerics.interval`), and sums lose what
-:func:`~spaces.numerics.adding.error_of_sum` says. What is made of whole numbers alone, and the
-places of ``argmax`` and ``argmin``, is exact. Compare by
-:func:`spaces.numerics.allowance.agrees`.
+:func:`~spaces.numerics.adding.error_of_sum` says. What is made of whole numbers alone is
+exact; so are places of ``argmax`` and ``argmin``, unless rounding decides between two elements.
+Compare by :func:`spaces.numerics.allowance.agrees`.
 """
 
 from __future__ import annotations

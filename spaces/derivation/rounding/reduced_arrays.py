@@ -11,6 +11,9 @@ from spaces.derivation.rounding.approximate import Approximate
 from spaces.derivation.rounding.approximate_arrays import ApproximateArrays, over
 from spaces.derivation.rounding.reductions import (
     Terms,
+    ends_of_best,
+    is_exact,
+    place_of_best,
     product_of_terms,
     sum_of_terms,
     terms_of_sum,
@@ -39,7 +42,8 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
 
 
 def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate:
-    """``max`` and ``min`` of all ends; places of exact values; products."""
+    """``max`` and ``min`` of all ends; places, anything where kernels may differ about the best
+    element; products."""
     reducer, kept = REDUCERS[stage.reducer or ""], len(stage.axes)
     combine: np.ufunc = reducer.combine  # type: ignore[assignment]
     body = whole_body(stage, meaning)
@@ -52,7 +56,12 @@ def reduced(stage: Stage, meaning: ApproximateArrays, mask: Mask) -> Approximate
     value = combine.reduce(found, axis=-1)
     if reducer.argument:
         hits = flat(np.ones(body.value.shape, bool), False)
-        return Approximate(np.argmax(hits & _is(found, value[..., None]), axis=-1))
+        place = np.argmax(hits & _is(found, value[..., None]), axis=-1)
+        if is_exact(body):
+            return Approximate(place)
+        low, high, free = ends_of_best(reducer.name, body)
+        contested = _contested(flat(low, -np.inf), flat(high, -np.inf))
+        return place_of_best(meaning, place, contested | flat(free, False).any(axis=-1))
     if body.interval is None:
         return Approximate(value)
     if stage.reducer == "prod":
@@ -89,6 +98,12 @@ def _identity(value: float, kind: np.dtype) -> float:
     if kind.kind != "i" or np.isfinite(value):
         return value
     return np.iinfo(kind).min if value < 0 else np.iinfo(kind).max
+
+
+def _contested(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Whether any but one may be the greatest, and is not equal to it for certain."""
+    near = high >= low.max(axis=-1)[..., None]
+    return (near.sum(axis=-1) > 1) & (near & (low < high)).any(axis=-1)
 
 
 def _is(values: np.ndarray, wanted: np.ndarray) -> np.ndarray:

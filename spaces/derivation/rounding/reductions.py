@@ -41,9 +41,9 @@ def terms_of_sum(program: Program, stage: Stage, meaning: Approximation) -> Term
     sizes = [meaning.numbers.call("abs", [value]) for value in wide]
     off = []
     for place, part in enumerate(parts):
-        if not _is_exact(part):
+        if not is_exact(part):
             before = [
-                size if _is_exact(other) else size + meaning.radius(other)
+                size if is_exact(other) else size + meaning.radius(other)
                 for size, other in zip(sizes[:place], parts[:place], strict=True)
             ]
             off.append([*before, meaning.radius(part), *sizes[place + 1 :]])
@@ -79,6 +79,24 @@ def within(meaning: Approximation, value: Any, error: Any) -> Approximate:
     return Approximate(value, Interval(value - error, value + error, unknown))
 
 
+def ends_of_best(reducer: str, body: Approximate) -> tuple[Any, Any, Any]:
+    """The interval of what a place is of, so turned that ``reducer`` wants the greatest."""
+    assert body.interval is not None
+    b = body.interval
+    return (b.low, b.high, b.free) if reducer == "argmax" else (-b.high, -b.low, b.free)
+
+
+def place_of_best(meaning: Approximation, place: Any, contested: Any) -> Approximate:
+    """A place; any, where it is ``contested``: where another element may be the best."""
+    wide = meaning.numbers.wide(place)
+    return Approximate(wide, Interval(wide, wide, contested))
+
+
+def is_exact(part: Approximate) -> bool:
+    """Whether all kernels have the same value, as they have of an operand."""
+    return part.interval is None or part.interval.low is part.interval.high
+
+
 def _factors(program: Program, stage: Stage) -> Sequence[Expression]:
     """The factors of a sum's terms; several that may be computed as one array of 16 bits are one
     (:mod:`spaces.derivation.cutting`)."""
@@ -105,11 +123,6 @@ def _rounded_to(
     b = found.interval
     width = meaning.numbers.call("abs", [found.value]) * max(epsilons)
     return Approximate(found.value, Interval(b.low - width, b.high + width, b.free))
-
-
-def _is_exact(part: Approximate) -> bool:
-    """Whether all kernels have the same value, as they have of an operand."""
-    return part.interval is None or part.interval.low is part.interval.high
 
 
 def _dtypes(program: Program, stage: Stage) -> list[str]:

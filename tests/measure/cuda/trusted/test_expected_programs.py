@@ -45,6 +45,11 @@ TEXTS = {
         "p = argmax[c, r](abs(x[r,c]))\n-> y, z, p",
         {"r": 6, "c": 40},
     ),
+    "contested places": (
+        "y[r] = argmax[c](sum[k](x[r,k] * w[k,c])); z[r] = argmin[c](exp(floor(u[r,c] * 9)))\n"
+        "-> y, z",
+        {"r": 6, "c": 40, "k": 5},
+    ),
     "nothing in some rows": (
         "where c < r - 2\nm[r] = max[c](x[r,c]); s[r] = sum[c](x[r,c] * x[r,c]); "
         "p[r] = prod[c](x[r,c]); a[r] = argmax[c](x[r,c])\n-> m, s, p, a",
@@ -244,6 +249,8 @@ MISTAKES = [
     ("nothing in some rows", "= s0 - t", "= s0 + t"),
     ("places, of NaN too", "s0 = ex_argmin", "s0 = ex_argmax"),
     ("places, of NaN too", "(0 * 40 + a1)", "(0 * 40 + a1 + 1)"),
+    ("contested places", ".second >= s", ".first >= s"),
+    ("contested places", "ex_two(s2", "ex_two(Two{-ex_infinity(), -ex_infinity()}"),
     ("a value outside", "= -0.5;", "= 5.0;"),
     ("whole numbers", "ex_quotient(", "ex_remainder("),
     ("rounded factors", "ex_exp(", "ex_exp2("),

@@ -94,6 +94,19 @@ def test_whole_numbers_and_places_are_exact():
         assert (high == exact[name]).all()
 
 
+@pytest.mark.parametrize(("reducer", "sign"), [("argmax", 1), ("argmin", -1)])
+def test_a_place_may_be_any_where_rounding_decides_it(reducer, sign):
+    """Two sums that differ by less than their error; far apart; equal but for certain; and NaN."""
+    made = program(f"y[r] = {reducer}[j](exp(x[r,j]) * {sign})", r=4, j=3)
+    x = np.array([[0, 1, 1.0000001], [0, 2, 1], [1, -np.inf, -np.inf], [0, np.nan, 1]])
+    low, high = allowed(made, {"x": x.astype(np.float32)})["y"]
+    assert (low[0], high[0]) == (-np.inf, np.inf)
+    assert low[1:].tolist() == high[1:].tolist() == [1, 0, 1]
+    given = program(f"y[r] = {reducer}[j](x[r,j])", r=1, j=3)
+    low, high = allowed(given, {"x": sign * np.array([[0, 1, 1]], np.float32)})["y"]
+    assert (low[0], high[0]) == (1, 1)
+
+
 def test_an_element_of_no_known_value_may_be_anything():
     made = program("y[r] = 1 / sum[j](x[r,j])", r=2, j=3)
     values = {"x": np.array([[1, -1, 0], [1, 1, 1]], np.float32)}
