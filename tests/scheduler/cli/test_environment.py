@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
+import shutil
 import subprocess
+import sys
 
 import pytest
 
-from tests.scheduler.cli.command import SMALL, start
+from tests.measure.databases.test_read_only import seal, without_override
+from tests.scheduler.cli.command import PATHS, SMALL, start
 
+READING = """
+import json, sys
+from scheduler.cli.app import run
+from tilewright import best
+
+path, *commands = map(json.loads, sys.argv[1:])
+for command in commands:
+    if code := run([*command, "--db", path]):
+        sys.exit(f"{command} ended with {code}")
+best("matmul m=64 n=64 k=64", "cpu", path)
+"""
 QUERY = ("query", *SMALL, "--db", "none.db")
 
 
@@ -88,3 +103,34 @@ def test_too_little_memory(tmp_path, monkeypatch, mebibytes):
     code, _, err = outcome(arguments, tmp_path, preexec_fn=limit)
     assert code in (0, 2), err
     assert bool(remarks(err)) == (code == 2)
+
+
+def test_every_command_that_reads_a_database_reads_one_that_nobody_may_write(tuned, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    shutil.copy(tuned[0], folder)
+    seal(folder)
+    commands = [
+        ["query", *SMALL],
+        ["list"],
+        ["list", "--sessions"],
+        ["db", "stats"],
+        ["export", "log.jsonl"],
+        ["export", "log.csv"],
+        ["train", "--out", "model.json"],
+        ["evaluate", "model.json"],
+        ["explain", "model.json"],
+        ["explain", *SMALL],
+    ]
+    words = map(json.dumps, [str(folder / "tuning.db"), *commands])
+    done = subprocess.run(
+        [sys.executable, "-c", READING, *words],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": PATHS},
+        preexec_fn=without_override,
+        capture_output=True,
+        text=True,
+    )
+    folder.chmod(0o755)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert os.listdir(folder) == ["tuning.db"]

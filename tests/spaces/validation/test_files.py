@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,26 @@ def test_a_writer_that_is_killed_leaves_nothing(tmp_path):
         writer.send_signal(signal.SIGKILL)
     assert os.listdir(tmp_path) == ["log.jsonl"]
     assert path.read_text() == "old"
+
+
+def test_a_file_is_on_disk_before_it_has_its_name_and_its_name_before_it_is_done(
+    tmp_path, monkeypatch
+):
+    """After a power cut, a name with an empty file is what another order leaves."""
+    done, sync, replace = [], os.fsync, os.replace
+
+    def synced(descriptor):
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "content")
+        sync(descriptor)
+
+    def named_at_last(old, new):
+        done.append("name")
+        replace(old, new)
+
+    monkeypatch.setattr(files.os, "fsync", synced)
+    monkeypatch.setattr(files.os, "replace", named_at_last)
+    write_whole(tmp_path / "log.jsonl", b"new")
+    assert done == ["content", "name", "folder"]
 
 
 def fails(path: Path) -> None:
