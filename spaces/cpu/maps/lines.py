@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from spaces.algebra.index import Index
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import LINE_BYTES
-from spaces.cpu.maps.tiling import ROWS, Tiling
+from spaces.cpu.maps.tiling import Tiling
+from spaces.derivation.maps.order import ROWS
 from spaces.derivation.maps.view import Access
 from spaces.schedule import Value
 

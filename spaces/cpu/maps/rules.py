@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spaces.cpu.maps.tiling import ROWS
 from spaces.cpu.sharing import idle_threads
+from spaces.derivation.maps.order import order_rule
 from spaces.template import Rule
 
 if TYPE_CHECKING:
@@ -73,15 +73,7 @@ def _tile_rules(template: MapTemplate) -> list[Rule]:
             lambda c: (c["unroll"] == 1) | (c["unroll"] * lanes <= c["tile_columns"]),
             lambda c: f"a row of {c['tile_columns']} columns has not {c['unroll']} vectors",
         ),
-        Rule(
-            "needless_order",
-            ("tile_rows", "tile_columns", "order"),
-            lambda c: (
-                (c["order"] == ROWS)
-                | ((c["tile_rows"] < plane.height) & (c["tile_columns"] < plane.width))
-            ),
-            lambda c: "there are tiles along rows or along columns only: their order is one",
-        ),
+        order_rule(plane),
     ]
 
 

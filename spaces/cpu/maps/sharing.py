@@ -9,7 +9,8 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import TaskMapping, repeat, spatial
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.abi import entry_function
-from spaces.cpu.maps.tiling import ROWS, Tiling
+from spaces.cpu.maps.tiling import Tiling
+from spaces.derivation.maps.order import ROWS
 from spaces.schedule import Value
 
 

@@ -18,9 +18,10 @@ from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.maps.registers import goes_straight, registers_of
 from spaces.cpu.maps.rules import map_rules
 from spaces.cpu.maps.served import why_no_map
-from spaces.cpu.maps.tiling import COLUMNS, ROWS, Tiling
+from spaces.cpu.maps.tiling import Tiling
 from spaces.cpu.maps.traffic import map_quantities
 from spaces.cpu.target import CpuTarget
+from spaces.derivation.maps.order import COLUMNS, ROWS
 from spaces.derivation.maps.served import cached_plane
 from spaces.kernel import Kernel
 from spaces.schedule import Schedule

@@ -16,9 +16,6 @@ from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
 from spaces.derivation.maps.plane import Plane
 
-ROWS, COLUMNS = "rows", "columns"
-"""Which tiles of a plane come one after the other, by the decision ``order``."""
-
 
 @dataclass(frozen=True)
 class Tiling:

@@ -20,10 +20,11 @@ from spaces.cuda.abi import C_TYPES, parameters
 from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.maps.context import MapContext
 from spaces.cuda.maps.lines import Lines
-from spaces.cuda.maps.sizes import ROWS, loops_inside, width
+from spaces.cuda.maps.sizes import loops_inside, width
 from spaces.cuda.maps.turning import Turning
 from spaces.cuda.target import WARP
 from spaces.derivation.maps.nest import Loop
+from spaces.derivation.maps.order import ROWS
 from spaces.derivation.maps.plane import ALONG, SAME, TURNED
 from spaces.derivation.maps.view import Access
 from spaces.kernel import Call, Kernel, Launch, Source

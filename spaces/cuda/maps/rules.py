@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from spaces.cuda.maps.sizes import ROWS, MapSizes, widest
+from spaces.cuda.maps.sizes import MapSizes, widest
 from spaces.cuda.target import CudaTarget
+from spaces.derivation.maps.order import order_rule
 from spaces.derivation.maps.plane import Plane
 from spaces.template import Rule
 
@@ -24,7 +25,7 @@ def map_rules(plane: Plane, target: CudaTarget) -> tuple[Rule, ...]:
         *_vector_rules(plane),
         *_extent_rules(plane),
         *_thread_rules(plane, target),
-        *_order_rules(plane),
+        order_rule(plane),
     )
 
 
@@ -127,18 +128,4 @@ def _thread_rules(plane: Plane, target: CudaTarget) -> list[Rule]:
             lambda c: sizes(c).tiles <= MOST_TILES,
             lambda c: f"{sizes(c).tiles} tiles are more blocks than a grid has: {MOST_TILES}",
         ),
-    ]
-
-
-def _order_rules(plane: Plane) -> list[Rule]:
-    return [
-        Rule(
-            "needless_order",
-            ("tile_rows", "tile_columns", "order"),
-            lambda c: (
-                (c["order"] == ROWS)
-                | ((c["tile_rows"] < plane.height) & (c["tile_columns"] < plane.width))
-            ),
-            lambda c: "there are tiles along rows or along columns only: their order is one",
-        )
     ]

@@ -26,8 +26,6 @@ FEW_TURNS = 4
 """Of a loop that a block may do by itself."""
 SECTOR = 32
 """Bytes that memory gives or takes at once: fewer of them cost as much."""
-ROWS, COLUMNS = "rows", "columns"
-"""Which tiles of a plane come one after the other, by the decision ``order``."""
 TILE, LINE = "tile", "line"
 """Where lanes begin, by the decision ``lanes``: at the tile's first element, or at the first that
 begins a line of memory, so that no other warp has a part of it; what is before comes last."""

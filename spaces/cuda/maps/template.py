@@ -14,10 +14,11 @@ from spaces.cuda.maps.code import MapCode
 from spaces.cuda.maps.context import MapContext
 from spaces.cuda.maps.rules import map_rules
 from spaces.cuda.maps.served import why_no_map
-from spaces.cuda.maps.sizes import COLUMNS, LINE, ROWS, TILE, has_lines
+from spaces.cuda.maps.sizes import LINE, TILE, has_lines
 from spaces.cuda.maps.traffic import map_quantities
 from spaces.cuda.rows.reducers import helpers
 from spaces.cuda.target import CudaTarget
+from spaces.derivation.maps.order import COLUMNS, ROWS
 from spaces.derivation.maps.served import cached_plane
 from spaces.kernel import Kernel, arguments
 from spaces.schedule import Schedule

@@ -1,0 +1,22 @@
+"""The order in which tiles of a map follow each other, whatever the target."""
+
+from __future__ import annotations
+
+from spaces.derivation.maps.plane import Plane
+from spaces.template import Rule
+
+ROWS, COLUMNS = "rows", "columns"
+"""Which tiles of a plane come one after the other, by the decision ``order``."""
+
+
+def order_rule(plane: Plane) -> Rule:
+    """Only tiles along both have two orders: the decisions ``tile_rows`` and ``tile_columns``."""
+    return Rule(
+        "needless_order",
+        ("tile_rows", "tile_columns", "order"),
+        lambda c: (
+            (c["order"] == ROWS)
+            | ((c["tile_rows"] < plane.height) & (c["tile_columns"] < plane.width))
+        ),
+        lambda c: "there are tiles along rows or along columns only: their order is one",
+    )
