@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from measure import retrying
 from measure.cpu.cores import usable_cpus
+from measure.drawing.draw import check_telling
 from measure.interfaces import Builder, Built, Runner
 from measure.outcomes import Outcomes
 from measure.records.measurement import Candidate, Job, Result
@@ -81,13 +82,15 @@ class LocalExecutor:
             thread.start()
 
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
-        """Queue candidates of ``job``; those of a final comparison run together."""
+        """Queue candidates of ``job``; those of a final comparison run together. An
+        :class:`InputError` if no kernel of its workload can be verified."""
         if job.target != self._target:
             raise InputError(
                 f"a job for {job.target.summary} cannot run here; allowed: {self._target.summary}"
             )
         if any(candidate.job.id != job.id for candidate in candidates):
             raise ValueError("candidates of several jobs in one batch")
+        check_telling(job.workload)
         size = max(1, len(candidates)) if job.final else self.batch
         with self._outcomes.changed:
             self._outcomes.expect(job, len(candidates))

@@ -111,7 +111,8 @@ class Executor(Protocol):
         ...
 
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
-        """Queue candidates of ``job`` for building and running; returns at once."""
+        """Queue candidates of ``job`` for building and running; returns at once.
+        :class:`InputError` if no kernel of its workload can be verified."""
         ...
 
     def results(self, timeout: float | None = None, *jobs: Job) -> list[Result]:

@@ -53,8 +53,8 @@ class Source:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
-WORKSPACE = "workspace"
-"""What a kernel's scratch memory is called among its arrays."""
+WORKSPACE = "tw.workspace"
+"""What a kernel's scratch memory is called among its arrays, none of which has such a name."""
 
 
 @dataclass(frozen=True)

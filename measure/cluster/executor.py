@@ -19,6 +19,7 @@ from measure.cluster.driving.plan import Needs
 from measure.cluster.outfit import HOST
 from measure.cluster.speaking.link import Link
 from measure.cluster.status import DriverStatus
+from measure.drawing.draw import check_telling
 from measure.executor import RUN_TOGETHER
 from measure.outcomes import Outcomes
 from measure.records.measurement import Candidate, Job, Result
@@ -95,9 +96,11 @@ class RayExecutor:
             return DriverStatus(self._name, now, known.rate(now), known.jobs(), known.workers(now))
 
     def submit(self, job: Job, candidates: Sequence[Candidate]) -> None:
-        """Queue candidates of ``job``; those of a final comparison run together."""
+        """Queue candidates of ``job``; those of a final comparison run together. An
+        :class:`InputError` if no kernel of its workload can be verified."""
         if any(candidate.job.id != job.id for candidate in candidates):
             raise ValueError("candidates of several jobs in one batch")
+        check_telling(job.workload)
         with self._outcomes.changed:
             self._outcomes.expect(job, 0)  # it is not closed
             self._dispatcher.submit(job, candidates)

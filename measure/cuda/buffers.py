@@ -10,7 +10,7 @@ import numpy as np
 from measure.cpu.problem import array_in
 from measure.cuda.device import Device, DeviceError, Prepared
 from measure.cuda.trusted import oracle
-from spaces.kernel import Kernel
+from spaces.kernel import WORKSPACE, Kernel
 from spaces.workloads.array import Array
 
 GUARD = 4096  # bytes before and after every buffer that no kernel may touch
@@ -67,7 +67,7 @@ class Buffers:
         """A call of one of our own kernels, whose workspace lives within it."""
         address = self.device.allocate(kernel.call.workspace_bytes)
         try:
-            addresses = {**self.addresses, "workspace": address}
+            addresses = {**self.addresses, WORKSPACE: address}
             yield self.device.bind(kernel.call, kernel.source, addresses)
             self.report()  # waits
         finally:

@@ -18,7 +18,7 @@ from measure.cuda.problems import HostDraws, set_up
 from measure.cuda.trusted import oracle
 from measure.records.measurement import ErrorKind
 from measure.timing import TimingProtocol
-from spaces.kernel import Call
+from spaces.kernel import WORKSPACE, Call
 from spaces.numerics.allowance import allowed
 from spaces.workloads.array import Array
 from spaces.workloads.matmul import matmul
@@ -93,7 +93,7 @@ class Session:
         try:
             if call.workspace_bytes:
                 trial.workspace = self._buffers.guarded(call.workspace_bytes)
-                addresses["workspace"] = trial.workspace
+                addresses[WORKSPACE] = trial.workspace
                 self._device.fill(trial.workspace, POISON, call.workspace_bytes)
                 self._device.fill(trial.workspace, 0, call.workspace_zeroed)
             trial.prepared = self._device.bind(call, trial.binary, addresses)

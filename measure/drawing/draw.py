@@ -9,6 +9,7 @@ right ones make of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -91,6 +92,7 @@ def one_draw(workload: Workload, seed: int) -> Draw:
     return fresh_inputs(workload, seed).draw(seed, final=True)
 
 
+@lru_cache(maxsize=64)
 def check_telling(workload: Workload) -> None:
     """Raise :class:`InputError` if no inputs of ``workload`` are telling."""
     fresh_inputs(workload, 0)

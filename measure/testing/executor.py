@@ -13,6 +13,8 @@ import pytest
 
 from measure.interfaces import Executor
 from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
+from spaces.errors import InputError
+from spaces.operators import workload
 
 
 def collect(
@@ -97,6 +99,13 @@ class ExecutorContract(ABC):
         assert results["b"].error_kind is ErrorKind.CRASH
         assert results["a"].error_text
         assert results["b"].error_text
+
+    def test_what_cannot_be_verified_is_refused_before_it_is_sent(self, executor) -> None:
+        work = workload("y[r] = x[r] - x[r]", r=16)
+        job = replace(self.good("a").job, id="nothing to see", workload=work)
+        with pytest.raises(InputError, match="cannot be verified"):
+            executor.submit(job, [])
+        assert executor.pending() == 0
 
     def test_waiting_ends_with_the_timeout(self, executor) -> None:
         submit(executor, self.good("good"))

@@ -20,6 +20,7 @@ from scheduler.functions.cuda_arrays import (
 from scheduler.functions.kernel_function import KernelFunction
 from scheduler.functions.launcher import PreparedCall, PreparedCalls, compiled_start, start
 from spaces.errors import InputError
+from spaces.kernel import WORKSPACE
 from spaces.schedule import Schedule
 from spaces.space import Space
 
@@ -121,7 +122,7 @@ class CudaFunction(KernelFunction):
         names = [port.name for port in self._ports]
         buffers = dict(zip(names, addresses, strict=True))
         if self._has_workspace:
-            buffers["workspace"] = self._workspace(ordinal, stream, capturing)
+            buffers[WORKSPACE] = self._workspace(ordinal, stream, capturing)
         launches = prepare(self._kernel.call, self._functions[ordinal], buffers, stream)
         pointers = [launch.pointers for launch in launches]
         watch = entry_point("cuStreamIsCapturing") if self._has_workspace else None

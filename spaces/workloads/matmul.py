@@ -12,7 +12,7 @@ from spaces.errors import InputError, shown
 from spaces.workloads.contraction import Axis, Contraction, Operand
 
 MAX_EXTENT = 2**24
-OWN_NAMES = {"A", "B", "C", "workspace"}
+OWN_NAMES = {"A", "B", "C"}
 ORDERS = ("row", "col")
 
 

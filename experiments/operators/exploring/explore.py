@@ -26,7 +26,7 @@ from measure.cuda.nvrtc import NvrtcBuilder
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, Job, new_job_id
 from spaces.cuda.target import CudaTarget
-from spaces.kernel import Kernel
+from spaces.kernel import WORKSPACE, Kernel
 from spaces.schedule import Schedule
 from spaces.space import Space
 
@@ -161,7 +161,7 @@ def launcher(
     addresses = {name: tensor.data_ptr() for name, tensor in tensors.items()}
     addresses |= {n: o.data_ptr() for n, o in zip(names, outputs, strict=True)}
     room = torch.zeros(kernel.call.workspace_bytes, device="cuda", dtype=torch.uint8)
-    addresses |= {"workspace": room.data_ptr()}
+    addresses |= {WORKSPACE: room.data_ptr()}
     launches = prepare(kernel.call, load_functions(cubin, kernel.call, 0), addresses, 0)
     start, pointers = entry_point("cuLaunchKernelEx"), [each.pointers for each in launches]
 

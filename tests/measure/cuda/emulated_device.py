@@ -26,7 +26,7 @@ from measure.cuda.device import DeviceError, LoadError, MemoryShortError, Prepar
 from measure.cuda.emulator import Emulator
 from measure.interfaces import Built
 from measure.records.measurement import Candidate
-from spaces.kernel import Call, Kernel, Source
+from spaces.kernel import WORKSPACE, Call, Kernel, Source
 
 LIBRARIES = "TILEWRIGHT_TEST_LIBRARIES"
 BROKEN = "TILEWRIGHT_TEST_NO_DEVICE"
@@ -160,7 +160,7 @@ class EmulatedDevice:
         if "// writes beside its output" in kernel.source.body:
             self._view(addresses[output.name] + output.bytes, 1)[:] = 1
         if "// leaves its workspace" in kernel.source.body:
-            self._view(addresses["workspace"] + 1, 1)[:] = 7
+            self._view(addresses[WORKSPACE] + 1, 1)[:] = 7
         if "// writes to its input" in kernel.source.body:
             self._view(addresses[inputs[1].name] + 40, 1)[:] += 1
 

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from spaces.kernel import WORKSPACE
 from tests.measure.cuda.stub import build_stub, run_with_stub
 
 pytestmark = pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a real driver")
@@ -20,20 +21,20 @@ from measure.cuda.driver import open_device
 from spaces.cuda.abi import parameters
 from spaces.cuda.intrinsics import device_text
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Call, Launch, Source, arguments
+from spaces.kernel import WORKSPACE, Call, Launch, Source, arguments
 from spaces.workloads.array import Array
 
 device = open_device()
 A, C = (Array(n, "bfloat16", (64, 128), (0, 1)) for n in "AC")
 maps = (
     TensorMapSpec("A", "bfloat16", (128, 64), (256,), (64, 32), 128),
-    TensorMapSpec("workspace", "float32", (64,), (), (32,)),
+    TensorMapSpec(WORKSPACE, "float32", (64,), (), (32,)),
 )
 given = arguments([A], [C])
 text = f'extern "C" __global__ void made({parameters(given, True, ["x", "y"])}) {{}}'
 launch = Launch((6, 2, 1), (96, 1, 1), (2, 1, 1), 70000, maps)
 made = Call("made", given, 512, 512, (launch,))
-addresses = {name: device.allocate(20000) for name in ("A", "C", "workspace")}
+addresses = {name: device.allocate(20000) for name in ("A", "C", WORKSPACE)}
 call = device.bind(made, Source("cuda", "", text), addresses)
 call()
 found = {"addresses": [hex(a) for a in addresses.values()]}
@@ -215,11 +216,11 @@ import json
 from measure.calls import call_from_json, call_to_json
 from measure.cuda.driver import open_device
 from spaces.cuda.tensor_map import TensorMapSpec
-from spaces.kernel import Buffer, Call, Launch, Source, arguments
+from spaces.kernel import WORKSPACE, Buffer, Call, Launch, Source, arguments
 from spaces.operators import workload
 
 work = workload("matmul m=8 n=8 k=8")
-between = Buffer("sums", "workspace", 256, 512), Buffer("sums", "workspace", 256, 512, False)
+between = Buffer("sums", WORKSPACE, 256, 512), Buffer("sums", WORKSPACE, 256, 512, False)
 spec = TensorMapSpec("sums", "float32", (64,), (), (32,))
 launches = (
     Launch((1, 1, 1), (32, 1, 1), buffers=(Buffer("A", "A", 256, written=False), between[0])),
@@ -233,7 +234,7 @@ pointers = "float *a, float *b"
 text = f'extern "C" __global__ void first({pointers}) {{}}'
 text += f'extern "C" __global__ void last({pointers}, const __grid_constant__ TensorMap map) {{}}'
 device = open_device()
-addresses = {name: device.allocate(4096) for name in ("A", "B", "C", "workspace")}
+addresses = {name: device.allocate(4096) for name in ("A", "B", "C", WORKSPACE)}
 device.bind(there, Source("cuda", "", text), addresses)()
 print(json.dumps(addresses))
 """
@@ -242,7 +243,7 @@ print(json.dumps(addresses))
 def test_a_launch_takes_its_own_pieces_of_memory(tmp_path):
     build_stub(tmp_path)
     found, log = run_with_stub(tmp_path, PIECES, STUB_PARAMETERS="2")
-    sums = hex(found["workspace"] + 512)
+    sums = hex(found[WORKSPACE] + 512)
     assert next(line for line in log if line.startswith("map")).split()[3] == sums
     started = [line.split()[-2:] for line in log if line.startswith("launch")]
     assert started == [[hex(found["A"]), sums], [sums, hex(found["C"])]]

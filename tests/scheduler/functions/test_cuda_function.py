@@ -233,13 +233,14 @@ sys.path.insert(0, "ROOT")
 from tests.scheduler.functions.test_cuda_function import Interface
 from scheduler.functions.cuda_function import CudaFunction
 from scheduler.verification import draw
+from spaces.kernel import WORKSPACE
 from spaces.operators import workload
 from spaces.registry import space_for
 from spaces.target import detect_target
 
 work = workload("gated_matmul m=64 n=256 k=64 dtype=float16")
 space = space_for(work, detect_target("cuda:sm_90a"))
-own = lambda s: any(b.name == "workspace" for l in space.lower(s).call.launches for b in l.buffers)
+own = lambda s: any(b.name == WORKSPACE for l in space.lower(s).call.launches for b in l.buffers)
 found = (s for s in draw(space, 60, 1) if s.template == "staged" and not own(s))
 call = CudaFunction(space, next(found), "given")
 arrays = [Interface(o.shape, "<f2", address=(i + 1) << 20) for i, o in enumerate(work.inputs)]

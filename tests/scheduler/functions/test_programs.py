@@ -66,6 +66,22 @@ def test_unfit_outputs_are_refused(two):
         two(x, b, out=(y, z.astype(np.float64)))
 
 
+@pytest.mark.parametrize(
+    ("text", "extents"),
+    [
+        ("y[c] = sum[r](workspace[r, c])", {"r": 400, "c": 8}),
+        ("y[r, c] = sum[k](a[r, k] * b[k, c]) + workspace[r, c]", {"r": 40, "c": 48, "k": 64}),
+        ("workspace[r, c] = softmax[c](buffers[r, c])", {"r": 9, "c": 300}),
+    ],
+)
+def test_arrays_may_be_called_as_kernels_call_theirs(text, extents):
+    work = workload(text, **extents)
+    call = best(work, database=None, verify=True)
+    given = work.make_inputs(1)
+    found = call(**given)
+    np.testing.assert_array_equal(found, call(*(given[o.name] for o in work.inputs)))
+
+
 def test_an_index_beyond_its_table_is_refused(gather):
     given, exact = arrays(GATHER)
     (name,) = (output.name for output in GATHER.outputs)

@@ -8,6 +8,7 @@ import pytest
 from measure.cuda.emulator import INTERLEAVINGS, Emulator, Interleaving
 from measure.records.measurement import ErrorKind
 from spaces.cuda.tensor_map import TensorMapSpec
+from spaces.kernel import WORKSPACE
 from tests.measure.cuda.cuda_kernels import (
     EAGER,
     kernel,
@@ -274,7 +275,7 @@ ADDITION = """
 @pytest.mark.parametrize("kind", ["float32", "float16", "bfloat16", "int32"])
 def test_an_addition_adds(emulator, kind):
     """Four blocks add their boxes to a workspace that the last of them reads."""
-    spec = TensorMapSpec("workspace", kind, (16, 16), (16 * (4 if "32" in kind else 2),), (16, 16))
+    spec = TensorMapSpec(WORKSPACE, kind, (16, 16), (16 * (4 if "32" in kind else 2),), (16, 16))
     c_type = {"float32": "float", "float16": "f16", "bfloat16": "bf16", "int32": "i32"}[kind]
     body = f"typedef {c_type} T;" + ADDITION
     source = small_integers(4, (16, 16), np.float32)
