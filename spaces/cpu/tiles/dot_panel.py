@@ -4,6 +4,9 @@ of all its columns, a few at a time, so that nothing of it need be packed."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import repeat, spatial
@@ -14,10 +17,11 @@ MOST_COLUMNS = 4
 """Columns at a time that meet a few rows while these are in registers."""
 
 
-def columns_at_once(rows: int, chains: int, registers: int) -> int:
+def columns_at_once(rows: Any, chains: Any, registers: int) -> Any:
     """How many columns a tile of ``rows`` rows can have in so many vector registers, with
-    ``chains`` vectors of partial sums for each result, beside the rows and one of a column."""
-    return max(1, min(MOST_COLUMNS, (registers - rows - 1) // (rows * chains)))
+    ``chains`` vectors of partial sums for each result, beside the rows and one of a column;
+    element by element."""
+    return np.clip((registers - rows - 1) // (rows * chains), 1, MOST_COLUMNS)
 
 
 @dataclass(frozen=True)

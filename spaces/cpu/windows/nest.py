@@ -12,6 +12,7 @@ from functools import cached_property
 from math import prod
 
 from spaces.algebra.index import Index
+from spaces.cpu.thin.blocking import THIN_ROWS
 from spaces.cpu.windows.gathered import GatheredRows
 from spaces.cpu.windows.padded import PaddedCopy, padded_copy
 from spaces.derivation.products.forms import Form
@@ -130,9 +131,11 @@ class Windows:
 
     @cached_property
     def has_dots(self) -> bool:
-        """Whether the depth lies side by side in both operands, and rows come in segments, which
-        may be short: then lanes may run along it, and the right operand needs no packing either."""
-        if self.product.segments is None or self.has_vectors:
+        """Whether lanes may run along the depth instead, so that the right operand needs no packing
+        either: it lies side by side in both operands, and rows come in segments of so few rows
+        that they do not repay packed panels."""
+        segments = self.product.segments
+        if segments is None or self.has_vectors or segments.drawn.mean() > THIN_ROWS:
             return False
         multiplied = self.nest(False).multiplied
         sides = [multiplied[-1].strides[key] for key in (LEFT, RIGHT)]

@@ -61,7 +61,7 @@ class SegmentedCode(WindowsCode):
         tile = DotTile(
             name=name,
             rows=rows,
-            columns=columns_at_once(rows, chains, self.registers),
+            columns=int(columns_at_once(rows, chains, self.registers)),
             lanes=self.lanes,
             unroll=chains,
             prefetch_columns=0,

@@ -16,6 +16,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.blocked.traffic import FLOAT
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.tiles.dot_panel import columns_at_once
 from spaces.cpu.traffic import (
     USABLE,
     footprints,
@@ -43,7 +44,7 @@ def window_quantities(
     values = widened(columns)
     b = _as_drawn(view, blocking(view, lanes, values))
     quantities = {
-        **_work(view, b, lanes, values),
+        **_work(view, b, target, values),
         **_traffic(view, b, target, values, _copied(view, in_place, b, values)),
         **_workers(b, target),
     }
@@ -68,19 +69,26 @@ def _as_drawn(view: Windows, b: Blocking) -> Blocking:
     )
 
 
-def _work(view: Windows, b: Blocking, lanes: int, values: Columns) -> dict[str, np.ndarray]:
-    nest = view.nest(True)
+def _work(view: Windows, b: Blocking, target: CpuTarget, values: Columns) -> dict[str, np.ndarray]:
+    nest, lanes = view.nest(True), target.lanes(FLOAT)
     terms, lines = float(nest.terms), float(nest.line_count)
     rows, numbers = lines * b.rows, np.asarray(b.numbers, np.float64)
     vectors = ceil_div(b.columns, lanes)
-    column_tiles = ceil_div(b.columns, b.tile_columns)
+    dots = view.has_dots & np.logical_not(values["pack_right"])
+    at_once = columns_at_once(b.tile_rows, values["unroll"], target.vector_registers)
+    # Lanes run along columns, or along the depth: tiles have fewer columns then, and steps lanes.
+    column_tiles = ceil_div(b.columns, np.where(dots, at_once, b.tile_columns))
+    step_columns = np.where(dots, b.columns, vectors)
+    steps_a_tile = terms / np.where(dots, lanes, 1)
     row_tiles = b.row_tiles
     multiplies = rows * vectors * terms
-    broadcasts, loads = rows * column_tiles * terms, row_tiles * vectors * terms
+    broadcasts = rows * column_tiles * steps_a_tile
+    loads = row_tiles * step_columns * steps_a_tile
     updates = 2 * rows * vectors * b.depth_blocks
-    bookkeeping = 3 * row_tiles * column_tiles * terms / values["unroll"]
-    chains = b.tile_rows * (b.tile_columns // lanes)
-    dots = view.has_dots & np.logical_not(values["pack_right"])
+    bookkeeping = 3 * row_tiles * column_tiles * steps_a_tile / values["unroll"]
+    chains = np.where(
+        dots, b.tile_rows * at_once * values["unroll"], b.tile_rows * (b.tile_columns // lanes)
+    )
     added = DOT_SUM * rows * b.columns * b.depth_blocks * dots
     instructions = multiplies + broadcasts + loads + bookkeeping + updates + added
     steps = np.minimum(b.block_terms, nest.multiplied[-1].extent)

@@ -150,6 +150,14 @@ def test_transposed_weights_are_read_in_place(name, tmp_path):
     assert not any(found), found
 
 
+def test_many_rows_meet_packed_weights_alone():
+    """Transposed weights in place are for experts of 16 rows in the mean and fewer."""
+    for count, expected in ((80, {False, True}), (400, {True})):
+        space = space_of(workload(f"grouped_matmul t={count} n=64 k=19 experts=5 b=col"), machine())
+        rows = space.sample(np.random.default_rng(0), 200)
+        assert {space.schedule(row)["pack_right"] for row in rows} == expected
+
+
 DOT_BUGS = {
     "the first columns for all": (r"a, b \+ 600 \* j0", "a, b + 0 * j0"),
     "columns half as far apart": (r"a, b \+ 600 \* j0", "a, b + 300 * j0"),
