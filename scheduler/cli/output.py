@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ if TYPE_CHECKING:  # rich takes a tenth of a second to load, which lines need no
     from rich.table import Table
 
 WIDE = 1 << 17  # columns where nobody looks: files and pipes get whole lines
+DUMB = ("dumb", "unknown")  # terminals that only print, such as those within editors
 LONG = 200  # rows of a table; rich takes a millisecond for each
 
 
@@ -41,6 +43,11 @@ def show(made: RenderableType, stream: TextIO | None = None) -> None:
             printer.print(made)
         lines = written.get().splitlines()
         print("\n".join(line.rstrip() for line in lines), file=printer.file, flush=True)
+
+
+def can_redraw() -> bool:
+    """Whether standard output is a terminal on which lines that were written can be changed."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "").lower() not in DUMB
 
 
 def console(stream: TextIO | None = None) -> Console:

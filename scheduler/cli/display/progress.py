@@ -6,12 +6,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from scheduler.cli.options import Format
-from scheduler.cli.output import clock, percent, seconds, times
+from scheduler.cli.output import can_redraw, clock, percent, seconds, times
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.tuning.progress import Progress, TuningResult
 from scheduler.tuning.yardstick import Yardstick
@@ -67,7 +66,7 @@ def display(
         from scheduler.cli.display.json_lines import JsonLines
 
         return JsonLines(workload, target, session)
-    if sys.stdout.isatty() and not (quiet or verbose or name):
+    if can_redraw() and not (quiet or verbose or name):
         from scheduler.cli.display.live_table import LiveTable
 
         return LiveTable(workload, target, session, status)

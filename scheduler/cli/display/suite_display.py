@@ -3,14 +3,12 @@ with a table of its workloads."""
 
 from __future__ import annotations
 
-import sys
-
 from rich.console import Group
 from rich.table import Table
 
 from scheduler.cli.display.progress import Display, Status, failures_of
 from scheduler.cli.options import Format
-from scheduler.cli.output import clock, facts, percent, seconds, table, times
+from scheduler.cli.output import can_redraw, clock, facts, percent, seconds, table, times
 from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteResult, SuiteStates, TaskState
 from scheduler.suites.suite import Suite
@@ -36,7 +34,7 @@ def suite_display(
         from scheduler.cli.display.suite_json import SuiteJson
 
         return SuiteJson(suite, target, session)
-    if sys.stdout.isatty() and not (quiet or verbose or name):
+    if can_redraw() and not (quiet or verbose or name):
         from scheduler.cli.display.suite_table import SuiteTable
 
         return SuiteTable(suite, target, session, status)

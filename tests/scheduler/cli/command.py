@@ -48,10 +48,10 @@ def finished(*arguments: str, cwd: Path) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def on_terminal(*arguments: str, cwd) -> tuple[int, str]:
+def on_terminal(*arguments: str, cwd, term: str = "xterm") -> tuple[int, str]:
     """The exit code, and all that a command writes to a terminal, without colours and moves."""
     terminal, inside = pty.openpty()
-    environment = os.environ | {"PYTHONPATH": PATHS, "TERM": "xterm", "COLUMNS": "120"}
+    environment = os.environ | {"PYTHONPATH": PATHS, "TERM": term, "COLUMNS": "120"}
     with subprocess.Popen(
         [*COMMAND, *arguments], env=environment, cwd=cwd, stdout=inside, stderr=inside
     ) as process:

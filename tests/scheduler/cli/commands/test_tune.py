@@ -66,6 +66,15 @@ def test_a_terminal_shows_a_table_that_lives_while_a_slow_compiler_builds(tmp_pa
         assert words in shown
 
 
+def test_a_terminal_that_only_prints_gets_lines_while_the_run_goes_on(tmp_path):
+    budget = ("--trials", "2", "--seconds", "100", "--db", "tuning.db")
+    code, shown = on_terminal("tune", *SMALL, *budget, cwd=tmp_path, term="dumb")
+    assert code == 0
+    lines = shown.splitlines()
+    assert re.match(r"0:00  tuning matmul m=64 n=64 k=64", lines[0])
+    assert any(re.match(r"\d+:\d\d  trial \d+: ", line) for line in lines)
+
+
 def test_a_pipe_gets_few_lines(tmp_path):
     budget = ("--trials", "2", "--seconds", "100", "--db", "tuning.db")
     code, out, err = finished("tune", *SMALL, *budget, cwd=tmp_path)
