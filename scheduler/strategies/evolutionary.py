@@ -109,6 +109,10 @@ class EvolutionarySearch:
         """What was asked for and told. Rows that others take there are not asked for."""
         return self._history
 
+    def expected(self, rows: Population) -> np.ndarray:
+        """What the prior says of ``rows``, which were all told, by the best it said of any told."""
+        return self._forecasts.of(rows) / self._forecasts.best
+
     def ask(self, count: int) -> list[Proposed]:
         """At most ``count`` new schedules, the most promising first."""
         generator = self._history.generator()

@@ -3,7 +3,8 @@
 What was measured of other shapes and devices saves most of a search, but where the fastest
 schedules lie elsewhere it holds the search among those that are second best, and nothing measured
 there says so: the models are right about all that they are asked about. So a search from nothing
-gets a part of the evaluations. It learns from what it asked for alone: told all, or given the same
+is given a trial. Where its schedules are faster than the prior says, the prior does not know this
+space, and it goes on. It learns from what it asked for alone: told all, or given the same
 starters or the same prior, it stays where the first one is.
 """
 
@@ -12,21 +13,26 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
+from scheduler.strategies.history import LEADERS
 from scheduler.strategies.search import Proposed, Search
+from scheduler.strategies.trust import FLOOR
 from spaces.schedule import Schedule
 from spaces.space import Space
 
 LATEST = 16
 """Outcomes until the second search begins."""
 
-TRIAL = 16
-"""Schedules that it may ask for, to show what it can do."""
+TRIAL = 8
+"""Schedules that it may ask for, to show how well the first one's prior knows them."""
 
 MOST = 48
-"""The same if it comes close: as fast as the fastest of all, times ``CLOSE``."""
+"""The same if the prior misleads: if those are faster than it said, by more than ``MISLED``."""
 
-CLOSE = 0.8
+MISLED = 0.05
+"""Part of the best speed, on the mean of the trial, where the fast ones count most."""
 
 SECOND = Evolution(guesses=4)
 """The settings of the second search: it is there to look elsewhere, so it draws more blindly."""
@@ -61,12 +67,29 @@ class SecondOpinion:
 
     def _share(self) -> int:
         """How many schedules ``second`` may ask for by now."""
-        history = self._first.history
-        if history.news < LATEST:
+        if self._first.history.news < LATEST:
             return 0
-        best = min(map(history.seconds, history.best(1)), default=math.inf)
-        own = min(self._own.values(), default=math.inf)
-        return MOST if CLOSE * own <= best < math.inf else max(TRIAL, len(self._own))
+        return MOST if self._surprise() > MISLED else TRIAL
+
+    def _surprise(self) -> float:
+        """By how much of the best speed the trial is faster than ``first`` expected by its prior,
+        on the mean, weighed as in ``trust``; 0.0 until all of it is known.
+
+        What ``second`` finds later is no part of the best, so that this does not depend on it.
+        """
+        history = self._first.history
+        own = self._space.rows([*self._own])
+        trial = own[:TRIAL]
+        if len(trial) < TRIAL or not all(map(history.knows, trial)):
+            return 0.0
+        later = {row.tobytes() for row in own[TRIAL:]}
+        others = (row for row in history.best(LEADERS) if row.tobytes() not in later)
+        best = min(map(history.seconds, others), default=math.inf)
+        if best == math.inf:
+            return 0.0
+        speed = best / np.array([*map(history.seconds, trial)])
+        surprise = speed - self._first.expected(trial)
+        return float(np.average(surprise, weights=speed + FLOOR))
 
     def _new(self, batch: Sequence[Proposed]) -> list[Proposed]:
         """Those that nobody asked for before, from now on taken; ``second`` learns what is known

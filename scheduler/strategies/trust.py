@@ -59,6 +59,11 @@ class Forecasts:
         for row, score in zip(rows, mean.tolist(), strict=True):
             self._said.setdefault(row.tobytes(), score)
 
+    @property
+    def best(self) -> float:
+        """The best that was said of any, ``FLOOR`` at least."""
+        return max([FLOOR, *self._said.values()])
+
     def of(self, rows: Population) -> np.ndarray:
         """What was said of each of ``rows``, which were all noted."""
         return np.array([self._said[row.tobytes()] for row in rows])

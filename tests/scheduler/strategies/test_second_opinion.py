@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from scheduler.strategies.evolutionary import Evolution, EvolutionarySearch
 from scheduler.strategies.exhaustive import ExhaustiveSearch
 from scheduler.strategies.search import Proposed, Search
-from scheduler.strategies.second_opinion import CLOSE, LATEST, MOST, TRIAL, SecondOpinion
+from scheduler.strategies.second_opinion import LATEST, MISLED, MOST, TRIAL, SecondOpinion
 from scheduler.testing.landscape import Guess, hills, knolls, trees
-from scheduler.testing.search import SearchContract, drive, outcome
-from spaces.space import Space
+from scheduler.testing.search import SearchContract
+from spaces.space import Population, Space
 
 BATCH = 8
 
@@ -34,17 +35,37 @@ class TestSecondOpinion(SearchContract):
 
 
 @pytest.mark.parametrize(
-    ("slower", "share"), [(0.99 / CLOSE, MOST), (1.01 / CLOSE, TRIAL)], ids=["close", "far"]
+    ("faster", "share"), [(MISLED + 0.02, MOST), (MISLED - 0.02, TRIAL)], ids=["wrong", "right"]
 )
-def test_the_second_goes_on_if_it_comes_close(slower: float, share: int) -> None:
-    search = with_second(hills())
+def test_the_second_goes_on_if_its_trial_is_faster_than_the_prior_said(
+    faster: float, share: int
+) -> None:
+    """By so much of the best speed; what it finds later changes nothing."""
+    space, said = hills(), Guess()
+    search = with_second(space)
     asked: list[Proposed] = []
+    expected = np.zeros(0)
     while len(asked) < LATEST + MOST + BATCH:
         batch = search.ask(BATCH)
-        search.tell([(p.schedule, slower if is_second(p) else 1.0) for p in batch])
         asked += batch
+        expected, _ = said.predict(space, space.rows([p.schedule for p in asked]))
+        speed = np.where([*map(is_second, batch)], 10.0, 1.0)
+        if len(asked) == LATEST + TRIAL:
+            speed = expected[-TRIAL:] / expected.max() + faster
+        search.tell([(p.schedule, 1.0 / s) for p, s in zip(batch, speed, strict=True)])
     assert [is_second(p) for p in asked[: LATEST + TRIAL]] == [False] * LATEST + [True] * TRIAL
     assert sum(map(is_second, asked)) == share
+
+
+def test_an_untold_trial_says_nothing() -> None:
+    search = with_second(hills())
+    search.tell([(p.schedule, 1.0) for p in search.ask(LATEST)])
+    trial = search.ask(TRIAL)
+    assert all(map(is_second, trial))
+    search.tell([(p.schedule, 1.0) for p in trial[1:]])
+    assert not any(map(is_second, search.ask(BATCH)))
+    search.tell([(trial[0].schedule, 1.0)])
+    assert all(map(is_second, search.ask(BATCH)))
 
 
 def test_one_that_fails_has_its_trial_and_no_more() -> None:
@@ -63,15 +84,26 @@ def test_a_large_batch_is_shared() -> None:
     assert [is_second(p) for p in search.ask(64)] == [True] * TRIAL + [False] * (64 - TRIAL)
 
 
+class Wrong(Guess):
+    """Thinks best what a guess thinks worst."""
+
+    def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
+        mean, spread = super().predict(space, population)
+        return 1.0 / mean, spread
+
+
 def test_the_second_is_told_what_is_known_of_its_schedules_and_goes_on() -> None:
+    """All of its trial was measured before, and is as fast as any."""
     space = hills()
     alone = evolving(space, seed=1)
-    first, then = drive(alone, 2, BATCH), alone.ask(BATCH)
-    search = SecondOpinion(space, evolving(space), evolving(space, seed=1))
-    search.tell([(schedule, outcome(schedule)) for schedule in first])
-    others = [s for s in space.enumerate() if s not in {*first, *(p.schedule for p in then)}]
-    search.tell([(schedule, outcome(schedule)) for schedule in others[: LATEST - len(first)]])
-    assert search.ask(BATCH)[: MOST - TRIAL] == then
+    trial = [p.schedule for p in alone.ask(TRIAL)]
+    alone.tell([(schedule, 1.0) for schedule in trial])
+    then = alone.ask(BATCH)
+    first = EvolutionarySearch(space, trees(space), Wrong(), 0, Evolution(immigrants=128))
+    others = [p.schedule for p in first.ask(LATEST)]
+    search = SecondOpinion(space, first, evolving(space, seed=1))
+    search.tell([(schedule, 1.0) for schedule in [*trial, *others]])
+    assert search.ask(BATCH) == then
 
 
 def test_nothing_is_asked_twice_while_results_are_awaited() -> None:

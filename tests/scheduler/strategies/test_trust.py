@@ -73,6 +73,7 @@ def test_what_counts_is_what_was_said_before_the_outcome_was_known() -> None:
     forecasts.note([space.schedule(row) for row in rows[:2]])
     forecasts.note([space.schedule(row) for row in rows])
     assert forecasts.of(rows).tolist() == [1.0, 1.0, 2.0]
+    assert forecasts.best == 2.0
 
 
 def test_a_model_is_judged_by_what_it_had_not_seen() -> None:
