@@ -1,6 +1,8 @@
 """What drivers and workers send each other arrives, and nonsense does not."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -162,3 +164,16 @@ def test_nonsense_of_a_builder_is_refused(place):
     data["built"][0]["binary"] = place
     with pytest.raises(InputError, match="binary="):
         read_build_answer(json.dumps(data), 1, made.job, [made])
+
+
+def test_nothing_that_speaks_with_a_cluster_knows_a_database():
+    """Only the driver writes: its tuner, that is, and no worker and no process that asks one."""
+    program = """
+import importlib, pkgutil, sys
+import measure.cluster
+for module in pkgutil.walk_packages(measure.cluster.__path__, "measure.cluster."):
+    importlib.import_module(module.name)
+print(*{"measure.database", "sqlalchemy"} & set(sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
