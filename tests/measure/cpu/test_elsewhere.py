@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from measure.cpu.elsewhere import LARGE, MOST, bytes_elsewhere
+from measure.cpu.elsewhere import LARGE, MOST, TIMES, bytes_elsewhere
 from spaces.operators import workload
 
 
@@ -16,9 +16,10 @@ from spaces.operators import workload
         "attention b=1 h=16 i=1 j=32768 d=128 kv=1",
     ],
 )
-def test_as_much_as_the_workload_moves(text: str) -> None:
+def test_some_times_what_the_workload_moves(text: str) -> None:
     work = workload(text)
-    assert bytes_elsewhere(work) == work.least_bytes >= LARGE
+    assert work.least_bytes >= LARGE
+    assert bytes_elsewhere(work) == TIMES * work.least_bytes
 
 
 def test_no_more_than_a_limit() -> None:
