@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 
 import numpy as np
@@ -14,6 +15,7 @@ from measure.cuda.emulator import Interleaving
 from measure.records.measurement import ErrorKind
 from scheduler import verification
 from scheduler.cli.app import run
+from scheduler.cli.display import lines
 from scheduler.verification import draw, emulable, emulate, measure
 from spaces.operators import workload
 from spaces.registry import space_for
@@ -119,9 +121,17 @@ WORDS = ["verify", "matmul", "m=33", "n=18", "k=20", "epilogue=relu(x)", "--targ
 
 def test_the_command_prints_a_table_and_says_what_was_shortened(capsys):
     assert run([*WORDS, "--schedules", "2"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert "emulated" in lines[0]
-    assert any(line.split()[:1] == ["simt"] for line in lines)
+    shown = capsys.readouterr().out.splitlines()
+    assert "emulated" in shown[0]
+    assert any(line.split()[:1] == ["simt"] for line in shown)
+
+
+def test_the_command_gives_a_sign_of_life_while_kernels_are_emulated(capsys, monkeypatch):
+    monkeypatch.setattr(lines, "SILENCE_SECONDS", 0.01)
+    assert run([*WORDS, "--schedules", "2"]) == 0
+    assert re.search(r"^0:\d\d  0 of \d+ schedules checked$", capsys.readouterr().out, re.MULTILINE)
+    assert run([*WORDS, "--schedules", "1", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["emulated"]
 
 
 def test_the_command_fails_where_a_kernel_is_wrong(capsys, broken):

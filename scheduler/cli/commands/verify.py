@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -54,7 +54,8 @@ def verify_command(
     check_memory(checked, machine)
     space = space_for(checked, machine)
     drawn = draw(space, schedules, seed)
-    verdicts = list(emulate(space, drawn, seed=seed) if emulated else measure(space, drawn))
+    found = emulate(space, drawn, seed=seed) if emulated else measure(space, drawn)
+    verdicts = _all(found, len(drawn), quiet=format is Format.JSON)
     if format is Format.JSON:
         outcome = {"workload": workload.to_json(), "checked": checked.to_json()}
         print(json.dumps(outcome | {"emulated": emulated} | _as_json(verdicts)))
@@ -71,6 +72,20 @@ def verify_command(
             print(f"  of {verdict.schedule}")
     if _wrong(verdicts):
         raise typer.Exit(1)
+
+
+def _all(found: Iterator[Verdict], count: int, quiet: bool) -> list[Verdict]:
+    """What is found, with a sign of life where that takes long."""
+    from scheduler.cli.display.lines import Lines
+
+    verdicts: list[Verdict] = []
+    lines = Lines(lambda: f"{len(verdicts)} of {count} schedules checked", quiet)
+    lines.begin()
+    try:
+        verdicts += found
+    finally:
+        lines.end()
+    return verdicts
 
 
 def _wrong(verdicts: Sequence[Verdict]) -> list[Verdict]:
