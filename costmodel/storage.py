@@ -90,6 +90,8 @@ def read_model(path: Path, threads: int) -> Contents:
         raise InputError(f"cannot read model {path}: {error.strerror}") from None
     except InputError:
         raise
+    except UnicodeError:
+        raise InputError(f"{path} is not a Tilewright model: its bytes are no text") from None
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{path} is not a Tilewright model: {error}") from None
 

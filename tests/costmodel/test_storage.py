@@ -91,6 +91,12 @@ def test_what_is_no_json_is_refused(saved, content):
         XGBoostModel.load(saved)
 
 
+def test_what_is_no_text_is_said_in_words(saved):
+    saved.write_bytes(b"SQLite format 3\x00\xf8")
+    with pytest.raises(InputError, match=r"is not a Tilewright model: its bytes are no text$"):
+        XGBoostModel.load(saved)
+
+
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "1e999"])
 def test_numbers_that_are_none_are_refused(saved, constant):
     text = saved.read_text()

@@ -52,7 +52,11 @@ def _text(path: Path) -> str:
     try:
         data = path.read_bytes()
         return (gzip.decompress(data) if data.startswith(GZIP) else data).decode()
-    except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeError) as error:
+    except UnicodeError:
+        raise InputError(
+            f"{path} is no recorded space: its bytes are no text; allowed: {ALLOWED}"
+        ) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is no recorded space: {error}; allowed: {ALLOWED}") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None

@@ -178,6 +178,9 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
         read_recordings(tmp_path / "missing.json", pytest.fail)
     with pytest.raises(InputError, match="cannot read"):
         read_recordings(tmp_path, pytest.fail)
+    (tmp_path / "tuning.db").write_bytes(b"SQLite format 3\x00\xf8")
+    with pytest.raises(InputError, match="its bytes are no text; allowed: a cache file"):
+        read_recordings(tmp_path / "tuning.db", pytest.fail)
     (tmp_path / "torn.gz").write_bytes(gzip.compress(CACHE.read_bytes())[:100])
     with pytest.raises(InputError, match="is no recorded space"):
         read_recordings(tmp_path / "torn.gz", pytest.fail)
