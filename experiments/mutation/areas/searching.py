@@ -79,11 +79,4 @@ AREAS = (
         ("tests/costmodel/test_council.py", "tests/costmodel/test_draft.py"),
         5,
     ),
-    Area(
-        "untuned answers",
-        ("scheduler/query.py",),
-        ("tests/scheduler/test_query.py", "tests/scheduler/tuning/test_task.py"),
-        6,
-    ),
-    Area("suites", ("scheduler/suites/*.py",), ("tests/scheduler/suites/test_*.py",), 8),
 )
