@@ -69,13 +69,16 @@ def _sum(program: Program, stage: Stage, meaning: Coded) -> tuple[list[State], F
         kind = DOUBLE if terms.sizes else WHOLE
         return State(kind, "0", "+", text(reduce(mul, parts)))
 
-    states = [added(parts) for parts in (terms.values, terms.sizes, *terms.off) if parts]
+    every = (terms.values, terms.sizes, *terms.off, terms.squares)
+    states = [added(parts) for parts in every if parts]
 
     def finish(meaning: Coded, found: Sequence[Variable]) -> Approximate:
         value, *others = found
         if not others:
             return Approximate(value)
-        return sum_of_terms(program, stage, meaning, Terms([value], [others[0]], others[1:]))
+        off, squares = others[1 : 1 + len(terms.off)], others[1 + len(terms.off) :]
+        sums = Terms([value], [others[0]], off, squares, terms.unit)
+        return sum_of_terms(program, stage, meaning, sums)
 
     return states, finish
 

@@ -37,7 +37,13 @@ def summed(program: Program, stage: Stage, meaning: ApproximateArrays, mask: Mas
     value = added(terms.values)
     if not terms.sizes:
         return Approximate(value)
-    sums = Terms([value], [added(terms.sizes)], [added(part) for part in terms.off])
+    sums = Terms(
+        [value],
+        [added(terms.sizes)],
+        [added(part) for part in terms.off],
+        [added(terms.squares)] if terms.unit else (),
+        terms.unit,
+    )
     return sum_of_terms(program, stage, meaning, sums)
 
 

@@ -10,6 +10,7 @@ from spaces.language import program
 from spaces.language.evaluation import evaluate as exactly
 from spaces.language.inputs import draw
 from spaces.numerics.allowance import agrees
+from spaces.operators import workload
 from tests.spaces.derivation.programs import ATTENTIONS, ROWS, attention, rows
 
 
@@ -77,6 +78,41 @@ def test_probabilities_may_be_rounded_to_the_dtype_of_the_values_they_weigh():
     assert agrees(rounded, *allowed(narrow, values)["y"]).all()
     exact = values | {"v": values["v"].astype(np.float32)}
     assert not agrees(rounded, *allowed(wide, exact)["y"]).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_factors_may_be_rounded_once_or_twice_but_no_term_may_be_lost(seed):
+    """A product with normalised rows: seven standard deviations of what rounding takes."""
+    made = workload("rmsnorm_matmul", m=6, n=256, k=4096, dtype="bfloat16").program
+    inputs = draw(made, seed)
+    a, weight, b = (inputs[name].astype(np.float64) for name in ("A", "weight", "B"))
+    rows = a / np.sqrt((a * a).mean(axis=1, keepdims=True) + 1e-6)
+    short = inputs["A"].dtype
+
+    def judged(factor):
+        low, high = allowed(made, inputs)["C"]
+        return agrees((factor @ b).astype(short), low, high)
+
+    once = (rows * weight).astype(short).astype(np.float64)
+    twice = (rows.astype(short).astype(np.float64) * weight).astype(short).astype(np.float64)
+    assert judged(once).all()
+    assert judged(twice).all()
+    kept = np.arange(4096) != np.argmax(np.abs(weight))
+    assert not judged(once * kept).all()
+    assert judged(once * (np.arange(4096) >= 16)).mean() < 0.6
+    assert judged(rows).mean() < 0.1
+
+
+def test_factors_that_are_all_rounded_alike_are_allowed():
+    """Equal weights: each is off by the same share."""
+    text = "p[r,j] = softmax[j](x[r,j])\ny[r] = sum[j](p[r,j] * v[j])\nx: float32[4,700]"
+    made = program(text + "\nv: bfloat16[700]\ny: float32[4]", r=4, j=700)
+    inputs = draw(made, 0)
+    inputs["x"] = inputs["x"] * 0
+    inputs["v"] = np.abs(inputs["v"])
+    weight = np.float32(1 / 700).astype(inputs["v"].dtype).astype(np.float64)
+    found = np.full(4, weight * inputs["v"].astype(np.float64).sum())
+    assert agrees(found.astype(np.float32), *allowed(made, inputs)["y"]).all()
 
 
 def test_whole_numbers_and_places_are_exact():
