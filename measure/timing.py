@@ -13,9 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
-
-import numpy as np
+from statistics import median, quantiles
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def usual_score(samples: Sequence[float]) -> float:
     What a call finds in the caches then differs from call to call, and the least sample is the one
     that found most.
     """
-    return float(np.quantile(samples, 0.25))
+    return quantiles(samples, n=4, method="inclusive")[0] if len(samples) > 1 else samples[0]
 
 
 def steady_score(samples: Sequence[float]) -> float:
