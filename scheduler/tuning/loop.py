@@ -125,7 +125,10 @@ class Tuning:
             return
         if needed:
             for task in self._tasks:
+                queued = task.pending
                 self._executor.cancel(task.job())
+                if task.pending < queued and task.stop is Stop.TRIALS:  # it had not made them all
+                    self._end([task], Stop.SECONDS)
             self._end(self._open, Stop.SECONDS)
 
     def _submit_more(self) -> bool:

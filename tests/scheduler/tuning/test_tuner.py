@@ -131,8 +131,9 @@ def test_stops_in_time_with_the_final_comparison_done(database: Database, clock:
     assert result.best.round == "final"
 
 
+@pytest.mark.parametrize("trials", [64, 18])  # 18 are all queued when time gets short
 def test_what_has_not_started_gives_way_to_the_final_comparison(
-    database: Database, clock: Clock
+    database: Database, clock: Clock, trials: int
 ) -> None:
     class Stalling(MadeUpMachine):
         """Takes longer and longer, which no pace foresees."""
@@ -143,7 +144,7 @@ def test_what_has_not_started_gives_way_to_the_final_comparison(
                 return []
             return super().results(timeout, *jobs)
 
-    result = tuner(hills(), database, Stalling()).run(trials=64, seconds=4)
+    result = tuner(hills(), database, Stalling()).run(trials=trials, seconds=4)
     assert result.stopped is Stop.SECONDS
     assert 0 < result.trials <= 16
     assert result.best is not None
