@@ -23,7 +23,7 @@ from spaces.schedule import Schedule
 from spaces.space import Space
 from spaces.workloads.computation import Computation
 from spaces.workloads.workload import Workload
-from tests.measure.cuda.emulator.planting import Case, check_right
+from tests.measure.cuda.emulator.planting import Case, check_right, planted
 from tests.measure.cuda.kernels.kernel_contract import KernelContract
 from tests.spaces.chained_programs import FORMS, SCORE, VALUE, form, made, random_form
 
@@ -356,6 +356,24 @@ def test_a_page_beyond_its_table_is_no_wild_read(emulator):
     inputs["t"] = np.array([[2**31 - 1, 0, -(2**31), 3], [8, 8, 99, 1]], np.int32)
     near = np.array([[8, 0, 0, 3], [8, 8, 8, 1]], np.int32)
     assert complaints(emulator, "pages", inputs, t=near) == []
+
+
+@pytest.mark.parametrize("values", [PLAIN, HELD, ALONE])
+def test_skipping_tiles_changes_no_bit(emulator, values):
+    """Nor does taking part in all of them, with keys that none of a warp's rows see."""
+    found = case(form("causal", dtype_of("causal"), i=70, j=90), values)
+    skips = r"tile < own_last && tile \+ \d+ > own_first"
+    every = planted(found, skips, "true", "every_tile")
+    inputs = found[0].make_inputs(0)
+    outputs = [emulator.run(k, inputs, INTERLEAVINGS[0]).outputs["y"] for _, k in (found, every)]
+    np.testing.assert_array_equal(*outputs)
+
+
+def test_lengths_beyond_the_keys_are_all_of_them_and_negative_ones_none(emulator):
+    inputs = inputs_of("prefix lengths")
+    inputs["n"] = np.array([2**31 - 1, -(2**31)], np.int32)
+    near = np.array([53, 0], np.int32)
+    assert complaints(emulator, "prefix lengths", inputs, n=near) == []
 
 
 def test_kernels_compile_for_the_gpu_without_spills():
