@@ -35,8 +35,8 @@ AREAS = (
     ),
     Area(
         "windows on CPUs",
-        ("spaces/cpu/windows/*.py",),
-        ("tests/spaces/cpu/windows/test_*.py",),
+        ("spaces/cpu/windows/*.py", "spaces/cpu/windows/copies/*.py"),
+        ("tests/spaces/cpu/windows/**/test_*.py",),
         10,
         breath=60.0,
     ),

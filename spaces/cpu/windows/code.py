@@ -14,22 +14,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 
 from spaces.algebra.index import Index, index
-from spaces.algebra.integers import round_up
-from spaces.algebra.layout import Strided, row_major, strided
+from spaces.algebra.layout import strided
 from spaces.algebra.mapping import repeat, spatial
 from spaces.algebra.mapping_emit import indented
-from spaces.cpu.abi import PAGE, entry_function
+from spaces.cpu.abi import entry_function
 from spaces.cpu.tiles.kernel_parts import Tile, tile_choice, tile_extents
 from spaces.cpu.tiles.register_tile import RegisterTile, Turn
 from spaces.cpu.vectors.simd import C_TYPES
 from spaces.cpu.windows.blocking import Blocking, blocking
 from spaces.cpu.windows.finish import finish_function, read_name
+from spaces.cpu.windows.memory import Memory
 from spaces.cpu.windows.nest import LEFT, OUTPUT, PADDED, RIGHT, Key, Nest, Windows, offset
-from spaces.cpu.windows.packing import PackedBlock
-from spaces.cpu.windows.patches import Patches, patches
 from spaces.cpu.windows.pointers import Pointers
 from spaces.schedule import Value
 from spaces.workloads.array import Array
@@ -60,13 +57,17 @@ class WindowsCode:
         """All loops."""
         return self.view.nest(bool(self.values["pack_right"]))
 
+    @cached_property
+    def _memory(self) -> Memory:
+        return Memory(self.view, self.values, self.lanes, self.blocks, self.nest)
+
     @property
     def source(self) -> str:
         """All functions of the kernel, the entry last."""
         lines = [
             *self._copies(),
-            *(self._patches.function(f"{self.entry}_left") if self._patches else ()),
-            *(self._packed.function(f"{self.entry}_right") if self._packed else ()),
+            *(self._memory.patches.function(f"{self.entry}_left") if self._memory.patches else ()),
+            *(self._memory.packed.function(f"{self.entry}_right") if self._memory.packed else ()),
             *(line for tile in self._tiles for line in tile.source()),
             *self._tile_choice(),
             *self._finish(),
@@ -78,75 +79,14 @@ class WindowsCode:
     @property
     def workspace_bytes(self) -> int:
         """Padded copies, and scratch memory of all workers."""
-        return self._worker_start + self.blocks.workers * self._worker_bytes
-
-    # -- what lies where ---------------------------------------------------------------------------
-
-    @cached_property
-    def _copy_starts(self) -> list[int]:
-        """Bytes from the start of the workspace to each copy, and to what follows them. A vector
-        more may be read of each than there is."""
-        sizes = [round_up(copy.bytes + 4 * self.lanes, PAGE) for copy in self.view.copies]
-        return [0, *accumulate(sizes)]
-
-    @property
-    def _worker_start(self) -> int:
-        return self._copy_starts[-1]
-
-    @cached_property
-    def _packed(self) -> PackedBlock | None:
-        if not self.values["pack_right"]:
-            return None
-        b = self.blocks
-        return PackedBlock(
-            nest=self.nest,
-            turns=b.block_turns,
-            panels=b.block_columns // b.tile_columns,
-            width=b.tile_columns,
-            lanes=self.lanes,
-            dtype=self.view.right.dtype,
-        )
-
-    @cached_property
-    def _patches(self) -> Patches | None:
-        """Where the left operand is in place, what tiles that cross its borders read."""
-        if self.view.left.patched is None:
-            return None
-        b = self.blocks
-        return patches(self.view, bool(self.values["pack_right"]), b.tile_rows, b.block_turns)
-
-    @cached_property
-    def _sums(self) -> Strided:
-        """Layout of a tile's sums: the output's, or of their own if it cannot hold them."""
-        b = self.blocks
-        if not self._own_sums:
-            strides = (self.nest.row.strides[OUTPUT], self.nest.column.strides[OUTPUT])
-            return strided((b.tile_rows, b.tile_columns), strides)
-        return row_major(b.tile_rows, b.tile_columns)
-
-    @property
-    def _own_sums(self) -> bool:
-        return self.view.product.output.dtype != "float32"
-
-    @cached_property
-    def _packed_floats(self) -> int:
-        return round_up(self._packed.floats, 16) if self._packed else 0
-
-    @property
-    def _sums_floats(self) -> int:
-        return round_up(self._sums.size, 16) if self._own_sums else 0
-
-    @property
-    def _worker_bytes(self) -> int:
-        patch = 4 * self._patches.elements if self._patches else 0
-        return round_up(4 * (self._packed_floats + self._sums_floats) + patch, PAGE)
+        return self._memory.bytes
 
     # -- functions ---------------------------------------------------------------------------------
 
     def _copies(self) -> list[str]:
         names, lines = [array.name for array in self.arrays], list[str]()
         for number, copy in enumerate(self.view.copies):
-            name, start = f"{self.entry}_copy{number}", self._copy_starts[number]
+            name, start = f"{self.entry}_copy{number}", self._memory.copy_starts[number]
             lines += copy.function(name, names, start, self.blocks.workers)
         return lines
 
@@ -176,7 +116,7 @@ class WindowsCode:
         *turns, last = nest.multiplied
         steps = b.block_turns * self._first_turns if not turns else last.extent
         left = strided((b.tile_rows, steps), (nest.row.strides[LEFT], last.strides[LEFT]))
-        apart = b.tile_columns if self._packed else last.strides[RIGHT]
+        apart = b.tile_columns if self._memory.packed else last.strides[RIGHT]
         right = strided((steps, b.tile_columns), (apart, 1))
         is_edge = (rows, columns) != (b.tile_rows, b.tile_columns)
         return RegisterTile(
@@ -188,10 +128,10 @@ class WindowsCode:
             prefetch=0,
             left=left,
             right=right,
-            sums=self._sums,
+            sums=self._memory.sums,
             left_dtype=self.view.left.dtype,
-            right_dtype="float32" if self._packed else self.view.right.dtype,
-            right_is_padded=self._packed is not None,
+            right_dtype="float32" if self._memory.packed else self.view.right.dtype,
+            right_is_padded=self._memory.packed is not None,
             fetches_sums=not is_edge and not turns,
             turns=tuple(self._turns()) if turns else (),
         )
@@ -201,7 +141,7 @@ class WindowsCode:
         *turns, last = self.nest.multiplied
         found, inner = list[Turn](), last.extent
         for loop in reversed(turns):
-            right = inner * self.blocks.tile_columns if self._packed else loop.strides[RIGHT]
+            right = inner * self.blocks.tile_columns if self._memory.packed else loop.strides[RIGHT]
             found.insert(0, Turn(loop.extent, loop.strides[LEFT], right))
             inner *= loop.extent
         return found
@@ -219,7 +159,7 @@ class WindowsCode:
 
     @property
     def _needs_finish(self) -> bool:
-        return self.view.product.fused or self._own_sums
+        return self.view.product.fused or self._memory.own_sums
 
     def _finish(self) -> list[str]:
         if not self._needs_finish:
@@ -227,7 +167,9 @@ class WindowsCode:
         b = self.blocks
         tile = (b.tile_rows, b.tile_columns // self.lanes)
         name = f"{self.entry}_finish"
-        return finish_function(name, self.view.product, self.nest, tile, self.lanes, self._sums)
+        return finish_function(
+            name, self.view.product, self.nest, tile, self.lanes, self._memory.sums
+        )
 
     # -- the worker --------------------------------------------------------------------------------
 
@@ -248,9 +190,9 @@ class WindowsCode:
         return [
             f"static void {self.entry}_work(void *context, int worker) {{",
             "  const tw_call *call = context;",
-            f"  char *own = (char *)call->workspace + {self._worker_start};",
-            f"  float *pr = (float *)(own + {worker * self._worker_bytes});",
-            f"  float *sums = pr + {self._packed_floats};",
+            f"  char *own = (char *)call->workspace + {self._memory.worker_start};",
+            f"  float *pr = (float *)(own + {worker * self._memory.worker_bytes});",
+            f"  float *sums = pr + {self._memory.packed_floats};",
             *indented(self._patch()),
             *indented(lines),
             "}",
@@ -258,10 +200,10 @@ class WindowsCode:
 
     def _patch(self) -> list[str]:
         """C variables for a worker's patch."""
-        if self._patches is None:
+        if self._memory.patches is None:
             return []
         c_type = C_TYPES[self.view.left.dtype]
-        return [f"{c_type} *patch = ({c_type} *)(sums + {self._sums_floats});", "long held;"]
+        return [f"{c_type} *patch = ({c_type} *)(sums + {self._memory.sums_floats});", "long held;"]
 
     def _chunk(self, part: Sequence[Index]) -> list[str]:
         """A worker's part of one number: its blocks of columns and of the depth."""
@@ -283,7 +225,9 @@ class WindowsCode:
 
     def _pointers(self, number: Index) -> list[str]:
         """C variables for what all arrays have of one number."""
-        found = Pointers(self.view, self.nest, self.arrays, self._copy_starts, self._first_row)
+        found = Pointers(
+            self.view, self.nest, self.arrays, self._memory.copy_starts, self._first_row
+        )
         return found.lines(number)
 
     @property
@@ -298,9 +242,9 @@ class WindowsCode:
             f"const long j = {start[0]}, t = {start[1]};",
             f"const long columns = tw_least(chunk_columns - j, {b.block_columns});",
             f"const long turns = tw_least({b.turns} - t, {b.block_turns});",
-            *(["held = -1;"] if self._patches else []),
+            *(["held = -1;"] if self._memory.patches else []),
         ]
-        if self._packed:
+        if self._memory.packed:
             source = f"r + {(TURN * nest.depth[0].strides[RIGHT]).text}"
             lines.append(f"{self.entry}_right({source}, pr, {COLUMN.text}, columns, turns);")
         order = (0, 1) if self.values["order"] == "rows_outer" else (1, 0)
@@ -321,17 +265,17 @@ class WindowsCode:
             return moved + column * nest.column.strides[key]
 
         right = f"r + {(at(RIGHT) + TURN * nest.depth[0].strides[RIGHT]).text}"
-        if self._packed:
-            right = f"pr + {self._packed.layout.emit(0, tj)}"
+        if self._memory.packed:
+            right = f"pr + {self._memory.packed.layout.emit(0, tj)}"
         output = f"c + {at(OUTPUT).text}"
-        sums = "sums" if self._own_sums else output
+        sums = "sums" if self._memory.own_sums else output
         depth = f"turns * {self._first_turns}" if self._first_turns > 1 else "turns"
         rows = f"tw_least({self._rows} - {i}, {b.tile_rows})"
         left, sizes = (
             f"l + {(at(LEFT) + TURN * nest.depth[0].strides[LEFT]).text}",
             f"{rows}, columns - {tj}",
         )
-        if self._patches:
+        if self._memory.patches:
             place = index("padded") + at(PADDED) + TURN * nest.depth[0].strides[PADDED]
             left = f"{self.entry}_left(l, patch, &held, {place.text}, {rows}, {depth})"
         lines = [

@@ -18,8 +18,8 @@ from spaces.cpu.blocked.rule_context import TileContext
 from spaces.cpu.blocked.rules import distinct, tile_rules, worker_rules
 from spaces.cpu.sharing import idle_batch_workers
 from spaces.cpu.target import CpuTarget
+from spaces.cpu.windows.copies.patches import patches
 from spaces.cpu.windows.nest import Windows
-from spaces.cpu.windows.patches import patches
 from spaces.template import Decision, Rule
 
 FLOAT = 4

@@ -67,7 +67,7 @@ class SegmentedCode(WindowsCode):
             prefetch_columns=0,
             left=strided((b.tile_rows, steps), (nest.row.strides[LEFT], 1)),
             right=strided((steps, b.tile_columns), (1, nest.column.strides[RIGHT])),
-            sums=self._sums,
+            sums=self._memory.sums,
             left_dtype=self.view.left.dtype,
             right_dtype=self.view.right.dtype,
         )

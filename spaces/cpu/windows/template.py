@@ -17,7 +17,7 @@ from spaces.cpu.abi import c_kernel
 from spaces.cpu.blocked.template import MANY_REGISTERS, TILE_ROWS, TILE_VECTORS
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.windows.code import WindowsCode
-from spaces.cpu.windows.patches import in_place
+from spaces.cpu.windows.copies.patches import in_place
 from spaces.cpu.windows.rules import window_rules
 from spaces.cpu.windows.segments import SegmentedCode
 from spaces.cpu.windows.served import cached_windows, prelude, why_no_windows

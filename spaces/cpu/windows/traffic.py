@@ -26,8 +26,8 @@ from spaces.cpu.traffic import (
     shares,
 )
 from spaces.cpu.windows.blocking import Blocking, blocking
+from spaces.cpu.windows.copies.patches import patches
 from spaces.cpu.windows.nest import LEFT, RIGHT, Windows
-from spaces.cpu.windows.patches import patches
 from spaces.quantities import filled, widened
 from spaces.template import Columns
 

@@ -13,8 +13,8 @@ from functools import lru_cache
 from math import prod
 
 from spaces.algebra.integers import ceil_div, round_up
+from spaces.cpu.windows.copies.padded import PaddedCopy, bordered_copy
 from spaces.cpu.windows.nest import LEFT, OUTPUT, RIGHT, Key, Turns
-from spaces.cpu.windows.padded import PaddedCopy, bordered_copy
 from spaces.derivation.products.forms import Form
 from spaces.derivation.products.loops import Loop, loops
 from spaces.derivation.products.short_windows import MOST_READS, ShortWindows, short_windows

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from spaces.cpu.windows.copies.patches import in_place, patches
 from spaces.cpu.windows.nest import windows
-from spaces.cpu.windows.patches import in_place, patches
 from spaces.cpu.windows.template import WindowsTemplate
 from spaces.derivation.products.view import placed_product_of
 from spaces.operators import workload

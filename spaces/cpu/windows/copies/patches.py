@@ -19,8 +19,8 @@ from spaces.algebra.index import Index, index
 from spaces.algebra.mapping import repeat
 from spaces.algebra.mapping_emit import indented
 from spaces.cpu.vectors.simd import C_TYPES
+from spaces.cpu.windows.copies.padded import PaddedCopy
 from spaces.cpu.windows.nest import LEFT, PADDED, Nest, Source, Windows
-from spaces.cpu.windows.padded import PaddedCopy
 
 LEAST_RUN = 16
 """Neighbours in memory that each step of a patch must copy at once: fewer cost more than a copy of

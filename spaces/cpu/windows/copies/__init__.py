@@ -1,0 +1,1 @@
+"""What kernels of placed operands copy: padded operands, patches at borders, packed blocks."""

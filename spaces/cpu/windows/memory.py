@@ -1,0 +1,99 @@
+"""The workspace: padded copies, then what each worker has: a packed block, sums, a patch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from spaces.algebra.integers import round_up
+from spaces.algebra.layout import Strided, row_major, strided
+from spaces.cpu.abi import PAGE
+from spaces.cpu.windows.blocking import Blocking
+from spaces.cpu.windows.copies.packing import PackedBlock
+from spaces.cpu.windows.copies.patches import Patches, patches
+from spaces.cpu.windows.nest import OUTPUT, Nest, Windows
+from spaces.schedule import Value
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The workspace of a kernel of ``view`` under the decisions ``values``, cut into ``blocks``;
+    ``nest`` has its loops. Sizes of a worker's packed block and sums are in floats."""
+
+    view: Windows
+    values: Mapping[str, Value]
+    lanes: int
+    blocks: Blocking
+    nest: Nest
+
+    @property
+    def bytes(self) -> int:
+        """All of it."""
+        return self.worker_start + self.blocks.workers * self.worker_bytes
+
+    @cached_property
+    def copy_starts(self) -> list[int]:
+        """Bytes from the start to each padded copy, and to what follows them. A vector more may be
+        read of each than there is."""
+        sizes = [round_up(copy.bytes + 4 * self.lanes, PAGE) for copy in self.view.copies]
+        return [0, *accumulate(sizes)]
+
+    @property
+    def worker_start(self) -> int:
+        """Bytes from the start to what the first worker has."""
+        return self.copy_starts[-1]
+
+    @property
+    def worker_bytes(self) -> int:
+        """Bytes that a worker has."""
+        patch = 4 * self.patches.elements if self.patches else 0
+        return round_up(4 * (self.packed_floats + self.sums_floats) + patch, PAGE)
+
+    @cached_property
+    def packed(self) -> PackedBlock | None:
+        """The right operand's packed block; None if it is read as it lies."""
+        if not self.values["pack_right"]:
+            return None
+        b = self.blocks
+        return PackedBlock(
+            nest=self.nest,
+            turns=b.block_turns,
+            panels=b.block_columns // b.tile_columns,
+            width=b.tile_columns,
+            lanes=self.lanes,
+            dtype=self.view.right.dtype,
+        )
+
+    @cached_property
+    def packed_floats(self) -> int:
+        """The size of that block."""
+        return round_up(self.packed.floats, 16) if self.packed else 0
+
+    @property
+    def own_sums(self) -> bool:
+        """Whether sums have memory of their own, as the output cannot hold them."""
+        return self.view.product.output.dtype != "float32"
+
+    @cached_property
+    def sums(self) -> Strided:
+        """Layout of a tile's sums: the output's, or their own."""
+        b = self.blocks
+        if not self.own_sums:
+            strides = (self.nest.row.strides[OUTPUT], self.nest.column.strides[OUTPUT])
+            return strided((b.tile_rows, b.tile_columns), strides)
+        return row_major(b.tile_rows, b.tile_columns)
+
+    @property
+    def sums_floats(self) -> int:
+        """The size of sums of their own."""
+        return round_up(self.sums.size, 16) if self.own_sums else 0
+
+    @cached_property
+    def patches(self) -> Patches | None:
+        """What tiles that cross the left operand's borders read, where it is in place."""
+        if self.view.left.patched is None:
+            return None
+        b = self.blocks
+        return patches(self.view, bool(self.values["pack_right"]), b.tile_rows, b.block_turns)
