@@ -113,8 +113,8 @@ def test_stores_that_their_own_thread_did_not_fence_do_not(emulator, release, mo
     result = exchange(emulator, release, mode)
     assert result.error_kind is ErrorKind.WRONG
     assert re.match(
-        r"load_global reads byte \d+ of workspace, which thread \d+ of block \(\d, 0, 0\) stored "
-        r"without a fence_global\(\) since, by thread \d+ of block \(\d, 0, 0\)",
+        r"load_global reads byte \d+ of tw\.workspace, which thread \d+ of block \(\d, 0, 0\) "
+        r"stored without a fence_global\(\) since, by thread \d+ of block \(\d, 0, 0\)",
         result.error_text,
     )
 
@@ -189,7 +189,7 @@ def test_an_update_that_is_not_atomic_is_a_fault(emulator, mode):
   for (int i = 0; i < 8; i++) tw::store_global(sum, 1 + tw::load_global((const u32 *)sum));"""
     kind, text = fault(emulator, "lost", body, mode=mode, blocks=4, workspace=64)
     assert kind is ErrorKind.WRONG
-    assert "load_global reads byte 0 of workspace, which thread" in text
+    assert "load_global reads byte 0 of tw.workspace, which thread" in text
 
 
 @pytest.mark.parametrize("mode", INTERLEAVINGS, ids=str)
