@@ -14,6 +14,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -153,8 +154,10 @@ def untuned(space: Space, database: Database, model: CostModel | None = None) ->
     """The schedule that :func:`query` answers for as long as nothing of ``space`` is measured, and
     the one that it predicts, which it answers where it knows of no other shapes either."""
     trials = database.trials(space.workload, space.target)
-    first = next(_unmeasured(space, database, trials, model)).schedule
-    return list(dict.fromkeys([first, _predicted(space, trials, model).schedule]))
+    first = next(_unmeasured(space, database, trials, model))
+    if first.provenance is Provenance.PREDICTED:
+        return [first.schedule]
+    return list(dict.fromkeys([first.schedule, _predicted(space, trials, model).schedule]))
 
 
 def _unmeasured(
@@ -172,7 +175,7 @@ def _measured(space: Space, database: Database, trials: int) -> Iterator[Answer]
 
 
 def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answer]:
-    workload, target = space.workload, space.target
+    workload, target, least = space.workload, space.target, cache(_least_estimate)
     # of other versions of templates
     older = database.best_few(workload, target, NEIGHBOURS) if trials else []
     for record in chain(older, database.nearest(workload, target, NEIGHBOURS)):
@@ -181,7 +184,7 @@ def _transferred(space: Space, database: Database, trials: int) -> Iterator[Answ
         score = record.measurement.score
         if schedule is not None and record.schedule in there and score is not None:
             longer = _estimate(space, schedule) / _estimate(there, record.schedule)
-            if longer > LESS_SUITED * _least_estimate(space) / _least_estimate(there):
+            if longer > LESS_SUITED * least(space) / least(there):
                 continue
             latency = _known_or_none(score * longer)
             yield Answer(space, schedule, latency, Provenance.TRANSFERRED, trials, record)

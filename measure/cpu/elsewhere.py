@@ -18,7 +18,7 @@ def bytes_elsewhere(workload: Workload) -> int:
     """Bytes that are written elsewhere before a timed call: a multiple of what the workload moves,
     up to a limit.
 
-    None where its arrays are small, for a caller may have just written them, nor where arithmetic
+    Zero where its arrays are small, for a caller may have just written them, and where arithmetic
     decides how long a call takes.
     """
     size = workload.least_bytes

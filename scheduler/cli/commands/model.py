@@ -10,6 +10,7 @@ import typer
 
 from costmodel.evaluating.parts import Split
 from scheduler.cli.options import DatabaseName, Format, Model
+from scheduler.cli.text import counted
 
 if TYPE_CHECKING:
     from costmodel.evaluating.evaluation import Evaluation, Figure
@@ -66,18 +67,14 @@ def evaluate_command(
 
 def _learned(report: Training) -> str:
     words = [
-        f"{report.schedules} schedules of {_counted(report.workloads, 'workload')}",
+        f"{report.schedules} schedules of {counted(report.workloads, 'workload')}",
         f"{report.failures} failed",
-        _counted(len(report.operators), "operator"),
-        _counted(len(report.devices), "device"),
+        counted(len(report.operators), "operator"),
+        counted(len(report.devices), "device"),
     ]
     if report.skipped:
         words.append(f"{report.skipped} more are in their spaces no longer")
     return ", ".join(words)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _print_parts(found: Evaluation) -> None:

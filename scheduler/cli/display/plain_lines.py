@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from scheduler.cli.display.lines import Lines
-from scheduler.cli.display.progress import outcome, phase_of, standing
+from scheduler.cli.display.progress import attempt_of, outcome, phase_of, standing
 from scheduler.cli.output import facts, percent, seconds, show, times
 from scheduler.tuning.progress import Progress, TuningResult
 from scheduler.tuning.yardstick import Yardstick
@@ -66,7 +66,7 @@ class PlainLines:
         elif begins and progress.resumed:
             self._lines.say(f"known from earlier runs: {progress.resumed} schedules")
         elif self._verbose and progress.latest is not None:
-            self._lines.say(self._trial(progress))
+            self._lines.say(attempt_of(progress))
         elif self._gains(progress):
             which = f"trial {progress.trials}" if progress.trials else "best of earlier runs"
             self._lines.say(f"{which}: {self._best(progress)}")
@@ -93,14 +93,6 @@ class PlainLines:
         if (ratio := self._yardstick.over_numpy(score)) is not None:
             words.append(f"{times(ratio)} NumPy")
         return ", ".join(words)
-
-    def _trial(self, progress: Progress) -> str:
-        latest = progress.latest
-        assert latest is not None
-        time_taken = seconds(latest.score) if latest.score is not None else latest.error_text
-        final = progress.phase == "final"
-        which = f"final, {progress.pending} to go" if final else f"trial {progress.trials}"
-        return f"{which}: {latest.status} {time_taken}"
 
     def _where(self) -> str:
         where = standing(self._progress)

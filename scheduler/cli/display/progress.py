@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from scheduler.cli.options import Format
 from scheduler.cli.output import can_redraw, clock, percent, seconds, times
+from scheduler.cli.text import counted
 from scheduler.suites.progress import SuiteProgress, SuiteResult
 from scheduler.tuning.progress import Progress, TuningResult
 from scheduler.tuning.yardstick import Yardstick
@@ -125,11 +126,21 @@ def standing(progress: AnyProgress | None) -> str:
     return where
 
 
+def attempt_of(progress: AnyProgress, of: str = "") -> str:
+    """How the latest attempt ended, and which it is, ``of`` which workload if there are several."""
+    latest = progress.latest
+    assert latest is not None
+    time_taken = seconds(latest.score) if latest.score is not None else latest.error_text
+    final = progress.phase == "final"
+    which = f"final, {progress.pending} to go" if final else f"trial {progress.trials}"
+    return f"{which}: {of}{latest.status} {time_taken}"
+
+
 def phase_of(progress: AnyProgress | None) -> str:
     """What the run is doing, in words; None while the machine itself is measured."""
     if progress is None:
         return "measuring the peak of this machine, and NumPy"
-    many = f"{progress.pending} candidate{'' if progress.pending == 1 else 's'}"
+    many = counted(progress.pending, "candidate")
     if progress.phase == "final":
         return f"comparing the best again, {many} to go"
     if not progress.pending:

@@ -8,7 +8,7 @@ from typing import Self
 
 from scheduler.cli.display.lines import Lines
 from scheduler.cli.display.plain_lines import LEAST_GAIN
-from scheduler.cli.display.progress import phase_of, standing
+from scheduler.cli.display.progress import attempt_of, phase_of, standing
 from scheduler.cli.display.suite_display import objective_of, outcome, title_of
 from scheduler.cli.output import seconds, show
 from scheduler.suites.objective import Objective
@@ -60,7 +60,9 @@ class SuiteLines:
         if begins and progress.phase == "final":
             self._lines.say(phase_of(progress))
         elif self._verbose and progress.latest is not None:
-            self._lines.say(self._trial(progress))
+            self._lines.say(
+                attempt_of(progress, f"{progress.tasks[progress.place].member.label}: ")
+            )
         elif self._gains(progress):
             self._shown = progress.value
             self._lines.say(f"trial {progress.trials}: {objective_of(progress)}")
@@ -75,15 +77,6 @@ class SuiteLines:
         if value is None or progress.phase == "final":
             return False
         return shown is None or max(shown / value, value / shown) > LEAST_GAIN
-
-    def _trial(self, progress: SuiteProgress) -> str:
-        latest, task = progress.latest, progress.tasks[progress.place]
-        assert latest is not None
-        time_taken = seconds(latest.score) if latest.score is not None else latest.error_text
-        final = progress.phase == "final"
-        which = f"final, {progress.pending} to go" if final else f"trial {progress.trials}"
-        where = f"{which}: {task.member.label}"
-        return f"{where}: {latest.status} {time_taken}"
 
     def _where(self) -> str:
         where = standing(self._progress)
