@@ -19,6 +19,12 @@ TRANSPOSED = "y[j, i] = x[i, j]"
 FUSED = "y[j, i] = relu(x[i, j] + b[i])"
 CHANNELS_LAST = "y[n, h, w, c] = x[n, c, h, w]"
 HEADS = "y[a, c, b, d] = x[a, b, c, d]"
+ROUTED = """g: float32[i]
+p[i, j] = sum[d](x[i, d] * u[j, d])
+y[i] = argmax[j](p[i, j])
+m[i] = max[j](p[i, j])
+g[i] = 1 / sum[j](exp(p[i, j] - m[i]))
+-> y, g"""
 """Programs without a name; their references are found by their text."""
 
 LARGE = ((8192, 8192), (32768, 1024), (512, 131072))
@@ -28,6 +34,10 @@ LAYER = {"n": 14336, "k": 4096}
 """Of the layer between attentions of Llama 3 with 8 billion weights."""
 TRUNCATED = 1e-3
 """How far products of two sums may be off that tensor cores add up, which truncate."""
+NEARLY_EQUAL = 2e-3
+"""The share of rows of which two elements may be so near to each other that either is the first."""
+ROUTED_SHAPES = ((4096, 128, 4096), (16384, 64, 2048), (64, 128256, 2048))
+"""Tokens, experts or words, and features."""
 ROUNDED = 1.5e-2
 """How far sums may be off whose factors are rounded to bfloat16, in seven standard deviations."""
 
@@ -64,6 +74,15 @@ GPU_FAMILIES: Mapping[str, tuple[Case, ...]] = {
         replace(case("gated_matmul", "bfloat16", m=16, **LAYER), slack=TRUNCATED),
         replace(case("rmsnorm_matmul", "bfloat16", m=4096, **LAYER), slack=ROUNDED),
         replace(case("rmsnorm_matmul", "bfloat16", m=16, **LAYER), slack=ROUNDED),
+    ),
+    "routing": tuple(
+        replace(
+            case(ROUTED, "bfloat16", i=i, j=j, d=d),
+            title=f"routing {i}x{j}x{d} bfloat16",
+            slack=TRUNCATED,
+            elsewhere=NEARLY_EQUAL,
+        )
+        for i, j, d in ROUTED_SHAPES
     ),
 }
 """In the order in which they are measured, the most telling first."""

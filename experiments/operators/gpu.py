@@ -43,7 +43,7 @@ def measure(
     exact = _outputs(reference(**{name: _wide(t) for name, t in tensors.items()}))
     space = space_for(workload, target)
     model = roofline(target) if "staged" in space.templates else None  # few of so many are good
-    explorer = Explorer(space, tensors, exact, model, case.slack)
+    explorer = Explorer(space, tensors, exact, model, case.slack, case.elsewhere)
     explorer.explore(seconds, known=known_schedules(known, case.name, space))
     rivals, unavailable = usable(
         {"compiled": lambda: compiled(reference, tensors, "max-autotune-no-cudagraphs")}

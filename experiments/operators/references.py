@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.operators import segments, windows
 from experiments.operators.case import Case
-from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, TRANSPOSED
+from experiments.operators.cases import CHANNELS_LAST, FUSED, HEADS, ROUTED, TRANSPOSED
 
 Tensors = Mapping[str, Any]
 
@@ -72,6 +72,16 @@ def gated_matmul(A: Any, gate: Any, up: Any) -> Any:  # noqa: N803
 def rmsnorm_matmul(A: Any, weight: Any, B: Any) -> Any:  # noqa: N803
     """A product with normalised rows."""
     return rmsnorm(A, weight) @ B
+
+
+def routed(x: Any, u: Any) -> Any:
+    """The place of each row's greatest score, and its share of the softmax."""
+    import torch
+
+    scores = x @ u.t()
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    share, place = torch.softmax(scores, -1, dtype=wide).max(-1)
+    return place, share
 
 
 def rope(x: Any, cosine: Any, sine: Any) -> Any:
@@ -149,6 +159,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     **{function.__name__: function for function in (*_NORMS, *_MAPS, *_SEVERAL)},
     TRANSPOSED: lambda x: x.t().contiguous(),
     FUSED: fused_transposition,
+    ROUTED: routed,
     CHANNELS_LAST: lambda x: x.permute(0, 2, 3, 1).contiguous(),
     HEADS: lambda x: x.permute(0, 2, 1, 3).contiguous(),
 }

@@ -1,0 +1,1 @@
+"""Random schedules of every template on the hardware, held to float64."""

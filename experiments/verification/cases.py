@@ -1,0 +1,127 @@
+"""What random schedules are judged on: workloads for every template, tails and all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+PRODUCTS = {
+    "product": "matmul m=333 n=264 k=200 dtype=bfloat16",
+    "product, bias": 'matmul m=520 n=1000 k=776 dtype=float16 epilogue="gelu(x + bias[n])"',
+    "product, deep": "matmul m=136 n=256 k=16392 dtype=bfloat16 out=float32",
+    "product, columns": "matmul m=264 n=520 k=392 dtype=bfloat16 a=col b=col c=col",
+    "product, float32": 'matmul m=201 n=135 k=99 epilogue="relu(x) * scale[m]"',
+    "product, tfloat32": "matmul m=200 n=136 k=264 dtype=tfloat32 b=col out=float32",
+    "product, float8": "matmul m=272 n=304 k=528 dtype=float8_e4m3fn b=col out=bfloat16",
+    "product, int8": "matmul m=144 n=208 k=320 dtype=int8 b=col",
+    "batch": "bmm batch=6 m=136 n=200 k=72 shared=3 dtype=bfloat16",
+    "batch, residual": '"C[b,m,n] = sum[k](A[b,m,k] * B[b,k,n]) * s[b] + r[b,m,n]" '
+    "b=5 m=333 n=264 k=200 dtype=bfloat16",
+    "experts": "grouped_matmul t=700 n=264 k=200 experts=9 dtype=bfloat16",
+    "experts, gathered": "grouped_matmul t=520 n=384 k=256 experts=6 rows=200 dtype=float16 b=col "
+    'epilogue="relu(x + bias[expert[t], n])"',
+    "window": "conv2d n=3 c=40 h=29 w=31 o=72 r=3 s=3 padding=1 layout=NHWC dtype=bfloat16 "
+    'epilogue="relu(x + bias[o])"',
+    "window, stride": "conv2d n=5 c=64 h=27 w=27 o=136 r=3 s=3 stride=2 padding=1 layout=NHWC "
+    "dtype=float16",
+    "window, few channels": "conv2d n=2 c=3 h=45 w=47 o=64 r=7 s=7 stride=2 padding=3 layout=NHWC "
+    "dtype=bfloat16",
+    "window, channels first": "conv2d n=2 c=24 h=17 w=19 o=40 r=3 s=3 padding=1 dtype=float16",
+    "window, float32": "conv2d n=2 c=20 h=13 w=15 o=28 r=3 s=3 padding=1 layout=NHWC",
+}
+FEW_ROWS = {
+    "one row": "matmul m=1 n=1032 k=2056 dtype=bfloat16 b=col",
+    "four rows": 'matmul m=4 n=1000 k=1032 dtype=float16 epilogue="x + bias[n]"',
+    "sixteen rows": "matmul m=16 n=776 k=4104 dtype=bfloat16 b=col",
+    "three columns": "matmul m=1000 n=3 k=513 b=col",
+    "few rows in a batch": '"C[b,m,n] = sum[k](A[b,m,k] * B[b,k,n])" b=7 m=5 n=520 k=264 '
+    "dtype=bfloat16",
+}
+SCORES = "p[i,j] = sum[d](x[i,d] * u[j,d])"
+ROUTING = f"{SCORES}; y[i] = argmax[j](p[i,j])"
+SHARE = f"{ROUTING}; m[i] = max[j](p[i,j]); g[i] = 1 / sum[j](exp(p[i,j] - m[i])); -> y, g"
+GROUPED = "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,h // 2,j,d]) * 0.2"
+VALUES = " * v[b,h // 2,j,e])"
+HEADS = "b=2 h=4 i=145 j=211 d=64 e=64"
+CHAINS = {
+    "routing": f'"{ROUTING}" i=333 j=128 d=264 dtype=bfloat16',
+    "routing, with its share": f'"{SHARE}" i=520 j=264 d=1024 dtype=float16',
+    "routing, words": f'"{ROUTING}" i=64 j=33000 d=256 dtype=bfloat16',
+    "routing, by bias": f'"{SCORES}; y[i] = argmax[j](p[i,j] + c[j])" i=130 j=72 d=72 '
+    "dtype=bfloat16",
+    "loss": '"l: int32[i](index < 9000); z[i,j] = sum[d](x[i,d] * w[j,d]); '
+    'y[i] = logsumexp[j](z[i,j]) - z[i,l[i]]" i=200 j=9000 d=136 dtype=bfloat16',
+    "attention": "attention b=1 h=4 i=300 j=300 d=128 dtype=bfloat16",
+    "attention, causal": "attention b=2 h=4 kv=2 i=257 j=257 d=128 mask=causal dtype=bfloat16",
+    "attention, heads of 64": "attention b=2 h=4 i=129 j=1000 d=64 mask=causal dtype=float16",
+    "attention, heads of 256": "attention b=1 h=2 i=130 j=257 d=256 mask=causal dtype=bfloat16",
+    "attention, window": "attention b=1 h=4 kv=1 i=500 j=500 d=72 mask=causal window=60 "
+    "softcap=5.0 dtype=float16",
+    "attention, alibi": "attention b=1 h=4 i=130 j=333 d=96 mask=causal alibi=1 dtype=bfloat16",
+    "decode": "attention b=3 h=16 kv=2 i=1 j=4099 d=128 dtype=bfloat16",
+    "decode, one head of keys": "attention b=2 h=64 kv=1 i=1 j=1500 d=128 dtype=float16",
+    "latent": '"y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[b,j,d]) * 0.05) * k[b,j,e])" '
+    "b=2 h=16 i=1 j=700 d=576 e=512 dtype=bfloat16",
+    "lengths": f'"n: int32[b](index < 212); where j < n[b]; {GROUPED}){VALUES}" {HEADS} '
+    "dtype=bfloat16",
+    "bias": f'"{GROUPED} + bias[h,i,j]){VALUES}" {HEADS} dtype=float16',
+    "pages": '"t: int32[b,14](index < 40); k: bfloat16[40,16,2,64]; v: bfloat16[40,16,2,64]; '
+    "y[b,h,i,e] = sum[j](softmax[j](sum[d](q[b,h,i,d] * k[t[b,j // 16],j % 16,h // 2,d]) * 0.2) "
+    f'* v[t[b,j // 16],j % 16,h // 2,e])" {HEADS} dtype=bfloat16',
+    "keys of 8 bits": f'"k: float8_e4m3fn[b,2,j,d]; v: float8_e4m3fn[b,2,j,e]; {GROUPED} * s[b,j])'
+    f'{VALUES}" {HEADS} dtype=bfloat16',
+    "attention of 8 bits": f'"q: float8_e4m3fn; k: float8_e4m3fn[b,2,j,d]; '
+    f'v: float8_e4m3fn[b,2,j,e]; {GROUPED}){VALUES}" {HEADS} dtype=bfloat16',
+    "log of the sum": f'"p[b,h,i,j] = sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.2; '
+    "where j < i - 4; y[b,h,i,e] = sum[j](softmax[j](p[b,h,i,j]) * v[b,h,j,e]); "
+    f'l[b,h,i] = logsumexp[j](p[b,h,i,j]); -> y, l" {HEADS} dtype=bfloat16',
+}
+ROWS = {
+    "softmax": "softmax r=517 c=3000 dtype=bfloat16",
+    "softmax, long": "softmax r=9 c=100003 dtype=float32",
+    "layernorm": "layernorm r=333 c=1000 outputs=y,mean,rstd dtype=float16",
+    "layernorm, long": "layernorm r=40 c=32768 dtype=bfloat16",
+    "rmsnorm": "rmsnorm r=1000 c=776 dtype=float32",
+    "loss of rows": "cross_entropy r=300 c=5003 dtype=bfloat16",
+    "places": "argmax shape=64x33x257 over=0,2 dtype=float16",
+    "sums": "sum shape=37x129x65 over=1 dtype=float32",
+    "extremes": '"m[i] = max[j](x[i,j]); n[i] = min[j](x[i,j] * w[j]); -> m, n" i=700 j=900 '
+    "dtype=bfloat16",
+}
+KEPT = {
+    "depthwise": "conv2d n=3 c=40 h=29 w=31 o=40 groups=40 r=3 s=3 padding=1 layout=NHWC "
+    'dtype=bfloat16 epilogue="relu(x + bias[o])"',
+    "depthwise, channels first": "conv2d n=2 c=24 h=33 w=35 o=24 groups=24 r=5 s=5 stride=2 "
+    "padding=2 dtype=float32",
+    "pooling": "max_pool2d n=4 c=33 h=57 w=59 r=3 stride=2 padding=1 dtype=float16",
+    "mean of windows": "avg_pool2d n=4 c=64 h=28 w=28 r=2 stride=2 dtype=bfloat16",
+    "sums of columns": "sum shape=3000x517 over=0 dtype=bfloat16",
+    "one axis": "conv1d n=3 c=48 w=300 o=48 groups=48 r=5 padding=2 dtype=float32",
+}
+MAPS = {
+    "turned": '"y[j,i] = x[i,j]" i=1000 j=777 dtype=bfloat16',
+    "turned, with a bias": '"y[j,i] = relu(x[i,j] + b[i])" i=520 j=1032 dtype=float32',
+    "channels last": '"y[n,h,w,c] = x[n,c,h,w]" n=3 c=40 h=27 w=29 dtype=float16',
+    "heads": '"y[a,c,b,d] = x[a,b,c,d]" a=3 b=130 c=9 d=72 dtype=bfloat16',
+    "positions": "rope b=2 t=130 h=5 d=72 dtype=bfloat16",
+    "gates": "swiglu r=333 c=1003 dtype=bfloat16",
+    "words": "embedding t=700 d=520 words=3000 dtype=float32",
+    "to 8 bits": '"x: bfloat16; y: float8_e4m3fn; y[j,i] = x[i,j] * 0.5" i=272 j=336',
+}
+STAGES = {
+    "gated": "gated_matmul m=200 n=264 k=328 dtype=bfloat16",
+    "gated, few rows": "gated_matmul m=5 n=1032 k=520 dtype=float16",
+    "gated by a bias": '"s[i,j] = sum[k](a[i,k] * b[j,k]); t[i,j] = sum[k](a[i,k] * c[j,k]); '
+    'y[i,j] = s[i,j] * sigmoid(t[i,j] + d[j])" i=520 j=392 k=1032 dtype=float16',
+    "gated, with a rest": '"s[i,j] = sum[k](a[i,k] * b[k,j]); t[i,j] = sum[k](a[i,k] * c[k,j]); '
+    'y[i,j] = s[i,j] * t[i,j] + r[i,j]" i=333 j=136 k=200 dtype=bfloat16',
+    "gated, float32": "gated_matmul m=97 n=101 k=65",
+    "normalised": "rmsnorm_matmul m=136 n=264 k=520 dtype=bfloat16",
+    "normalised, many": "rmsnorm_matmul m=512 n=1024 k=2048 dtype=bfloat16",
+    "normalised, few rows": "rmsnorm_matmul m=13 n=264 k=1031",
+    "projected": '"p[i,e] = sum[j](softmax[j](sum[d](q[i,d] * k[j,d])) * v[j,e]); '
+    'y[i,f] = sum[e](p[i,e] * w[e,f])" i=130 j=200 d=64 e=64 f=136 dtype=bfloat16',
+    "the largest product": '"s[i,j] = sum[k](a[i,k] * b[k,j]); m[i] = max[j](s[i,j] * s[i,j]); '
+    'y[i,j] = a[i,j] / (1 + m[i]); -> m, y" i=120 j=100 k=100',
+}
+CASES: Mapping[str, str] = PRODUCTS | FEW_ROWS | CHAINS | ROWS | KEPT | MAPS | STAGES
+"""Texts of workloads by name."""

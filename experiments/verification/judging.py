@@ -1,0 +1,71 @@
+"""Groups of schedules are built and judged by several workers at a time, on one GPU."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+
+from experiments.verification.plan import Group
+from measure import retrying
+from measure.interfaces import Builder, Built, Runner
+from measure.records.measurement import Candidate, Job, Measurement, new_job_id
+from scheduler.verification import Verdict
+
+Take = Callable[[Group, Sequence[Verdict]], None]
+
+
+def judge(
+    groups: Iterator[Group],
+    builder: Builder,
+    runners: Sequence[Runner],
+    seconds: float,
+    take: Take,
+) -> None:
+    """Judge groups for so many seconds, one at a time on each of the runners, and ``take`` the
+    verdicts of each. What is not judged by then is left; the builder is closed."""
+    asking, ended = threading.Lock(), time.monotonic() + seconds
+
+    def work(runner: Runner) -> None:
+        while time.monotonic() < ended:
+            with asking:
+                group = next(groups, None)
+            if group is None:
+                return
+            built = _built(builder, group)
+            if time.monotonic() > ended:  # which may have ended the compiler
+                return
+            verdicts = [_verdict(group, found) for found in _measured(runner, built)]
+            with asking:
+                take(group, verdicts)
+
+    with ThreadPoolExecutor(len(runners)) as threads:
+        working = [threads.submit(work, runner) for runner in runners]
+        wait(working, seconds)
+        builder.close()
+        for each in working:
+            each.result()
+
+
+def _built(builder: Builder, group: Group) -> list[Built]:
+    space = group.space
+    job = Job(new_job_id(), space.workload, space.target)
+    candidates = [Candidate(job, s, space.lower(s)) for s in group.schedules]
+    return retrying.build(builder, candidates)
+
+
+def _measured(runner: Runner, built: Sequence[Built]) -> Iterator[Measurement]:
+    """Of those that have a binary as the runner judges them, of others why they have none."""
+    yield from (b.failure() for b in built if b.binary is None)
+    ready = [b for b in built if b.binary is not None]
+    if ready:
+        for results in retrying.run(runner.run, ready[0].candidate.job, ready):
+            yield from (result.measurement for result in results)
+
+
+def _verdict(group: Group, found: Measurement) -> Verdict:
+    verdict = Verdict(found.schedule, found.error_kind, found.error_text)
+    if verdict.outcome == "wrong":
+        print(f"WRONG {group.case}: {verdict.schedule}: {verdict.error_text}", flush=True)
+    return verdict
