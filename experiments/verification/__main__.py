@@ -29,6 +29,7 @@ from measure.cuda.runner import CudaRunner
 from measure.timing import TimingProtocol
 from scheduler.verification import Verdict
 from spaces.cuda.target import CudaTarget
+from spaces.errors import InputError
 from spaces.target import detect_target
 
 ONCE = TimingProtocol(budget=0.0, samples=1, contender_samples=1, sample_seconds=1e-4)
@@ -37,7 +38,11 @@ ONCE = TimingProtocol(budget=0.0, samples=1, contender_samples=1, sample_seconds
 
 def main() -> int:
     options = _options()
-    target = detect_target("cuda")
+    try:
+        target = detect_target("cuda")
+    except InputError as error:
+        print(f"verification: {error}", file=sys.stderr)
+        return 2
     assert isinstance(target, CudaTarget)
     results = resume(options.out, "experiments.verification", {"target": target.to_json()})
     cases = {name: text for name, text in CASES.items() if options.only.search(name)}

@@ -85,11 +85,13 @@ class RowChain:
         body: list[str] = []
         scalars = self._levels.scalars(level)
         found: dict[str, list[str]] = {r.name: [] for _, r in scalars}
+        insides: list[str | None] = []
         for u in range(self.unroll):
             leaf = self._vector_leaf(u, level, masked)
             scope = _KeyScope(f"x{u}_", leaf, body, new, maxima=self._maxima)
             body += [f"const long v{u} = v + {u * self.lanes};", f"const long j{u} = tile + v{u};"]
             inside = self._inside(u, scope) if masked else None
+            insides.append(inside)
             for _, r in scalars:
                 value = scope.text(r.element)
                 found[r.name].append(_selected(inside, value, identity(r.reducer)))
@@ -100,8 +102,9 @@ class RowChain:
             for u, value in enumerate(found[r.name]):
                 self.lines.append(f"vf a{k}_{u} = {identity(r.reducer)};")
                 if r.reducer in EXTREMES:
-                    self.lines.append(f"vi i{k}_{u} = {{0}};")
-                    body += places.taken(k, u, r.reducer, value)
+                    first = None if masked else f"tile + {u * self.lanes}"
+                    self.lines.append(places.begun(k, u, first))
+                    body += places.taken(k, u, r.reducer, value, insides[u])
                 else:
                     body += _added(k, u, r.reducer, value)
             body += _noticed(k, self.unroll) if r.reducer in BARE else []

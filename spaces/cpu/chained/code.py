@@ -25,6 +25,7 @@ from spaces.cpu.chained.chain import RowChain, weight_tiles
 from spaces.cpu.chained.finish import outputs_of_row
 from spaces.cpu.chained.keys import Keys
 from spaces.cpu.chained.merging import Merging
+from spaces.cpu.chained.places import NOWHERE
 from spaces.cpu.chained.values import Values
 from spaces.cpu.vectors.reducers import EXTREMES, IDENTITIES
 from spaces.derivation.chained.text import extreme, spans, split
@@ -195,7 +196,7 @@ class ChainedCode:
         inner = copied_row(self._access, chained.scaled_left, chained.depth, to, b.lanes)
         for k, s in enumerate(chained.scalars):
             inner.append(f"state{k}[r] = {IDENTITIES[EXTREMES.get(s.reducer, s.reducer)]};")
-            inner += [f"place{k}[r] = 0;"] * (s.reducer in EXTREMES)
+            inner += [f"place{k}[r] = {NOWHERE};"] * (s.reducer in EXTREMES)
         inner += ["seen[r] = 0;", *self._row_bounds()]
         lines = self._rows(inner)
         whole = f"for (long r = rows; r < {b.rows}; r++)"

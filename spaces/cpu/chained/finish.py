@@ -52,7 +52,9 @@ def _scalar_states(chained: Chained) -> Leaf:
     places = chained.found_places
     return _results(
         {
-            r.name: f"tw_set((float)place{k}[r])" if r.name in places else f"tw_set(state{k}[r])"
+            r.name: f"tw_set(seen[r] ? (float)place{k}[r] : 0.0f)"
+            if r.name in places
+            else f"tw_set(state{k}[r])"
             for k, r in enumerate(chained.scalars)
         }
     )

@@ -68,7 +68,7 @@ class Merging:
         new = VectorScope("n", finite_states(self.chained, "t"), lines, row)
         for k, r in enumerate(self.chained.scalars):
             lines.append(f"vf t{k} = {identity(r.reducer)};")
-            lines += [f"place{k}[r] = 0;"] * self._finds(k)
+            lines += [f"place{k}[r] = {places.NOWHERE};"] * self._finds(k)
             lines += self._over_parts(partial(self._state, k, r, new))
             lines += [f"state{k}[r] = t{k}[0];"] * (not self._finds(k))
         for number, weighing in enumerate(self.chained.weighings):

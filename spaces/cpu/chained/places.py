@@ -1,6 +1,7 @@
 """The C of places: which key of a row is its ``argmax`` or ``argmin``, the first of equal ones.
 
-The state of such a reduction is what is there, and ``placeK[r]`` for the ``K``-th of all scalars.
+The state of such a reduction is what is there, and ``placeK[r]`` for the ``K``-th of all scalars:
+``NOWHERE`` until a key was seen, whatever its score, for even that may be what nothing gives.
 """
 
 from __future__ import annotations
@@ -12,13 +13,24 @@ from spaces.cpu.rows.reducing import BEFORE
 from spaces.cpu.vectors.reducers import EXTREMES, joined_operand
 from spaces.derivation.scopes import combined
 
+NOWHERE = "0x7fffffff"
+"""As C has it: the greatest place, so that any other one comes before it."""
 
-def taken(k: int, u: int, reducer: str, value: str) -> list[str]:
-    """The lines that take one more vector of keys into part ``u``: the best of each lane."""
+
+def begun(k: int, u: int, first: str | None) -> str:
+    """The line that declares the places of part ``u``: those of its ``first`` keys, if all lanes
+    have one that counts."""
+    return f"vi i{k}_{u} = {f'tw_ramp({first})' if first else f'(vi){{0}} + {NOWHERE}'};"
+
+
+def taken(k: int, u: int, reducer: str, value: str, inside: str | None) -> list[str]:
+    """The lines that take one more vector of keys into part ``u``: the best of each lane, or its
+    first, of those that are ``inside``; of all if that is None."""
     found, better = f"m{k}_{u}", f"b{k}_{u}"
+    first = f" | ({inside} & (i{k}_{u} == {NOWHERE}))" if inside else ""
     return [
         f"const vf {found} = {value};",
-        f"const vi {better} = {BEFORE[reducer]}({found}, a{k}_{u});",
+        f"const vi {better} = {BEFORE[reducer]}({found}, a{k}_{u}){first};",
         f"a{k}_{u} = tw_select({better}, {found}, a{k}_{u});",
         f"i{k}_{u} = tw_pick({better}, tw_ramp(j{u}), i{k}_{u});",
     ]
@@ -42,5 +54,5 @@ def later(k: int, reducer: str, value: str, best: str, place: str) -> list[str]:
     return [
         f"const vi b{k} = {BEFORE[reducer]}({value}, {best});",
         f"{best} = tw_select(b{k}, {value}, {best});",
-        f"if (b{k}[0]) place{k}[r] = {place};",
+        f"if (b{k}[0] || place{k}[r] == {NOWHERE}) place{k}[r] = {place};",
     ]

@@ -50,9 +50,34 @@ def test_the_first_of_equal_ones_is_found(value, places, wanted, tmp_path):
         assert (arrays[0] == wanted).all(), kernel.call.entry
 
 
+ROW, KEY = np.indices((45, 150))
+SEEN = {
+    "j > i": KEY > ROW,
+    "j > 3 * i + 40": KEY > 3 * ROW + 40,  # the last rows see none
+    "(i + j) % 7 == 3": (ROW + KEY) % 7 == 3,
+    "j >= 32": KEY >= 32,
+}
+
+
+@pytest.mark.parametrize("condition", SEEN)
+def test_where_nothing_is_above_minus_infinity_it_is_the_first_key_that_is_seen(
+    condition, tmp_path
+):
+    """Of those that it sees, wherever they begin; 0 of a row that sees none."""
+    w = computation(f"where {condition}\n{PRODUCT}y[i] = argmax[j](p[i,j] + b[j])", **LONG)
+    inputs = w.make_inputs(0)
+    inputs["x"][...] = 0
+    inputs["b"][...] = -np.inf
+    wanted = SEEN[condition].argmax(axis=1)
+    for number, kernel in enumerate(kernels(w, 6)):
+        (tmp_path / f"{number}").mkdir()
+        arrays = outputs(kernel, w, inputs, tmp_path / f"{number}", np.int32)
+        assert (arrays[0] == wanted).all(), kernel.call.entry
+
+
 BUGS = {
     "places of lanes": (r"tw_pick\((\w+), tw_ramp\(j0\), (\w+)\)", r"tw_pick(\1, tw_ramp(v0), \2)"),
-    "a part's place alone": (r"if \(b0\[0\]\) place0", "place0"),
+    "a part's place alone": (r"if \(b0\[0\] .*\) place0", "place0"),
     "a place of no best": (r"tw_where\((\w+), c0\[0\]", r"tw_where(\1, \1[0]"),
 }
 

@@ -114,6 +114,26 @@ def test_the_first_of_equal_ones_is_found(emulator, value, places, wanted):
         assert (result.outputs["y"] == wanted).all(), values
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_where_nothing_is_above_minus_infinity_it_is_the_first_key_that_is_seen(emulator, number):
+    """Of those that it sees, wherever they begin."""
+    row, key = np.indices((45, 150))
+    condition, seen = [
+        ("j > i", key > row),
+        ("(i + j) % 7 == 3", (row + key) % 7 == 3),
+        ("j >= 32", key >= 32),
+        ("j > 2 * i + 40", key > 2 * row + 40),
+    ][number]
+    for values in SCHEDULES.values():
+        work, kernel = case(f"where {condition}\n{BIASED}", values)
+        inputs = dict(work.make_inputs(0))
+        inputs["x"] = inputs["x"] * 0
+        inputs["c"][...] = -np.inf
+        result = emulator.run(kernel, inputs, INTERLEAVINGS[0])
+        assert result.error_kind is None, result.error_text
+        assert (result.outputs["y"] == seen.argmax(axis=1)).all(), values
+
+
 def test_a_row_without_keys_has_the_first_place(emulator):
     work, kernel = case(f"where j <= i - 3\n{BIASED}", {})
     outputs = emulator.run(kernel, work.make_inputs(0), INTERLEAVINGS[0]).outputs
