@@ -42,15 +42,14 @@ class Multiplying:
     def _weighed(self) -> list[str]:
         """The chain and the sums, once for all tiles if it hides keys, else for whole ones too."""
         chain = self.block.chain
-        whole = f"tile >= whole_first && tile + {self.block.keys} <= whole_last"
-        known = whole if self.block.spans.can_be_whole else None
+        within = self.block.spans.within(self.block.keys)
         if chain.hidden is not None:
-            return self._weigh(chain.any_tile(known))
+            return self._weigh(chain.any_tile(within))
         masked = ["{", *indented(self._weigh(chain.tile(masked=True))), "}"]
-        if not known:
+        if not within:
             return masked
         unmasked = indented(self._weigh(chain.tile(masked=False)))
-        return [f"if ({known}) {{", *unmasked, "} else", *masked]
+        return [f"if ({' && '.join(within)}) {{", *unmasked, "} else", *masked]
 
     def _scores(self) -> list[str]:
         steps = self.block.sizes.depth // FRAGMENT

@@ -45,7 +45,7 @@ class CudaChained(Template):
     """One pass over the keys for every block of rows."""
 
     name: ClassVar[str] = "chained"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CudaTarget)

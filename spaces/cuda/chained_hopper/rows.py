@@ -103,14 +103,19 @@ class GroupRows:
         plan, chain = self.plan, self.chain
         start = [f"const int tile = j * {plan.keys}, first = tile + lane % 4 * 2;"]
         bounds = self.bounds()
-        whole = f"tile >= whole_first && tile + {plan.keys} <= whole_last"
+        within = plan.spans.within(plan.keys)
         if chain.hidden is not None:
-            found = chain.any_tile(whole if plan.spans.can_be_whole else None, bounds)
+            found = chain.any_tile(within, bounds)
             return replace(found, lines=[*start, *found.lines])
         masked, unmasked = chain.tile(masked=True), chain.tile(masked=False)
         branch = ["{", *indented([*bounds, *_kept(masked)]), "}"]
-        if plan.spans.can_be_whole:
-            branch = [f"if ({whole}) {{", *indented(_kept(unmasked)), "} else", *branch]
+        if within:
+            branch = [
+                f"if ({' && '.join(within)}) {{",
+                *indented(_kept(unmasked)),
+                "} else",
+                *branch,
+            ]
         declared = [f"float factor[{ROWS}];", "bool is_moved = true;"]
         factors = ["factor" if name else None for name in masked.factors]
         moved = masked.moved and "is_moved"

@@ -83,13 +83,17 @@ class FragmentChain:
         """What hides a key where it is minus infinity, so that tiles are written once for all."""
         return hiding(self.chained) if not self.tracks or self.chained.conditions else None
 
-    def any_tile(self, whole: str | None, bounds: Sequence[str] = ()) -> Written:
-        """The lines for any tile, of a chain that has :attr:`hidden`. Where ``whole`` holds, which
-        is C, rows see all its keys; else ``bounds`` say which."""
-        first, hide, after = TileChain(self, False, self.hidden).hiding()
-        head = f"if (!({whole})) {{" if whole else "{"
-        lines = [*first, head, *indented([*bounds, *hide]), "}", *after.lines]
-        return replace(after, lines=lines)
+    def any_tile(self, within: Sequence[str], bounds: Sequence[str] = ()) -> Written:
+        """The lines for any tile, of a chain that has :attr:`hidden`. ``within`` are C tests, if
+        there are some: whether the tile begins where all rows' keys have, and whether it ends
+        before one's have. Where one does not hold, ``bounds`` say which keys a row sees."""
+        first, hidden, after = TileChain(self, False, self.hidden).hiding(apart=bool(within))
+        heads = [f"if (!({test})) {{" for test in within] or ["{"]
+        lines = first
+        for head, hide in zip(heads, hidden, strict=True):
+            if hide:
+                lines += [head, *indented([*bounds, *hide]), "}"]
+        return replace(after, lines=[*lines, *after.lines])
 
     def of_rows(self) -> list[str]:
         """Lines of a loop over rows ``r``, before the first tile, that compute what is the same

@@ -62,13 +62,13 @@ class Parts:
             lines.append(f"tw_{r.reducer}({part}, found{k}[h], {other}, found{k}[h + {ROWS}]);")
             return
         lines.append(f"{part} = {joined(r.reducer, part, other)};")
-        if self.chain.is_shared(r):
-            lines += across_lanes(r.reducer, part)
         scale, rest = self.multiples[k]
         if scale != 1:
             lines.append(f"{part} *= {scale!r}f;")
         if rest != ZERO:
             lines.append(f"{part} += {self.new.text(rest)};")
+        if self.chain.is_shared(r):
+            lines += across_lanes(r.reducer, part)
 
     def join(self, k: int, r: ChainReduction, before: str) -> None:
         """Write there what joins the part to the state ``before`` it, as ``nextK[h]``."""

@@ -7,7 +7,7 @@ is scaled there, and each element takes one multiply-add before its power of two
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from spaces.cuda.scalar_code import ScalarCode, Value
@@ -25,7 +25,9 @@ Terms = list[tuple[float, Expression]]
 
 @dataclass
 class ThreadScope(Scope):
-    """One value a thread."""
+    """One value a thread. ``sums`` are expressions that are known as sums of multiples."""
+
+    sums: Mapping[Expression, Terms] = field(default_factory=dict)
 
     def number(self, value: float) -> str:
         """A literal."""
@@ -53,6 +55,8 @@ class ThreadScope(Scope):
 
     def scaled_terms(self, node: Expression) -> Terms:
         """The expression as a sum of multiples of what is no sum, or is known by itself."""
+        if node in self.sums:
+            return self.sums[node]
         if not self.holds(node) or self.leaf(node) is not None or node in self.names:
             return [(1.0, node)]
         match node:

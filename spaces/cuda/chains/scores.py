@@ -2,8 +2,10 @@
 and not relative to it.
 
 Sums of multiples are multiply-adds, and what a number divides is multiplied by its reciprocal. What
-grows with the key's number is known where a tile begins, and one multiply-add further on. A tanh
-takes two special functions; where all that a thread has are near zero, a polynomial and none.
+grows with the key's number is known where a tile begins, and one multiply-add further on. What a
+row adds to all scores of a tile, and what they are all a multiple by, are left to whoever reads
+them. A tanh takes two special functions; where all that a thread has are near zero, a polynomial
+and none.
 """
 
 from __future__ import annotations
@@ -12,13 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
-from spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope
-from spaces.derivation.algebra import ZERO, number, times
-from spaces.language.tree import Binary, Call, Expression
+from spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope, total
+from spaces.derivation.algebra import ZERO, number, plus, times
+from spaces.language.tree import Binary, Call, Expression, Read
 from spaces.numerics.polynomials import TANH_NEAR, TANH_NEAR_END
 
 LEAST = 1e-4
 """The least multiple whose powers float32 has."""
+OWN = Read("what a key has of its score", ())
+OF_ROW = Read("what its row adds", ())
+"""A score is a multiple of the first, which is kept in its place, and the second."""
 
 
 @dataclass
@@ -37,6 +42,28 @@ class ScoreScope(ThreadScope):
             return self._sum([(1.0, node)], ZERO)
         terms = self.scaled_terms(node)
         return super().value(node) if terms == [(1.0, node)] else self._sum(*self.apart(terms))
+
+    def parted(self, node: Expression) -> tuple[str, Terms, str]:
+        """What a key has of a sum of multiples, the sum as terms of :data:`OWN` and :data:`OF_ROW`,
+        and what the latter is for each row ``h`` of a lane. All is the key's where it has no
+        multiple that others could be divided by."""
+        own, rest = self.apart(self.scaled_terms(node))
+        slopes = {atom: slope for _, atom in own if (slope := self._slope(atom)) is not None}
+        plain = [(c, atom) for c, atom in own if atom not in slopes]
+        if not plain or not LEAST <= (scale := plain[0][0]) <= 1 / LEAST:
+            return self.text(node), [(1.0, OWN)], ""
+        text = self.text(plain[0][1])
+        for c, atom in plain[1:]:
+            text = f"tw_fused({self.text(atom)}, {c / scale!r}f, {text})"
+        for c, atom in own:
+            if atom in slopes:
+                slope = self.text(times(number(c / scale), slopes[atom]))
+                text = f"tw_fused({slope}, (float)at, {text})"
+        added = plus(total((c, atom) for c, atom in own if atom in slopes), rest)
+        if added == ZERO:
+            return text, [(scale, OWN)], ""
+        assert self.tile
+        return text, [(scale, OWN), (1.0, OF_ROW)], self.tile.text(added)
 
     def _sum(self, own: Terms, rest: Expression) -> str:
         """The terms that differ from key to key, onto all others."""

@@ -34,6 +34,12 @@ class Spans:
         """Whether it is known where all keys count."""
         return not self.chained.conditions and None not in self._forms(most=False)
 
+    def within(self, keys: int) -> list[str]:
+        """C tests whether a ``tile`` of so many keys begins where those of all rows have begun, by
+        :meth:`whole_lines`, and ends before one's have ended; none if that is not known."""
+        tests = ["tile >= whole_first", f"tile + {keys} <= whole_last"]
+        return tests if self.can_be_whole else []
+
     def ends(self, keys: int) -> tuple[bool, bool]:
         """Whether some row's keys begin after the first, or end before the last of a tile."""
         key = self.chained.key

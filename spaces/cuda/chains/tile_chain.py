@@ -11,8 +11,8 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.lanes import ROWS, over_rows, selected
 from spaces.cuda.chains.parts import Parts
-from spaces.cuda.chains.scopes import POWERS, RowScope, ThreadScope
-from spaces.cuda.chains.scores import ScoreScope, by_size, near_score
+from spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope
+from spaces.cuda.chains.scores import OF_ROW, OWN, ScoreScope, by_size, near_score
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf, series
 from spaces.language.tree import Expression
@@ -48,11 +48,16 @@ class TileChain:
     waiting: list[str] = field(default_factory=list)
     factors: dict[Scaling, str] = field(default_factory=dict)
     arrays: list[str] = field(default_factory=list)
+    sums: dict[Expression, Terms] = field(default_factory=dict)
+    of_row: str = ""
 
     def __post_init__(self) -> None:
         chain = self.chain
 
-        def scope(prefix: str, leaf: Leaf) -> RowScope:
+        def scope(prefix: str, state: Leaf) -> RowScope:
+            def leaf(node: Expression) -> str | None:
+                return self.of_row if node == OF_ROW else state(node)
+
             return RowScope(prefix, leaf, self.waiting, chain.row, index="h")
 
         self.old = scope("o", chain.state_leaf("state{}[r]", based="base{}[r]"))
@@ -60,19 +65,28 @@ class TileChain:
         self.new = scope("n", chain.state_leaf("next{}[h]", based="chosen{}[h]"))
         self.parts = Parts(chain, self.new)
 
-    def hiding(self) -> tuple[list[str], list[str], Written]:
-        """The lines before keys are hidden, those that hide them, and all after."""
+    def hiding(self, apart: bool) -> tuple[list[str], list[list[str]], Written]:
+        """The lines before keys are hidden, those that hide them, and all after; ``apart`` those
+        that hide keys before each row's first and those that hide keys after its last."""
         first = [f"bool any[{ROWS}] = {{}};"] * bool(self.chain.chained.conditions)
         if self.hidden is not None and self.hidden != self.chain.chained.score:
             first += self._values(self.hidden)
-        place, body = self.chain.score("e"), list[str]()
-        self._ends()
-        inside = self._inside(ThreadScope("x", self._leaf(self.hidden), body, self.new))
-        if inside:
-            body.append(f"if (!inside) {place} = -TW_INFINITY;")
-        self._flush()
-        hide, self.lines = [*self.lines, *(self._elements(body) if inside else [])], []
+        low, high = self.chain.ends
+        sides = [(low, False), (False, high)] if apart else [(low, high)]
+        hide = [self._hidden(*side) for side in sides]
         return first, hide, self.written()
+
+    def _hidden(self, low: bool, high: bool) -> list[str]:
+        """Lines that hide keys of some rows."""
+        body = list[str]()
+        self._ends(low, high)
+        scope = ThreadScope("x", self._leaf(self.hidden), body, self.new)
+        inside = self._inside(scope, low, high)
+        if inside:
+            body.append(f"if (!inside) {self.chain.score('e')} = -TW_INFINITY;")
+        self._flush()
+        lines, self.lines = [*self.lines, *(self._elements(body) if inside else [])], []
+        return lines
 
     def _values(self, node: Expression) -> list[str]:
         """Lines that put a value of each key in the place of its score."""
@@ -87,7 +101,8 @@ class TileChain:
         for near in (False, True):
             body = []
             scope = ScoreScope("x", self._leaf(None), body, self.new, tile=tile, near=near)
-            body.append(f"{place} = {scope.text(node)};")
+            own, self.sums[node], self.of_row = scope.parted(node)
+            body.append(f"{place} = {own};")
             loops.append(self._elements(body))
         self._flush()
         declared = [f"float {name}[{ROWS}];" for name in tile.declared]
@@ -102,7 +117,7 @@ class TileChain:
         """All lines."""
         levels, chained = self.chain.levels, self.chain.chained
         if self.masked:
-            self._ends()
+            self._ends(*self.chain.ends)
         for level in range(levels.last + 1):
             self._loop(level)
             for k, r in levels.scalars(level):
@@ -164,9 +179,8 @@ class TileChain:
             self.lines += over_rows([f"const int r = {self.chain.number};", *self.waiting])
             self.waiting.clear()
 
-    def _ends(self) -> None:
+    def _ends(self, low: bool, high: bool) -> None:
         """Where the keys of each row begin and end, from the lane's first key on."""
-        low, high = self.chain.ends
         self.lines += [f"int from[{ROWS}];"] * low + [f"int to[{ROWS}];"] * high
         self.waiting += ["from[h] = low[r] - first;"] * low + ["to[h] = high[r] - first;"] * high
         if self.chain.chained.conditions and self.hidden is None:
@@ -218,8 +232,8 @@ class TileChain:
     def _loop(self, level: int) -> None:
         body: list[str] = []
         held = self.chain.levels.held if level and not self.hidden else self.hidden
-        scope = ThreadScope("x", self._leaf(held), body, self.new)
-        inside = self._inside(scope) if self.masked else None
+        scope = ThreadScope("x", self._leaf(held), body, self.new, sums=self.sums)
+        inside = self._inside(scope, *self.chain.ends) if self.masked else None
         for k, r in self.chain.levels.scalars(level):
             body += self.parts.taken(k, r, scope, inside)
         body += self._stores(level, scope, inside)
@@ -242,19 +256,20 @@ class TileChain:
         ]
 
     def _leaf(self, held: Expression | None) -> Leaf:
-        """What an element reads; ``held`` is in the place of the score."""
+        """What an element reads; ``held`` is in the place of the score, or what a key has of it."""
         chained, score = self.chain.chained, self.chain.score("e")
 
         def leaf(node: Expression) -> str | None:
-            if node == held or (node == chained.score and held is None):
+            if node == OWN or (node == held and node not in self.sums):
                 return score
-            return self.chain.key_leaf(node)
+            if node == held:
+                return _written(self.sums[node], score, self.of_row)
+            return score if node == chained.score and held is None else self.chain.key_leaf(node)
 
         return leaf
 
-    def _inside(self, scope: ThreadScope) -> str | None:
-        """The test whether the key counts for the row."""
-        low, high = self.chain.ends
+    def _inside(self, scope: ThreadScope, low: bool, high: bool) -> str | None:
+        """The test whether the key counts for the row, by its first, its last and conditions."""
         tests = ["at >= from[h]"] * low + ["at < to[h]"] * high
         for condition in self.chain.chained.conditions:
             left, right = scope.text(condition.left), scope.text(condition.right)
@@ -275,3 +290,9 @@ class TileChain:
         if level == 0 and levels.held is not None and not self.hidden:
             lines.append(f"{self.chain.score('e')} = {scope.text(levels.held)};")
         return lines
+
+
+def _written(terms: Terms, own: str, of_row: str) -> str:
+    """A score as C, of what a key has of it and what its row adds."""
+    multiple = own if terms[0][0] == 1 else f"{own} * {terms[0][0]!r}f"
+    return f"({multiple} + {of_row})" if len(terms) > 1 else multiple
