@@ -215,6 +215,8 @@ FIXED: Mapping[str, tuple[Mapping[str, Value], ...]] = {
                 (8, "early"),
                 (16, "kernel"),
                 (16, "early"),
+                (4, "cluster"),
+                (8, "cluster"),
             )
         ),
     ),

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.unrolled import THREAD
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.access import Access, key_number
@@ -15,7 +14,7 @@ from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
 from spaces.cuda.chains.merging import SHARED, Crew, PartMerging, cluster_room
 from spaces.cuda.chains.spans import Spans
-from spaces.cuda.chains.splitting import SplitKeys
+from spaces.cuda.chains.splitting import SplitKeys, own_pairs
 from spaces.derivation.chained.view import Chained
 from spaces.language.tree import Expression
 from spaces.schedule import Value
@@ -205,12 +204,8 @@ class Block(SplitKeys):
 
     @property
     def own_pairs(self) -> int:
-        """Accumulators of a slice along the columns that a team stores, if it stores any: as many
-        as leave none over."""
-        least = ceil_div(self.pairs, self.sharers)
-        return next(
-            (n for n in range(max(least, 1), self.pairs) if self.pairs % n == 0), self.pairs
-        )
+        """Accumulators of a slice along the columns that a team stores, if it stores any."""
+        return own_pairs(self.pairs, self.sharers)
 
     def _merging(self, name: str, pairs: int, first: str) -> PartMerging:
         """Of ``pairs`` accumulators of each slice, from the ``first`` on."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from spaces.cuda.chained.sizes import ChainedSizes
-from spaces.cuda.chains.splitting import CLUSTER, MERGES, split_rules
+from spaces.cuda.chains.splitting import CLUSTER, MERGES, cluster_rule, split_rules
 from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.residency import storage_rules
 from spaces.cuda.target import CudaTarget
@@ -18,8 +16,6 @@ TILE = ("queries", "columns", "slices", "keys", "warps", "teams")
 """The decisions that sizes depend on, in the order in which they are made."""
 MOST_WARPS = 16
 """Warps of a block's teams."""
-CLUSTERS = (2, 4, 8)
-"""Blocks that any device with clusters starts together."""
 
 
 def chained_rules(
@@ -87,12 +83,7 @@ def _split_rules(sizes: ChainedSizes, target: CudaTarget) -> list[Rule]:
             lambda c: (c["split"] > 1) | (c["merge"] == MERGES[0]),
             lambda c: f"one part needs no merging by {c['merge']}",
         ),
-        Rule(
-            "cluster",
-            ("split", "merge"),
-            lambda c: (c["merge"] != CLUSTER) | np.isin(c["split"], CLUSTERS),
-            lambda c: f"{c['split']} blocks are no cluster; allowed: 2, 4 or 8",
-        ),
+        cluster_rule(),
         Rule(
             "cluster_memory",
             (*TILE, "stages", "merge"),

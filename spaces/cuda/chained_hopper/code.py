@@ -18,6 +18,7 @@ from functools import cached_property
 
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda import scalar_math
+from spaces.cuda.chained_hopper.cluster import LEFT, MET
 from spaces.cuda.chained_hopper.fetching.loading import Loading
 from spaces.cuda.chained_hopper.multiplying import Multiplying
 from spaces.cuda.chained_hopper.plan import ChainedPlan
@@ -39,11 +40,12 @@ class ChainedHopperCode:
         launch = Launch(
             grid=(plan.blocks, 1, 1),
             block=(self._threads, 1, 1),
+            cluster=(plan.split if plan.is_cluster else 1, 1, 1),
             shared_bytes=plan.shared_bytes,
             tensor_maps=tuple(box.tensor_map for box in plan.boxes.values()),
         )
         merging = plan.merging(Multiplying(plan).rows.chain)
-        sizes = (merging.workspace_bytes, merging.zeroed_bytes)
+        sizes = (0, 0) if plan.is_cluster else (merging.workspace_bytes, merging.zeroed_bytes)
         workspace, zeroed = (plan.counter_bytes + size for size in sizes)
         call = Call(self.entry, arguments, workspace, zeroed, (launch, *self._merge_launch()))
         called = {*functions, "floor"}
@@ -71,7 +73,7 @@ class ChainedHopperCode:
         """The entry, and the kernel that merges if there is one."""
         plan = self.plan
         maps = [f"const __grid_constant__ TensorMap {name}_map" for name in plan.boxes]
-        workspace = ["u8 *__restrict__ workspace"] * (plan.counter_bytes > 0 or plan.split > 1)
+        workspace = ["u8 *__restrict__ workspace"] * plan.has_workspace
         arrays = [plan.access.parameters(), *workspace]
         bounds = f"__launch_bounds__({self._threads}, {plan.number('residency')})"
         lines = _function(self.entry, bounds, [*arrays, *maps], self._body())
@@ -98,6 +100,7 @@ class ChainedHopperCode:
             f"  if (threadIdx.x == {plan.warpgroups * GROUP}) {{",
             *indented(indented(Loading(plan).lines())),
             "  }",
+            *indented([*MET, *LEFT]) * plan.is_cluster,
             "} else {",
             *indented(up),
             *indented(Multiplying(plan).lines()),

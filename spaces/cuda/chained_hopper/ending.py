@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from spaces.algebra.mapping_emit import indented
+from spaces.cuda.chained_hopper.cluster import ClusterParts
 from spaces.cuda.chained_hopper.fetching.tiles import row_place
 from spaces.cuda.chained_hopper.outputs import PackedFinish
 from spaces.cuda.chained_hopper.plan import ChainedPlan
@@ -26,6 +27,8 @@ class Ending:
         """All of it."""
         plan, merging = self.plan, self.plan.merging(self.rows.chain)
         outputs = merging.put(self._inside) if plan.merges_later else self._outputs()
+        if plan.is_cluster:
+            outputs = self._shared_outputs()
         return [
             *self.rows.bounds(),
             *each_row([*self.rows.chain.joined_rows(), *self.rows.caught_up()]),
@@ -51,28 +54,43 @@ class Ending:
             *merging.collect(self._inside),
             "const int column0 = lane % 4 * 2;",
             *[f"u32 packed[{plan.sizes.width // 4}];"] * (plan.output_box is not None),
-            *self._stored(kind, plan.pairs, "true"),
+            *self._stored(kind, "sums", plan.pairs, "true", self._inside),
             *(self._staged() if plan.output_box else []),
         ]
         if plan.split > 1:
             outputs = ["if (is_last) {", *indented(outputs), "}"]
         return [*merging.leave(self._inside), *outputs]
 
-    def _stored(self, kind: type[Finish], pairs: int, first: str) -> list[str]:
-        """Store each row's ``pairs`` of columns, and where ``first`` holds what it has one of."""
+    def _shared_outputs(self) -> list[str]:
+        """Merge the parts of a cluster, and store the columns that are this block's."""
+        parts = ClusterParts(self.plan, self.rows.chain)
+        inside = parts.stores(self._inside)
+        return parts.lines(
+            self._inside,
+            [
+                f"const int column0 = sharer * {parts.pairs * 8} + lane % 4 * 2;",
+                *self._stored(Finish, "share", parts.pairs, "sharer == 0", inside),
+            ],
+        )
+
+    def _stored(
+        self, kind: type[Finish], sums: str, pairs: int, first: str, inside: str
+    ) -> list[str]:
+        """Store ``pairs`` of columns of each row for which ``inside`` holds, and where ``first``
+        holds what it has one of."""
         plan = self.plan
-        finish = kind(self.rows.chain, plan.row_access, ["sums[j * 4 + r * 2 + e]"], pairs)
+        finish = kind(self.rows.chain, plan.row_access, [f"{sums}[j * 4 + r * 2 + e]"], pairs)
         stored = finish.lines()
         if kind is Finish:
-            stored = [f"if ({self._inside}) {{", *indented(stored), "}"]
-        is_first = f"const bool is_first = lane % 4 == 0 && {first} && {self._inside};"
+            stored = [f"if ({inside}) {{", *indented(stored), "}"]
+        is_first = f"const bool is_first = lane % 4 == 0 && {first} && {inside};"
         return each_row([is_first, *stored])
 
     def merging_lines(self) -> list[str]:
         """The second kernel's: a block merges eight columns of the rows of a warpgroup."""
         plan, walk = self.plan, Walk(self.plan)
         merging = plan.later_merging(self.rows.chain)
-        stored = self._stored(Finish, 1, "eight == 0")
+        stored = self._stored(Finish, "sums", 1, "eight == 0", self._inside)
         merged = merging.merge(self._inside)  # both say what is to be known of rows
         return [
             "const i32 thread = threadIdx.x, lane = thread % 32, warp = thread / 32;",

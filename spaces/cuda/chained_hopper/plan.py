@@ -122,7 +122,7 @@ class ChainedPlan(SplitKeys):
     @cached_property
     def output_box(self) -> Boxes | None:
         """Rows of the output, if there is one that TMA can store and that is stored here."""
-        return None if self.merges_later else output_boxes(self.chained)
+        return None if self.merges_later or self.is_cluster else output_boxes(self.chained)
 
     @property
     def element(self) -> str:
@@ -209,6 +209,11 @@ class ChainedPlan(SplitKeys):
     def counter_bytes(self) -> int:
         """The counter from which blocks take tickets, where the workspace begins."""
         return 128 if self.values["blocks"] == "tickets" else 0
+
+    @property
+    def has_workspace(self) -> bool:
+        """Whether blocks know of each other by global memory."""
+        return self.counter_bytes > 0 or (self.split > 1 and not self.is_cluster)
 
     @property
     def pairs(self) -> int:

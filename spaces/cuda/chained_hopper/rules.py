@@ -8,7 +8,7 @@ from typing import Any
 from spaces.algebra.integers import round_up
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import ChainedSizes
-from spaces.cuda.chains.splitting import split_rules
+from spaces.cuda.chains.splitting import CLUSTER, cluster_rule, split_rules
 from spaces.cuda.target import CudaTarget
 from spaces.rules.early import foresee
 from spaces.template import Decision, Rule
@@ -33,6 +33,7 @@ def chained_rules(
         *_extent_rules(sizes),
         *_needless_rules(sizes, target),
         *split_rules(sizes.chained.key.extent, ("warpgroups",), sizes.items, most),
+        *_cluster_rules(sizes),
     )
     by_name = {decision.name: decision for decision in decisions}
     early = (
@@ -131,6 +132,30 @@ def _extent_rules(sizes: ChainedSizes) -> list[Rule]:
             lambda c: (
                 f"{c['warpgroups']} warpgroups of {SLICE} rows; the last would have none of {rows}"
             ),
+        ),
+    ]
+
+
+def _cluster_rules(sizes: ChainedSizes) -> list[Rule]:
+    def stages(c: Any) -> Any:
+        return c["stages"] * sizes.stage_bytes(c)
+
+    def parts(c: Any) -> Any:
+        return c["warpgroups"] * sizes.part_bytes
+
+    return [
+        cluster_rule(),
+        Rule(
+            "cluster_walk",
+            ("merge", "blocks"),
+            lambda c: (c["merge"] != CLUSTER) | (c["blocks"] == "grid"),
+            lambda c: f"a cluster has one tile and ends; its blocks are no {c['blocks']}",
+        ),
+        Rule(
+            "cluster_memory",
+            ("warpgroups", "keys", "stages", "merge"),
+            lambda c: (c["merge"] != CLUSTER) | (parts(c) <= stages(c)),
+            lambda c: f"parts of {parts(c)} bytes are left where stages of {stages(c)} bytes were",
         ),
     ]
 

@@ -104,6 +104,12 @@ class ChainedSizes:
         return max(self.depth_panels, self.width_panels) * SLICE * PANEL_BYTES
 
     @property
+    def part_bytes(self) -> int:
+        """What a warpgroup has of a part of the keys: of each thread's two rows states and whether
+        they have a key, and sums."""
+        return 4 * GROUP * (2 * (len(self.chained.scalars) + 1) + self.width // 2)
+
+    @property
     def lies_along_keys(self) -> bool:
         """Whether neighbours in memory of the right operand are keys."""
         read = self.chained.in_place(self.chained.right)

@@ -8,8 +8,8 @@ maximum ``moved``, or ``late``, where it rose by more than eight powers of two; 
 rows that wait their turn; ``residency``, blocks of a multiprocessor; ``blocks``, how they find
 their tiles; ``section``, heads that take turns; ``own_keys``, whether each warpgroup passes over
 tiles of keys that only others' rows see; ``split``, parts of the keys of a tile of rows that blocks
-share, and ``merge``, who merges them: a second ``kernel``, one that begins ``early`` and waits, or
-the ``last`` block to come.
+share, and ``merge``, who merges them: a second ``kernel``, one that begins ``early`` and waits, the
+``last`` block to come, or all of them as a ``cluster``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from spaces.cuda.chained_hopper.sizes import ChainedSizes
 from spaces.cuda.chained_hopper.traffic import chained_quantities
 from spaces.cuda.chained_hopper.walk import WALKS
 from spaces.cuda.chains.chain import RESCALES, can_be_late
-from spaces.cuda.chains.splitting import EARLY, MERGES
+from spaces.cuda.chains.splitting import CLUSTER, EARLY, MERGES
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.view import Chained, chained_of
 from spaces.kernel import Kernel, arguments
@@ -85,7 +85,7 @@ def _decisions(sizes: ChainedSizes) -> tuple[Decision, ...]:
         Decision("warpgroups", (1, 2, 3, 4)),
         Decision("residency", (1, 2)),
         Decision("split", SPLITS),
-        Decision("merge", (EARLY, *MERGES)),
+        Decision("merge", (CLUSTER, EARLY, *MERGES)),
         Decision("keys", tuple(range(16, 257, 16))),
         Decision("overlap", (0, 1)),
         Decision("beside", (0, 1)),

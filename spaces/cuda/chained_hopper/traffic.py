@@ -16,6 +16,7 @@ from spaces.algebra.integers import ceil_div
 from spaces.cuda.blocks.traffic import USABLE
 from spaces.cuda.chained_hopper.fetching.tiles import SLICE
 from spaces.cuda.chained_hopper.sizes import TERMS, ChainedSizes
+from spaces.cuda.chains.splitting import CLUSTER
 from spaces.cuda.target import CudaTarget
 from spaces.derivation.chained.work import share_inside
 from spaces.quantities import filled, widened
@@ -111,12 +112,13 @@ def _memory(workload: Computation, target: CudaTarget, passes: _Passes) -> dict[
     near = tiles * passes.visits * sizes.stage_bytes(c) + passes.rows * depth * 2.0
     least = float(workload.least_bytes)
     working = c["section"] * sizes.chained.key.extent * 2.0 * (depth + width)
+    is_left = (c["split"] > 1) & (c["merge"] != CLUSTER)
     main = np.where(working <= USABLE * target.l2_bytes, least, np.maximum(near, least))
     return {
         "near_bytes": near,
         "middle_bytes": main,
         "main_bytes": main,
-        "packing_bytes": np.where(c["split"] > 1, 8.0 * passes.rows * width, 0),
+        "packing_bytes": np.where(is_left, 8.0 * passes.rows * width, 0),
         "epilogue_elements": passes.rows / c["split"] * width,
         "near_footprint": sizes.shared_bytes(c),
         "near_fraction": c["residency"] * sizes.shared_bytes(c) / target.shared_per_multiprocessor,

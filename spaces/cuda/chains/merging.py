@@ -52,8 +52,8 @@ def cluster_room(each: int) -> Room:
 @dataclass(frozen=True)
 class Crew:
     """Who has a tile, as C: the number of the tile, of a part and of a thread among those that have
-    it, which thread of all leads, what they meet by, a word of shared memory that is theirs, and
-    where the workspace begins."""
+    it, which thread of all leads, what they meet by, a word of shared memory that is theirs, where
+    the workspace begins, and where parts in shared memory do."""
 
     tile: str = "tile_number"
     part: str = "part"
@@ -62,6 +62,7 @@ class Crew:
     sync: str = "tw::sync_block();"
     word: str = "shared"
     workspace: str = "workspace"
+    room: str = "shared"
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,14 @@ class PartMerging:
         return self.zeroed_bytes + self.part_bytes if self.split > 1 else 0
 
     @property
+    def own_bytes(self) -> int:
+        """A part."""
+        return self._values * self.threads * 4
+
+    @property
     def part_bytes(self) -> int:
         """All parts."""
-        return self.tiles * self.split * self._values * self.threads * 4
+        return self.tiles * self.split * self.own_bytes
 
     def leave(self, inside: str) -> list[str]:
         """Leave a part, and declare ``is_last``: whether all others have been left. Rows ``r`` for
@@ -128,7 +134,7 @@ class PartMerging:
         """Declare ``parts``, where a thread's own of the first part are."""
         crew, size = self.crew, f"{self._values * self.threads}"
         if self.room is not GLOBAL:
-            return [f"const u32 parts = shared + {crew.thread} * {self.room.step};"]
+            return [f"const u32 parts = {crew.room} + {crew.thread} * {self.room.step};"]
         return [
             f"float *const parts = (float *)({crew.workspace} + {self.zeroed_bytes})",
             f"    + (i64)({crew.tile}) * {self.split} * {size} + {crew.thread};",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
 from spaces.schedule import Value
 from spaces.template import Rule
 
@@ -14,6 +17,8 @@ EARLY = "early"
 """Where kernels may begin before the last one has ended: a second one that does, and waits."""
 CLUSTER = "cluster"
 """Blocks of one cluster, which exchange their parts in shared memory."""
+CLUSTERS = (2, 4, 8)
+"""Blocks that any device with clusters starts together."""
 
 
 class SplitKeys:
@@ -62,3 +67,20 @@ def split_rules(
             lambda c: f"{c['split']} parts make {blocks(c)} blocks; {most} fill the device",
         ),
     ]
+
+
+def cluster_rule() -> Rule:
+    """Parts that a cluster merges have a block of it each."""
+    return Rule(
+        "cluster",
+        ("split", "merge"),
+        lambda c: (c["merge"] != CLUSTER) | np.isin(c["split"], CLUSTERS),
+        lambda c: f"{c['split']} blocks are no cluster; allowed: 2, 4 or 8",
+    )
+
+
+def own_pairs(pairs: int, sharers: int) -> int:
+    """Of so many accumulators along the columns, those that one of ``sharers`` stores, if it stores
+    any: as many as leave none over."""
+    least = max(ceil_div(pairs, sharers), 1)
+    return next((n for n in range(least, pairs) if pairs % n == 0), pairs)

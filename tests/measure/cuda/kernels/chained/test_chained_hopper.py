@@ -111,6 +111,22 @@ CASES = {
     "a second kernel that begins early": case(
         attention(h=6, kv=1, i=16, j=150, d=40, mask="causal"), keys=32, split=4, merge="early"
     ),
+    "parts for a cluster": case(
+        attention(h=4, kv=1, i=32, j=150, mask="causal"),
+        keys=64,
+        stages=3,
+        split=2,
+        merge="cluster",
+    ),
+    "more of a cluster than columns": case(
+        attention(h=4, kv=1, i=16, j=190, d=40, mask="causal"),
+        warpgroups=1,
+        ping_pong=0,
+        keys=32,
+        stages=4,
+        split=4,
+        merge="cluster",
+    ),
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "documents": of_form("documents", rescale="moved"),
     "softcap": case(
