@@ -256,6 +256,23 @@ BUGS = {
         r"tw::await_launches\(\);",
         "",
     ),
+    "what its row adds to a score is left out": ("softcap", r"\(n1\[h\] - n3\[h\]\)", "(-n3[h])"),
+    "an edge of the window is no edge": ("window", r"tile >= whole_first", "true"),
+    "columns of another block of the cluster": (
+        "parts for a cluster",
+        r"6 \+ sharer",
+        "6 + (sharer ^ 1)",
+    ),
+    "a part of the cluster is left out": (
+        "parts for a cluster",
+        r"int part = 0; part < 2; part\+\+",
+        "int part = 0; part < 1; part++",
+    ),
+    "a part where the other warpgroup still multiplies from": (
+        "parts for a cluster",
+        r"tw::sync_named\(5, 256\);",
+        "",
+    ),
     "the counter is left": ("tickets", r"tw::store_global<u32>\(\(u32 \*\)workspace, 0u\)", ""),
 }
 MORE_BUGS = {
