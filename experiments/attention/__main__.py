@@ -1,15 +1,17 @@
 """Compares attention on a GPU with torch's libraries and compiler; see README.md beside this file.
 
     python -m experiments.attention [--random 24] [--minutes 3] [--only PATTERN] [--out FILE]
-        [--template NAME] [--without flex] [--spread 1]
+        [--template NAME] [--without flex] [--spread 1] [--like FILE [--few 4]]
 
-Writes the results after every case. A further call with the same file goes on with cases that are
-not in it. Needs a GPU.
+With ``--like``, a case tries the few schedules of each template that were the best of the most
+similar cases of other results, and no others. Writes the results after every case. A further call
+with the same file goes on with cases that are not in it. Needs a GPU.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import statistics
 import sys
@@ -22,6 +24,7 @@ import torch
 
 from experiments.attention.cases import CASES, AttentionCase
 from experiments.attention.rivals import rivals
+from experiments.attention.similar import best_of_similar
 from experiments.attention.tensors import drawn, exact
 from experiments.attention.trying import Trial, serving
 from experiments.gpu_matmul.timing import interleave
@@ -39,23 +42,23 @@ KNOWN = 24
 def measure(
     case: AttentionCase,
     known: Mapping[str, list[Any]],
-    count: int,
     compiled: bool,
-    template: str = "",
-    spread: float = 1.0,
+    options: argparse.Namespace,
 ) -> dict[str, Any]:
-    """The case's row of the results: rates in TFLOP/s, and ratios of times. Queries have the
-    standard deviation ``spread``."""
-    tensors = drawn(case, spread)
+    """The case's row of the results: rates in TFLOP/s, and ratios of times."""
+    tensors = drawn(case, options.spread)
     target, wanted = detect_target("cuda"), exact(case, tensors)
     row: dict[str, Any] = {"templates": {}}
     calls: dict[str, Any] = {}
     schedules: dict[str, Any] = {}
     for served in serving(case, target):
-        if template not in ("", served.name):
+        if options.template not in ("", served.name):
             continue
         trial = Trial.of(case, target, served, tensors, wanted)
-        trial.run(known.get(served.name, ()), count)
+        if options.like:
+            trial.run_known(known.get(served.name, ()), options.few)
+        else:
+            trial.run(known.get(served.name, ()), options.random)
         tried = [{"us": 1e6 * trial.seconds[s], "values": s.values} for s in trial.best[:KEPT]]
         row["templates"][served.name] = {
             "outcomes": dict(trial.outcomes),
@@ -81,11 +84,12 @@ def main() -> int:
     options = _options()
     end = time.monotonic() + 60 * options.minutes
     path, facts = options.out, {"torch": torch.__version__, "device": torch.cuda.get_device_name()}
+    others = json.loads(options.like.read_text())["cases"] if options.like else {}
     results = resume(path, "experiments.attention", facts)
     for case in remaining(CASES, results, options.only, end):
         compiled = options.without != "flex" and end - time.monotonic() > 20
-        known = best_known(results["cases"])
-        row = measure(case, known, options.random, compiled, options.template, options.spread)
+        known = best_of_similar(case, others) if others else best_known(results["cases"])
+        row = measure(case, known, compiled, options)
         results["cases"][case.name] = row
         write(path, results)
         rates = sorted(row["tflops"].items(), key=lambda each: -each[1])
@@ -113,6 +117,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--template", default="", help="the only one that is tried")
     parser.add_argument("--spread", type=float, default=1.0, help="queries' standard deviation")
     parser.add_argument("--without", choices=("flex",), help="a rival that is left out")
+    parser.add_argument("--like", type=Path, help="results whose best schedules are tried alone")
+    parser.add_argument("--few", type=int, default=4, help="so many of each template")
     parser.add_argument("--out", type=Path, default=Path("attention.json"))
     return parser.parse_args()
 

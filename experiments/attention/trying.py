@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import torch
@@ -55,14 +56,21 @@ class Trial(Explorer):
         """Judge and time the schedules ``known`` and the fixed ones, so many at random, and then so
         many neighbours of the best."""
         generator = np.random.default_rng(seed)
-        (template,) = self.space.templates.values()
         drawn = self.space.sample(generator, count)
-        first = [*known, *FIXED[template.name]]
-        self.judge_all([*self._valid(template, first), *map(self.space.schedule, drawn)])
+        first = [*known, *FIXED[self._template.name]]
+        self.judge_all([*self._valid(first), *map(self.space.schedule, drawn)])
         parents = self.space.rows(self.best[:PARENTS])
         if len(parents) and count:
             found = generator.permutation(self.space.neighbours(parents, generator))
             self.judge_all(map(self.space.schedule, found[:count]))
+        self._end()
+
+    def run_known(self, known: Iterable[Mapping[str, Value]], count: int) -> None:
+        """Judge and time the first so many of the schedules ``known`` that are valid."""
+        self.judge_all(islice(self._valid(known), count))
+        self._end()
+
+    def _end(self) -> None:
         self.errors = [min(self.errors), max(self.errors)] if self.errors else []
 
     def judge_all(self, schedules: Iterable[Schedule]) -> None:
@@ -76,11 +84,14 @@ class Trial(Explorer):
             for built in builder.build(candidates):
                 self.judge(built)
 
-    def _valid(
-        self, template: Template, values: Iterable[Mapping[str, Value]]
-    ) -> Iterator[Schedule]:
+    @property
+    def _template(self) -> Template:
+        (template,) = self.space.templates.values()
+        return template
+
+    def _valid(self, values: Iterable[Mapping[str, Value]]) -> Iterator[Schedule]:
         for chosen in values:
-            schedule = completed(template, chosen)
+            schedule = completed(self._template, chosen)
             if schedule and self.space.why_not(schedule) is None:
                 yield schedule
 

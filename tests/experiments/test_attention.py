@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.attention.cases import CASES, FIXED, completed
+from experiments.attention.similar import best_of_similar
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.chained_hopper.template import ChainedHopper
 from spaces.cuda.target import cuda_target
@@ -32,3 +33,18 @@ def test_each_case_has_schedules_that_are_tried(case):
 
 def test_ten_operators_are_compared_at_each_length():
     assert len({case.name for case in CASES}) == len(CASES) == 8 * 10 + 8
+
+
+def test_schedules_of_the_most_similar_case_come_first():
+    def row(mark):
+        return {"templates": {"chained": {"tried": [{"us": 1.0, "values": {"keys": mark}}]}}}
+
+    names = (
+        "causal b1 h32/32 d128 16384",
+        "causal alibi b1 h32/32 d128 512",
+        "plain b1 h32/8 d128 1x256",
+    )
+    results = {f"{name} bfloat16": row(n) for n, name in enumerate(names)}
+    (case,) = (c for c in CASES if c.name == "causal alibi b1 h32/32 d128 2048 bfloat16")
+    found = best_of_similar(case, results)
+    assert [values["keys"] for values in found["chained"]] == [1, 0, 2]

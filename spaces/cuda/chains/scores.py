@@ -57,8 +57,8 @@ class ScoreScope(ThreadScope):
             text = f"tw_fused({self.text(atom)}, {c / scale!r}f, {text})"
         for c, atom in own:
             if atom in slopes:
-                slope = self.text(times(number(c / scale), slopes[atom]))
-                text = f"tw_fused({slope}, (float)at, {text})"
+                step = self.text(times(number(c / scale), slopes[atom]))
+                text = f"tw_fused({step}, (float)at, {text})"
         added = plus(total((c, atom) for c, atom in own if atom in slopes), rest)
         if added == ZERO:
             return text, [(scale, OWN)], ""
