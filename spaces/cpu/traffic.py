@@ -43,8 +43,12 @@ def middle_reach(run: Any, apart: int) -> Any:
 def line_turns(cpu: CpuTarget, rows: Any, apart: int) -> Any:
     """How often a line comes to L1 while floats of ``rows`` rows, ``apart`` bytes from one to the
     next, are read column by column: once, or for each float if other rows take its set."""
-    stays = rows * LINE_BYTES <= USABLE * cpu.l1_bytes * near_reach(LINE_BYTES, apart)
-    return np.where(stays, 1, LINE_BYTES // 4)
+    return np.where(rows <= lines_held(cpu, apart), 1, LINE_BYTES // 4)
+
+
+def lines_held(cpu: CpuTarget, apart: int) -> Any:
+    """Of how many rows, ``apart`` bytes from one to the next, L1 holds a line at a time."""
+    return USABLE * cpu.l1_bytes * near_reach(LINE_BYTES, apart) / LINE_BYTES
 
 
 def footprints(cpu: CpuTarget, near: Any, middle: Any) -> dict[str, Any]:

@@ -142,15 +142,16 @@ class MapCode:
         (access,), (output,) = self.plane.turned, self.plane.view.outputs
         blocks = StraightBlocks(
             side=self.registers.side,
-            function=f"tw_turn_whole_{self._dtype(access)}",
+            dtype=self._dtype(access),
             read_step=self.plane.column_step(access) or 0,
             written_step=self.plane.row_step(output) or 0,
+            skew=int(self.values["skew"]),
         )
         return [
             *self._at_row("row0"),
             f"const {self._c_type(access)} *from = {self._place(access)};",
             f"{self._c_type(output)} *to = {self._place(output)};",
-            *blocks.lines(int(self.tiling.tile_rows), int(self.tiling.tile_columns)),
+            *blocks.lines(int(self.tiling.tile_rows)),
         ]
 
     def _buffers(self) -> list[str]:

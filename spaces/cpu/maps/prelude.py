@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from spaces.cpu.abi import ABI_PRELUDE
-from spaces.cpu.maps.registers import FLOAT, registers_of
+from spaces.cpu.maps.registers import FLOAT, goes_straight, registers_of
 from spaces.cpu.target import CpuTarget
 from spaces.cpu.vectors import moves, simd, turning, vector_math, words
 from spaces.derivation.maps.served import cached_plane
@@ -17,7 +17,8 @@ from spaces.workloads.workload import Workload
 def prelude(workload: Workload, target: CpuTarget) -> str:
     """The C text in front of a map's kernels."""
     assert isinstance(workload, Computation)
-    registers = registers_of(cached_plane(workload.program), target)
+    plane = cached_plane(workload.program)
+    registers = registers_of(plane, target)
     lanes = registers.lanes
     if registers.bytes != FLOAT:
         moving = words.prelude(target.isa, target.vector_bytes, registers.bytes, registers.side)
@@ -29,5 +30,6 @@ def prelude(workload: Workload, target: CpuTarget) -> str:
             vector_math.prelude(workload.functions, lanes),
             moves.prelude(target.isa, lanes),
             turning.prelude(lanes),
+            turning.ahead(lanes) if goes_straight(plane, registers) else "",
         ]
     )

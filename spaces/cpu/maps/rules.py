@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from spaces.cpu.maps.straight import STRIPS
 from spaces.cpu.sharing import idle_threads
 from spaces.derivation.maps.order import order_rule
 from spaces.template import Rule
@@ -17,13 +18,15 @@ LEAST_TILE = 512
 """Elements of a tile below which calling for it costs more than moving it."""
 LEAST_BYTES = 1 << 17
 """Bytes that are worth waking a thread for."""
+SKEW = 3
+"""Blocks that a strip may be behind the other of its pair: as many as are on their way at once."""
 
 
 def map_rules(template: MapTemplate) -> tuple[Rule, ...]:
     """All rules of the template."""
     return (
         *_tile_rules(template),
-        *([_straight_rule(template.registers.side)] if template.goes_straight else ()),
+        *(_straight_rules(template.registers.side) if template.goes_straight else ()),
         *_memory_rules(template),
         *_worker_rules(template),
     )
@@ -77,24 +80,32 @@ def _tile_rules(template: MapTemplate) -> list[Rule]:
     ]
 
 
-def _straight_rule(side: int) -> Rule:
-    return Rule(
-        "straight",
-        ("tile_rows", "tile_columns", "stream", "ahead", "straight", "unroll"),
-        lambda c: (
-            np.logical_not(c["straight"])
-            | (
-                (np.minimum(c["tile_rows"], c["tile_columns"]) >= side)
-                & (c["unroll"] == 1)
-                & np.logical_not(c["stream"])
-                & np.logical_not(c["ahead"])
-            )
+def _straight_rules(side: int) -> list[Rule]:
+    return [
+        Rule(
+            "straight",
+            ("tile_rows", "tile_columns", "stream", "ahead", "straight", "unroll"),
+            lambda c: (
+                np.logical_not(c["straight"])
+                | (
+                    (np.minimum(c["tile_rows"], c["tile_columns"]) >= side)
+                    & (c["unroll"] == 1)
+                    & np.logical_not(c["stream"])
+                    & np.logical_not(c["ahead"])
+                )
+            ),
+            lambda c: (
+                f"blocks of {side} rows and columns go straight from registers to the caches: "
+                "tiles hold whole ones, of which no rows are walked, streamed or read ahead"
+            ),
         ),
-        lambda c: (
-            f"blocks of {side} rows and columns go straight from registers to the caches: tiles "
-            "hold whole ones, of which no rows are walked, streamed or read ahead"
+        Rule(
+            "needless_skew",
+            ("tile_rows", "straight", "skew"),
+            lambda c: (c["skew"] == 0) | (c["straight"] & (c["tile_rows"] >= STRIPS * side)),
+            lambda c: f"only the second of {STRIPS} strips of {side} rows may be behind the first",
         ),
-    )
+    ]
 
 
 def _memory_rules(template: MapTemplate) -> list[Rule]:

@@ -1,7 +1,10 @@
 """Blocks that are transposed in registers and written where they are wanted, all of them whole.
 
-What each reads and overwrites is asked for while the one before is transposed: lines that are a
-row apart follow no pattern that a processor foresees.
+Strips of blocks are walked in pairs, one below the other, so that loads use both lines of a pair,
+which different banks of a cache hold: back and forth, so that stores do as well, or with the second
+strip some blocks behind, so that what is written at a time falls into different sets of L1 even
+where rows are a power of two apart. What the next block overwrites is asked for before a block is
+written.
 """
 
 from __future__ import annotations
@@ -11,38 +14,56 @@ from dataclasses import dataclass
 
 from spaces.algebra.index import Index
 from spaces.algebra.mapping import repeat, spatial
-from spaces.algebra.mapping_emit import indented
+
+STRIPS = 2
+"""Strips of blocks that are walked together."""
 
 
 @dataclass(frozen=True)
 class StraightBlocks:
-    """Blocks of ``side`` rows and columns for the C ``function``; elements from a column to the
-    next where they are read, and from a row to the next where they are written."""
+    """Blocks of ``side`` rows and columns for the C function ``tw_turn_ahead_DTYPE``: the second
+    strip of a pair is ``skew`` blocks behind the first. There are ``read_step`` elements from a
+    column to the next where they are read, and ``written_step`` from a row to the next where they
+    are written."""
 
     side: int
-    function: str
+    dtype: str
     read_step: int
     written_step: int
+    skew: int
 
-    def lines(self, rows: int, columns: int) -> list[str]:
-        """C that moves the first ``rows`` and ``columns``, both C variables that may be less, from
-        ``from`` to ``to``."""
-        blocks = repeat(rows // self.side, columns // self.side) * spatial(self.side, self.side)
-        return blocks.emit(0, self._block, extents=("rows", "columns"), prefix="b")
+    def lines(self, rows: int) -> list[str]:
+        """C that moves the first ``rows`` and ``columns``, both C variables, of which the first is
+        at most as given here, from ``from`` to ``to``."""
+        pairs = repeat(max(rows // (STRIPS * self.side), 1)) * spatial(STRIPS * self.side)
+        return pairs.emit(0, self._pair, extents=("rows",), prefix="b")
 
-    def _block(self, start: Sequence[Index]) -> list[str]:
-        i, j = start
-        read = f"from + {(j * self.read_step + i).text}"
-        written = f"to + {(i * self.written_step + j).text}"
-        ahead = f"{read} + {self.side * self.read_step} + n * {self.read_step}"
+    def _pair(self, start: Sequence[Index]) -> list[str]:
+        (row,) = start
+        turns = f"(blocks + {self.skew} * two) << two" if self.skew else "blocks << two"
         return [
-            f"for (long n = 0; n < {self.side}; n++) {{",
-            *indented(
-                [
-                    f"__builtin_prefetch({ahead});",
-                    f"__builtin_prefetch({written} + {self.side} + n * {self.written_step}, 1);",
-                ]
-            ),
+            f"const long two = rows - {row} > {self.side}, blocks = columns / {self.side};",
+            f"for (long n = 0; n < {turns}; n++) {{",
+            "  const long m = n + 1;",
+            f"  const long strip = {self._strip('n')}, block = {self._block('n', 'strip')};",
+            f"  const long below = {self._strip('m')}, next = {self._block('m', 'below')};",
+            *(["  if (block < 0 || block >= blocks) continue;"] if self.skew else []),
+            f"  tw_turn_ahead_{self.dtype}(",
+            f"      from + {row} + {self.side} * (strip + block * {self.read_step}), "
+            f"{self.read_step},",
+            f"      {self._written(row, 'strip', 'block')}, {self.written_step},",
+            f"      {self._written(row, 'below', 'next')});",
             "}",
-            f"{self.function}({read}, {self.read_step}, {written}, {self.written_step});",
         ]
+
+    def _strip(self, turn: str) -> str:
+        """C expression: which of the strips has a turn."""
+        return f"two & {turn}" if self.skew else f"two & ({turn} ^ ({turn} >> 1))"
+
+    def _block(self, turn: str, strip: str) -> str:
+        """C expression: the block of a strip in a turn."""
+        return f"({turn} >> two)" + (f" - {self.skew} * {strip}" if self.skew else "")
+
+    def _written(self, row: Index, strip: str, block: str) -> str:
+        first = (row * self.written_step).text
+        return f"to + {first} + {self.side} * ({strip} * {self.written_step} + {block})"

@@ -16,7 +16,7 @@ from spaces.cpu.abi import c_kernel
 from spaces.cpu.maps.code import MapCode
 from spaces.cpu.maps.prelude import prelude
 from spaces.cpu.maps.registers import goes_straight, registers_of
-from spaces.cpu.maps.rules import map_rules
+from spaces.cpu.maps.rules import SKEW, map_rules
 from spaces.cpu.maps.served import why_no_map
 from spaces.cpu.maps.tiling import Tiling
 from spaces.cpu.maps.traffic import map_quantities
@@ -35,7 +35,7 @@ class MapTemplate(Template):
     """Programs without reductions, each element by itself: copies, transpositions, gathers."""
 
     name: ClassVar[str] = "map"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __init__(self, workload: Workload, target: Target) -> None:
         assert isinstance(target, CpuTarget)
@@ -51,7 +51,7 @@ class MapTemplate(Template):
             Decision("order", (ROWS, COLUMNS)),
             Decision("stream", (False, True)),
             Decision("ahead", (False, True)),
-            *((Decision("straight", (False, True)),) if self.goes_straight else ()),
+            *(_straight_decisions() if self.goes_straight else ()),
             Decision("unroll", (1, 2, 4)),
             Decision("workers", tuple(range(1, target.threads + 1))),
         )
@@ -77,3 +77,7 @@ class MapTemplate(Template):
         tiling = self.tiling(schedule.values)
         code = MapCode(tiling, self.workload.operands, schedule.values, self.entry(schedule))
         return c_kernel(self.workload, prelude(self.workload, self.cpu), code)
+
+
+def _straight_decisions() -> tuple[Decision, Decision]:
+    return Decision("straight", (False, True)), Decision("skew", (0, SKEW))

@@ -72,6 +72,11 @@ class Tiling:
         return self.values.get("straight", False)
 
     @property
+    def skew(self) -> Any:
+        """Blocks that the second of two strips of such blocks is behind the first."""
+        return self.values.get("skew", 0)
+
+    @property
     def scratch_bytes(self) -> Any:
         """Bytes of all that one worker transposes for a tile."""
         bytes = len(self.plane.turned) * self.turned_elements * self.registers.bytes

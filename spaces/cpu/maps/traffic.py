@@ -17,8 +17,9 @@ import numpy as np
 from spaces.algebra.integers import ceil_div
 from spaces.cpu.abi import LINE_BYTES
 from spaces.cpu.maps.registers import Registers
+from spaces.cpu.maps.straight import STRIPS
 from spaces.cpu.maps.tiling import Tiling
-from spaces.cpu.traffic import USABLE, footprints, shares, stays_far
+from spaces.cpu.traffic import USABLE, footprints, lines_held, shares, stays_far
 from spaces.derivation.maps.plane import Plane
 from spaces.derivation.maps.view import Access
 from spaces.derivation.work import Work, work
@@ -128,7 +129,8 @@ class _Traffic:
         plane, side = self.plane, self.registers.side
         area = len(plane.turned) * self.planes * plane.width * plane.height
         blocks = area / (float(side) * min(side, plane.height)) / self.fraction
-        return blocks * side * (2 + np.log2(side) + 1.0 * self.values["ahead"])
+        steps = 2 + np.log2(side) + 1.0 * self.values["ahead"] + 1.0 * self.tiling.straight
+        return blocks * side * steps * (1 + self.tiling.skew * side / plane.width)
 
     @property
     def _starts(self) -> Any:
@@ -161,6 +163,7 @@ class _Traffic:
         line = LINE_BYTES / self.registers.bytes
         touches = np.maximum(1.0, line / self.tiling.tile_rows)  # of a line of what turns
         near = read + written + _bytes(self.plane.turned) * (touches - 1)
+        near = near + self.tiling.straight * self._again(read, written)
         stored = written * np.where(self.values["stream"], 1.0, 2.0)
         least = self.template.workload.least_bytes
         beyond = not stays_far(cpu, least)
@@ -171,6 +174,17 @@ class _Traffic:
             "main_bytes": least + (stored - written) * beyond,
             "packing_bytes": np.where(in_l1, 0.0, self.passing),
         }
+
+    def _again(self, read: float, written: float) -> Any:
+        """Bytes that straight blocks move as slowly as if they came twice: what a strip without
+        another beside it reads, of which one bank of L2 has all; and what is written in rows whose
+        lines have no room in L1 together, two strips of them if none is behind the other."""
+        side, skew = self.registers.side, self.tiling.skew
+        alone = self.tiling.tile_rows < STRIPS * side
+        rows = np.where(alone | (skew > 0), side, STRIPS * side)
+        apart = (self.plane.row_step(self.plane.view.outputs[0]) or 0) * self.registers.bytes
+        crowded = np.maximum(0.0, 1 - lines_held(self.template.cpu, apart) / rows)
+        return read * alone + written * crowded
 
     def kept(self) -> dict[str, Any]:
         """What has to have room."""

@@ -4,9 +4,13 @@
   of dtype D, ``stride`` apart, and writes ``lanes`` whole vectors of their columns as float32,
   ``ld`` apart; what lies past ``rows`` and ``columns`` counts as zero, and is not read.
 - For elements that are only moved (:mod:`spaces.cpu.vectors.words`) the same, written as they are.
+- ``tw_turn_ahead_D(p, stride, q, ld, next)``: a whole block of elements that are only moved, and
+  the lines at ``next``, which are overwritten after it, asked for before it is written.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 from spaces.cpu.vectors.exchanges import Exchanges
 from spaces.cpu.vectors.simd import C_TYPES
@@ -25,6 +29,12 @@ def prelude(lanes: int) -> str:
     return text.replace("@Q@", "float").replace("@LANES@", str(lanes))
 
 
+def ahead(lanes: int) -> str:
+    """C definition of ``tw_turn_ahead_float32``, behind those of ``simd``."""
+    text = _for_floats(_whole(Exchanges(lanes, 4, "vf", "tw_shuffle"), ahead=True))
+    return text.replace("@D@", "float32").replace("@T@", "float").replace("@Q@", "float")
+
+
 def _for_floats(text: str) -> str:
     return text.replace("@LOAD@", "tw_load_@D@").replace("@STORE@", "tw_store_float32")
 
@@ -32,7 +42,8 @@ def _for_floats(text: str) -> str:
 def words(side: int, size: int) -> str:
     """C text for elements of ``size`` bytes, with the names of ``words`` to be filled in: blocks of
     ``side`` rows and columns, each a vector ``vt``."""
-    text = _whole(Exchanges(side, size, "vt", "tw_shuffle_words")) + _WORDS + _ANY
+    block = partial(Exchanges, side, size, "vt", "tw_shuffle_words")
+    text = _whole(block()) + _WORDS + _ANY + _whole(block(), ahead=True)
     text = text.replace("@LOAD@(", "*(const vt_any *)(").replace("@Q@", "@T@")
     return text.replace("@STORE@", "tw_store_block_@D@").replace("@LANES@", "@SIDE@")
 
@@ -66,10 +77,14 @@ static __attribute__((noinline)) void tw_turn_part_@D@(
 """
 
 
-def _whole(block: Exchanges) -> str:
-    """C function ``tw_turn_whole_D``; named variables stay in registers, arrays do not."""
+def _whole(block: Exchanges, ahead: bool = False) -> str:
+    """C function ``tw_turn_whole_D``; named variables stay in registers, arrays do not. With
+    ``ahead`` it is ``tw_turn_ahead_D``, which asks for the block that is written ``next``, too."""
     rows = [f"x{i}" for i in range(block.lanes)]
     loads = [f"  const {block.vector} {x} = @LOAD@(p + {i} * stride);" for i, x in enumerate(rows)]
+    name, more = ("ahead", ", const @Q@ *next") if ahead else ("whole", "")
+    asks = [f"  __builtin_prefetch(next + {i} * ld, 1);" for i in range(block.lanes) if ahead]
     stores = [f"  @STORE@(q + {i} * ld, {x});" for i, x in enumerate(block.turned(rows))]
-    head = "static inline void tw_turn_whole_@D@(const @T@ *p, long stride, @Q@ *q, long ld) {"
-    return "\n".join([head, *loads, *block.steps, *stores, "}\n"])
+    arguments = f"const @T@ *p, long stride, @Q@ *q, long ld{more}"
+    head = f"static inline void tw_turn_{name}_@D@({arguments}) {{"
+    return "\n".join([head, *loads, *block.steps, *asks, *stores, "}\n"])

@@ -213,28 +213,54 @@ def test_every_bug_planted_where_elements_are_moved_is_found(tmp_path):
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("text", [TRANSPOSED, "y[k, j, i] = x[k, i, j]"])
 def test_whole_blocks_may_go_straight_from_registers(text, dtype, threads, tmp_path):
-    w = moving(text, dtype, i=192, j=320, **({"k": 3} if "k" in text else {}))
+    w = moving(text, dtype, i=192, j=336, **({"k": 3} if "k" in text else {}))
     target = machine(threads=threads, cores=threads)
-    kernels = [k for k in lowered(w, target, 40) if k.call.workspace_bytes == 0]
-    assert len(kernels) > 2
+    kernels = [k for k in lowered(w, target, 60) if k.call.workspace_bytes == 0]
+    assert len(kernels) > 3
     library = compile_kernels(kernels, target, tmp_path)
     assert [complaint(kernel, library, w, 1) for kernel in kernels] == [""] * len(kernels)
 
 
 STRAIGHT_BUGS = {
-    "a block is passed over": (r"b1_most < 2 \? b1_most : 2", "1"),
-    "a row of blocks is written twice": (r", 320, to \+ 512 \* b0", ", 320, to"),
-    "read from the block before": (r"float32\(from \+ 2560 \* b1", "float32(from"),
-    "a step of the other array": (r", 320, to", ", 64, to"),
+    "a block is passed over": (r"columns / 8", "columns / 8 - 1"),
+    "a pair of strips is written twice": (r"to \+ 1024 \* b0 \+ 8 \* \(strip", "to + 8 * (strip"),
+    "read from the pair before": (r"from \+ \(16 \* b0\)", "from"),
+    "a step of the other array": (r", 328,", ", 64,"),
+    "a strip of a pair is left out": (r"two = .*, blocks", "two = 0, blocks"),
+    "both strips are the first": (r"strip = two & ", "strip = 0 & "),
+}
+SKEWED_BUGS = {
+    "no turns are left for the strip behind": (r"blocks \+ 3 \* two", "blocks"),
+    "a strip is farther behind": (r" - 3 \* strip", " - 4 * strip"),
+    "the first block of a strip is passed over": (r"block < 0", "block < strip"),
+    "so is the last": (r"block >= blocks", "block >= blocks - strip"),
 }
 
 
-def test_every_bug_planted_in_blocks_that_go_straight_is_found(tmp_path):
-    w = moving("y[k, j, i] = x[k, i, j]", "float32", i=64, j=320, k=3)
+@pytest.mark.parametrize(("skew", "more"), [(0, {}), (3, SKEWED_BUGS)])
+def test_every_bug_planted_in_blocks_that_go_straight_is_found(skew, more, tmp_path):
+    w = moving("y[k, j, i] = x[k, i, j]", "float32", i=64, j=328, k=3)
     target = dataclasses.replace(machine(vector_bytes=32), isa="generic", flags=("-O0",))
-    sizes = {"tile_rows": 32, "tile_columns": 16}
-    right = tiled(w, target, **sizes, straight=True, stream=False, ahead=False)
-    check_bugs_are_found(right, STRAIGHT_BUGS, w, target, tmp_path)
+    sizes = {"tile_rows": 32, "tile_columns": 32}
+    right = tiled(w, target, **sizes, straight=True, skew=skew, stream=False, ahead=False)
+    check_bugs_are_found(right, STRAIGHT_BUGS | more, w, target, tmp_path)
+
+
+@pytest.mark.parametrize(("columns", "crowded"), [(512, True), (384, False), (1024, True)])
+def test_strips_whose_lines_have_no_room_in_l1_together_move_more(columns, crowded):
+    target = machine(l1_bytes=48 << 10, vector_bytes=64, vector_registers=32)
+    w = workload(TRANSPOSED, i=columns, j=256)
+    space = Space(w, target, [MapTemplate(w, target)])
+    values = {"tile_columns": 256, "order": "rows", "straight": True, "workers": 1}
+    values |= {"stream": False, "ahead": False, "unroll": 1}
+    sizes = [(256, 0), (256, 3), (16, 0)]
+    schedules = [
+        Schedule("map", tuple({**values, "tile_rows": rows, "skew": skew}.items()))
+        for rows, skew in sizes
+    ]
+    level, behind, alone = space.quantities(space.rows(schedules))["near_bytes"]
+    assert (level > behind) == crowded
+    assert alone > behind
 
 
 def test_only_whole_blocks_of_one_array_that_is_moved_go_straight():
@@ -256,7 +282,7 @@ def test_what_goes_straight_passes_through_no_other_memory(tile, packed):
     w = workload(TRANSPOSED, i=512, j=512)
     space = Space(w, machine(l2_bytes=1 << 20), [MapTemplate(w, machine(l2_bytes=1 << 20))])
     values = {"order": "rows", "stream": False, "ahead": False, "unroll": 1, "workers": 1}
-    values |= {"tile_rows": tile, "tile_columns": tile}
+    values |= {"tile_rows": tile, "tile_columns": tile, "skew": 0}
     schedules = [Schedule("map", tuple({**values, "straight": s}.items())) for s in (False, True)]
     found = space.quantities(space.rows(schedules))
     assert found["packing_bytes"].tolist() == [packed, 0]
