@@ -24,7 +24,7 @@ from measure.cpu.problem import Problem, index_of
 from measure.drawing.draw import Draw, FreshInputs, are_for, fresh_inputs
 from measure.interfaces import Built
 from measure.records.measurement import ErrorKind, Job, Measurement, Place, Status
-from measure.timing import TimingProtocol, call_limit, protocol_for, score, usual_score
+from measure.timing import TimingProtocol, call_limit, protocol_for, score_on_cpu
 from measure.unpacking import unpacked
 from spaces.cpu.target import CpuTarget
 from spaces.workloads.workload import Workload
@@ -147,11 +147,12 @@ class CRunner:
         return bytes_elsewhere(workload) if self._elsewhere is None else self._elsewhere
 
     def _measurement(self, job: Job, built: Built, record: _Record) -> Measurement:
-        info, statistic = dict(built.info or {}), score
+        info = dict(built.info or {})
         if elsewhere := self._bytes_elsewhere(job.workload):
-            info["bytes_elsewhere"], statistic = elsewhere, usual_score
+            info["bytes_elsewhere"] = elsewhere
         if record.disturbed:
             info["disturbed_rounds"] = record.disturbed
+        statistic = score_on_cpu(self._clock, job.final, bool(elsewhere))
         return Measurement(
             schedule=built.candidate.schedule,
             status=record.status,

@@ -1,4 +1,4 @@
-"""Which of several tasks gets the next unit of trials, and how many finalists each gets.
+"""Which of several tasks gets the next unit of trials, and what its final comparison is worth.
 
 Pure: everything is decided by what :class:`Standing` says of each task.
 """
@@ -9,10 +9,13 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from math import inf
 
+from scheduler.tuning.pace import Worth
+
 ALPHA = 0.2  # weight of what the last units brought, beside what the next one is hoped to bring
 BETA = 2.0  # trust in that a task gets as many FLOP/s as those like it
 WINDOW = 3  # units that tell what the last ones brought
 WARM_UP = 1  # units for each task before any gets more
+CONTENDERS = 1 / 16  # share of the right schedules among which luck in a search decides
 STALLED = 0.99  # a task above this share of its latency before the window gains nothing
 
 
@@ -45,22 +48,26 @@ Allocation = Callable[[Sequence[Standing]], list[int]]
 """The places of all tasks, that first which is to get the next unit."""
 
 
-Worths = Callable[[Sequence[float | None]], list[float]]
-"""How many times as many finalists as usual each task gets, by the part of the objective that its
-latency makes; None before any kernel was right."""
+Worths = Callable[[Sequence[float | None]], list[Worth]]
+"""What the final comparison of each task is worth, by the part of the objective that its latency
+makes; None before any kernel was right."""
 
 
-def equally(parts: Sequence[float | None]) -> list[float]:
-    """As many as usual."""
-    return [1.0] * len(parts)
+def equally(parts: Sequence[float | None]) -> list[Worth]:
+    """As much as usual."""
+    return [Worth()] * len(parts)
 
 
-def by_part(parts: Sequence[float | None]) -> list[float]:
-    """In proportion, 1.0 for the mean part: where a measurement was lucky, the objective loses so
-    many percent of that part. 1.0 too where none is known."""
+def by_part(parts: Sequence[float | None]) -> list[Worth]:
+    """In proportion, once the usual for the mean part: where a measurement was lucky, the objective
+    loses so many percent of that part. Once too where none is known.
+
+    The share :data:`CONTENDERS` of what is right is compared in any case, as far as there is time:
+    after a thousand trials the next hundred would gain less.
+    """
     known = [part for part in parts if part]
     mean = sum(known) / max(1, len(known))
-    return [part / mean if part else 1.0 for part in parts]
+    return [Worth(part / mean if part else 1.0, CONTENDERS) for part in parts]
 
 
 def in_turn(tasks: Sequence[Standing]) -> list[int]:

@@ -1,8 +1,11 @@
-"""One cost model for tasks that are tuned together: what one measures helps the others' search."""
+"""What tasks that are tuned together know: a cost model of all that they measured, and the fastest
+schedules of each, which the others try too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from heapq import nsmallest
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 
 ROWS = 128  # rows taken of each workload; a dozen workloads train in half a second
 GROWTH = 1.5  # times as many rows as it was trained on, before it is trained anew
+LEADERS = 4  # schedules of each workload that the others try
+TRIED_SHARE = 1 / 4  # share of a batch that such schedules may be
 
 
 class SharedModel:
@@ -41,6 +46,7 @@ class SharedModel:
             return known.get((workload, target)) or space_for(workload, target)
 
         self._rows: dict[tuple[Workload, Target], dict[Schedule, Example]] = {}
+        self._fastest: dict[tuple[Workload, Target], dict[Schedule, float]] = {}
         self._model = XGBoostModel(space_for=lookup)
         self._roofline = roofline(spaces[0].target, lookup)
         self._due = LEAST_ROWS
@@ -53,6 +59,7 @@ class SharedModel:
     def learn(self, examples: Sequence[Example]) -> None:
         """Learn from more measurements, up to ``ROWS`` of each workload."""
         for example in examples:
+            self._note(example)
             rows = self._rows.setdefault((example.workload, example.target), {})
             if len(rows) < ROWS:
                 rows.setdefault(example.schedule, example)
@@ -61,6 +68,22 @@ class SharedModel:
             self._model.fit(every)
             self._due = int(GROWTH * len(every))
 
+    def leaders(self, space: Space) -> list[Schedule]:
+        """The fastest of every other workload, then the second of each, and so on."""
+        own = (space.workload, space.target)
+        others = [known for pair, known in self._fastest.items() if pair != own]
+        ranked = [sorted(known, key=known.__getitem__) for known in others]
+        in_turn = chain.from_iterable(zip_longest(*ranked))
+        return [schedule for schedule in in_turn if schedule is not None]
+
+    def _note(self, example: Example) -> None:
+        """Keep the fastest of each workload."""
+        if example.latency is not None:
+            known = self._fastest.setdefault((example.workload, example.target), {})
+            known[example.schedule] = example.latency
+            fastest = nsmallest(LEADERS, known, key=known.__getitem__)
+            self._fastest[example.workload, example.target] = {s: known[s] for s in fastest}
+
     def predict(self, space: Space, population: Population) -> tuple[np.ndarray, np.ndarray]:
         """See :class:`costmodel.interfaces.Predictor`."""
         model: Predictor = self._model if self.trained else self._roofline
@@ -68,22 +91,48 @@ class SharedModel:
 
 
 class SharingSearch:
-    """A search whose outcomes teach a shared model too; a
+    """A search whose outcomes teach a shared model too, and that tries what is fastest for other
+    workloads, or the nearest to it here, as soon as that is known; a
     ``scheduler.strategies.search.Search``.
     """
 
     def __init__(self, search: Search, space: Space, shared: SharedModel) -> None:
         self._search, self._space, self._shared = search, space, shared
+        self._considered: set[Schedule] = set()  # leaders elsewhere
+        self._taken: set[Schedule] = set()  # asked for or told
 
     def ask(self, count: int) -> list[Proposed]:
-        """As the search asks."""
-        return self._search.ask(count)
+        """What others found, and for the rest as the search asks."""
+        starters = self._starters(int(TRIED_SHARE * count))
+        proposed = starters
+        while len(proposed) == len(starters) < count and (
+            asked := self._search.ask(count - len(starters))
+        ):
+            proposed = starters + [p for p in asked if p.schedule not in self._taken]
+        self._taken.update(p.schedule for p in proposed)
+        return proposed
 
     def tell(self, results: Sequence[tuple[Schedule, float | None]]) -> None:
         """Outcomes, to both."""
+        self._taken.update(schedule for schedule, _ in results)
         self._search.tell(results)
         workload, target = self._space.workload, self._space.target
         self._shared.learn([Example(workload, target, s, latency) for s, latency in results])
+
+    def _starters(self, most: int) -> list[Proposed]:
+        """Leaders elsewhere that are new here."""
+        found: list[Proposed] = []
+        for leader in self._shared.leaders(self._space):
+            if len(found) == most:
+                break
+            if leader not in self._considered:
+                self._considered.add(leader)
+                generator = np.random.default_rng(len(self._considered))
+                here = self._space.nearest(leader, generator)
+                if here is not None and here not in self._taken:
+                    self._taken.add(here)
+                    found.append(Proposed(here, "starter"))
+        return found
 
 
 def sharing_search(

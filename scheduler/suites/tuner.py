@@ -30,6 +30,7 @@ from scheduler.suites.suite import Member, Suite
 from scheduler.suites.watch import Watch
 from scheduler.tuning.budget import Budget
 from scheduler.tuning.loop import Tuning
+from scheduler.tuning.pace import Worth
 from scheduler.tuning.progress import Ledger
 from scheduler.tuning.run_log import new_run
 from scheduler.tuning.task import Task
@@ -48,7 +49,7 @@ class SuiteTuner:
 
     Each is a :class:`scheduler.tuning.task.Task`, so that a killed run goes on where it was; all
     share a cost model. Others may use ``executor`` too. ``allocation`` decides which is next,
-    ``worths`` how many finalists each gets.
+    ``worths`` what the final comparison of each is worth.
     ``yardsticks`` are what each is compared with, ``spaces`` what its schedules are taken from, if
     not all that there are. ``make_search``, or the search that ``strategy`` names, takes
     the place of that under the shared model.
@@ -107,7 +108,7 @@ class SuiteTuner:
             self.suite.members, self._yardsticks, self._objective, budget, ledger, on_progress
         )
 
-        def worth(place: int) -> float:
+        def worth(place: int) -> Worth:
             return self._worths(list(map(self._part, self.suite.members, tasks)))[place]
 
         places = range(len(self.suite.members))
@@ -120,7 +121,7 @@ class SuiteTuner:
         return watch.result(self.target, stop)
 
     def _task(
-        self, place: int, budget: Budget, ledger: Ledger, watch: Watch, worth: Callable[[], float]
+        self, place: int, budget: Budget, ledger: Ledger, watch: Watch, worth: Callable[[], Worth]
     ) -> Task:
         space, executor, parts = self._spaces[place], self._executor, len(self._spaces)
         return Task(

@@ -50,6 +50,22 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Worth:
+    """What a final comparison is worth: ``times`` the usual finalists and time, or the ``share`` of
+    all schedules that may win, if these are more and there is time."""
+
+    times: float = 1.0
+    share: float = 0.0
+
+    def finalists(self, usual: int, right: int) -> int:
+        """At most so many, where so many are ``usual`` and so many are ``right``."""
+        return max(LEAST_FINALISTS, round(self.times * usual), int(self.share * right))
+
+
+USUAL = Worth()
+
+
+@dataclass(frozen=True)
 class Expected:
     """What is expected before anything is measured, in seconds: of one ``call`` of a good kernel,
     of ``setup`` for each batch (its inputs and reference), of checking each candidate, and of what
@@ -157,8 +173,9 @@ class Pace:
 
     ``seconds`` of wall time are its share of the run, ``expected`` is what is thought before
     anything is known, ``batch`` the most to ask for at a time, ``final`` what comes in the end.
-    Methods take the seconds that are ``left`` for it, what :class:`Rate` says, and the ``best``
-    latency so far in seconds; ``worth`` is how many times as many finalists as usual are wanted.
+    Methods take the seconds that are ``left`` for it, what :class:`Rate` says, the ``best``
+    latency so far in seconds, what the final comparison is ``worth``, and how many schedules are
+    ``right``.
     """
 
     seconds: float
@@ -174,11 +191,16 @@ class Pace:
         return min(self.batch, max(LEAST_BATCH, int(LEAST_SHARE * self.batch), wanted))
 
     def affordable(
-        self, left: float, each: float | None, best: float | None, worth: float = 1.0
+        self,
+        left: float,
+        each: float | None,
+        best: float | None,
+        worth: Worth = USUAL,
+        right: int = 0,
     ) -> int:
         """How many candidates can be built and run before the final comparison is due."""
         setup = self.expected.setup if each is None else 0.0  # part of what others took
-        free = left - self.reserve(each, best, worth) - setup
+        free = left - self.reserve(each, best, worth, right) - setup
         return max(0, int(free / self.candidate_seconds(each)))
 
     def first(self, left: float) -> int:
@@ -187,12 +209,15 @@ class Pace:
         free = left - self.expected.setup
         return max(1, min(LEAST_FINALISTS, int(free / self.expected.candidate)))
 
-    def reserve(self, each: float | None, best: float | None, worth: float = 1.0) -> float:
+    def reserve(
+        self, each: float | None, best: float | None, worth: Worth = USUAL, right: int = 0
+    ) -> float:
         """Seconds at the end that are kept for the final comparison: more of them where the
         candidates so far took longer than expected, as on a busy machine."""
         finalist, before = self._finalist_seconds(each, best), self._before_final(best)
-        share = before + max(worth * RESERVE * self.seconds, LEAST_FINALISTS * finalist)
-        return min(before + self._most(worth) * finalist, share, MOST_RESERVE * self.seconds)
+        share = before + max(worth.times * RESERVE * self.seconds, LEAST_FINALISTS * finalist)
+        most = worth.finalists(self.final.most, right)
+        return min(before + most * finalist, share, MOST_RESERVE * self.seconds)
 
     def comparable(
         self,
@@ -200,7 +225,8 @@ class Pace:
         late: float,
         each: float | None,
         best: float | None,
-        worth: float = 1.0,
+        worth: Worth = USUAL,
+        right: int = 0,
     ) -> int:
         """How many finalists the time that is left allows: two at least, for they may take less
         than expected; none where these would not even begin ``late`` seconds after it is up."""
@@ -208,10 +234,7 @@ class Pace:
         if free <= -late:
             return 0
         wanted = int(free / self._finalist_seconds(each, best))
-        return min(self._most(worth), max(LEAST_FINALISTS, wanted))
-
-    def _most(self, worth: float) -> int:
-        return max(LEAST_FINALISTS, round(worth * self.final.most))
+        return min(worth.finalists(self.final.most, right), max(LEAST_FINALISTS, wanted))
 
     def _before_final(self, best: float | None) -> float:
         """Seconds of a final comparison before any finalist is timed."""

@@ -85,8 +85,8 @@ class Scoreboard:
     def leaders(self, count: int) -> list[Schedule]:
         """``count`` finalists: in turn the best already compared, the best not yet compared, and
         the best that was measured in the later half. Their latencies are not comparable: on a
-        machine that has become slower, all that was found since would look worse. Near-duplicates
-        of a faster one come last."""
+        machine that has become slower, all that was found since would look worse. Of the first
+        twice as many, near-duplicates of a faster one come last: what is beyond is too slow."""
         ranked = sorted((measurement for _, measurement in self._ranking.standing), key=_by_score)
         compared = [m.schedule for m in ranked if m.round == FINAL]
         known = set(compared)
@@ -95,7 +95,7 @@ class Scoreboard:
         later = [schedule for schedule in others if schedule in late]
         in_turn = chain.from_iterable(zip_longest(compared, others, later))
         distinct = dict.fromkeys(schedule for schedule in in_turn if schedule is not None)
-        return _various(list(distinct), count)
+        return _various(list(distinct)[: 2 * count], count)
 
     def _see(self, measurement: Measurement) -> None:
         """Keep what this run has measured itself."""

@@ -12,7 +12,7 @@ from measure.records.run import CHECKED, Run
 from scheduler.query import untuned
 from scheduler.strategies.search import Proposed, Search
 from scheduler.tuning.claims import Claims
-from scheduler.tuning.pace import LEAST_FINALISTS, Pace, Rate
+from scheduler.tuning.pace import LEAST_FINALISTS, USUAL, Pace, Rate, Worth
 from scheduler.tuning.progress import Ledger, Stop
 from scheduler.tuning.run_log import RunLog
 from scheduler.tuning.scoreboard import Scoreboard
@@ -41,7 +41,7 @@ class Task:
     for. What would be answered had nobody tuned the workload, from what is known of others and from
     the estimate alone, or by ``model`` if there is one, is measured before all that the search asks
     for: so no run ends with a slower kernel than these.
-    ``worth`` says how many times as many finalists as usual are to be compared.
+    ``worth`` says what its final comparison is worth.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Task:
         run: Run,
         report: Report,
         model: CostModel | None = None,
-        worth: Callable[[], float] = lambda: 1.0,
+        worth: Callable[[], Worth] = lambda: USUAL,
     ) -> None:
         self.space = space
         self.board = Scoreboard()
@@ -137,7 +137,7 @@ class Task:
     @property
     def reserve(self) -> float:
         """Seconds that its final comparison needs."""
-        return self._pace.reserve(self._rate.each, self.latency, self._worth())
+        return self._pace.reserve(self._rate.each, self.latency, self._worth(), self.board.right)
 
     @property
     def owed(self) -> float:
@@ -152,14 +152,15 @@ class Task:
     def finalists(self, left: float, late: float) -> list[Schedule]:
         """What can be compared in ``left`` seconds, or begun ``late`` seconds after these; empty
         if that is not two."""
-        each, worth = self._rate.each, self._worth()
-        count = self._pace.comparable(left, late, each, self.latency, worth)
+        each, worth, right = self._rate.each, self._worth(), self.board.right
+        count = self._pace.comparable(left, late, each, self.latency, worth, right)
         return self.board.leaders(count) if self.comparable else []
 
     def affordable(self, left: float) -> int:
         """How many more candidates can be built and run, and the best compared, in ``left``
         seconds."""
-        affordable = self._pace.affordable(left, self._rate.each, self.latency, self._worth())
+        each, worth, right = self._rate.each, self._worth(), self.board.right
+        affordable = self._pace.affordable(left, each, self.latency, worth, right)
         if not affordable and self.latency is None and not self.submitted:
             return self._pace.first(left)
         return max(0, affordable - self.pending)

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from measure.timing import FINAL, call_limit, protocol_for, score, usual_score
+from measure.timing import FINAL, call_limit, protocol_for, score, score_on_cpu, usual_score
 
 
 def test_the_score_is_the_least_sample():
@@ -14,6 +14,19 @@ def test_between_other_work_neither_luck_nor_disturbance_decides(lucky):
     """A quarter of the samples at most are so."""
     samples = [1e-3] * lucky + [2e-3] * (25 - 6 - lucky) + [9e-3] * 6
     assert usual_score(samples) == 2e-3
+
+
+def test_one_sample_that_is_too_short_wins_no_comparison():
+    """As a late clock makes it: of two kernels the second is faster by 2 percent."""
+    lucky, faster = [0.9e-3] + [1.02e-3] * 24, [1e-3] * 25
+    final = score_on_cpu("cpu", final=True, elsewhere=False)
+    assert final(lucky) > final(faster)
+
+
+def test_where_there_is_but_disturbance_the_least_sample_counts():
+    for clock, is_final in (("cpu", False), ("wall", False), ("wall", True)):
+        assert score_on_cpu(clock, is_final, elsewhere=False) is score
+        assert score_on_cpu(clock, is_final, elsewhere=True) is usual_score
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,17 @@ from hypothesis import strategies as st
 from scheduler.suites.allocation import (
     ALPHA,
     BETA,
+    CONTENDERS,
     WINDOW,
     Standing,
     by_gradient,
     by_part,
+    equally,
     gradient,
     in_turn,
 )
 from scheduler.suites.objective import Objective
+from scheduler.tuning.pace import Worth
 
 
 def task(slope=1.0, flops=0, kind="a", units=10, seconds=1.0, latencies=(1.0,)) -> Standing:
@@ -174,15 +177,24 @@ def test_equal_shares():
     assert units == [10, 10, 10]
 
 
+def times(parts):
+    return [worth.times for worth in by_part(parts)]
+
+
 def test_finalists_go_by_the_parts_of_the_objective():
-    assert by_part([6.0, 2.0]) == [1.5, 0.5]
-    assert by_part([6.0, 2.0, None]) == [1.5, 0.5, 1.0]
-    assert by_part([None]) == [1.0]
+    assert times([6.0, 2.0]) == [1.5, 0.5]
+    assert times([6.0, 2.0, None]) == [1.5, 0.5, 1.0]
+    assert times([None]) == [1.0]
+
+
+def test_a_share_of_what_is_right_is_compared_but_not_in_equal_shares():
+    assert {worth.share for worth in by_part([6.0, 2.0, None])} == {CONTENDERS}
+    assert equally([6.0, 2.0, None]) == [Worth()] * 3
 
 
 @given(parts=st.lists(st.none() | st.floats(1e-6, 1e6), max_size=6))
 def test_there_are_as_many_finalists_as_usual_in_all(parts):
-    assert sum(by_part(parts)) == pytest.approx(len(parts))
+    assert sum(times(parts)) == pytest.approx(len(parts))
 
 
 def test_the_sum_of_latencies():

@@ -18,11 +18,16 @@ from measure.executor import LocalExecutor
 from measure.records.measurement import Candidate, ErrorKind, Job, Measurement, Result, Status
 from scheduler.defaults import default_search
 from scheduler.strategies.random_search import RandomSearch
-from scheduler.strategies.search import Search
+from scheduler.strategies.search import Proposed, Search
 from scheduler.suites.allocation import Allocation, by_gradient, by_part, equally, in_turn
 from scheduler.suites.objective import Objective
 from scheduler.suites.progress import SuiteProgress, SuiteResult
-from scheduler.suites.shared_model import SharedModel, SharingSearch, sharing_search
+from scheduler.suites.shared_model import (
+    LEADERS,
+    SharedModel,
+    SharingSearch,
+    sharing_search,
+)
 from scheduler.suites.suite import Member, Suite
 from scheduler.suites.tune import tune_suite
 from scheduler.suites.tuner import SuiteTuner
@@ -423,6 +428,54 @@ def test_what_one_task_measures_the_others_search_by() -> None:
         return float(np.median(truth[np.argsort(-score)[:16]]))
 
     assert chosen(taught) < 0.8 * chosen(ignorant)
+
+
+def test_what_is_fastest_for_one_task_the_others_try_in_their_next_batch(
+    database: Database,
+) -> None:
+    one, other, third = SPACES[:3]
+    shared = SharedModel([one, other, third])
+    search = SharingSearch(RandomSearch(other, 0), other, shared)
+    assert all(proposal.origin == "random" for proposal in search.ask(16))
+    slow, fast, failed, *_ = (example.schedule for example in examples(one, 8))
+    SharingSearch(blind(one), one, shared).tell([(slow, 2.0), (fast, 1.0), (failed, None)])
+    known = examples(third, 4)[-1].schedule
+    SharingSearch(blind(third), third, shared).tell([(known, 1.0)])
+    search.tell([(known, 1.0)])
+    tried, *others = search.ask(4)
+    assert tried == Proposed(fast, "starter")
+    assert len(others) == 3
+    assert {proposal.origin for proposal in others} == {"random"}
+    assert search.ask(16)[0] == Proposed(slow, "starter")  # a quarter of a batch at most
+    assert all(proposal.origin == "random" for proposal in search.ask(16))
+
+
+def test_what_others_found_is_asked_for_once(database: Database) -> None:
+    """Also where the search itself would ask for it, and never was told."""
+    small = knolls()
+    every = list(small.enumerate())
+    shared = SharedModel([small, SPACES[0]])
+    search = SharingSearch(RandomSearch(small, 0), small, shared)
+    shared.learn([Example(SPACES[0].workload, MACHINE, s, 1.0) for s in every[:3]])
+    asked: list[Schedule] = []
+    while batch := search.ask(8):
+        asked += [proposal.schedule for proposal in batch]
+    assert sorted(asked, key=lambda s: s.key) == sorted(every, key=lambda s: s.key)
+
+
+def test_of_each_task_only_the_fastest_are_tried_elsewhere() -> None:
+    one, other = SPACES[:2]
+    shared = SharedModel([one, other])
+    known = sorted(examples(one, 64), key=lambda e: (e.latency or 0.0, e.schedule.key))
+    shared.learn(known[::-1])
+    found = shared.leaders(other)
+    assert len(found) == LEADERS
+    latency = {example.schedule: example.latency for example in known}
+    assert [latency[s] for s in found] == [e.latency for e in known[:LEADERS]]
+    assert shared.leaders(one) == []
+    lucky = found[0]
+    shared.learn([Example(one.workload, MACHINE, lucky, 99.0)])  # as measured again
+    assert shared.leaders(other)[-1] == lucky
 
 
 def test_a_search_that_begins_with_what_others_learned_has_a_second_opinion(

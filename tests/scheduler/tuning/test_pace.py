@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from measure.records.measurement import Measurement, Status
 from scheduler.tuning import pace as pacing
 from scheduler.tuning.budget import Budget
-from scheduler.tuning.pace import CUDA, LEAST_BATCH, RESERVE, WINDOW, Expected, Pace, Rate
+from scheduler.tuning.pace import CUDA, LEAST_BATCH, RESERVE, WINDOW, Expected, Pace, Rate, Worth
 from spaces.operators import workload
 from spaces.schedule import Schedule
 
@@ -66,13 +66,26 @@ def test_a_comparison_gets_what_its_samples_take_and_the_search_the_rest(
 
 def test_what_is_worth_more_gets_more_finalists_and_time_for_them() -> None:
     long = Pace(600, Expected(2e-3), batch=16, final=CPU)
-    usual, much, little = (long.reserve(0.07, 2e-3, worth) for worth in (1.0, 3.0, 0.01))
+    times = (1.0, 3.0, 0.01)
+    usual, much, little = (long.reserve(0.07, 2e-3, Worth(each)) for each in times)
     assert little < usual < much
     assert much == pytest.approx(3 * usual)
-    for worth, most in ((1.0, 8), (3.0, 24), (0.01, 2)):
-        assert long.comparable(60, LATE, 0.07, 2e-3, worth) == most
-    assert long.affordable(60, 0.07, 2e-3, 3.0) < long.affordable(60, 0.07, 2e-3)
-    assert FAST.reserve(1e3, 2e-3, worth=7.0) <= 30
+    for each, most in zip(times, (8, 24, 2), strict=True):
+        assert long.comparable(60, LATE, 0.07, 2e-3, Worth(each)) == most
+    assert long.affordable(60, 0.07, 2e-3, Worth(3.0)) < long.affordable(60, 0.07, 2e-3)
+    assert FAST.reserve(1e3, 2e-3, Worth(7.0)) <= 30
+
+
+def test_a_share_of_all_that_is_right_is_compared_as_far_as_there_is_time() -> None:
+    long, worth = Pace(600, Expected(2e-3), batch=16, final=CPU), Worth(1.0, 1 / 16)
+    for right, most in ((100, 8), (1600, 100)):
+        assert long.comparable(90, LATE, 0.07, 2e-3, worth, right) == most
+    reserves = [long.reserve(0.07, 2e-3, worth, right) for right in (100, 1600, 160_000)]
+    assert reserves[0] == long.reserve(0.07, 2e-3)
+    assert reserves[1] == pytest.approx(100 / 8 * reserves[0])
+    assert reserves[2] == RESERVE * 600
+    assert long.comparable(reserves[1], LATE, 0.07, 2e-3, worth, 1600) in (99, 100)
+    assert long.affordable(60, 0.07, 2e-3, worth, 1600) < long.affordable(60, 0.07, 2e-3)
 
 
 def test_a_comparison_that_cannot_end_is_not_begun() -> None:

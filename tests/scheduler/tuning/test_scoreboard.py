@@ -60,6 +60,15 @@ def test_what_is_nearly_alike_comes_last():
     assert all(min(differences(one, other) for other in chosen) < APART for one in rest)
 
 
+def test_what_is_unlike_but_far_behind_takes_no_place_of_near_duplicates():
+    alike = [schedule((0, 0, 0, 0, value)) for value in range(4)]
+    unlike = [schedule((value, value, value, 0, 0)) for value in range(1, 9)]
+    latencies = {one: 1.0 + i / 100 for i, one in enumerate([*alike, *unlike])}
+    made = board(dict(reversed(latencies.items())))  # the fastest last, as in a search
+    assert made.leaders(3) == [alike[0], *unlike[:2]]
+    assert made.leaders(2) == alike[:2]
+
+
 def test_another_template_is_unlike():
     one, alike, other = schedule((0,) * 5), schedule((0, 0, 0, 0, 1)), schedule((0,) * 5, "two")
     made = board({one: 1.0, alike: 1.1, other: 1.2})
