@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -30,12 +31,25 @@ def main() -> None:
         "threads": options.threads,
         "side_by_side": options.side_by_side,
         "seeds": [],
+        "runs": {},
     }
     if options.side_by_side:
         report["cores"] = cores
     together = len(options.seeds) if options.side_by_side else 1
     runs = together * len(CONTENDERS)
     places = side_by_side(runs, cores) if options.side_by_side else everywhere()
+    lock = threading.Lock()
+
+    def ended(seed: int, name: str, run: dict[str, Any]) -> None:
+        """Keeps the run until its seed has ended."""
+        with lock:
+            report["runs"][f"{seed} {name}"] = run
+            keep()
+        print(f"seed {seed} {name}: {run['value_s']} s, {run['trials']} trials", flush=True)
+
+    def keep() -> None:
+        options.out.write_text(json.dumps(report, indent=1) + "\n")
+
     with processes(places) as pool, ThreadPoolExecutor(together) as threads:
         compared = partial(
             compare,
@@ -44,11 +58,15 @@ def main() -> None:
             options.threads,
             options.seconds,
             side_by_side=options.side_by_side,
+            ended=ended,
         )
         for found in threads.map(compared, options.seeds):
-            report["seeds"].append(found)
-            options.out.write_text(json.dumps(report, indent=1) + "\n")
-            print(f"seed {found['seed']}: ratio {found['ratio']}", flush=True)
+            with lock:
+                report["seeds"].append(found)
+                for name in found["runs"]:
+                    del report["runs"][f"{found['seed']} {name}"]
+                keep()
+            print(f"seed {found['seed']}: {found['ratios']}", flush=True)
 
 
 def _options() -> argparse.Namespace:

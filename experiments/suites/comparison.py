@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor as Processes
 from contextlib import closing
 from functools import partial
@@ -25,8 +25,10 @@ from scheduler.suites.tuner import SuiteTuner
 from spaces.target import detect_target
 
 TRIALS = 1_000_000  # more than there is time for
-TIMES = 5  # that the winners are compared, which takes seconds
+LATER_SEEDS = 1000  # by which the seed of a run in the second half differs
+TIMES = 11  # that the winners are compared, which takes half a minute
 GRADIENT, EQUAL = "by gradient", "equal shares"
+LATER = "by gradient, later"
 CONTENDERS: dict[str, tuple[Allocation, Worths, float]] = {
     GRADIENT: (by_gradient, by_part, 1.0),
     EQUAL: (in_turn, equally, 2.0),
@@ -42,23 +44,32 @@ def compare(
     seed: int,
     trials: int = TRIALS,
     side_by_side: bool = False,
+    ended: Callable[[int, str, dict[str, Any]], None] = lambda *run: None,
 ) -> dict[str, Any]:
     """Both runs of one seed, and their winners timed in turns, each by a process of ``pool``.
 
-    Where they go ``side_by_side``, the shorter one is followed by another like it, whose result is
-    dropped: the longer one is to have no quieter machine in its second half.
+    Where they go ``side_by_side``, the shorter one is followed by one of another seed: the longer
+    one is to have no quieter machine in its second half. ``ended`` hears of each run.
     """
     names = list(CONTENDERS) if seed % 2 == 0 else list(reversed(CONTENDERS))
-    begin = partial(pool.submit, _run, suite, threads, seconds=seconds, seed=seed, trials=trials)
-    begun = {name: begin(name) for name in names}
+    begin = partial(pool.submit, _run, suite, threads, seconds=seconds, trials=trials)
+    begun = {name: begin(name, seed=seed) for name in names}
+    runs: dict[str, dict[str, Any]] = {}
+
+    def end(name: str) -> None:
+        runs[name] = begun[name].result()
+        ended(seed, name, runs[name])
+
+    end(GRADIENT)
     if side_by_side:
-        begun[GRADIENT].add_done_callback(lambda _: begin(GRADIENT))
-    runs = {name: run.result() for name, run in begun.items()}
+        begun[LATER] = begin(GRADIENT, seed=seed + LATER_SEEDS)
+        end(LATER)
+    end(EQUAL)
     latencies = pool.submit(_timed_in_turns, suite, threads, runs).result()
     sums = weighted_sums(suite, runs, latencies)
-    ratio = sums[GRADIENT] / sums[EQUAL] if sums else None
+    ratios = {name: sums[name] / sums[EQUAL] for name in sums if name != EQUAL}
     found = {"latencies_s": latencies, "weighted_sums_s": sums}
-    return {"seed": seed, "ratio": ratio, **found, "runs": runs}
+    return {"seed": seed, "ratios": ratios, **found, "runs": runs}
 
 
 def _run(

@@ -25,22 +25,28 @@ def latencies_of_winners(
     suite: Suite, target: Target, runs: Runs, times: int = 1
 ) -> list[dict[str, float]]:
     """Of each workload the seconds of the winner of each run that has one which is right, all
-    winners of a workload timed in turns; the median of so many such comparisons."""
-    latencies = []
+    winners of a workload timed in turns; the median of so many such comparisons, between which the
+    other workloads have theirs."""
+    found = [_winners(runs, place) for place in range(len(suite.members))]
+    known: list[list[dict[Schedule, float]]] = [[] for _ in suite.members]
     with closing(local_executor(target)) as executor:
-        for place, member in enumerate(suite.members):
-            best = {name: run["tasks"][place]["schedule"] for name, run in runs.items()}
-            found = {name: Schedule.from_json(each) for name, each in best.items() if each}
-            schedules = set(found.values())
-            known = [_timed(member.workload, target, schedules, executor) for _ in range(times)]
-            latencies.append(
-                {
-                    name: median(one[each] for one in known)
-                    for name, each in found.items()
-                    if all(each in one for one in known)
-                }
-            )
-    return latencies
+        for _ in range(times):
+            for member, winners, own in zip(suite.members, found, known, strict=True):
+                own.append(_timed(member.workload, target, set(winners.values()), executor))
+    return [
+        {
+            name: median(one[schedule] for one in own)
+            for name, schedule in winners.items()
+            if all(schedule in one for one in own)
+        }
+        for winners, own in zip(found, known, strict=True)
+    ]
+
+
+def _winners(runs: Runs, place: int) -> dict[str, Schedule]:
+    """Of the runs that have one."""
+    best = {name: run["tasks"][place]["schedule"] for name, run in runs.items()}
+    return {name: Schedule.from_json(each) for name, each in best.items() if each}
 
 
 def weighted_sums(

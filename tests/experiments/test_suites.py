@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from experiments.suites.comparison import CONTENDERS, compare
+from experiments.suites.comparison import CONTENDERS, GRADIENT, LATER, compare
 from experiments.suites.places import everywhere, processes, side_by_side
 from scheduler.suites.suite import Member, Suite
 from spaces.operators import workload
@@ -21,15 +21,23 @@ THREADS_OF_FIVE_CORES = ((0, 8), (1, 9), (2, 10), (3, 11), (4, 12))
 
 @pytest.mark.slow
 def test_both_are_run_and_compared():
+    heard = []
     with processes(everywhere()) as pool:
-        report = compare(pool, Suite("two", MEMBERS), 1, seconds=600.0, seed=1, trials=12)
-    assert list(report["runs"]) == list(reversed(CONTENDERS))
-    assert report["ratio"] > 0
+        report = compare(
+            *(pool, Suite("two", MEMBERS), 1, 600.0, 1),
+            trials=12,
+            side_by_side=True,
+            ended=lambda seed, name, run: heard.append((seed, name, run)),
+        )
+    assert set(report["runs"]) == {*CONTENDERS, LATER}
+    assert set(report["ratios"]) == {GRADIENT, LATER}
+    assert min(report["ratios"].values()) > 0
+    assert {name: run for _, name, run in heard} == report["runs"]
     for run in report["runs"].values():
         assert run["value_s"] > 0
         assert [task["weight"] for task in run["tasks"]] == [9.0, 1.0]
         assert run["trials"] == sum(task["trials"] for task in run["tasks"])
-    assert json.loads(json.dumps(report))["ratio"] == report["ratio"]
+    assert json.loads(json.dumps(report))["ratios"] == report["ratios"]
 
 
 def test_runs_side_by_side_share_no_core_and_no_run_has_cores_of_two_caches():
