@@ -31,6 +31,7 @@ NAMED = {
     "two outputs": "y[j, i] = 2 * x[i, j]; z[j, i] = y[j, i] + w[j, i]; -> y, z",
     "gathered rows": "t: int32[i](index < 9); y[i, j] = x[t[i], j]",
     "gathered columns": "t: int32[j](index < 9); y[i, j] = x[i, t[j]]",
+    "gathered along a diagonal": "t: int32[j](index < 9); y[i, j] = x[t[j], j]",
     "a diagonal": "y[i, j] = select(j <= i, x[i, j], -1) * d[i + j]",
 }
 EXTENTS = {"i": 67, "j": 130, "k": 19}
@@ -322,6 +323,14 @@ def test_refusals_say_why(w, words):
     assert words in MapTemplate.refuses(w, detect_cpu())
 
 
+@pytest.mark.parametrize(("step", "served"), [(14, True), (15, False)])
+def test_lanes_gather_from_as_far_apart_as_32_bits_count(step, served):
+    columns = 1 << 24  # the last of 9 rows begins 8 * step * columns elements after the first
+    w = workload(f"t: int32[{columns}](index < 9); y[j] = x[t[j], {step} * j]", j=columns)
+    reason = MapTemplate.refuses(w, detect_cpu())
+    assert reason is None if served else "farther apart than 2**31 elements" in reason
+
+
 def test_a_kernel_says_what_it_writes():
     (kernel, *_) = lowered(named(NAMED["two outputs"]), machine(), 1)
     assert [array.name for array in kernel.call.written] == ["y", "z"]
@@ -355,6 +364,8 @@ def test_quantities_are_finite_and_complete(name):
         assert (values >= 0).all(), quantity
     assert (quantities["flops"] >= quantities["useful_flops"]).all()
     assert (quantities["main_bytes"] >= w.least_bytes).all()
+    assert (quantities["epilogue_elements"] == 0).all()
+    assert quantities["far_fraction"] == pytest.approx(w.least_bytes / (1 << 20))
     assert (quantities["vector_fraction"] <= 1).all()
     assert (quantities["imbalance"] >= 0.99).all()
 

@@ -1,0 +1,37 @@
+"""Into how many kernels a program is cut, whatever these are."""
+
+from __future__ import annotations
+
+import pytest
+
+from spaces.language import Program, program
+from spaces.staged.partition import MOST, partition
+from spaces.template import Template
+from spaces.workloads.computation import Computation
+from spaces.workloads.workload import Workload
+
+
+def single(workload: Workload) -> type[Template] | str:
+    """Serves programs of one stage."""
+    assert isinstance(workload, Computation)
+    return Template if len(workload.program.stages) == 1 else "too long"
+
+
+def chain(count: int) -> Program:
+    """So many stages, each of which needs the one before."""
+    later = (f"m{k}[i] = max[j](x{k}[i, j] + m{k - 1}[i])" for k in range(1, count))
+    return program("; ".join(["m0[i] = max[j](x0[i, j])", *later]), i=4, j=5)
+
+
+@pytest.mark.parametrize("count", range(1, MOST + 1))
+def test_as_many_parts_as_stages(count):
+    parts = partition(chain(count), single)
+    assert [str(stage) for part in parts for stage in part.program.stages] == [
+        str(stage) for stage in chain(count).stages
+    ]
+
+
+@pytest.mark.parametrize("count", [MOST + 1, MOST + 2])
+def test_a_program_of_more_parts_is_refused(count):
+    assert partition(chain(count), single) == f"m{count - 1}: too long"
+    assert len(partition(chain(count), single, most=count)) == count
