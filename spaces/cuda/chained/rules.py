@@ -32,6 +32,21 @@ def chained_rules(
     return (*_tile_rules(sizes), *early, *_split_rules(sizes, target))
 
 
+def why_no_room(
+    sizes: ChainedSizes, target: CudaTarget, decisions: Sequence[Decision]
+) -> str | None:
+    """Why a block has no room for even the least tiles, wherever it has its rows of the left
+    operand; None if it has."""
+    first, *others = (
+        {d.name: d.values[0] for d in decisions} | {"queries": value}
+        for value in decisions[0].values
+    )
+    rules = storage_rules(sizes, target)
+    if any(all(rule.holds(c) for rule in rules) for c in (first, *others)):
+        return None
+    return next(rule.explain(first) for rule in rules if not rule.holds(first))
+
+
 def _tile_rules(sizes: ChainedSizes) -> list[Rule]:
     rows, keys = sizes.chained.row_count, sizes.chained.key.extent
     return [

@@ -21,7 +21,7 @@ import numpy as np
 from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.chained.block import Block
 from spaces.cuda.chained.code import ChainedCode
-from spaces.cuda.chained.rules import chained_rules
+from spaces.cuda.chained.rules import chained_rules, why_no_room
 from spaces.cuda.chained.served import multiplied, why_not_chained
 from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chained.traffic import chained_quantities
@@ -61,10 +61,14 @@ class CudaChained(Template):
 
     @classmethod
     def refuses(cls, workload: Workload, target: Target) -> str | None:
-        """Why not: no product with such a chain, or types that are not multiplied."""
+        """Why not: no product with such a chain, types that are not multiplied, or rows so long
+        that no tile of them fits."""
         if not isinstance(target, CudaTarget):
             return "needs a CUDA target"
-        return why_not_chained(workload, target)
+        if reason := why_not_chained(workload, target):
+            return reason
+        template = cls(workload, target)
+        return why_no_room(template.sizes, target, template.decisions)
 
     def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
         """See ``spaces.cuda.chained.traffic``."""

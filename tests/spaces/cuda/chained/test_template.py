@@ -8,6 +8,7 @@ import pytest
 from spaces.cuda.chained.template import CudaChained
 from spaces.cuda.target import cuda_target
 from spaces.operators import workload
+from spaces.registry import space_for
 from spaces.target import Target
 from spaces.testing.template import TemplateContract
 from spaces.workloads.workload import Workload
@@ -58,6 +59,43 @@ def test_what_products_cannot_multiply_is_refused_in_words(text, why):
     found = CudaChained.refuses(workload(text, **extents, dtype=dtype), H200)
     assert found is not None
     assert why in found
+
+
+TWO_VALUES = (
+    "p[b,h,i,j] = softmax[j](sum[d](q[b,h,i,d] * k[b,h,j,d]) * 0.1)\n"
+    "y[b,h,i,e] = sum[j](p[b,h,i,j] * v[b,h,j,e]); z[b,h,i,e] = sum[j](p[b,h,i,j] * u[b,h,j,e])\n"
+    "-> y, z"
+)
+HEADS = {"b": 1, "h": 2, "i": 64, "j": 128}
+
+
+@pytest.mark.parametrize("target", [H200, A100])
+@pytest.mark.parametrize(
+    ("text", "extents", "why"),
+    [
+        (
+            "p[i,j] = sum[d](x[i,d] * u[j,d])\ny[i] = argmax[j](p[i,j])",
+            {"i": 64, "j": 128, "d": 4096},
+            "the tiles of a block take 393216 bytes of shared memory",
+        ),
+        (TWO_VALUES, {**HEADS, "d": 64, "e": 256}, "a thread needs about 320 registers"),
+    ],
+)
+def test_what_leaves_a_block_no_room_for_any_tile_is_left_to_several_kernels(
+    text, extents, why, target
+):
+    work = workload(text, **extents, **HALF)
+    assert (CudaChained.refuses(work, target) or "").startswith(why)
+    space = space_for(work, target)
+    assert list(space.templates) == ["staged"]
+    assert len(space.sample(np.random.default_rng(0), 4)) == 4
+
+
+@pytest.mark.parametrize("depth", [2400, 2416])
+def test_the_longest_rows_that_it_serves_have_tiles(depth):
+    work = workload("y[i] = argmax[j](sum[d](x[i,d] * u[j,d]))", i=64, j=128, d=depth, **HALF)
+    assert CudaChained.refuses(work, H200) is None
+    assert len(space_for(work, H200).sample(np.random.default_rng(0), 4))
 
 
 def test_tiles_outside_are_counted_as_not_visited():
