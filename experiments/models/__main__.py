@@ -1,45 +1,43 @@
 """Compares whole models with torch, operator by operator; see README.md beside this file.
 
     python -m experiments.models --target cpu|cuda [--model NAME ...] [--batch N ...]
-        [--minutes 5] [--threads 1] [--jobs 16] [--prepare] [--known FILE] [--out FILE]
+        [--minutes 5] [--threads 1] [--jobs 16] [--only PATTERN] [--prepare]
+        [--known FILE ...] [--out FILE]
 
 Writes the results after every operator (CPU) or model (GPU), and tables beside them. A further call
 with the same file goes on with operators that are not in it. ``--prepare`` measures nothing: it
-compiles into caches what will be tried first on a GPU. ``--known`` is a file of earlier results,
-whose fastest schedules are tried first.
+compiles into caches what will be tried first on a GPU. ``--known`` are files of earlier results: an
+operator's fastest schedules, and those of others that the roofline likes best, are tried first.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, as_completed
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiments.models.known import Known, known_of
 from experiments.models.networks import MODELS, distinct
 from experiments.models.summary import line, summarise, table
 from experiments.resuming import resume, write
 from spaces.cuda.target import CudaTarget
 from spaces.errors import InputError
 from spaces.registry import space_for
-from spaces.schedule import Schedule
 from spaces.target import Target, detect_target
 from spaces.validation.checks import whole
 
 DTYPES = {"cpu": "float32", "cuda": "float16"}
 Rows = Iterator[tuple[Any, dict[str, Any]]]
-Known = Mapping[str, Mapping[str, Sequence[Schedule]]]
-"""Schedules by model and operator."""
-KNOWN = 4
-"""Schedules of an earlier run that are tried for an operator."""
+EVERY = re.compile("")
 Measure = Callable[..., Rows]
 """The rows of some operators, counted as they occur, each as it comes, made by a time ``end`` of
 ``time.monotonic``."""
@@ -56,17 +54,17 @@ def main() -> int:
             for batch in options.batch
             for model in options.model
         }
-        known = _known(options.known)
+        known = known_of(options.known)
         if options.prepare:
-            prepare(wanted, target, options.jobs, known)
+            prepare(wanted, target, options.jobs, known, end)
             return 0
     except InputError as error:
         print(f"models: {error}", file=sys.stderr)
         return 2
     facts = {"target": target.to_json()}
     results = resume(options.out, "experiments.models", facts, rows="models")
-    with measuring(target, options.jobs) as measure:
-        run(wanted, results, measure, end, options.out, known)
+    with measuring(target, options.jobs, known) as measure:
+        run(wanted, results, measure, end, options.out, options.only)
     return 0
 
 
@@ -90,11 +88,18 @@ def run(
     measure: Measure,
     end: float,
     path: Path,
-    known: Known,
+    only: re.Pattern[str] = EVERY,
 ) -> None:
-    """Measure what the results lack, each model for its share of the time by its operators."""
+    """Measure what the results lack and whose names match ``only``, each model for its share of
+    the time by its operators."""
     left = {
-        model: Counter({o: n for o, n in operators.items() if o.name not in _rows(results, model)})
+        model: Counter(
+            {
+                operator: count
+                for operator, count in operators.items()
+                if operator.name not in _rows(results, model) and only.search(operator.name)
+            }
+        )
         for model, operators in wanted.items()
     }
     for model, operators in left.items():
@@ -103,7 +108,7 @@ def run(
             continue
         until = now + (end - now) * len(operators) / waiting
         entry = results["models"].setdefault(model, {"operators": {}})
-        for operator, row in measure(operators, end=until, known=known.get(model, {})):
+        for operator, row in measure(operators, end=until):
             count = wanted[model][operator]
             entry["operators"][operator.name] = {"count": count} | row
             entry["distinct"] = len(wanted[model])
@@ -115,58 +120,45 @@ def run(
 
 
 @contextmanager
-def measuring(target: Target, jobs: int) -> Iterator[Measure]:
+def measuring(target: Target, jobs: int, known: Known) -> Iterator[Measure]:
     """How operators are measured on a target: on a CPU one after the other, those first that
-    a model waits for longest; on a GPU all of a model side by side."""
+    a model waits for longest; on a GPU all of a model side by side, beginning with what is
+    ``known``."""
     if isinstance(target, CudaTarget):
         from experiments.models import gpu
         from experiments.models.choosing import crew
 
         with crew(jobs) as processes:
-            yield partial(gpu.compare, target=target, crew=processes)
+            yield partial(gpu.compare, target=target, crew=processes, known=known)
     else:
         from experiments.models import cpu
 
         yield partial(cpu.compare, target=target)
 
 
-def prepare(wanted: Mapping[str, Counter[Any]], target: Target, jobs: int, known: Known) -> None:
-    """Compile the rivals of each operator, by ``jobs`` processes on the GPU, and then its first
-    schedules, which needs no GPU."""
+def prepare(
+    wanted: Mapping[str, Counter[Any]], target: Target, jobs: int, known: Known, end: float
+) -> None:
+    """Compile the rivals of each operator, by ``jobs`` processes on the GPU, and its first
+    schedules, which needs no GPU, until ``end``."""
     from experiments.models.choosing import build, crew
     from experiments.models.gpu import FIRST, warm
 
     if not isinstance(target, CudaTarget):
         raise InputError(f"nothing is prepared for {target.kind}; allowed: cuda")
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # there are as many processes as cores
+    operators = list(dict.fromkeys(o for each in wanted.values() for o in each))
     with crew(jobs) as processes:
-        waiting: list[Future[Any]] = [
-            processes.submit(warm, operator)
-            for operators in wanted.values()
-            for operator in operators
-        ]
-        waiting += [
-            processes.submit(
-                build, o.workload, target, (), FIRST, 1, known.get(model, {}).get(o.name, ())
-            )
-            for model, operators in wanted.items()
-            for o in operators
-        ]
-        for number, future in enumerate(as_completed(waiting), 1):
-            reason = future.exception()
-            print(number, "of", len(waiting), reason or "", flush=True)
-
-
-def _known(path: Path | None) -> Known:
-    """The fastest schedules of each operator of each model in a file of results."""
-    found = json.loads(path.read_text())["models"] if path else {}
-    return {
-        model: {
-            name: [Schedule.from_json(each["schedule"]) for each in row["explored"][:KNOWN]]
-            for name, row in entry["operators"].items()
-        }
-        for model, entry in found.items()
-    }
+        waiting: list[Future[Any]] = []
+        for o in operators:
+            waiting.append(processes.submit(warm, o))
+            given = (o.workload, target, (), FIRST, 1, known, o.name)
+            waiting.append(processes.submit(build, *given))
+        done, left = wait(waiting, timeout=max(end - time.monotonic(), 0.0))
+        for future in left:
+            future.cancel()
+    failed = [str(reason) for future in done if (reason := future.exception())]
+    print(f"{len(done)} of {len(waiting)} compiled, {len(failed)} failed", *failed[:4], sep="\n")
 
 
 def _rows(results: Mapping[str, Any], model: str) -> Mapping[str, Any]:
@@ -183,7 +175,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="of a CPU")
     parser.add_argument("--jobs", type=int, default=0, help="processes beside a GPU; 0: all cores")
     parser.add_argument("--prepare", action="store_true", help="fill the caches for a GPU")
-    parser.add_argument("--known", type=Path, help="results of an earlier run on a GPU")
+    parser.add_argument("--only", type=re.compile, default=EVERY, help="operators' names")
+    parser.add_argument(
+        "--known", type=Path, nargs="+", default=[], help="results of earlier runs on a GPU"
+    )
     parser.add_argument("--out", type=Path, default=Path("models.json"))
     return parser.parse_args()
 

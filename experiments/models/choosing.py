@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from experiments.models.known import Known
 from measure.cuda.nvrtc import NvrtcBuilder
 from measure.interfaces import Built
 from measure.records.measurement import Candidate, Job, new_job_id
@@ -22,11 +23,13 @@ from scheduler.machine import roofline
 from spaces.cuda.target import CudaTarget
 from spaces.registry import space_for
 from spaces.schedule import Schedule
+from spaces.space import Space
 from spaces.workloads.workload import Workload
 
 SAMPLED = 1024
 """Random schedules of which the roofline chooses the first ones."""
 COMPILE_SECONDS = 15.0
+NONE = Known()
 
 spaces = lru_cache(maxsize=256)(space_for)
 
@@ -47,6 +50,22 @@ def chosen(
         rows = generator.permutation(space.neighbours(space.rows(parents), generator))
     else:
         rows = np.unique(space.sample(generator, SAMPLED), axis=0)
+    return _likely(space, rows, target, count)
+
+
+def transferred(
+    workload: Workload, target: CudaTarget, known: Known, name: str, count: int
+) -> list[Schedule]:
+    """At most ``count`` schedules that are known to be fast and in the space: those of the operator
+    of this name, then those of others that the roofline likes best."""
+    space = spaces(workload, target)
+    own = [schedule for schedule in known.own(name) if schedule in space]
+    others = [s for s in known.others(name) if s in space and s not in own]
+    wanted = max(count - len(own), 0)
+    return own[:count] + (_likely(space, space.rows(others), target, wanted) if others else [])
+
+
+def _likely(space: Space, rows: np.ndarray, target: CudaTarget, count: int) -> list[Schedule]:
     score, _ = roofline(target).predict(space, rows)
     return [space.schedule(row) for row in rows[np.argsort(-score, kind="stable")[:count]]]
 
@@ -57,12 +76,13 @@ def build(
     parents: Sequence[Schedule],
     count: int,
     seed: int,
-    known: Sequence[Schedule] = (),
+    known: Known = NONE,
+    name: str = "",
 ) -> list[Built]:
-    """The kernels of the :func:`chosen` schedules, or of those ``known`` that are in the space,
-    built, with their cubins' bytes. What was built before comes from the cache on disk."""
+    """The kernels of those schedules that are :func:`transferred`, or else of the :func:`chosen`
+    ones, built, with their cubins' bytes. What was built before comes from the cache on disk."""
     space, job = spaces(workload, target), Job(new_job_id(), workload, target)
-    schedules = [schedule for schedule in known if schedule in space]
+    schedules = transferred(workload, target, known, name, count)
     schedules = schedules or chosen(workload, target, parents, count, seed)
     candidates = [Candidate(job, schedule, space.lower(schedule)) for schedule in schedules]
     with closing(NvrtcBuilder(target, jobs=1, time_limit=COMPILE_SECONDS)) as builder:

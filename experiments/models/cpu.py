@@ -10,7 +10,6 @@ from costmodel.roofs.peaks import peaks_for
 from costmodel.roofs.roofline import ideal_seconds
 from experiments.operators import cpu
 from scheduler.machine import measured_peaks
-from spaces.schedule import Schedule
 from spaces.target import Target
 
 SETTLING = 2.5
@@ -24,11 +23,10 @@ def compare(
     operators: Mapping[Any, int],
     target: Target,
     end: float,
-    known: Mapping[str, Sequence[Schedule]],
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
     """Each operator and its row of the results, those first that a model which has each so often
     waits for longest, as many as there is time for by ``end`` (of ``time.monotonic``). The longer
-    it waits, the longer they are searched for. Schedules that were ``known`` are not asked for."""
+    it waits, the longer they are searched for."""
     peaks = measured_peaks(target)
     waits = {
         o: n * ideal_seconds(o.workload, peaks_for(o.workload, target, peaks))

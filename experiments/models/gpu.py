@@ -15,7 +15,9 @@ from typing import Any
 
 import torch
 
-from experiments.models.choosing import build
+from experiments.gpu_matmul.timing import TooBusyError
+from experiments.models.choosing import NONE, build
+from experiments.models.known import Known
 from experiments.models.summary import ALONE
 from experiments.operators.exploring import finals
 from experiments.operators.exploring.explore import Explorer
@@ -24,7 +26,6 @@ from experiments.rivals import compiled, usable
 from measure.interfaces import Built
 from spaces.cuda.target import CudaTarget
 from spaces.registry import space_for
-from spaces.schedule import Schedule
 
 FIRST, FURTHER, PARENTS = 24, 12, 3
 """Schedules of an operator that are tried at first, and at each further turn; of how many fast ones
@@ -42,7 +43,7 @@ SETTLING = 1.0
 class Contest:
     """One operator, what was found of it, and its rivals."""
 
-    def __init__(self, operator: Any, target: CudaTarget, known: Sequence[Schedule] = ()) -> None:
+    def __init__(self, operator: Any, target: CudaTarget, known: Known = NONE) -> None:
         self.operator, self.target, self.known = operator, target, known
         self.workload = operator.workload
         self.tensors = inputs_like(self.workload)
@@ -55,9 +56,12 @@ class Contest:
     def ask(self, crew: Executor) -> Future[list[Built]]:
         """The next schedules, on their way."""
         parents, count = self.explorer.best[:PARENTS], FURTHER if self.turns else FIRST
-        known, self.known = self.known, ()
+        known, self.known = self.known, NONE
         self.turns += 1
-        return crew.submit(build, self.workload, self.target, parents, count, self.turns, known)
+        name = self.operator.name
+        return crew.submit(
+            build, self.workload, self.target, parents, count, self.turns, known, name
+        )
 
     def tell(self, found: Sequence[Built]) -> None:
         """Judge and time what is new."""
@@ -80,20 +84,27 @@ class Contest:
 
 
 def compare(
-    operators: Sequence[Any],
+    operators: Mapping[Any, int],
     target: CudaTarget,
     crew: Executor,
     end: float,
-    known: Mapping[str, Sequence[Schedule]],
+    known: Known,
 ) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Each operator and its row of the results, searched until it is time to settle them by
-    ``end`` (of ``time.monotonic``); the schedules ``known`` by its name are tried first."""
-    contests = [Contest(o, target, known.get(o.name, ())) for o in operators]
+    """Each operator, those first that occur most often, and its row of the results, searched until
+    it is time to settle them by ``end`` (of ``time.monotonic``); what is ``known`` is tried first.
+    One that cannot be timed, since the host is too busy, has no row."""
+    ordered = sorted(operators, key=lambda operator: -operators[operator])
+    contests = [Contest(operator, target, known) for operator in ordered]
     search(contests, crew, end - SETTLING * len(contests))
     torch.backends.cudnn.benchmark = True
     with torch.no_grad():
         for contest in contests:
-            yield contest.operator, contest.row()
+            try:
+                row = contest.row()
+            except TooBusyError as error:
+                print(f"{contest.operator.name}: {error}", flush=True)
+            else:
+                yield contest.operator, row
 
 
 def search(contests: Sequence[Contest], crew: Executor, end: float) -> None:

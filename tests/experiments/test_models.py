@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -11,8 +13,9 @@ import numpy as np
 import pytest
 
 from experiments.models.__main__ import main, measuring, operators_of, run
-from experiments.models.choosing import build, chosen
+from experiments.models.choosing import build, chosen, transferred
 from experiments.models.images import Convolution, Means, Pooling
+from experiments.models.known import Known, known_of
 from experiments.models.networks import MODELS, TRANSFORMERS, distinct
 from experiments.models.products import EPILOGUES, Product, named
 from experiments.models.summary import summarise, table
@@ -147,17 +150,31 @@ def test_tables_have_each_model_and_each_operator():
 def test_a_further_call_goes_on_with_what_is_missing(tmp_path):
     wanted, asked = {"net, batch 1": distinct("bert-base", 1, "float32")}, []
 
-    def measure(operators, end, known):
+    def measure(operators, end):
         asked.append([operator.name for operator in operators])
         for operator in [*operators][:4]:
             yield operator, {"median_s": {"tilewright": 1.0, "eager": 2.0}}
 
     results = {"models": {}, "date": "2026-01-01", "command": "x"}
     for _ in range(4):
-        run(wanted, results, measure, time.monotonic() + 1e6, tmp_path / "x.json", {})
+        run(wanted, results, measure, time.monotonic() + 1e6, tmp_path / "x.json")
     assert [len(names) for names in asked] == [9, 5, 1]
     assert sorted({*asked[0][:4], *asked[1][:4], *asked[2]}) == sorted(asked[0])
     assert results["models"]["net, batch 1"]["summary"]["operators"] == 9
+
+
+def test_a_part_of_the_operators_is_chosen_by_their_names(tmp_path):
+    wanted, asked = {"net, batch 1": distinct("bert-base", 1, "float32")}, []
+
+    def measure(operators, end):
+        for operator in operators:
+            asked.append(operator.name)
+            yield operator, {"median_s": {"tilewright": 1.0, "eager": 2.0}}
+
+    results = {"models": {}, "date": "2026-01-01", "command": "x"}
+    run(wanted, results, measure, time.monotonic() + 9, tmp_path / "x.json", re.compile("gelu"))
+    assert asked == ["128x3072x768 col, gelu"]
+    assert results["models"]["net, batch 1"]["distinct"] == 9
 
 
 def test_choices_are_the_same_wherever_they_are_made_and_can_be_built():
@@ -169,11 +186,28 @@ def test_choices_are_the_same_wherever_they_are_made_and_can_be_built():
         map(space_for(work, target).schedule, space_for(work, target).neighbours(
             space_for(work, target).rows(first[:2]), np.random.default_rng(2)))
     )  # fmt: skip
-    (again,) = build(work, target, (), 1, seed=1, known=first[3:4])
+    (again,) = build(work, target, (), 1, seed=1, known=Known({"x": first[3:4]}), name="x")
     assert again.candidate.schedule == first[3]
     (built,) = build(work, target, (), 1, seed=1)
     assert built.candidate.schedule == first[0]
     assert isinstance(built.binary, bytes), built.error_text
+
+
+def test_what_is_known_of_an_operator_comes_before_what_is_known_of_others(tmp_path):
+    target, work = detect_target("cuda:sm_90a"), Means(8, 8, 4, "float16").workload
+    foreign = chosen(conv(8, 14, 8, 3, 3, 1).workload, target, (), 2, seed=1)
+    first = chosen(work, target, (), 6, seed=1)
+    explored = [{"us": 1.0, "schedule": s.to_json()} for s in first]
+    models = {"net, batch 1": {"operators": {"own": {"explored": explored[:2]}}}}
+    others = {"cases": {"other": {"explored": explored[1:4]}, "none": {}}}
+    others["cases"]["foreign"] = {"explored": [{"schedule": s.to_json()} for s in foreign]}
+    for name, results in (("models", {"models": models}), ("others", others)):
+        (tmp_path / name).write_text(json.dumps(results))
+    known = known_of([tmp_path / "models", tmp_path / "others"])
+    assert transferred(work, target, known, "own", 12) == first[:3]
+    assert transferred(work, target, known, "own", 1) == first[:1]
+    assert set(transferred(work, target, known, "new", 12)) == set(first[:3])
+    assert transferred(work, target, Known(), "own", 12) == []
 
 
 @pytest.mark.parametrize(
@@ -222,9 +256,9 @@ def test_names_tell_operators_apart_at_every_batch():
 def test_operators_are_tuned_and_timed_on_a_cpu(tmp_path):
     wanted = {"tiny, batch 1": Counter({Means(1, 64, 8, "float32"): 2, conv(8, 14, 8, 3, 3, 1): 1})}
     results = {"models": {}, "date": "2026-01-01", "command": "x"}
-    with measuring(detect_target("cpu"), 1) as measure:
+    with measuring(detect_target("cpu"), 1, Known()) as measure:
         while len(results["models"].get("tiny, batch 1", {}).get("operators", ())) < 2:
-            run(wanted, results, measure, time.monotonic() + 20, tmp_path / "x.json", {})
+            run(wanted, results, measure, time.monotonic() + 20, tmp_path / "x.json")
     found = results["models"]["tiny, batch 1"]
     assert found["summary"]["operators"] == 2
     for row in found["operators"].values():
