@@ -11,9 +11,10 @@ from spaces.cuda.rows.template import CudaRows
 from spaces.cuda.simt.template import Simt
 from spaces.cuda.staged.template import CudaStaged
 from spaces.cuda.thin.template import CudaThin
+from spaces.cuda.windows.template import CudaWindows
 from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
     Hopper, HopperPairs, Mma, Simt, CudaThin, ChainedHopper, CudaChained, CudaRows, CudaKept,
-    CudaMap, CudaStaged,
+    CudaMap, CudaStaged, CudaWindows,
 )  # fmt: skip

@@ -35,18 +35,18 @@ def mma_rules(
     product = sizes.product
     return (
         *thread_rules(sizes, target),
-        *_tile_rules(sizes),
+        *tile_rules(product),
         step_rule(product, decisions),
         reuse_rule(product, target, ("tile_rows", "tile_columns"), Worker("warp", 32, 1024)),
         sums_rule(("tile_rows", "tile_columns"), sizes.sums, target),
         *memory_rules(sizes, target, decisions, TILE, ("store", "depth", "stages")),
         *grid_rules(product, TILE, sizes.block, target.multiprocessors),
         exchange_rule(),
-        _store_rule(product),
+        store_rule(product),
     )
 
 
-def _tile_rules(sizes: MmaSizes) -> list[Rule]:
+def tile_rules(product: Tiled) -> list[Rule]:
     """Tiles less than twice the output's size, or one fragment high and wide."""
 
     def size(c: Any, names: Sequence[str]) -> Any:
@@ -64,14 +64,14 @@ def _tile_rules(sizes: MmaSizes) -> list[Rule]:
             ),
         )
 
-    rows, columns = most_rows(sizes.product), sizes.product.columns
+    rows, columns = most_rows(product), product.columns
     return [
         *bounded("tile_height", "rows", ("tile_rows", "warp_rows"), rows),
         *bounded("tile_width", "columns", ("tile_columns", "warp_columns"), columns),
     ]
 
 
-def _store_rule(product: Tiled) -> Rule:
+def store_rule(product: Tiled) -> Rule:
     """Sums go by way of shared memory only to be stored in wider pieces."""
     width = Finish(product, FRAGMENT, FRAGMENT).vector(VECTOR)
     return Rule(

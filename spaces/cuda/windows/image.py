@@ -1,0 +1,207 @@
+"""An image with its borders, of which blocks hold windows in shared memory.
+
+Everything from the innermost dimension with a border on is one line. Lines begin at whole vectors,
+and so do their elements: borders are as wide as that takes. So a window of the image with its
+borders, which exists nowhere as a whole, is copied in whole vectors, each of which is read, or else
+is zero. Where an element is, is an offset of its row plus one of the depth, without bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd, prod
+
+import numpy as np
+
+from spaces.algebra.index import Index
+from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.layout import row_major
+from spaces.cuda.blocks.gathered import at, digits
+from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.derivation.products.forms import Form, span
+from spaces.derivation.products.splitting import Part
+from spaces.workloads.array import Array
+
+VECTOR_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """``before`` elements of border, ``extent`` of the operand, ``after`` of border; the element
+    that is read is at ``index`` of the operand."""
+
+    index: Form
+    before: int
+    extent: int
+    after: int
+
+    @property
+    def whole(self) -> int:
+        """With both borders."""
+        return self.before + self.extent + self.after
+
+
+@dataclass(frozen=True)
+class Image:
+    """The left factor of ``product`` with all places that are read."""
+
+    product: ImplicitProduct
+
+    @property
+    def operand(self) -> Array:
+        """The array."""
+        return self.product.left
+
+    @cached_property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """From the slowest to the fastest."""
+        factor, limits = self.product.view.left, self.product.view.limits
+        found = []
+        for rank in self.operand.order:
+            form, extent = factor.indices[rank], self.operand.shape[rank]
+            least, most = span(form, limits) or (0, 0)
+            found.append(Dimension(form, max(0, -least), extent, max(0, most - extent + 1)))
+        return tuple(found)
+
+    # -- lines ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _line(self) -> int:
+        """The dimension that lines run along, with all faster ones."""
+        return max((n for n, d in enumerate(self.dimensions) if d.whole > d.extent), default=0)
+
+    @property
+    def _inner(self) -> int:
+        return prod(dimension.extent for dimension in self.dimensions[self._line + 1 :])
+
+    @property
+    def _held(self) -> int:
+        """Elements of a line that the operand has."""
+        return self.dimensions[self._line].extent * self._inner
+
+    @property
+    def vector(self) -> int:
+        """Elements that are copied at a time."""
+        return gcd(VECTOR_BYTES // self.operand.element.bytes, self._held)
+
+    @property
+    def _before(self) -> int:
+        """Elements of a line before those."""
+        return int(round_up(self.dimensions[self._line].before * self._inner, self.vector))
+
+    @property
+    def length(self) -> int:
+        """Elements of a line."""
+        after = self.dimensions[self._line].after * self._inner
+        return int(round_up(self._before + self._held + after, self.vector))
+
+    # -- places --------------------------------------------------------------------------------
+
+    @cached_property
+    def offset(self) -> Form:
+        """Where the image with its borders has what is read."""
+        slow, line = self.dimensions[: self._line], self.dimensions[self._line]
+        form = line.index * self._inner + Form((), self._before)
+        for dimension, stride in zip(slow, self._strides(True), strict=True):
+            form = form + (dimension.index + Form((), dimension.before)) * stride
+        inner = self.dimensions[self._line + 1 :]
+        strides = row_major(*(d.extent for d in inner)).strides if inner else ()
+        for dimension, stride in zip(inner, strides, strict=True):
+            form = form + dimension.index * stride
+        return form
+
+    def _strides(self, bordered: bool) -> list[int]:
+        """From line to line, of the slower dimensions, in elements; with borders or without."""
+        slow = self.dimensions[: self._line]
+        lines = row_major(*(d.whole if bordered else d.extent for d in slow)) if slow else None
+        length = self.length if bordered else self._held
+        return [stride * length for stride in lines.strides] if lines else []
+
+    def of_row(self, number: Index) -> Index:
+        """What a row adds to the offset, its constant included."""
+        return at(self.offset, digits(self.product.view.rows, number)) + self.offset.constant
+
+    def of_term(self, number: Index) -> Index:
+        """What a term adds."""
+        return at(self.offset, digits(self.product.view.depth, number))
+
+    @cached_property
+    def terms(self) -> np.ndarray:
+        """What each term adds."""
+        return self._points(self.product.view.depth, np.arange(self.product.terms))
+
+    @property
+    def paired(self) -> bool:
+        """Whether terms 2 i and 2 i + 1 are always neighbours that begin at whole pairs."""
+        terms, rows = self.terms, self._coefficients(self.product.view.rows)
+        even = [*terms[::2], *rows, self.offset.constant]
+        together = len(terms) % 2 == 0 and (terms[1::2] == terms[::2] + 1).all()
+        return bool(together and not any(number % 2 for number in even))
+
+    @property
+    def ascends(self) -> bool:
+        """Whether later rows lie further on, and terms behind their row."""
+        view = self.product.view
+        depth, rows = self._coefficients(view.depth), self._coefficients(view.rows)
+        reach = 0
+        for part, step in zip(reversed(view.rows), reversed(rows), strict=True):
+            if step < 0 or (part.extent > 1 and step < reach):
+                return False
+            reach += step * (part.extent - 1)
+        return all(step >= 0 for step in depth)
+
+    def _coefficients(self, parts: tuple[Part, ...]) -> list[int]:
+        return [self.offset.coefficient(part.name) for part in parts]
+
+    def _points(self, parts: tuple[Part, ...], numbers: np.ndarray) -> np.ndarray:
+        """What points of some parts add to the offset, by their numbers."""
+        found = np.zeros_like(numbers)
+        for part, step in zip(reversed(parts), reversed(self._coefficients(parts)), strict=True):
+            found, numbers = found + numbers % part.extent * step, numbers // part.extent
+        return found
+
+    # -- windows -------------------------------------------------------------------------------
+
+    def window(self, rows: int) -> int:
+        """Vectors of the largest window that so many neighbouring rows read, the first of them a
+        multiple of that."""
+        first = np.arange(0, self.product.rows, rows)
+        last = np.minimum(first + rows, self.product.rows) - 1
+        begin, end = (
+            self._points(self.product.view.rows, numbers) + self.offset.constant
+            for numbers in (first, last)
+        )
+        end = end + int(self.terms.max())
+        return int((end // self.vector - begin // self.vector).max()) + 1
+
+    def source(self, vector: Index) -> tuple[Index, int, list[str]]:
+        """Where the operand has a vector of the image with its borders: an index less a number of
+        elements, in C; and the tests that say that it has it."""
+        length, before = self.length // self.vector, self._before // self.vector
+        line, along = self.dimensions[: self._line], vector
+        rest = Index()
+        if line:
+            along, rest = vector % length, vector // length
+        found, skipped = along * self.vector, self._before
+        tests = [f"{along} >= {before}"] if before else []
+        tests += [f"{along} < {before + self._held // self.vector}"]
+        strides = self._strides(False)
+        for rank in reversed(range(self._line)):
+            dimension = line[rank]
+            place = rest % dimension.whole if rank else rest
+            rest = rest // dimension.whole
+            found, skipped = (
+                found + place * strides[rank],
+                skipped + dimension.before * strides[rank],
+            )
+            if dimension.before:
+                tests.append(f"{place} >= {dimension.before}")
+            if dimension.after or not rank:
+                tests.append(f"{place} < {dimension.before + dimension.extent}")
+        return found, skipped, tests
+
+
+def padded_terms(terms: int, fragment: int) -> int:
+    """``terms`` in whole fragments."""
+    return int(ceil_div(terms, fragment)) * fragment

@@ -1,0 +1,42 @@
+"""What rules out a schedule of windows in shared memory, and the sentence that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spaces.cuda.blocks.rules import Worker, memory_rules, reuse_rule, sums_rule, thread_rules
+from spaces.cuda.mma.rules import TILE, store_rule, tile_rules
+from spaces.cuda.target import CudaTarget
+from spaces.cuda.windows.sizes import WindowSizes
+from spaces.template import Decision, Rule
+
+
+def window_rules(
+    sizes: WindowSizes, target: CudaTarget, decisions: Sequence[Decision]
+) -> tuple[Rule, ...]:
+    """All rules of the template, cheapest first."""
+    product = sizes.product
+    return (
+        *thread_rules(sizes, target),
+        *tile_rules(product),
+        reuse_rule(product, target, ("tile_rows", "tile_columns"), Worker("warp", 32, 1024)),
+        sums_rule(("tile_rows", "tile_columns"), sizes.sums, target),
+        *memory_rules(sizes, target, decisions, TILE, ("store",)),
+        _turns_rule(sizes, target),
+        store_rule(product),
+    )
+
+
+def _turns_rule(sizes: WindowSizes, target: CudaTarget) -> Rule:
+    """Blocks have several tiles only where all multiprocessors have some."""
+    return Rule(
+        "turns",
+        (*TILE, "turns"),
+        lambda c: (
+            (c["turns"] == 1) | (sizes.blocks(c) * sizes.tiles(c)[1] >= target.multiprocessors)
+        ),
+        lambda c: (
+            f"{c['turns']} tiles of a block leave {sizes.blocks(c) * sizes.tiles(c)[1]} blocks for "
+            f"{target.multiprocessors} multiprocessors"
+        ),
+    )

@@ -1,0 +1,136 @@
+"""Sums over windows that overlap, of which neighbours are too few to be gathered by wide copies.
+
+Such is a network's first convolution: three channels. The window of the image that a tile's rows
+read is copied once, line by line, and fragments of ``mma.sync`` are taken out of it. See
+``spaces.cuda.windows.code`` for the kernel and ``spaces.cuda.windows.rules`` for what is ruled out.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from spaces.algebra.integers import ceil_div
+from spaces.cuda.blocks.finish import prelude
+from spaces.cuda.blocks.implicit import ImplicitProduct, tiled_product_of
+from spaces.cuda.blocks.traffic import Occupancy
+from spaces.cuda.mma.accumulators import STORES
+from spaces.cuda.mma.fragments import FRAGMENT
+from spaces.cuda.target import CudaTarget
+from spaces.cuda.windows.code import WindowCode
+from spaces.cuda.windows.image import VECTOR_BYTES, Image
+from spaces.cuda.windows.rules import window_rules
+from spaces.cuda.windows.sizes import WindowSizes
+from spaces.kernel import Kernel
+from spaces.quantities import filled, widened
+from spaces.schedule import Schedule
+from spaces.target import Target
+from spaces.template import Columns, Decision, Template
+from spaces.workloads.workload import Workload
+
+KINDS = ("float16", "bfloat16")
+LEAST_TILE = 16
+"""Rows and columns of the smallest tile."""
+
+
+class CudaWindows(Template):
+    """``output[m, n] = epilogue(sum_k left[m, k] * right[k, n])`` on tensor cores, where rows of
+    the left factor overlap in memory. Sums are float32."""
+
+    name: ClassVar[str] = "windows"
+    version: ClassVar[int] = 1
+
+    def __init__(self, workload: Workload, target: Target) -> None:
+        assert isinstance(target, CudaTarget)
+        super().__init__(workload, target)
+        self.cuda = target
+        product = tiled_product_of(workload)
+        assert isinstance(product, ImplicitProduct)
+        self.product, self.sizes = product, WindowSizes(product)
+        self.decisions = (
+            Decision("tile_rows", (16, 32, 64, 128)),
+            Decision("tile_columns", (16, 32, 64, 128)),
+            Decision("warp_rows", (1, 2, 4, 8)),
+            Decision("warp_columns", (1, 2, 4, 8)),
+            Decision("store", STORES),
+            Decision("turns", (1, 2, 4, 8, 16)),
+            Decision("residency", (1, 2, 3, 4, 6, 8)),
+        )
+        self.rules = window_rules(self.sizes, target, self.decisions)
+
+    @classmethod
+    def refuses(cls, workload: Workload, target: Target) -> str | None:
+        """Why not: no tensor cores, no windows that overlap, or wide copies that gather them."""
+        if not isinstance(target, CudaTarget) or not target.has("mma"):
+            return "needs a CUDA target with tensor cores"
+        product = tiled_product_of(workload)
+        if isinstance(product, str):
+            return product
+        kinds = {product.left.dtype, product.right.dtype}
+        if len(kinds) > 1 or not kinds <= set(KINDS):
+            return f"multiplies {' by '.join(sorted(kinds))}; allowed: {', '.join(KINDS)}"
+        if not isinstance(product, ImplicitProduct) or product.view.segments:
+            return "needs rows that overlap in memory"
+        return _why_no_window(product, target)
+
+    def quantities(self, columns: Columns) -> dict[str, np.ndarray]:
+        """What blocks copy to shared memory comes from L2, but for the first time."""
+        c, sizes, product = widened(columns), self.sizes, self.product
+        (rows, wide), (high, broad) = sizes.block(c), sizes.tiles(c)
+        tiles, blocks = high * broad, sizes.blocks(c) * broad
+        steps, warps = sizes.depth // FRAGMENT, sizes.threads(c) // 32
+        tall, across = c["tile_rows"] // FRAGMENT, c["tile_columns"] // FRAGMENT
+        multiplies = 2 * tall * across
+        loads = tall * (4 if sizes.image.paired else 8) + across + 2
+        fills = sizes.vectors(c) * 20 / 32 + ceil_div(wide * sizes.depth, 32) * 20 / c["turns"]
+        main = float(product.workload.least_bytes)
+        shared = sizes.shared_bytes(c)
+        registers = np.minimum(sizes.registers(c), sizes.register_limit(self.cuda, c))
+        occupancy = Occupancy(
+            self.cuda, blocks, sizes.threads(c), registers, shared, c["residency"]
+        )
+        vector = sizes.image.vector * sizes.element
+        quantities = {
+            "flops": 2.0 * tiles * rows * wide * sizes.depth,
+            "useful_flops": float(product.workload.flops),
+            "instructions": tiles * (warps * steps * (multiplies + 2.5 * loads) + fills),
+            "register_bytes": 1.0 * tiles * warps * steps * (tall + across) * 512,
+            "near_bytes": tiles * (sizes.vectors(c) * vector * 1.0)
+            + blocks * (1.0 * wide * sizes.depth * sizes.element),
+            "middle_bytes": main,
+            "main_bytes": main,
+            "packing_bytes": 0.0,
+            "epilogue_elements": 1.0 * tiles * rows * wide,
+            "far_fraction": main / self.cuda.l2_bytes,
+            "vector_fraction": vector / VECTOR_BYTES,
+            "intensity": multiplies / loads,
+            "main_loop_trips": float(steps),
+            "tile_visits": tiles,
+            "synchronisations": 0.0,
+            **occupancy.quantities(multiplies),
+            **occupancy.flight(shared / sizes.threads(c)),
+        }
+        return filled(quantities, columns["turns"].shape)
+
+    def lower(self, schedule: Schedule) -> Kernel:
+        """The kernel; its entry is named after the workload and the schedule."""
+        code = WindowCode(self.sizes, schedule.values, self.entry(schedule))
+        return code.kernel(prelude(self.product))
+
+
+def _why_no_window(product: ImplicitProduct, target: CudaTarget) -> str | None:
+    gathered, view = product.gathered[0], product.view
+    if product.batches > 1 or gathered.gather:
+        return f"{product.batches} products; needs one, whose rows no table chooses"
+    if gathered.run * product.left.element.bytes >= VECTOR_BYTES:
+        return f"rows of {view.left.operand.name} are gathered {VECTOR_BYTES} bytes at a time"
+    image, sizes = Image(product), WindowSizes(product)
+    if product.reuse(product.left) <= 1 or not image.ascends:
+        return f"rows of {view.left.operand.name} do not overlap, one behind the other"
+    least = {"tile_rows": LEAST_TILE, "tile_columns": LEAST_TILE, "store": "direct"}
+    bytes = int(sizes.shared_bytes({**least, "warp_rows": 1, "warp_columns": 1}))
+    if bytes > target.shared_per_block:
+        most = target.shared_per_block
+        return f"the smallest window takes {bytes} bytes of shared memory; allowed: {most}"
+    return None
