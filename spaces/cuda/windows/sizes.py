@@ -75,10 +75,11 @@ class WindowSizes(BlockSizes):
         return c["tile_rows"] * c["tile_columns"] // 32
 
     def registers(self, c: Any) -> Any:
-        """The least 32-bit registers that a thread can do with."""
+        """The least 32-bit registers that a thread can do with. Calibrated on what NVRTC 13.5 needs
+        not to spill."""
         fragments = (c["tile_rows"] + c["tile_columns"]) // FRAGMENT * 4
         rows = c["tile_rows"] // FRAGMENT * 2
-        return self.sums(c) + fragments + rows + 8 * self.product.is_fused + 40
+        return self.sums(c) + fragments + rows + 8 * self.product.is_fused + 16
 
 
 def each(image: Image, rows: Any) -> Any:

@@ -123,9 +123,9 @@ def _why_no_window(product: ImplicitProduct, target: CudaTarget) -> str | None:
     gathered, view = product.gathered[0], product.view
     if product.batches > 1 or gathered.gather:
         return f"{product.batches} products; needs one, whose rows no table chooses"
-    if gathered.run * product.left.element.bytes >= VECTOR_BYTES:
-        return f"rows of {view.left.operand.name} are gathered {VECTOR_BYTES} bytes at a time"
     image, sizes = Image(product), WindowSizes(product)
+    if sizes.vector(product.left) * sizes.element >= VECTOR_BYTES:
+        return f"rows of {view.left.operand.name} are gathered {VECTOR_BYTES} bytes at a time"
     if product.reuse(product.left) <= 1 or not image.ascends:
         return f"rows of {view.left.operand.name} do not overlap, one behind the other"
     least = {"tile_rows": LEAST_TILE, "tile_columns": LEAST_TILE, "store": "direct"}
