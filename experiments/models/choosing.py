@@ -66,8 +66,12 @@ def transferred(
 
 
 def _likely(space: Space, rows: np.ndarray, target: CudaTarget, count: int) -> list[Schedule]:
+    """Those that the roofline likes best; of those that it cannot tell apart, one before others."""
     score, _ = roofline(target).predict(space, rows)
-    return [space.schedule(row) for row in rows[np.argsort(-score, kind="stable")[:count]]]
+    order = np.argsort(-score, kind="stable")
+    new = np.diff(score[order], prepend=np.inf) != 0
+    best = np.concatenate([order[new], order[~new]])[:count]
+    return [space.schedule(row) for row in rows[best]]
 
 
 def build(

@@ -16,5 +16,5 @@ from spaces.template import Template
 
 TEMPLATES: tuple[type[Template], ...] = (
     Hopper, HopperPairs, Mma, Simt, CudaThin, ChainedHopper, CudaChained, CudaRows, CudaKept,
-    CudaMap, CudaStaged, CudaWindows,
+    CudaWindows, CudaMap, CudaStaged,
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spaces.cuda.blocks.rules import LEAST_THREADS
 from spaces.cuda.blocks.traffic import Occupancy
 from spaces.cuda.kept.rules import held_elements, registers
 from spaces.cuda.kept.sizes import KeptSizes, width
@@ -28,7 +29,8 @@ BOOKKEEPING = 40
 def kept_quantities(
     workload: Workload, view: KeptView, target: CudaTarget, columns: Columns
 ) -> dict[str, np.ndarray]:
-    """Every quantity, one float64 array each."""
+    """Every quantity, one float64 array each. Threads have tasks of their own: a multiprocessor is
+    kept busy by many of them, and enters and leaves the blocks that it has at a time together."""
     c = widened(columns)
     sizes = KeptSizes(view, c)
     kept = float(prod(loop.extent for loop in view.kept))
@@ -43,6 +45,8 @@ def kept_quantities(
     occupancy = Occupancy(target, sizes.blocks, threads, used, sizes.shared_bytes)
     merged = 2.0 * sizes.workspace_bytes + 8.0 * (c["share"] > 1) * padded * parts
     main = float(workload.least_bytes)
+    filled_by = occupancy.quantities(sizes.outputs)
+    busy = sizes.blocks * threads / (LEAST_THREADS * target.multiprocessors)
     reads = padded * taps * bytes
     quantities: dict[str, Any] = {
         "flops": useful * padded / kept,
@@ -61,9 +65,10 @@ def kept_quantities(
         "vector_fraction": kept / padded,
         "intensity": operations / np.maximum(loads, 1e-3),
         "main_loop_trips": taps / sizes.taps_written_out / parts,
-        "tile_visits": sizes.tasks,
+        "tile_visits": sizes.blocks / occupancy.resident,
         "synchronisations": 1.0 * (c["share"] > 1) + (c["split"] > 1),
-        **occupancy.quantities(sizes.outputs),
+        **filled_by,
+        "worker_fraction": np.minimum(filled_by["worker_fraction"], busy),
         **occupancy.flight(4 * sizes.outputs),
     }
     return filled(quantities, c["vector"].shape)
