@@ -13,7 +13,6 @@ operator's fastest schedules, and those of others that the roofline likes best, 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 import time
@@ -146,7 +145,6 @@ def prepare(
 
     if not isinstance(target, CudaTarget):
         raise InputError(f"nothing is prepared for {target.kind}; allowed: cuda")
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # there are as many processes as cores
     operators = list(dict.fromkeys(o for each in wanted.values() for o in each))
     with crew(jobs) as processes:
         waiting: list[Future[Any]] = []

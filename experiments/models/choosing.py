@@ -35,7 +35,8 @@ spaces = lru_cache(maxsize=256)(space_for)
 
 
 def crew(size: int = 0) -> ProcessPoolExecutor:
-    """So many processes, or as many as there are cores."""
+    """So many processes, or as many as there are cores; each compiles by itself."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(size or os.cpu_count() or 1, mp_context=context)
 

@@ -54,14 +54,16 @@ class Contest:
         self.turns = 0
 
     def ask(self, crew: Executor) -> Future[list[Built]]:
-        """The next schedules, on their way."""
+        """The next schedules, on their way; after the first ones, the compiled rival is, too."""
         parents, count = self.explorer.best[:PARENTS], FURTHER if self.turns else FIRST
         known, self.known = self.known, NONE
         self.turns += 1
         name = self.operator.name
-        return crew.submit(
-            build, self.workload, self.target, parents, count, self.turns, known, name
-        )
+        given = (self.workload, self.target, parents, count, self.turns, known, name)
+        building = crew.submit(build, *given)
+        if self.turns == 1:
+            crew.submit(warm, self.operator)
+        return building
 
     def tell(self, found: Sequence[Built]) -> None:
         """Judge and time what is new."""

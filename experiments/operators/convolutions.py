@@ -114,6 +114,9 @@ SLACK = 1e-3
 LEAD = 48
 """Flushes before a round: several calls of Python each, on a host that compiles."""
 
+HEAT = 0.2
+"""Seconds of work before a layer is timed; its search has warmed the device."""
+
 VERIFIED = (
     {"n": 2, "c": 64, "h": 19, "w": 17, "o": 40, "r": 3, "s": 3, "padding": 1, "stride": 2},
     {"n": 1, "c": 32, "h": 14, "w": 13, "o": 72, "r": 5, "s": 3, "padding": 2, "dilation": 2},
@@ -183,7 +186,7 @@ def measure(layer: Layer, target: Any, seconds: float, known: Sequence[Path]) ->
     )
     row: dict[str, Any] = {"operator": "conv2d"}
     row |= {"unavailable": unavailable} if unavailable else {}
-    row |= compare(explorer, calls, rounds=30, seconds=1.0, lead=LEAD)
+    row |= compare(explorer, calls, rounds=30, seconds=1.0, lead=LEAD, heat=HEAT)
     return row | {"tflops": rates(row, made.flops)}
 
 
