@@ -84,12 +84,13 @@ def build(
     known: Known = NONE,
     name: str = "",
 ) -> list[Built]:
-    """The kernels of those schedules that are :func:`transferred`, or else of the :func:`chosen`
-    ones, built, with their cubins' bytes. What was built before comes from the cache on disk."""
+    """The kernels of ``count`` schedules, two thirds of them :func:`transferred` if so many are
+    known, the others :func:`chosen`: built, with their cubins' bytes. What was built before comes
+    from the cache on disk."""
     space, job = spaces(workload, target), Job(new_job_id(), workload, target)
-    schedules = transferred(workload, target, known, name, count)
-    schedules = schedules or chosen(workload, target, parents, count, seed)
-    candidates = [Candidate(job, schedule, space.lower(schedule)) for schedule in schedules]
+    schedules = transferred(workload, target, known, name, 2 * count // 3)
+    schedules += chosen(workload, target, parents, count - len(schedules), seed)
+    candidates = [Candidate(job, s, space.lower(s)) for s in dict.fromkeys(schedules)]
     with closing(NvrtcBuilder(target, jobs=1, time_limit=COMPILE_SECONDS)) as builder:
         return [_whole(built) for built in builder.build(candidates)]
 

@@ -27,7 +27,7 @@ from measure.interfaces import Built
 from spaces.cuda.target import CudaTarget
 from spaces.registry import space_for
 
-FIRST, FURTHER, PARENTS = 24, 12, 3
+FIRST, FURTHER, PARENTS = 12, 8, 3
 """Schedules of an operator that are tried at first, and at each further turn; of how many fast ones
 those are neighbours."""
 SLACK = 5e-3

@@ -186,8 +186,13 @@ def test_choices_are_the_same_wherever_they_are_made_and_can_be_built():
         map(space_for(work, target).schedule, space_for(work, target).neighbours(
             space_for(work, target).rows(first[:2]), np.random.default_rng(2)))
     )  # fmt: skip
-    (again,) = build(work, target, (), 1, seed=1, known=Known({"x": first[3:4]}), name="x")
-    assert again.candidate.schedule == first[3]
+    known = Known({"x": first[3:]})
+    assert [
+        b.candidate.schedule for b in build(work, target, (), 3, seed=1, known=known, name="x")
+    ] == [
+        *first[3:5],
+        first[0],
+    ]
     (built,) = build(work, target, (), 1, seed=1)
     assert built.candidate.schedule == first[0]
     assert isinstance(built.binary, bytes), built.error_text
