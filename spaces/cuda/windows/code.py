@@ -24,7 +24,7 @@ from spaces.cuda.blocks.unrolled import THREAD, unrolled
 from spaces.cuda.mma.accumulators import Accumulators
 from spaces.cuda.mma.code import INSTRUCTIONS
 from spaces.cuda.mma.fragments import FRAGMENT, Fragments, swizzled_tile
-from spaces.cuda.windows.image import Image
+from spaces.cuda.windows.image import PAIR, Image
 from spaces.cuda.windows.sizes import OFFSET_BYTES, WindowSizes
 from spaces.kernel import Call, Kernel, Launch, Source, arguments
 from spaces.schedule import Value
@@ -147,17 +147,32 @@ class WindowCode:
     # -- what a block keeps --------------------------------------------------------------------
 
     def _fill_table(self) -> list[str]:
-        """Bytes from the place of a row to each of its terms; terms beyond the last have none."""
-        depth, terms = self.sizes.depth, self.product.terms
+        """For each pair of places, bytes from the place of a row to its terms: to both, or to the
+        first one of neighbours, and which bits of these are terms."""
+        runs, element = self.image.runs, self.sizes.element
+
+        def offset(place: Index) -> str:
+            return (self.image.of_term(runs.term(place)) * element).text
 
         def body(indices: tuple[Index, ...]) -> list[str]:
-            (k,) = indices
-            of_term = (self.image.of_term(k) * self.sizes.element).text
-            place = f"table + {(k * OFFSET_BYTES).text}"
-            known = of_term if terms == depth else f"{k} < {terms} ? {of_term} : 0"
-            return [f"tw::store_shared<i32>({place}, {known});"]
+            low, high = (indices[0] * PAIR + e for e in range(PAIR))
+            tests = [" && ".join(runs.has(place)) for place in (low, high)]
+            if not runs.paired:
+                found = [f"{t} ? {offset(p)} : 0" for t, p in zip(tests, (low, high), strict=True)]
+            else:
+                run = low // runs.width * runs.length
+                start = (self.image.of_term(run) + low % runs.width) * element
+                found = [
+                    f"({low} < {runs.terms} ? {start.text} : 0) - {runs.before * element}",
+                    f"({tests[0]} ? 0xffff : 0) | ({tests[1]} ? (i32)0xffff0000 : 0)",
+                ]
+            place = f"table + {(indices[0] * (PAIR * OFFSET_BYTES)).text}"
+            return [
+                f"const i32 pair[2] = {{{', '.join(found)}}};",
+                f"tw::store_shared<2>({place}, pair);",
+            ]
 
-        return self._each(depth, "k", body)
+        return self._each(self.sizes.depth // PAIR, "k", body)
 
     def _fill_right(self) -> list[str]:
         """The columns of the right factor, zero beyond the last term and column."""
@@ -170,10 +185,10 @@ class WindowCode:
         def source(number: Index) -> tuple[str, list[str]]:
             column, k = split(number)
             at = gathered.of_width(index("column0") + column, Index(), Index())[0]
-            tests = [f"{k} < {product.terms}"] if product.terms < depth else []
+            tests = self.image.runs.has(k)
             if product.columns % wide:
                 tests.append(f"{(index('column0') + column).text} < {product.columns}")
-            return f"right + {(at + gathered.of_depth(k)[0]).text}", tests
+            return f"right + {(at + gathered.of_depth(self.image.runs.term(k))[0]).text}", tests
 
         def place(number: Index) -> str:
             at = self.right_layout.index([*split(number)]) * self.sizes.element
@@ -185,7 +200,8 @@ class WindowCode:
 
     def _tile(self, indices: tuple[Index, ...]) -> list[str]:
         (tile,) = indices
-        first = (self.image.of_row(index("row0")) // self.image.vector).text
+        unit, vector = self.image.unit, self.image.vector
+        first = (self.image.of_row(index("row0")) // unit * (unit // vector)).text
         return [
             f"const int row0 = {(tile * self.block[0]).text};",
             f"const int first = {first};",
@@ -243,21 +259,21 @@ class WindowCode:
         return [f"u32 places[{turns}];", *unrolled(mapping, THREAD, body, "p")]
 
     def _multiply(self) -> list[str]:
-        """All products of the tile; in the last fragment, terms beyond the last are zero."""
-        whole, rest = divmod(self.product.terms, FRAGMENT)
+        """All products of the tile; in the last fragment, places without a term are zero."""
+        steps, paired = self.sizes.depth // FRAGMENT, self.image.runs.paired
+        whole = steps if paired else self.product.terms // FRAGMENT
 
         def step(indices: tuple[Index, ...]) -> list[str]:
             return self._step(indices[0], False)
 
-        lines = (
-            repeat(whole).emit(0, step, prefix="k", unroll=STEPS, integer="int", language="cuda")
-            if whole
-            else []
-        )
-        return [
-            *lines,
-            *(["{", *indented(self._step(Index((), whole), True)), "}"] if rest else []),
-        ]
+        lines: list[str] = []
+        if whole:
+            lines += repeat(whole).emit(
+                0, step, prefix="k", unroll=STEPS, integer="int", language="cuda"
+            )
+        if whole < steps:
+            lines += ["{", *indented(self._step(Index((), whole), True)), "}"]
+        return lines
 
     def _step(self, k: Index, last: bool) -> list[str]:
         rows, columns = self.accumulated.shape
@@ -279,19 +295,18 @@ class WindowCode:
             "i32 terms[4];",
             f"tw::load_shared<2>(terms, {lane});",
             f"tw::load_shared<2>(terms + 2, {lane} + {FRAGMENT // 2 * OFFSET_BYTES});",
-            *unrolled(repeat(rows, 4), 0, lambda at: self._register(*at, last=last), "a"),
+            *unrolled(repeat(rows, 4), 0, lambda at: self._register(at[0], at[1], last), "a"),
             *unrolled(repeat(rows, columns), 0, accumulate, "t"),
         ]
 
     def _register(self, i: Index, number: Index, last: bool) -> list[str]:
         """Two neighbouring terms of a row: register ``number`` of fragment ``i``."""
         place, term = f"places[{(i * 2 + number % 2).text}]", number // 2 * 2
-        low, high = (f"{place} + terms[{(term + e).text}]" for e in (0, 1))
+        first, second = (f"terms[{(term + e).text}]" for e in (0, 1))
         register = f"a[{i.text}][{number.text}]"
-        if self.image.paired:
-            value = f"tw::load_shared<u32>({low})"
-            return [f"{register} = {self._known(value, term, 0, last)};"]
-        values = [f"(u32)tw::load_shared<u16>({at})" for at in (low, high)]
+        if self.image.runs.paired:
+            return [f"{register} = tw::load_shared<u32>({place} + {first}) & (u32){second};"]
+        values = [f"(u32)tw::load_shared<u16>({place} + {at})" for at in (first, second)]
         low, high = (self._known(v, term, e, last) for e, v in enumerate(values))
         return [f"{register} = {low} | {high} << 16;"]
 

@@ -14,8 +14,8 @@ from math import gcd, prod
 
 import numpy as np
 
-from spaces.algebra.index import Index
-from spaces.algebra.integers import ceil_div, round_up
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import round_up
 from spaces.algebra.layout import row_major
 from spaces.cuda.blocks.gathered import at, digits
 from spaces.cuda.blocks.implicit import ImplicitProduct
@@ -24,6 +24,43 @@ from spaces.derivation.products.splitting import Part
 from spaces.workloads.array import Array
 
 VECTOR_BYTES = 16
+PAIR = 2
+"""Elements in a register of a fragment."""
+MOST_WASTE = 1.25
+"""Places of terms in pairs for each term at most; else terms are taken one by one."""
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Places of terms: ``count`` runs of ``length`` neighbours in the image, each with ``before``
+    places that have no term before it, ``width`` in all. If they are ``paired``, two places from an
+    even one on are always neighbours, at an even place of the image, too."""
+
+    count: int
+    length: int
+    before: int
+    width: int
+    paired: bool
+
+    @property
+    def terms(self) -> int:
+        """Places in all runs."""
+        return self.count * self.width
+
+    def term(self, place: Index) -> Index:
+        """The term at a place, if it :attr:`has` one there."""
+        if not self.before and self.width == self.length:
+            return place
+        run, along = place // self.width, place % self.width
+        text = f"({(run * self.length + along).text} - {self.before})"
+        return index(text, self.count * self.length)
+
+    def has(self, place: Index) -> list[str]:
+        """Tests whether there is a term at a place that may be beyond all."""
+        along, end = place % self.width, self.before + self.length
+        tests = [f"{place} < {self.terms}"]
+        tests += [f"{along} >= {self.before}"] if self.before else []
+        return tests + ([f"{along} < {end}"] if end < self.width else [])
 
 
 @dataclass(frozen=True)
@@ -86,15 +123,20 @@ class Image:
         return gcd(VECTOR_BYTES // self.operand.element.bytes, self._held)
 
     @property
+    def unit(self) -> int:
+        """Elements that lines, what the operand has of them, and windows begin at multiples of."""
+        return max(self.vector, PAIR)
+
+    @property
     def _before(self) -> int:
         """Elements of a line before those."""
-        return int(round_up(self.dimensions[self._line].before * self._inner, self.vector))
+        return int(round_up(self.dimensions[self._line].before * self._inner, self.unit))
 
     @property
     def length(self) -> int:
         """Elements of a line."""
         after = self.dimensions[self._line].after * self._inner
-        return int(round_up(self._before + self._held + after, self.vector))
+        return int(round_up(self._before + self._held + after, self.unit))
 
     # -- places --------------------------------------------------------------------------------
 
@@ -131,13 +173,20 @@ class Image:
         """What each term adds."""
         return self._points(self.product.view.depth, np.arange(self.product.terms))
 
-    @property
-    def paired(self) -> bool:
-        """Whether terms 2 i and 2 i + 1 are always neighbours that begin at whole pairs."""
+    @cached_property
+    def runs(self) -> Runs:
+        """How lanes take the terms."""
         terms, rows = self.terms, self._coefficients(self.product.view.rows)
-        even = [*terms[::2], *rows, self.offset.constant]
-        together = len(terms) % 2 == 0 and (terms[1::2] == terms[::2] + 1).all()
-        return bool(together and not any(number % 2 for number in even))
+        starts = np.flatnonzero(np.diff(terms, prepend=terms[0] - 2) != 1)
+        lengths = {int(length) for length in np.diff([*starts, len(terms)])}
+        before = {int(at) % PAIR for at in terms[starts] + self.offset.constant}
+        singly = Runs(1, len(terms), 0, len(terms), False)
+        if len(lengths) > 1 or len(before) > 1 or any(step % PAIR for step in rows):
+            return singly
+        (length,), (left_out,) = lengths, before
+        width = int(round_up(left_out + length, PAIR))
+        found = Runs(len(starts), length, left_out, width, True)
+        return found if found.terms <= MOST_WASTE * len(terms) else singly
 
     @property
     def ascends(self) -> bool:
@@ -172,8 +221,9 @@ class Image:
             self._points(self.product.view.rows, numbers) + self.offset.constant
             for numbers in (first, last)
         )
-        end = end + int(self.terms.max())
-        return int((end // self.vector - begin // self.vector).max()) + 1
+        end = end + int(self.terms.max()) + self.runs.paired
+        begin = begin // self.unit * (self.unit // self.vector)
+        return int((end // self.vector - begin).max()) + 1
 
     def source(self, vector: Index) -> tuple[Index, int, list[str]]:
         """Where the operand has a vector of the image with its borders: an index less a number of
@@ -200,8 +250,3 @@ class Image:
             if dimension.after or not rank:
                 tests.append(f"{place} < {dimension.before + dimension.extent}")
         return found, skipped, tests
-
-
-def padded_terms(terms: int, fragment: int) -> int:
-    """``terms`` in whole fragments."""
-    return int(ceil_div(terms, fragment)) * fragment

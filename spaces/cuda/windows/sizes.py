@@ -12,7 +12,7 @@ from spaces.algebra.integers import ceil_div, round_up
 from spaces.cuda.blocks.sizes import ALIGNMENT, BlockSizes
 from spaces.cuda.mma.accumulators import slab_bytes
 from spaces.cuda.mma.fragments import FRAGMENT
-from spaces.cuda.windows.image import Image, padded_terms
+from spaces.cuda.windows.image import Image
 
 OFFSET_BYTES = 4
 """Of an entry of the table of terms."""
@@ -30,8 +30,8 @@ class WindowSizes(BlockSizes):
 
     @property
     def depth(self) -> int:
-        """Terms, in whole fragments."""
-        return padded_terms(self.product.terms, FRAGMENT)
+        """Places of terms, in whole fragments."""
+        return int(round_up(self.image.runs.terms, FRAGMENT))
 
     @property
     def element(self) -> int:

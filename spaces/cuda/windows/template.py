@@ -82,7 +82,7 @@ class CudaWindows(Template):
         steps, warps = sizes.depth // FRAGMENT, sizes.threads(c) // 32
         tall, across = c["tile_rows"] // FRAGMENT, c["tile_columns"] // FRAGMENT
         multiplies = 2 * tall * across
-        loads = tall * (4 if sizes.image.paired else 8) + across + 2
+        loads = tall * (4 if sizes.image.runs.paired else 8) + across + 2
         fills = sizes.vectors(c) * 20 / 32 + ceil_div(wide * sizes.depth, 32) * 20 / c["turns"]
         main = float(product.workload.least_bytes)
         shared = sizes.shared_bytes(c)

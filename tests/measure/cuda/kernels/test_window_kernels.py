@@ -42,18 +42,26 @@ CASES = {
 }
 # what is broken: kernel, pattern, replacement of its first occurrence
 BUGS = {
-    "a border too near": ("elements", r"% 39\) >= 3 ", "% 39) >= 2 "),
+    "a border too near": ("elements", r"% 40\) >= 4 ", "% 40) >= 3 "),
     "a border too far": ("elements", r"% 15\) < 14 ", "% 15) < 15 "),
-    "padding forgotten": ("elements", r" - 36\)\)", " - 33))"),
+    "padding forgotten": ("elements", r" - 37\)\)", " - 34))"),
     "lines of another image": ("elements", r"429 \* ", "428 * "),
-    "rows of the first image for all": ("elements", r"1170 \* \(row / 42\)", "0"),
+    "rows of the first image for all": ("elements", r"1200 \* \(row / 42\)", "0"),
     "one row for both": ("elements", r"places\[a0 % 2\]", "places[0]"),
     "terms of another lane": ("elements", r"x % 4 \* 8\);", "x % 4 * 4);"),
     "the first half of the terms twice": ("elements", r" \* 8 \+ 32\);", " * 8);"),
-    "a term of the row before": ("elements", r"78 \* \(\(int\)threadIdx.x / 9\)", "0"),
+    "a run of the row before": ("elements", r"80 \* \(\(int\)threadIdx.x / 5\)", "0"),
+    "pairs begin a term too late": ("elements", r" : 0\) - 2,", " : 0) - 0,"),
     "a filter too far": ("elements", r"right \+ 27 \*", "right + 1 + 27 *"),
+    "a filter's terms begin too early": ("elements", r"% 10\) - 1\)", "% 10) - 0)"),
     "the same tile in each turn": ("elements", r" \+ 64 \* i0;", ";"),
     "a window of the tile before": ("elements", r"(int first = .*);", r"\1 > 0 ? 0 : 0;"),
+    "the second term in both halves": (
+        "large windows",
+        r"(load_shared<u16>\(.*?terms\[2 \* \(a1 / 2\))\]",
+        r"\1 + 1]",
+    ),
+    "terms in the wrong half": ("large windows", r"\) << 16", ")"),
     "no wait for the window": ("vectors", r"tw::cp_async_wait<0>\(\);", ""),
     "no barrier before it is read": (
         "vectors",
@@ -62,7 +70,7 @@ BUGS = {
     ),
     "no barrier before the next one": ("vectors", r"tw::sync_block\(\);(\s*\}\s*\}\s*)$", r"\1"),
     "borders are not zero": ("vectors", r", \(\(first[^?]*\? 16 : 0", ", 16"),
-    "a vector too few": ("vectors", r"threadIdx.x < 63", "threadIdx.x < 62"),
+    "a vector too few": ("vectors", r"threadIdx.x < 64", "threadIdx.x < 62"),
     "sums leave before all have read": (
         "pairs",
         r"tw::sync_block\(\);(\s*const u32 slab)",

@@ -7,7 +7,7 @@ import pytest
 
 from spaces.cuda.blocks.implicit import tiled_product_of
 from spaces.cuda.target import cuda_target
-from spaces.cuda.windows.image import Image
+from spaces.cuda.windows.image import Image, Runs
 from spaces.cuda.windows.template import CudaWindows
 from spaces.operators import workload
 from spaces.quantities import QUANTITIES
@@ -65,18 +65,21 @@ def test_a_window_holds_what_every_row_of_a_tile_reads(name):
         numbers = numbers // part.extent
     assert (np.diff(place) > 0).all()
     for tile in (16, 48, 256):
-        first = place[::tile] // image.vector * image.vector
+        first = place[::tile] // image.unit * image.unit
         last = np.minimum(np.arange(0, rows, tile) + tile, rows) - 1
         held = image.window(tile) * image.vector
         assert (place[last] + image.terms.max() < first + held).all()
-        assert (place[last] + image.terms.max() >= first + held - image.vector).any()
+        assert (place[last] + image.terms.max() + 1 >= first + held - image.vector).any()
 
 
 def test_lines_begin_at_whole_vectors_and_pairs_are_seen():
     first, four = (Image(tiled_product_of(PROGRAMS[n])) for n in ("a first layer", "four channels"))
     assert (first.vector, first.length) == (8, 16 + 224 * 3 + 8)
     assert (four.vector, four.length) == (8, 16 + 224 * 4 + 8)
-    assert (first.paired, four.paired) == (False, True)
+    assert first.runs == Runs(7, 21, 1, 22, True)
+    assert four.runs == Runs(7, 28, 0, 28, True)
+    single = workload("conv2d", n=1, **FIRST | {"stride": 1}, **HALVES)
+    assert Image(tiled_product_of(single)).runs == Runs(1, 147, 0, 147, False)
 
 
 def test_every_rule_refuses_something_and_says_why():
