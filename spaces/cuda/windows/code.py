@@ -2,8 +2,9 @@
 
 A block keeps its columns of the right factor in shared memory, and a table of where each term is,
 counted from its row. For each of its tiles it copies the window of the image that the rows read,
-and its warps take their fragments out of that, element by element where pairs of terms are no
-neighbours: nothing is gathered twice, however often windows overlap.
+while the tile before is multiplied, and its warps take their fragments out of that, element by
+element where pairs of terms are no neighbours: nothing is gathered twice, however often windows
+overlap.
 """
 
 from __future__ import annotations
@@ -69,6 +70,21 @@ class WindowCode:
         return int(self.sizes.threads(self.values))
 
     @property
+    def blocks(self) -> int:
+        """Blocks along rows."""
+        return int(self.sizes.blocks(self.values))
+
+    @property
+    def buffers(self) -> int:
+        """Windows in shared memory."""
+        return int(self.sizes.buffers(self.values))
+
+    @property
+    def window_bytes(self) -> int:
+        """Shared memory of one of them."""
+        return int(self.sizes.window_bytes(self.values))
+
+    @property
     def block(self) -> tuple[int, int]:
         """Rows and columns of a tile."""
         rows, columns = self.sizes.block(self.values)
@@ -113,9 +129,8 @@ class WindowCode:
     def kernel(self, prelude: str) -> Kernel:
         """The kernel as a whole; ``prelude`` defines what the epilogue calls."""
         workload, columns = self.product.workload, int(self.sizes.tiles(self.values)[1])
-        blocks = (int(self.sizes.blocks(self.values)), columns, 1)
         shared = int(self.sizes.shared_bytes(self.values))
-        launch = Launch(blocks, (self.threads, 1, 1), shared_bytes=shared)
+        launch = Launch((self.blocks, columns, 1), (self.threads, 1, 1), shared_bytes=shared)
         call = Call(self.entry, arguments(workload.inputs, workload.outputs), 0, 0, (launch,))
         return Kernel(Source("cuda", prelude, self.source), call)
 
@@ -123,16 +138,16 @@ class WindowCode:
     def source(self) -> str:
         """The entry."""
         bounds = f"__launch_bounds__({self.threads}, {self.number('residency')})"
-        window = int(self.sizes.window_bytes(self.values))
-        table = window + int(self.sizes.right_bytes(self.values))
-        blocks = int(self.sizes.blocks(self.values))
-        walk = repeat(self.number("turns")) * spatial(blocks)
+        windows = self.buffers * self.window_bytes
+        table = windows + int(self.sizes.right_bytes(self.values))
+        walk = repeat(self.number("turns")) * spatial(self.blocks)
         tiles = int(self.sizes.tiles(self.values)[0])
         lines = [
             f'extern "C" __global__ void {bounds} {self.entry}({signature(self.product)}) {{',
-            "  const u32 shared = tw::shared_base();",
-            f"  const u32 factor = shared + {window}, table = shared + {table};",
+            "  const u32 windows = tw::shared_base();",
+            f"  const u32 factor = windows + {windows}, table = windows + {table};",
             f"  const int column0 = (int)blockIdx.y * {self.block[1]};",
+            *indented(self._fetch(f"(int)blockIdx.x * {self.block[0]}", "windows")),
             *indented(self._fill_table()),
             *indented(self._fill_right()),
             *indented(
@@ -199,40 +214,73 @@ class WindowCode:
     # -- a tile --------------------------------------------------------------------------------
 
     def _tile(self, indices: tuple[Index, ...]) -> list[str]:
+        """All that is done with a tile, whose window is on its way. Where there are two, the next
+        one's is fetched meanwhile; else afterwards."""
         (tile,) = indices
-        unit, vector = self.image.unit, self.image.vector
-        first = (self.image.of_row(index("row0")) // unit * (unit // vector)).text
+        more = [f"const int row0 = {(tile * self.block[0]).text};"]
+        shared, ahead, behind = "windows", list[str](), list[str]()
+        if self.number("turns") > 1:
+            bytes, turn = self.window_bytes, tile // self.blocks
+            if self.buffers > 1:
+                shared = f"windows + {(turn % 2 * bytes).text}"
+                ahead = self._fetch_next(f"windows + {((turn + 1) % 2 * bytes).text}")
+            else:
+                behind = ["tw::sync_block();", *self._fetch_next("windows")]
         return [
-            f"const int row0 = {(tile * self.block[0]).text};",
-            f"const int first = {first};",
-            *self._fill_window(),
+            *more,
+            f"const u32 shared = {shared};",
             f"float sums[{self.accumulated.count}][4] = {{}};",
             *self._places_of_rows(),
-            "tw::cp_async_commit();",
             "tw::cp_async_wait<0>();",
             "tw::sync_block();",
+            *ahead,
             *self._multiply(),
             *self.accumulated.finish(),
-            *(["tw::sync_block();"] if self.number("turns") > 1 else []),
+            *behind,
         ]
 
-    def _fill_window(self) -> list[str]:
-        """The window from vector ``first`` of the image on."""
-        vectors, size = int(self.sizes.vectors(self.values)), self.image.vector * self.sizes.element
+    def _fetch_next(self, to: str) -> list[str]:
+        """Fetch the window of the block's next tile, if there is one."""
+        row = f"row0 + {self.blocks * self.block[0]}"
+        return [
+            f"if ({row} < {self.product.rows}) {{",
+            *indented(self._fetch(row, to)),
+            "}",
+        ]
+
+    def _fetch(self, row: str, to: str) -> list[str]:
+        """Start to copy the window of the tile that begins at a row to the address ``to``."""
+        return [
+            "{",
+            f"  const int start = {row};",
+            f"  const int first = {self._first('start')};",
+            *indented(self._fill_window(to)),
+            "  tw::cp_async_commit();",
+            "}",
+        ]
+
+    def _first(self, row: str) -> str:
+        """The vector of the image that the window of a tile begins with."""
+        unit, vector = self.image.unit, self.image.vector
+        return (self.image.of_row(index(row)) // unit * (unit // vector)).text
+
+    def _fill_window(self, to: str) -> list[str]:
+        """Copy the window from vector ``first`` of the image on."""
+        vectors, size = int(self.sizes.vectors(self.values)), self.sizes.vector_bytes
 
         def source(number: Index) -> tuple[str, list[str]]:
             at, skipped, tests = self.image.source(index("first") + number)
             return f"left + ({at.text} - {skipped})", tests
 
         def place(number: Index) -> str:
-            return f"shared + {(number * size).text}"
+            return f"{to} + {(number * size).text}"
 
         def body(indices: tuple[Index, ...]) -> list[str]:
             address, tests = source(indices[0])
             inside = f"{' && '.join(tests)} ? {size} : 0"
             return [f"tw::cp_async<{size}>({place(indices[0])}, {address}, {inside});"]
 
-        if size >= 4:
+        if self.sizes.asynchronous:
             return self._each(vectors, "w", body)
         return self._held(vectors, "w", source, place)
 
@@ -256,7 +304,8 @@ class WindowCode:
             at = (self.image.of_row(index("row", last + 1)) * element).text
             return [known, f"places[{turn}] = shared + ({at} - first * {vector * element});"]
 
-        return [f"u32 places[{turns}];", *unrolled(mapping, THREAD, body, "p")]
+        lines = [f"const int first = {self._first('row0')};", f"u32 places[{turns}];"]
+        return [*lines, *unrolled(mapping, THREAD, body, "p")]
 
     def _multiply(self) -> list[str]:
         """All products of the tile; in the last fragment, places without a term are zero."""

@@ -21,7 +21,7 @@ def window_rules(
         *tile_rules(product),
         reuse_rule(product, target, ("tile_rows", "tile_columns"), Worker("warp", 32, 1024)),
         sums_rule(("tile_rows", "tile_columns"), sizes.sums, target),
-        *memory_rules(sizes, target, decisions, TILE, ("store",)),
+        *memory_rules(sizes, target, decisions, TILE, ("store", "turns")),
         _turns_rule(sizes, target),
         store_rule(product),
     )

@@ -20,7 +20,7 @@ OFFSET_BYTES = 4
 
 @dataclass(frozen=True)
 class WindowSizes(BlockSizes):
-    """Of blocks that hold a window of an :class:`Image` in shared memory, or sums on their way out;
+    """Of blocks that hold windows of an :class:`Image` in shared memory, or sums on their way out;
     then the whole depth of the right factor's columns, and the table of where terms are."""
 
     @cached_property
@@ -55,9 +55,23 @@ class WindowSizes(BlockSizes):
         """Those of a window."""
         return each(self.image, self.block(c)[0])
 
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of a vector of the image."""
+        return self.image.vector * self.element
+
+    @property
+    def asynchronous(self) -> bool:
+        """Whether ``cp.async`` can copy such vectors."""
+        return self.vector_bytes >= 4
+
+    def buffers(self, c: Any) -> Any:
+        """Windows in shared memory: two, of which one is filled, if a block has several tiles."""
+        return 1 + (c["turns"] > 1) * self.asynchronous
+
     def window_bytes(self, c: Any) -> Any:
         """Shared memory of a window, or of all warps' sums."""
-        window = self.vectors(c) * self.image.vector * self.element
+        window = self.vectors(c) * self.vector_bytes
         warps = c["warp_rows"] * c["warp_columns"]
         slabs = (c["store"] == "shared") * warps * slab_bytes(c["tile_columns"])
         return round_up(np.maximum(window, slabs), ALIGNMENT)
@@ -68,7 +82,8 @@ class WindowSizes(BlockSizes):
 
     def shared_bytes(self, c: Any) -> Any:
         """All of it."""
-        return self.window_bytes(c) + self.right_bytes(c) + self.depth * OFFSET_BYTES
+        windows = self.buffers(c) * self.window_bytes(c)
+        return windows + self.right_bytes(c) + self.depth * OFFSET_BYTES
 
     def sums(self, c: Any) -> Any:
         """Registers of a thread's sums."""

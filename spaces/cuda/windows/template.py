@@ -90,20 +90,19 @@ class CudaWindows(Template):
         occupancy = Occupancy(
             self.cuda, blocks, sizes.threads(c), registers, shared, c["residency"]
         )
-        vector = sizes.image.vector * sizes.element
         quantities = {
             "flops": 2.0 * tiles * rows * wide * sizes.depth,
             "useful_flops": float(product.workload.flops),
             "instructions": tiles * (warps * steps * (multiplies + 2.5 * loads) + fills),
             "register_bytes": 1.0 * tiles * warps * steps * (tall + across) * 512,
-            "near_bytes": tiles * (sizes.vectors(c) * vector * 1.0)
+            "near_bytes": tiles * (sizes.vectors(c) * sizes.vector_bytes * 1.0)
             + blocks * (1.0 * wide * sizes.depth * sizes.element),
             "middle_bytes": main,
             "main_bytes": main,
             "packing_bytes": 0.0,
             "epilogue_elements": 1.0 * tiles * rows * wide,
             "far_fraction": main / self.cuda.l2_bytes,
-            "vector_fraction": vector / VECTOR_BYTES,
+            "vector_fraction": sizes.vector_bytes / VECTOR_BYTES,
             "intensity": multiplies / loads,
             "main_loop_trips": float(steps),
             "tile_visits": tiles,
@@ -128,7 +127,7 @@ def _why_no_window(product: ImplicitProduct, target: CudaTarget) -> str | None:
         return f"rows of {view.left.operand.name} are gathered {VECTOR_BYTES} bytes at a time"
     if product.reuse(product.left) <= 1 or not image.ascends:
         return f"rows of {view.left.operand.name} do not overlap, one behind the other"
-    least = {"tile_rows": LEAST_TILE, "tile_columns": LEAST_TILE, "store": "direct"}
+    least = {"tile_rows": LEAST_TILE, "tile_columns": LEAST_TILE, "store": "direct", "turns": 1}
     bytes = int(sizes.shared_bytes({**least, "warp_rows": 1, "warp_columns": 1}))
     if bytes > target.shared_per_block:
         most = target.shared_per_block

@@ -68,7 +68,14 @@ BUGS = {
         r"(cp_async_wait<0>\(\);\s*)tw::sync_block\(\);",
         r"\1",
     ),
-    "no barrier before the next one": ("vectors", r"tw::sync_block\(\);(\s*\}\s*\}\s*)$", r"\1"),
+    "no barrier before the next one": (
+        "elements",
+        r"tw::sync_block\(\);(\s*if \(row0 \+ 64)",
+        r"\1",
+    ),
+    "the next window over the one that is read": ("vectors", r"\(i0 \+ 1\) % 2", "i0 % 2"),
+    "the first window for all": ("vectors", r"(shared = windows) \+ [^;]*;", r"\1;"),
+    "no next window": ("vectors", r"row0 \+ 64 < 128", "row0 + 64 < 64"),
     "borders are not zero": ("vectors", r", \(\(first[^?]*\? 16 : 0", ", 16"),
     "a vector too few": ("vectors", r"threadIdx.x < 64", "threadIdx.x < 62"),
     "sums leave before all have read": (
