@@ -1,8 +1,10 @@
 /* A pool of threads that outlives the calls it serves.
 
-   A launch hands the workers' numbers to the caller and the pool's threads in turn and returns
-   when all have run. Waiting threads spin for some microseconds, so that back-to-back launches
-   are cheap, and then sleep, so that other libraries' threads have the cores to themselves.
+   A launch shares the workers' numbers among the caller and the pool's threads in turn and returns
+   when all have run. Each thread begins with its own share, whose data its core may still have, and
+   goes on with those that nobody has begun: where other programs or libraries keep a thread from
+   its core, nobody waits for it. Waiting threads spin for some microseconds, so that back-to-back
+   launches are cheap, and then sleep, so that other libraries' threads have the cores to themselves.
 
    The system tends to wake a thread on the CPU of whoever wakes it, where it would wait for the
    caller's own share to end. So sleepers are barred from the caller's CPU while they are woken,
@@ -27,12 +29,13 @@ struct tw_pool {
   pthread_t *handles;  /* of the threads; the first, for the caller, is unused */
   int threads;         /* wanted, the caller's included */
   int started;         /* there are, the caller's included; 0 before the first launch */
+  atomic_uint *begun;  /* of each share, the last launch in which it was begun */
   pthread_mutex_t taken; /* held from the start of a launch to its end */
-  pthread_mutex_t mutex; /* guards the sleeping: launch and running change under it */
+  pthread_mutex_t mutex; /* guards the sleeping: launch rises under it */
   pthread_cond_t launched, joined;
   atomic_uint launch;  /* rises with each launch */
   int sleeping;        /* pool threads that wait for the launch asleep; under the mutex */
-  atomic_int running;  /* pool threads that have not finished the launch */
+  atomic_int unfinished; /* shares of the launch */
   int workers;
   void (*task)(void *context, int worker);
   void *context;
@@ -64,9 +67,20 @@ static inline void relax(void) {
 #endif
 }
 
-static void run_share(tw_pool *pool, int index) {
-  for (int worker = index; worker < pool->workers; worker += pool->started)
+/* Runs a share of a launch unless it was begun before, or the launch is over. */
+static void run_share(tw_pool *pool, int share, unsigned launch) {
+  unsigned before = launch - 1;
+  if (!atomic_compare_exchange_strong(&pool->begun[share], &before, launch)) return;
+  for (int worker = share; worker < pool->workers; worker += pool->started)
     pool->task(pool->context, worker);
+  if (atomic_fetch_sub(&pool->unfinished, 1) > 1) return;
+  pthread_mutex_lock(&pool->mutex);
+  pthread_cond_signal(&pool->joined);
+  pthread_mutex_unlock(&pool->mutex);
+}
+
+static void run_shares(tw_pool *pool, int own, unsigned launch) {
+  for (int i = 0; i < pool->started; i++) run_share(pool, (own + i) % pool->started, launch);
 }
 
 static unsigned await_launch(tw_pool *pool, unsigned seen) {
@@ -95,23 +109,18 @@ static void *serve(void *argument) {
   if (own.pool->cpus) tw_stay_on(own.pool->cpus[own.index]);
   for (unsigned seen = 0;;) {
     seen = await_launch(own.pool, seen);
-    run_share(own.pool, own.index);
-    if (atomic_fetch_sub(&own.pool->running, 1) == 1) {
-      pthread_mutex_lock(&own.pool->mutex);
-      pthread_cond_signal(&own.pool->joined);
-      pthread_mutex_unlock(&own.pool->mutex);
-    }
+    run_shares(own.pool, own.index, seen);
   }
   return NULL;
 }
 
 static void await_join(tw_pool *pool) {
   for (int i = 0; i < SPINS; i++) {
-    if (!atomic_load(&pool->running)) return;
+    if (!atomic_load(&pool->unfinished)) return;
     relax();
   }
   pthread_mutex_lock(&pool->mutex);
-  while (atomic_load(&pool->running)) pthread_cond_wait(&pool->joined, &pool->mutex);
+  while (atomic_load(&pool->unfinished)) pthread_cond_wait(&pool->joined, &pool->mutex);
   pthread_mutex_unlock(&pool->mutex);
 }
 
@@ -125,6 +134,7 @@ static void start(tw_pool *pool) {
   pthread_cond_init(&pool->launched, NULL);
   pthread_cond_init(&pool->joined, NULL);
   atomic_store(&pool->launch, 0);
+  for (int i = 0; i < pool->threads; i++) atomic_store(&pool->begun[i], 0);
   pool->sleeping = 0;
   pool->started = 1;
   while (pool->started < pool->threads) {
@@ -157,15 +167,17 @@ static int bar(tw_pool *pool, cpu_set_t *allowed) {
   return 1;
 }
 
-static void launch(tw_pool *pool) {
+/* The number of the launch that it begins. */
+static unsigned launch(tw_pool *pool) {
   cpu_set_t allowed;
   pthread_mutex_lock(&pool->mutex);
   int barred = pool->sleeping && !pool->cpus && bar(pool, &allowed);
-  atomic_store(&pool->running, pool->started - 1);
-  atomic_fetch_add(&pool->launch, 1);
+  atomic_store(&pool->unfinished, pool->started);
+  unsigned number = atomic_fetch_add(&pool->launch, 1) + 1;
   pthread_cond_broadcast(&pool->launched);
   pthread_mutex_unlock(&pool->mutex);
   if (barred) allow(pool, &allowed);
+  return number;
 }
 
 static void parallel(tw_pool *pool, int workers, void (*task)(void *, int), void *context) {
@@ -177,8 +189,7 @@ static void parallel(tw_pool *pool, int workers, void (*task)(void *, int), void
   pool->workers = workers;
   pool->task = task;
   pool->context = context;
-  launch(pool);
-  run_share(pool, 0);
+  run_shares(pool, 0, launch(pool));
   await_join(pool);
   pthread_mutex_unlock(&pool->taken);
 }
@@ -188,7 +199,9 @@ tw_runtime *tw_runtime_create(int threads, const int *cpus) {
   tw_pool *pool = calloc(1, sizeof *pool);
   int *own_cpus = malloc(threads * sizeof *own_cpus);
   pthread_t *handles = malloc(threads * sizeof *handles);
-  if (!runtime || !pool || !own_cpus || !handles) {
+  atomic_uint *begun = calloc(threads, sizeof *begun);
+  if (!runtime || !pool || !own_cpus || !handles || !begun) {
+    free(begun);
     free(handles);
     free(runtime);
     free(pool);
@@ -201,6 +214,7 @@ tw_runtime *tw_runtime_create(int threads, const int *cpus) {
   pthread_mutex_init(&pool->taken, NULL);
   pool->threads = threads;
   pool->handles = handles;
+  pool->begun = begun;
   pool->next = atomic_load(&pools);
   while (!atomic_compare_exchange_weak(&pools, &pool->next, pool)) continue;
   *runtime = (tw_runtime){parallel, pool};

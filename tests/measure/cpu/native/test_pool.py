@@ -218,6 +218,63 @@ def test_idle_threads_fall_asleep_and_use_no_time():
     """)
 
 
+HELD = """
+#include <signal.h>
+#include <unistd.h>
+#include "pool.c"
+
+static atomic_int held, let_go;
+static int by_caller, by_others;
+static pthread_t caller;
+
+static void hold(int number) {
+  (void)number;
+  held = 1;
+  while (!let_go) usleep(100);
+}
+
+static void count(void *context, int worker) {
+  (void)context, (void)worker;
+  ++*(pthread_equal(pthread_self(), caller) ? &by_caller : &by_others);
+}
+
+/* How many of 5 workers the caller runs while the pool's only thread is kept from its core. */
+int alone(void) {
+  tw_runtime *runtime = tw_runtime_create(2, NULL);
+  caller = pthread_self();
+  signal(SIGUSR1, hold);
+  alarm(100);
+  runtime->parallel(runtime->pool, 2, count, NULL);
+  pthread_kill(runtime->pool->handles[1], SIGUSR1);
+  while (!held) usleep(100);
+  by_caller = by_others = 0;
+  runtime->parallel(runtime->pool, 5, count, NULL);
+  int found = by_caller;
+  let_go = 1;
+  for (int launches = 0; launches < 1000; launches++) {
+    by_caller = by_others = 0;
+    runtime->parallel(runtime->pool, 2, count, NULL);
+    if (by_caller + by_others != 2) return -1;
+  }
+  return found;
+}
+"""
+
+
+def including_pool(text: str, folder: Path) -> Path:
+    """A library of C ``text`` that includes pool.c."""
+    source, library = folder / "with_pool.c", folder / "with_pool.so"
+    source.write_text(text)
+    flags = ["-D_GNU_SOURCE", "-pthread", f"-I{Path(pool.__file__).parent / 'native/threads'}"]
+    subprocess.run(["gcc", "-shared", "-fPIC", *flags, "-o", library, source], check=True)
+    return library
+
+
+def test_nobody_waits_for_a_thread_that_is_kept_from_its_core(tmp_path):
+    code = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).alone())"
+    assert int(alone(code, str(including_pool(HELD, tmp_path)))) == 5
+
+
 SHORT_OF_MEMORY = """
 #include <stdlib.h>
 
@@ -237,12 +294,6 @@ tw_runtime *create_after(int granted) {
 
 
 def test_a_pool_is_whole_or_none_where_memory_is_refused_once(tmp_path):
-    source, library = tmp_path / "short.c", tmp_path / "short.so"
-    source.write_text(SHORT_OF_MEMORY)
-    folder = Path(pool.__file__).parent / "native/threads"
-    flags = ["-D_GNU_SOURCE", "-pthread", f"-I{folder}"]
-    command = ["gcc", "-shared", "-fPIC", *flags, "-o", library, source]
-    subprocess.run(command, check=True)
-    create = ctypes.CDLL(str(library)).create_after
+    create = ctypes.CDLL(str(including_pool(SHORT_OF_MEMORY, tmp_path))).create_after
     create.restype = ctypes.c_void_p
-    assert [bool(create(granted)) for granted in range(5)] == [False] * 4 + [True]
+    assert [bool(create(granted)) for granted in range(6)] == [False] * 5 + [True]
