@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -10,6 +11,12 @@ Call = Callable[[], object]
 REST = 0.1
 """Seconds of rest before a sample of many threads: the workers of the call before may spin on for
 a while after their work, and would hold the cores that the next call needs."""
+WARM = 10e-3
+"""Seconds of calls between such a rest and a sample: the first calls are up to three times as slow
+as those that follow, until threads are awake and have a core each."""
+TRIES = 5
+"""Calls of which the fastest decides how many calls are a sample: were it one, two names of the
+same call could get different numbers, and means over more or fewer of their first, slower calls."""
 
 
 def interleave(
@@ -21,7 +28,7 @@ def interleave(
     CPU clock, which other processes disturb least; more threads by the wall clock.
     """
     clock = time.thread_time if threads == 1 else time.perf_counter
-    repeats = {name: _repeats(call, sample) for name, call in calls.items()}
+    repeats = {name: repeats_of(call, sample) for name, call in calls.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     names, end = list(calls), time.monotonic() + seconds
     for _ in range(rounds):
@@ -30,6 +37,7 @@ def interleave(
             call, count = calls[name], repeats[name]
             if threads > 1:
                 time.sleep(REST)
+                _call_for(WARM, call)
             call()
             start = clock()
             for _ in range(count):
@@ -40,8 +48,19 @@ def interleave(
     return times
 
 
-def _repeats(call: Call, sample: float) -> int:
-    call()
-    start = time.perf_counter()
-    call()
-    return max(1, round(sample / max(time.perf_counter() - start, 1e-7)))
+def repeats_of(call: Call, sample: float) -> int:
+    """Calls that take at least ``sample`` seconds together, if each is as fast as the fastest."""
+    fastest, end = math.inf, time.perf_counter() + TRIES * sample
+    for _ in range(TRIES):
+        start = time.perf_counter()
+        call()
+        fastest = min(fastest, time.perf_counter() - start)
+        if time.perf_counter() > end:
+            break
+    return max(1, math.ceil(sample / max(fastest, 1e-7)))
+
+
+def _call_for(seconds: float, call: Call) -> None:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        call()
