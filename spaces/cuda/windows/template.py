@@ -20,6 +20,7 @@ from spaces.cuda.mma.fragments import FRAGMENT
 from spaces.cuda.target import CudaTarget
 from spaces.cuda.windows.code import WindowCode
 from spaces.cuda.windows.image import VECTOR_BYTES, Image
+from spaces.cuda.windows.plan import WindowPlan
 from spaces.cuda.windows.rules import window_rules
 from spaces.cuda.windows.sizes import WindowSizes
 from spaces.kernel import Kernel
@@ -114,8 +115,8 @@ class CudaWindows(Template):
 
     def lower(self, schedule: Schedule) -> Kernel:
         """The kernel; its entry is named after the workload and the schedule."""
-        code = WindowCode(self.sizes, schedule.values, self.entry(schedule))
-        return code.kernel(prelude(self.product))
+        plan = WindowPlan(self.sizes, schedule.values)
+        return WindowCode(plan, self.entry(schedule)).kernel(prelude(self.product))
 
 
 def _why_no_window(product: ImplicitProduct, target: CudaTarget) -> str | None:

@@ -1,0 +1,155 @@
+"""How threads of a block bring to shared memory what its warps multiply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spaces.algebra.index import Index, index
+from spaces.algebra.integers import ceil_div
+from spaces.algebra.mapping import repeat, spatial
+from spaces.algebra.mapping_emit import indented
+from spaces.cuda.blocks.unrolled import THREAD, unrolled
+from spaces.cuda.windows.image import PAIR
+from spaces.cuda.windows.plan import WindowPlan
+from spaces.cuda.windows.sizes import OFFSET_BYTES
+
+HELD = 8
+"""Elements that a thread loads before it stores the first of them."""
+
+Source = Callable[[Index], tuple[str, list[str]]]
+"""Where an element is, and the tests that say that it is there, by its number."""
+Place = Callable[[Index], str]
+"""Where it goes in shared memory."""
+
+
+@dataclass(frozen=True)
+class WindowMemory:
+    """The right factor at the address ``factor``, the table of terms at ``table``, and windows."""
+
+    plan: WindowPlan
+
+    def fill_table(self) -> list[str]:
+        """For each pair of places, bytes from the place of a row to its terms: to both, or to the
+        first one of neighbours, and which bits of these are terms."""
+        runs, element = self.plan.image.runs, self.plan.sizes.element
+
+        def offset(place: Index) -> str:
+            return (self.plan.image.of_term(runs.term(place)) * element).text
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            low, high = (indices[0] * PAIR + e for e in range(PAIR))
+            tests = [" && ".join(runs.has(place)) for place in (low, high)]
+            if not runs.paired:
+                found = [f"{t} ? {offset(p)} : 0" for t, p in zip(tests, (low, high), strict=True)]
+            else:
+                run = low // runs.width * runs.length
+                start = (self.plan.image.of_term(run) + low % runs.width) * element
+                found = [
+                    f"({low} < {runs.terms} ? {start.text} : 0) - {runs.before * element}",
+                    f"({tests[0]} ? 0xffff : 0) | ({tests[1]} ? (i32)0xffff0000 : 0)",
+                ]
+            place = f"table + {(indices[0] * (PAIR * OFFSET_BYTES)).text}"
+            return [
+                f"const i32 pair[2] = {{{', '.join(found)}}};",
+                f"tw::store_shared<2>({place}, pair);",
+            ]
+
+        return self._each(self.plan.sizes.depth // PAIR, "k", body)
+
+    def fill_right(self) -> list[str]:
+        """The columns of the right factor, zero beyond the last term and column."""
+        (_, wide), depth, product = self.plan.block, self.plan.sizes.depth, self.plan.product
+        gathered = product.gathered[1]
+
+        def split(number: Index) -> tuple[Index, Index]:
+            return number // depth, number % depth
+
+        def source(number: Index) -> tuple[str, list[str]]:
+            column, k = split(number)
+            at = gathered.of_width(index("column0") + column, Index(), Index())[0]
+            tests = self.plan.image.runs.has(k)
+            if product.columns % wide:
+                tests.append(f"{(index('column0') + column).text} < {product.columns}")
+            return (
+                f"right + {(at + gathered.of_depth(self.plan.image.runs.term(k))[0]).text}",
+                tests,
+            )
+
+        def place(number: Index) -> str:
+            at = self.plan.right_layout.index([*split(number)]) * self.plan.sizes.element
+            return f"factor + {at.text}"
+
+        return self._held(wide * depth, "r", source, place)
+
+    def fetch(self, row: str, to: str) -> list[str]:
+        """Start to copy the window of the tile that begins at a row to the address ``to``."""
+        return [
+            "{",
+            f"  const int start = {row};",
+            f"  const int first = {self.plan.first('start')};",
+            *indented(self._fill_window(to)),
+            "  tw::cp_async_commit();",
+            "}",
+        ]
+
+    def _fill_window(self, to: str) -> list[str]:
+        """Copy the window from vector ``first`` of the image on."""
+        vectors, size = int(self.plan.sizes.vectors(self.plan.values)), self.plan.sizes.vector_bytes
+
+        def source(number: Index) -> tuple[str, list[str]]:
+            at, skipped, tests = self.plan.image.source(index("first") + number)
+            return f"left + ({at.text} - {skipped})", tests
+
+        def place(number: Index) -> str:
+            return f"{to} + {(number * size).text}"
+
+        def body(indices: tuple[Index, ...]) -> list[str]:
+            address, tests = source(indices[0])
+            inside = f"{' && '.join(tests)} ? {size} : 0"
+            return [f"tw::cp_async<{size}>({place(indices[0])}, {address}, {inside});"]
+
+        if self.plan.sizes.asynchronous:
+            return self._each(vectors, "w", body)
+        return self._held(vectors, "w", source, place)
+
+    def _each(
+        self, count: int, prefix: str, body: Callable[[tuple[Index, ...]], Sequence[str]]
+    ) -> list[str]:
+        mapping = repeat(int(ceil_div(count, self.plan.threads))) * spatial(self.plan.threads)
+        return unrolled(mapping, THREAD, body, prefix, (count,))
+
+    def _held(
+        self,
+        count: int,
+        prefix: str,
+        source: Source,
+        place: Place,
+    ) -> list[str]:
+        """Elements through registers, some at a time: all loads, then all stores."""
+        held = min(HELD, int(ceil_div(count, self.plan.threads)))
+        some = repeat(held) * spatial(self.plan.threads)
+        rounds = repeat(int(ceil_div(count, held * self.plan.threads)))
+
+        def round_of(indices: tuple[Index, ...]) -> list[str]:
+            start = indices[0] * (held * self.plan.threads)
+
+            def load(at: tuple[Index, ...]) -> list[str]:
+                address, tests = source(start + at[0])
+                tests = [f"{(start + at[0]).text} < {count}", *tests]
+                value = f"tw::load_global({address})"
+                turn = (at[0] // self.plan.threads).text
+                return [f"held[{turn}] = {' && '.join(tests)} ? {value} : {self.plan.kind}{{}};"]
+
+            def store(at: tuple[Index, ...]) -> list[str]:
+                turn = (at[0] // self.plan.threads).text
+                put = f"tw::store_shared({place(start + at[0])}, held[{turn}]);"
+                return [f"if ({(start + at[0]).text} < {count}) {put}"]
+
+            return [
+                f"{self.plan.kind} held[{held}];",
+                *unrolled(some, THREAD, load, f"{prefix}l"),
+                *unrolled(some, THREAD, store, f"{prefix}s"),
+            ]
+
+        return rounds.emit(0, round_of, prefix=prefix, integer="int", language="cuda")

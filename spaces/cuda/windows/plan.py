@@ -1,0 +1,95 @@
+"""What a schedule of windows in shared memory decides, in numbers for its code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from spaces.algebra.index import index
+from spaces.algebra.layout import Layout
+from spaces.cuda.abi import C_TYPES
+from spaces.cuda.blocks.implicit import ImplicitProduct
+from spaces.cuda.mma.fragments import FRAGMENT, swizzled_tile
+from spaces.cuda.windows.image import Image
+from spaces.cuda.windows.sizes import WindowSizes
+from spaces.schedule import Value
+
+
+@dataclass(frozen=True)
+class WindowPlan:
+    """The decisions ``values``, and what follows from them by ``sizes``."""
+
+    sizes: WindowSizes
+    values: Mapping[str, Value]
+
+    @property
+    def product(self) -> ImplicitProduct:
+        """What is computed."""
+        assert isinstance(self.sizes.product, ImplicitProduct)
+        return self.sizes.product
+
+    @property
+    def image(self) -> Image:
+        """The left factor with its borders."""
+        return self.sizes.image
+
+    def number(self, name: str) -> int:
+        """An integer decision."""
+        return int(self.values[name])
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return int(self.sizes.threads(self.values))
+
+    @property
+    def blocks(self) -> int:
+        """Blocks along rows."""
+        return int(self.sizes.blocks(self.values))
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Tiles along rows and columns."""
+        rows, columns = self.sizes.tiles(self.values)
+        return int(rows), int(columns)
+
+    @property
+    def buffers(self) -> int:
+        """Windows in shared memory."""
+        return int(self.sizes.buffers(self.values))
+
+    @property
+    def window_bytes(self) -> int:
+        """Shared memory of one of them."""
+        return int(self.sizes.window_bytes(self.values))
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Rows and columns of a tile."""
+        rows, columns = self.sizes.block(self.values)
+        return int(rows), int(columns)
+
+    @property
+    def warps(self) -> tuple[int, int]:
+        """Warps of a block along rows and columns."""
+        return self.number("warp_rows"), self.number("warp_columns")
+
+    @property
+    def fragments(self) -> tuple[int, int]:
+        """Fragments of 16 rows and of 16 columns in a warp's tile."""
+        return self.number("tile_rows") // FRAGMENT, self.number("tile_columns") // FRAGMENT
+
+    @property
+    def kind(self) -> str:
+        """C type of both factors' elements."""
+        return C_TYPES[self.product.left.dtype]
+
+    @property
+    def right_layout(self) -> Layout:
+        """Of the right factor's columns, (column, term)."""
+        return swizzled_tile(self.block[1], self.sizes.depth, self.sizes.element)
+
+    def first(self, row: str) -> str:
+        """The vector of the image that the window of a tile begins with."""
+        unit, vector = self.image.unit, self.image.vector
+        return (self.image.of_row(index(row)) // unit * (unit // vector)).text
