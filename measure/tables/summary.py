@@ -32,6 +32,19 @@ class Summary:
     score: float | None
     doubted: bool
 
+    def to_json(self) -> dict[str, Any]:
+        """The summary as a JSON object."""
+        return {
+            "workload": self.workload,
+            "target": self.target.to_json(),
+            "trials": self.trials,
+            "failures": self.failures,
+            "lost": self.lost,
+            "latency_s": self.score,
+            "gflops": self.flops / self.score / 1e9 if self.score else None,
+            "doubted": self.doubted,
+        }
+
 
 def summary_from_row(row: Row[Any]) -> Summary:
     """The summary in a row of ``measure.tables.queries.summaries_query``; :class:`InputError` if it

@@ -16,6 +16,9 @@ class Format(StrEnum):
     JSON = "json"
 
 
+AnswerFormat = Annotated[
+    Format, typer.Option("--format", help="table: for people; json: one value.")
+]
 TargetName = Annotated[
     str, typer.Option("--target", help="cpu, cuda (the GPU here), or a named one: cuda:sm_90a.")
 ]

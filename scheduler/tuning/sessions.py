@@ -71,6 +71,15 @@ class Session:
         alive = any(now - run.heartbeat < LOST_AFTER for run in open)
         return State.RUNNING if alive else State.LOST
 
+    def to_json(self, now: float) -> dict[str, Any]:
+        """The job and its state by the time ``now`` as a JSON object."""
+        return {
+            "session": self.name,
+            "state": str(self.state(now)),
+            "reasons": self.reasons,
+            "runs": [run.to_json() for run in self.runs],
+        }
+
 
 @dataclass(frozen=True)
 class Rest:

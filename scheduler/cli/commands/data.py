@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scheduler.cli.options import DatabaseName
+from scheduler.cli.options import AnswerFormat, DatabaseName, Format
 from scheduler.cli.text import counted, say, without_passwords
 from spaces.errors import InputError
 
@@ -94,6 +95,7 @@ def list_command(
     sessions: Annotated[
         bool, typer.Option("--sessions", help="Print the jobs instead, the latest last.")
     ] = False,
+    format: AnswerFormat = Format.TABLE,
 ) -> None:
     """Print what the database knows: each workload and target, and how fast the best is."""
     from measure.database import Database
@@ -102,15 +104,18 @@ def list_command(
         if sessions:
             from scheduler.cli.commands.sessions import print_sessions
 
-            print_sessions(database)
+            print_sessions(database, format)
         else:
-            _print_workloads(database)
+            _print_workloads(database, format)
 
 
-def _print_workloads(database: Database) -> None:
+def _print_workloads(database: Database, format: Format) -> None:
+    summaries = database.summaries()
+    if format is Format.JSON:
+        print(json.dumps([summary.to_json() for summary in summaries]))
+        return
     from scheduler.cli.output import print_table, seconds
 
-    summaries = database.summaries()
     columns = ("workload", "target", "#trials", "#failures", "#best", "#GFLOP/s")
     rows = []
     for summary in summaries:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from scheduler.cli.options import DatabaseName
+from scheduler.cli.options import AnswerFormat, DatabaseName, Format
 from scheduler.cli.text import counted, say, without_passwords
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -19,13 +21,17 @@ def _db() -> None:
 
 
 @app.command("stats")
-def stats_command(db: DatabaseName = "tuning.db") -> None:
+def stats_command(db: DatabaseName = "tuning.db", format: AnswerFormat = Format.TABLE) -> None:
     """Print how much there is, and how large it is on disk."""
     from measure.database import Database
-    from scheduler.cli.output import facts, show
 
     with Database(db, create=False) as database:
         found = database.stats()
+    if format is Format.JSON:
+        print(json.dumps(asdict(found)))
+        return
+    from scheduler.cli.output import facts, show
+
     rows = [
         ("measurements", f"{found.measurements}, {found.failures} failed, {found.lost} lost"),
         ("workloads", str(found.workloads)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -71,14 +72,18 @@ def _request(rest: Rest, session: str) -> Request:
     return Request(what, run.target, rest.budget, run.seed, session, objective, search)
 
 
-def print_sessions(database: Database) -> None:
+def print_sessions(database: Database, format: Format = Format.TABLE) -> None:
     """Print the jobs that a database knows, and what became of them."""
-    from scheduler.cli.output import print_table
     from scheduler.tuning.sessions import sessions
 
+    found, now = sessions(database), time.time()
+    if format is Format.JSON:
+        print(json.dumps([session.to_json(now) for session in found]))
+        return
+    from scheduler.cli.output import print_table
+
     columns = ("session", "workload", "target", "executor", "#seed", "started", "#lasted", "state")
-    now = time.time()
-    print_table(columns, [_row(session, now) for session in sessions(database)])
+    print_table(columns, [_row(session, now) for session in found])
 
 
 def _row(session: Session, now: float) -> tuple[str, ...]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scheduler.cli.asked import Operator, Parameters, ProgramFile, extents_of, program_text
-from scheduler.cli.options import TargetName, Threads
+from scheduler.cli.options import AnswerFormat, Format, TargetName, Threads
 from spaces.errors import InputError
 from spaces.operators import parameters_of
 
 if TYPE_CHECKING:
     from spaces.language import Program
+    from spaces.target import Target
 
 
 def show_command(
@@ -43,29 +45,54 @@ def show_command(
         put(f"  {name}: {'serves it' if reason is None else reason}")
 
 
-def operators_command() -> None:
+def operators_command(format: AnswerFormat = Format.TABLE) -> None:
     """Print the operators that have a name, with an example each."""
-    from scheduler.cli.output import print_table
     from spaces.named import named, names
 
     found = [named(name) for name in names()]
     rows = [(o.name, o.summary, f"tilewright show {o.name} {o.example}") for o in found]
+    if format is Format.JSON:
+        keys = ("name", "summary", "example")
+        print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows]))
+        return
+    from scheduler.cli.output import print_table
+
     print_table(("operator", "what it gives", "example"), rows)
 
 
-def targets_command() -> None:
+def targets_command(format: AnswerFormat = Format.TABLE) -> None:
     """Print the targets that have a name, what they are here, and an example each."""
-    from scheduler.cli.output import print_table
-    from spaces.target import detect_target, target_names
+    from spaces.target import target_names
 
-    rows = []
-    for name in target_names():
-        try:
-            example = f"tilewright show matmul m=512 n=512 k=512 --target {name}"
-            rows.append((name, detect_target(name).summary, example))
-        except InputError as reason:
-            rows.append((name, str(reason).partition(" (")[0], ""))
+    found = {name: _target(name) for name in target_names()}
+    if format is Format.JSON:
+        print(json.dumps([{"name": name, **_described(it)} for name, it in found.items()]))
+        return
+    from scheduler.cli.output import print_table
+
+    rows = [
+        (name, it, "")
+        if isinstance(it, str)
+        else (name, it.summary, f"tilewright show matmul m=512 n=512 k=512 --target {name}")
+        for name, it in found.items()
+    ]
     print_table(("target", "what it is", "example"), rows)
+
+
+def _target(name: str) -> Target | str:
+    """What has the name here, or why nothing has."""
+    from spaces.target import detect_target
+
+    try:
+        return detect_target(name)
+    except InputError as reason:
+        return str(reason).partition(" (")[0]
+
+
+def _described(target: Target | str) -> dict[str, Any]:
+    if isinstance(target, str):
+        return {"target": None, "reason": target}
+    return {"target": target.to_json(), "reason": None}
 
 
 def _program(operator: str | None, words: list[str], file: Path | None) -> Program:

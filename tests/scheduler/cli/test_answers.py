@@ -96,6 +96,17 @@ def test_list(tuned, capsys):
     assert 'epilogue="relu(x + bias[n])"' in text
 
 
+def test_list_is_json_too(tuned, capsys):
+    database = ("--db", str(tuned[0]))
+    found = json.loads(ask(capsys, "list", *database, "--format", "json"))
+    assert len(found) == 2
+    (small,) = (summary for summary in found if "m=64" in summary["workload"])
+    answer = json.loads(ask(capsys, "query", *SMALL, *database, "--format", "json"))
+    for key in ("target", "latency_s", "gflops", "doubted"):
+        assert small[key] == answer[key]
+    assert (small["trials"], small["failures"], small["lost"]) == (TRIALS, 0, 0)
+
+
 def test_export_and_import_round_trip(tuned, tmp_path, capsys):
     files = [str(tmp_path / name) for name in ("out.jsonl", "again.jsonl")]
     other = str(tmp_path / "other.db")
@@ -129,6 +140,9 @@ def test_databases_are_merged_measured_and_vacuumed(tuned, tmp_path, capsys):
     assert f"{count}, 0 failed, 0 lost" in stats
     assert re.search(r"^targets +1$", stats, re.MULTILINE)
     assert re.search(r"^pairs +2 of a workload and a target$", stats, re.MULTILINE)
+    found = json.loads(ask(capsys, "db", "stats", "--db", other, "--format", "json"))
+    assert (found["measurements"], found["pairs"], found["targets"]) == (int(count), 2, 1)
+    assert found["bytes"] == Path(other).stat().st_size
     assert "MiB before, " in ask(capsys, "db", "vacuum", "--db", other)
     assert ask(capsys, "list", "--db", other) == ask(capsys, "list", "--db", path)
 

@@ -11,7 +11,7 @@ from contextlib import closing
 import pytest
 
 from measure.database import Database
-from measure.records.run import CHECKED, Run
+from measure.records.run import CHECKED, Run, run_from_json
 from scheduler.cli.app import run
 from scheduler.cli.known_clusters import remember
 from scheduler.tuning.task import UNTUNED
@@ -86,6 +86,9 @@ def test_a_job_that_was_cut_short_is_listed_and_resumed(here, capsys, number):
     assert "random" in origins
     assert origins <= {"random", "finalist", UNTUNED, CHECKED}
     assert "ended: trials" in line_of(session, capsys)
+    (found,) = json.loads(ask(capsys, "list", "--sessions", "--format", "json"))
+    assert (found["session"], found["state"], found["reasons"]) == (session, "ended", "trials")
+    assert [run_from_json(each) for each in found["runs"]] == [second]
     assert run(("resume", session)) == 2
     assert "has come to its end (trials)" in one_line(capsys.readouterr().err)
 

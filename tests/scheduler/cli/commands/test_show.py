@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 
@@ -10,7 +11,7 @@ import pytest
 from scheduler.cli.app import run
 from spaces.language import program
 from spaces.named import names
-from spaces.target import target_names
+from spaces.target import detect_target, target_from_json, target_names
 from tests.scheduler.cli.command import ask, one_line
 
 TEXT = "y[r, c] = softmax[c](x[r, c])"
@@ -29,6 +30,25 @@ def test_every_operator_is_listed_with_an_example_that_runs(capsys):
         assert re.search(r"^identity: [0-9a-f]{16}$", shown, re.MULTILINE)
         assert "templates on cpu" in shown
         assert "serves it" in shown or command[2] != "matmul"
+
+
+def test_operators_and_targets_are_json_too(capsys):
+    found = json.loads(ask(capsys, "operators", "--format", "json"))
+    assert [operator["name"] for operator in found] == names()
+    table = ask(capsys, "operators")
+    for operator in found:
+        assert set(operator) == {"name", "summary", "example"}
+        assert operator["summary"] in table
+        assert operator["example"] in table
+    found = json.loads(ask(capsys, "targets", "--format", "json"))
+    assert [target["name"] for target in found] == list(target_names())
+    table = ask(capsys, "targets")
+    for one in found:
+        if one["target"] is None:
+            assert one["reason"] in table
+        else:
+            assert one["reason"] is None
+            assert target_from_json(one["target"]) == detect_target(one["name"])
 
 
 def test_a_program_from_the_command_line_or_a_file_is_the_named_one(tmp_path, capsys):
