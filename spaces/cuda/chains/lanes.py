@@ -25,6 +25,7 @@ HELPERS = """\
 #define TW_INFINITY tw::bits_float(0x7f800000u)
 #define TW_FAR 1e37f
 TW_INLINE float tw_fused(float a, float b, float c) { return a * b + c; }
+TW_INLINE float tw_odd(float x, float a, float b) { return x * (a + x * x * b); }
 TW_INLINE float tw_odd(float x, float a, float b, float c, float d) {
   const float t = x * x;
   return x * (a + t * (b + t * (c + t * d)));

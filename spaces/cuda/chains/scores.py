@@ -4,8 +4,8 @@ and not relative to it.
 Sums of multiples are multiply-adds, and what a number divides is multiplied by its reciprocal. What
 grows with the key's number is known where a tile begins, and one multiply-add further on. What a
 row adds to all scores of a tile, and what they are all a multiple by, are left to whoever reads
-them. A tanh takes two special functions; where all that a thread has are near zero, a polynomial
-and none.
+them. A tanh takes two special functions; where all that a warp has are near zero, a polynomial and
+none, the shorter the nearer they are.
 """
 
 from __future__ import annotations
@@ -17,10 +17,17 @@ from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope, total
 from spaces.derivation.algebra import ZERO, number, plus, times
 from spaces.language.tree import Binary, Call, Expression, Read
-from spaces.numerics.polynomials import TANH_NEAR, TANH_NEAR_END
+from spaces.numerics.polynomials import (
+    TANH_NEAR,
+    TANH_NEAR_END,
+    TANH_NEAREST,
+    TANH_NEAREST_END,
+)
 
 LEAST = 1e-4
 """The least multiple whose powers float32 has."""
+ODD = ((TANH_NEAREST_END, TANH_NEAREST), (TANH_NEAR_END, TANH_NEAR))
+"""Up to which argument tanh is what polynomial, the shortest first."""
 OWN = Read("what a key has of its score", ())
 OF_ROW = Read("what its row adds", ())
 """A score is a multiple of the first, which is kept in its place, and the second."""
@@ -29,10 +36,10 @@ OF_ROW = Read("what its row adds", ())
 @dataclass
 class ScoreScope(ThreadScope):
     """That of one key. ``tile`` knows the number of the first one of a tile, ``at`` before this;
-    ``near`` says that arguments of tanh are within the polynomial's interval."""
+    ``odd`` is the polynomial that tanh is, if there is one."""
 
     tile: RowScope | None = None
-    near: bool = False
+    odd: tuple[float, ...] = ()
 
     def value(self, node: Expression) -> str:
         """As for any thread, but for these."""
@@ -97,29 +104,33 @@ class ScoreScope(ThreadScope):
     def _tanh(self, argument: Expression) -> str:
         scale, atom = _multiple(self, argument)
         x = self.text(atom)
-        if not self.near:
+        if not self.odd:
             return f"tw_tanh_by_power({x} * {2 * POWERS['exp'] * scale!r}f)"
-        powers = (f"{c * scale ** (2 * n + 1)!r}f" for n, c in enumerate(TANH_NEAR))
+        powers = (f"{c * scale ** (2 * n + 1)!r}f" for n, c in enumerate(self.odd))
         return f"tw_odd({x}, {', '.join(powers)})"
 
 
-def near_score(scope: ThreadScope, node: Expression, score: Expression) -> float | None:
-    """Up to what magnitude of the score the arguments of all tanh in ``node`` are near zero; None
-    if there are none, or not all are multiples of the score that powers may be taken of."""
+def near_scores(scope: ThreadScope, node: Expression, score: Expression) -> list[float]:
+    """Up to what magnitude of the score the arguments of all tanh in ``node`` are those of each
+    polynomial of :data:`ODD`; empty if there are none, or not all are multiples of the score that
+    powers may be taken of."""
     calls = [n for n in node.walk() if isinstance(n, Call) and n.function == "tanh"]
     found = [_multiple(scope, call.arguments[0]) for call in calls]
     allowed = (atom == score and LEAST <= abs(scale) <= 1 / LEAST for scale, atom in found)
     if not found or not all(allowed):
-        return None
-    return min(TANH_NEAR_END / abs(scale) for scale, _ in found)
+        return []
+    return [min(end / abs(scale) for scale, _ in found) for end, _ in ODD]
 
 
-def by_size(limit: float, far: Sequence[str], near: Sequence[str]) -> list[str]:
-    """Lines for a tile of scores whose ``largest`` magnitudes, four of them, are known: ``near``
-    where none of the warp's is beyond the limit, else ``far``."""
-    inside = " && ".join(f"largest[{n}] <= {limit!r}f" for n in range(4))
+def by_size(limits: Sequence[float], loops: Sequence[Sequence[str]]) -> list[str]:
+    """Lines for a tile of scores whose ``largest`` magnitudes, four of them, are known: the first
+    of the ``loops`` within whose limit all of the warp's are, or else the last, without one."""
+    if not limits:
+        return list(loops[0])
+    inside = " && ".join(f"largest[{n}] <= {limits[0]!r}f" for n in range(4))
+    further = by_size(limits[1:], loops[1:])
     head = f"if (tw::any_lane(!({inside}))) {{"
-    return [head, *indented(far), "} else {", *indented(near), "}"]
+    return [head, *indented(further), "} else {", *indented(loops[0]), "}"]
 
 
 def _multiple(scope: ThreadScope, node: Expression) -> tuple[float, Expression]:

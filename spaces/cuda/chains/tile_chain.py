@@ -12,7 +12,7 @@ from spaces.cuda.chains.access import key_number
 from spaces.cuda.chains.lanes import ROWS, over_rows, selected
 from spaces.cuda.chains.parts import Parts
 from spaces.cuda.chains.scopes import POWERS, RowScope, Terms, ThreadScope
-from spaces.cuda.chains.scores import OF_ROW, OWN, ScoreScope, by_size, near_score
+from spaces.cuda.chains.scores import ODD, OF_ROW, OWN, ScoreScope, by_size, near_scores
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
 from spaces.derivation.scopes import Leaf, series
 from spaces.language.tree import Expression
@@ -98,20 +98,20 @@ class TileChain:
 
         tile = RowScope("t", known, self.waiting, self.chain.row, index="h")
         loops = []
-        for near in (False, True):
+        for odd in (*(polynomial for _, polynomial in ODD), ()):
             body = []
-            scope = ScoreScope("x", self._leaf(None), body, self.new, tile=tile, near=near)
+            scope = ScoreScope("x", self._leaf(None), body, self.new, tile=tile, odd=odd)
             own, self.sums[node], self.of_row = scope.parted(node)
             body.append(f"{place} = {own};")
             loops.append(self._elements(body))
         self._flush()
         declared = [f"float {name}[{ROWS}];" for name in tile.declared]
         lines, self.lines = [*declared, *self.lines], []
-        limit = near_score(scope, node, self.chain.chained.score)
-        if limit is None:
-            return [*lines, *loops[0]]
+        limits = near_scores(scope, node, self.chain.chained.score)
+        if not limits:
+            return [*lines, *loops[-1]]
         largest = self._elements([f"largest[e % 4] = tw::max_nan(largest[e % 4], fabsf({place}));"])
-        return [*lines, "float largest[4] = {};", *largest, *by_size(limit, *loops)]
+        return [*lines, "float largest[4] = {};", *largest, *by_size(limits, loops)]
 
     def written(self) -> Written:
         """All lines."""

@@ -129,6 +129,9 @@ CASES = {
     ),
     "rows without a key": case(program(f"where j < i - 4\n{PLAIN}", b=1, h=1, i=150, j=90)),
     "documents": of_form("documents", rescale="moved"),
+    "scores near zero": case(
+        attention(h=1, i=64, j=90, softcap=40.0, mask="causal"), warpgroups=1, ping_pong=0
+    ),
     "softcap": case(
         attention(h=4, kv=2, i=70, j=90, softcap=0.25, alibi=1, mask="causal"),
         warpgroups=1,
@@ -239,6 +242,11 @@ BUGS = {
         "softcap",
         r"if \(tw::any_lane\(!\(largest.*\{",
         "if (0) {",
+    ),
+    "scores near zero by half": (
+        "scores near zero",
+        r"tw_odd\(x0, ([\d.]+f, -[\de.-]+f)\)",
+        r"tw_odd(x0, 0.5f * \1)",
     ),
     "all keys of a tile are at its first": ("softcap", r"\(float\)at, ", "0.0f, "),
     "eight columns of another block": (
