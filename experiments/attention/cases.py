@@ -82,10 +82,15 @@ class AttentionCase:
 
 
 def _prefill(
-    form: str, length: int, kv: int = 32, depth: int = 128, dtype: str = "bfloat16"
+    form: str,
+    length: int,
+    kv: int = 32,
+    depth: int = 128,
+    dtype: str = "bfloat16",
+    batch: int = 1,
 ) -> AttentionCase:
     heads = 32 * 128 // depth
-    return AttentionCase(form, 1, heads, kv * heads // 32, length, length, depth, dtype)
+    return AttentionCase(form, batch, heads, kv * heads // 32, length, length, depth, dtype)
 
 
 def _decode(form: str, length: int, kv: int = 32, batch: int = 1) -> AttentionCase:
@@ -116,6 +121,7 @@ _BATCHED = (
 _PAGED = _decode("pages", 4096, kv=8, batch=64)
 _FLOAT16 = tuple(_prefill(form, 4096, dtype="float16") for form in ("", "causal"))
 _HEAD_64 = tuple(_prefill(form, 4096, depth=64) for form in ("", "causal"))
+_BATCHES = tuple(_prefill(form, 8192, batch=n) for n in (8, 32) for form in ("", "causal"))
 CASES = tuple(
     dict.fromkeys(
         (
@@ -125,6 +131,7 @@ CASES = tuple(
             *_HEAD_64,
             *_FLOAT16,
             *(case for length in (1024, 16384, 512, 8192, 256, 2048, 128) for case in _ten(length)),
+            *_BATCHES,
         )
     )
 )

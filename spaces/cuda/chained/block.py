@@ -12,7 +12,8 @@ from spaces.cuda.chained.sizes import ChainedSizes
 from spaces.cuda.chains.access import Access, key_number
 from spaces.cuda.chains.chain import FragmentChain
 from spaces.cuda.chains.lanes import ROWS
-from spaces.cuda.chains.merging import SHARED, Crew, PartMerging, cluster_room
+from spaces.cuda.chains.merging import PartMerging
+from spaces.cuda.chains.rooms import SHARED, Crew, cluster_room
 from spaces.cuda.chains.spans import Spans
 from spaces.cuda.chains.splitting import SplitKeys, own_pairs
 from spaces.derivation.chained.view import Chained

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from spaces.cuda.chained_hopper.plan import ChainedPlan
 from spaces.cuda.chained_hopper.sizes import GROUP
 from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.merging import Crew, PartMerging, cluster_room
+from spaces.cuda.chains.merging import PartMerging
+from spaces.cuda.chains.rooms import Crew, cluster_room
 from spaces.cuda.chains.splitting import own_pairs
 
 MET = ("tw::sync_warp();", "tw::sync_cluster();")

@@ -21,7 +21,8 @@ from spaces.cuda.chained_hopper.fetching.tiles import Boxes
 from spaces.cuda.chained_hopper.sizes import GROUP, MOVED, ChainedSizes
 from spaces.cuda.chains.access import Access
 from spaces.cuda.chains.chain import FragmentChain
-from spaces.cuda.chains.merging import Crew, PartMerging
+from spaces.cuda.chains.merging import PartMerging
+from spaces.cuda.chains.rooms import Crew
 from spaces.cuda.chains.spans import Spans
 from spaces.cuda.chains.splitting import SplitKeys
 from spaces.cuda.target import CudaTarget

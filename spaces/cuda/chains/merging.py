@@ -4,17 +4,19 @@ Each block leaves the states and sums of its part in the workspace, every thread
 them is a decision: the last block to come of those that share a tile, which tickets tell, or a
 second kernel, in which many blocks share the sums of a tile. Which part came when makes no
 difference: they are merged in the order of their keys, states first, so that what sums are
-multiplied by is known and all their loads are in flight together.
+multiplied by is known and all their loads are in flight together. What a thread has of a row's
+states lies together by fours, and its sums by twos, as it has neighbouring columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from spaces.algebra.integers import round_up
 from spaces.algebra.mapping_emit import indented
 from spaces.cuda.chains.chain import FragmentChain
+from spaces.cuda.chains.rooms import BLOCK, GLOBAL, Crew, Room
 from spaces.cuda.chains.scopes import ThreadScope
 from spaces.cuda.reducers import joined
 from spaces.derivation.chains.chain_reduction import ChainReduction, Scaling, Series
@@ -25,44 +27,8 @@ _AHEAD = 16
 """Parts whose states are on their way at a time."""
 _MOST_AHEAD = 32
 """Sums of a row that are."""
-
-
-@dataclass(frozen=True)
-class Room:
-    """Memory that parts are left in, as C: the type of its addresses, the steps of those from one
-    float to the next, a load and a store. A cluster has so many parts in each block,
-    ``each``."""
-
-    address: str
-    step: int
-    load: str
-    store: str
-    each: int = 0
-
-
-GLOBAL = Room("float *const", 1, "tw::load_global({})", "tw::store_global({}, {})")
-SHARED = Room("const u32", 4, "tw::load_shared<float>({})", "tw::store_shared<float>({}, {})")
-
-
-def cluster_room(each: int) -> Room:
-    """Shared memory of all blocks of a cluster, each of which has so many parts in its own."""
-    return replace(SHARED, load="tw::bits_float(tw::load_remote({}))", each=each)
-
-
-@dataclass(frozen=True)
-class Crew:
-    """Who has a tile, as C: the number of the tile, of a part and of a thread among those that have
-    it, which thread of all leads, what they meet by, a word of shared memory that is theirs, where
-    the workspace begins, and where parts in shared memory do."""
-
-    tile: str = "tile_number"
-    part: str = "part"
-    thread: str = "threadIdx.x"
-    leads: str = "threadIdx.x == 0"
-    sync: str = "tw::sync_block();"
-    word: str = "shared"
-    workspace: str = "workspace"
-    room: str = "shared"
+TOGETHER = 4
+"""Words of a row's states that lie together."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +44,7 @@ class PartMerging:
     threads: int
     sums: Sequence[Callable[[str], str]]
     count: int
-    crew: Crew = Crew()
+    crew: Crew = BLOCK
     left: int | None = None
     place: Callable[[str], str] = str
     has_states: str = ""
@@ -147,18 +113,18 @@ class PartMerging:
     @property
     def _values(self) -> int:
         """Words of a thread: what each row has, and all sums."""
-        return self.chain.rows * self._row_values + len(self.sums) * (self.left or self.count)
+        return self.chain.rows * self._row_words + len(self.sums) * (self.left or self.count)
 
     @property
-    def _row_values(self) -> int:
-        """Of each row its states, whether it has a key, and its places."""
-        return self._states + 1 + len(self.chain.placed)
+    def _row_words(self) -> int:
+        """Of each row, in whole fours."""
+        return row_words(self._states + len(self.chain.placed))
 
-    def _at(self, place: str) -> str:
-        return f"mine + ({place}) * {self.threads * self.room.step}"
-
-    def _load(self, at: str) -> str:
-        return self.room.load.format(at)
+    def _at(self, place: str, together: int) -> str:
+        """Where a thread's own word is that begins so many which lie together."""
+        step = self.room.step
+        own = f" + ({self.crew.thread}) * {(together - 1) * step}"
+        return f"mine + ({place}) * {self.threads * step}{own}"
 
     def _mine(self, part: str, in_block: bool) -> str:
         """Declare where a thread's own of a part are, of a cluster's of this block or of all."""
@@ -168,15 +134,12 @@ class PartMerging:
             at = f"tw::map_shared(parts + {part} % {each} * {size}, {part} / {each})"
         return f"{self.room.address} mine = {at};"
 
-    def _state_at(self, k: int) -> str:
-        return self._at(f"r * {self._row_values} + {k}")
+    def _states_at(self, first: int) -> str:
+        return self._at(f"r * {self._row_words} + {first}", TOGETHER)
 
-    def _place_at(self, k: int) -> str:
-        return self._state_at(self._states + 1 + self.chain.placed.index(k))
-
-    def _sum_at(self, n: int) -> str:
-        first = self.chain.rows * self._row_values + n * (self.left or self.count)
-        return self._at(f"{first} + {self.place('i')}")
+    def _sums_at(self, n: int) -> str:
+        first = self.chain.rows * self._row_words + n * (self.left or self.count)
+        return self._at(f"{first} + {self.place('i')}", 2)
 
     def _each_row(self, body: Sequence[str], inside: str) -> list[str]:
         head = f"for (int r = 0; r < {self.chain.rows}; r++) if ({inside}) {{"
@@ -187,12 +150,13 @@ class PartMerging:
         """Sums of a thread for one of its rows."""
         return self.count // self.chain.rows
 
-    def _each_sum(self, body: Sequence[str]) -> list[str]:
-        """A loop over the sums ``i`` of row ``r``, which lie as matrix instructions leave them."""
-        number = f"r / 2 * {2 * self._row_count} + n / 2 * 4 + r % 2 * 2 + n % 2"
+    def _each_two(self, body: Sequence[str]) -> list[str]:
+        """A loop over the sums ``i`` and ``i + 1`` of row ``r``, which lie as matrix instructions
+        leave them."""
+        number = f"r / 2 * {2 * self._row_count} + n * 4 + r % 2 * 2"
         return [
             "#pragma unroll",
-            f"for (int n = 0; n < {self._row_count}; n++) {{",
+            f"for (int n = 0; n < {self._row_count // 2}; n++) {{",
             f"  const int i = {number};",
             *indented(body),
             "}",
@@ -202,12 +166,19 @@ class PartMerging:
         """Leave a part in the workspace."""
         values = [*(f"state{k}[r]" for k in range(self._states)), "seen[r] ? 1.0f : 0.0f"]
         values += [f"tw::bits_float((u32)place{k}[r])" for k in self.chain.placed]
-        store = self.room.store
-        rows = [store.format(self._state_at(k), value) + ";" for k, value in enumerate(values)]
+        values += ["0.0f"] * (self._row_words - len(values))
+        rows = []
+        for first in range(0, len(values), TOGETHER):
+            some = ", ".join(values[first : first + TOGETHER])
+            rows.append(f"const float states{first}[{TOGETHER}] = {{{some}}};")
+            rows.append(self.room.stored(TOGETHER, self._states_at(first), f"states{first}"))
         if self.has_states:
             rows = [f"if ({self.has_states}) {{", *indented(rows), "}"]
-        sums = [store.format(self._sum_at(n), s("i")) + ";" for n, s in enumerate(self.sums)]
-        body = self._each_row([*rows, *(self._each_sum(sums) if sums else [])], inside)
+        sums = []
+        for n, text in enumerate(self.sums):
+            sums.append(f"const float two{n}[2] = {{{text('i')}, {text('(i + 1)')}}};")
+            sums.append(self.room.stored(2, self._sums_at(n), f"two{n}"))
+        body = self._each_row([*rows, *(self._each_two(sums) if sums else [])], inside)
         return [
             *self.parts(),
             "{",
@@ -219,8 +190,10 @@ class PartMerging:
         """Begin with nothing and merge the states of part after part; then add their sums. Row by
         row, so that nothing parts the loads of one."""
         states = [*self.chain.no_states(), *self._each_part(self._merged_states(), _AHEAD)]
-        sums = self._each_sum([f"{text('i')} = 0.0f;" for text in self.sums]) if self.sums else []
-        if sums:
+        sums = []
+        if self.sums:
+            none = [f"{text('i')} = {text('(i + 1)')} = 0.0f;" for text in self.sums]
+            sums += self._each_two(none)
             ahead = max(1, min(_AHEAD, _MOST_AHEAD // self._row_count))
             sums += self._each_part(self._added_sums(), ahead)
         return self._each_row([*states, *sums], inside)
@@ -235,14 +208,20 @@ class PartMerging:
         ]
 
     def _load_states(self, wanted: Iterable[int]) -> list[str]:
-        """Some of the states that a part has of row ``r``."""
-        return [f"const float other{k} = {self._load(self._state_at(k))};" for k in wanted]
+        """Some of the states that a part has of row ``r``, in ``otherK``, and all that lie beside
+        them, in ``heldN``."""
+        wanted = list(wanted)
+        lines = []
+        for first in sorted({k // TOGETHER * TOGETHER for k in wanted}):
+            lines.append(f"float held{first}[{TOGETHER}];")
+            lines += self.room.loaded(TOGETHER, f"held{first}", self._states_at(first))
+        return [*lines, *(f"const float other{k} = {_held(k)};" for k in wanted)]
 
     def _merged_states(self) -> list[str]:
         """The states of row ``r`` with those of a part."""
-        chain, lines = self.chain, self._load_states(range(self._states))
-        has_other = self._load(self._state_at(self._states))
-        lines.append(f"const bool has_other = {has_other} != 0.0f;")
+        chain = self.chain
+        lines = self._load_states(range(self._states + 1 + len(chain.placed)))
+        lines.append(f"const bool has_other = other{self._states} != 0.0f;")
         scopes = (chain.states("state{}[r]", "l", lines), chain.states("other{}", "m", lines))
         now = chain.states("merged{}", "n", lines)
         for k, r in enumerate(chain.chained.scalars):
@@ -259,8 +238,9 @@ class PartMerging:
 
     def _merged_place(self, k: int, reducer: str) -> list[str]:
         """The better value of both, and its place."""
+        place = self._states + 1 + self.chain.placed.index(k)
         return [
-            f"const int at{k} = (int)tw::float_bits({self._load(self._place_at(k))});",
+            f"const int at{k} = (int)tw::float_bits(other{place});",
             f"float merged{k} = state{k}[r];",
             f"tw_{reducer}(merged{k}, place{k}[r], other{k}, at{k});",
         ]
@@ -278,8 +258,20 @@ class PartMerging:
             correction = chain.chained.weighings[n].reduction.correction
             scaled = isinstance(correction, Scaling)
             factor = f" * factor{chain.scalings.index(correction)}" if scaled else ""
-            added.append(f"{text('i')} += {self._load(self._sum_at(n))}{factor};")
-        return [*lines, *self._each_sum(added)]
+            added.append(f"float two{n}[2];")
+            added += self.room.loaded(2, f"two{n}", self._sums_at(n))
+            added += [f"{text(f'(i + {e})')} += two{n}[{e}]{factor};" for e in range(2)]
+        return [*lines, *self._each_two(added)]
+
+
+def row_words(states: int) -> int:
+    """Words that a thread leaves of a row: its states, places among them, whether it has a key, and
+    what fills up the last :data:`TOGETHER`."""
+    return int(round_up(states + 1, TOGETHER))
+
+
+def _held(k: int) -> str:
+    return f"held{k // TOGETHER * TOGETHER}[{k % TOGETHER}]"
 
 
 def _power(scaling: Scaling, before: ThreadScope, now: ThreadScope) -> str:

@@ -193,7 +193,7 @@ BUGS = {
     ),
     "a team's sums are not corrected": (
         "causal in teams",
-        r"(load_shared<float>\(.*\)) \* factor0;",
+        r"(two0\[\d\]) \* factor0;",
         r"\1;",
     ),
     "a block's own part for all of a cluster": (

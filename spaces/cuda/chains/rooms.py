@@ -1,0 +1,57 @@
+"""Where parts of keys are left, and who has a tile of rows together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Room:
+    """Memory that parts are left in, as C: the type of its addresses, the steps of those from one
+    float to the next, a load and a store of so many that lie together. A cluster has so many parts
+    in each block, ``each``."""
+
+    address: str
+    step: int
+    load: str
+    store: str
+    each: int = 0
+
+    def loaded(self, count: int, to: str, at: str) -> list[str]:
+        """Lines that fill the array ``to``; from other blocks' memory one by one."""
+        if not self.each:
+            return [self.load.format(count, to, at)]
+        return [self.load.format(f"{to}[{e}]", f"{at} + {e * self.step}") for e in range(count)]
+
+    def stored(self, count: int, at: str, array: str) -> str:
+        """The line that stores an array."""
+        return self.store.format(count, at, array)
+
+
+GLOBAL = Room("float *const", 1, "tw::load_global<{}>({}, {});", "tw::store_global<{}>({}, {});")
+SHARED = Room("const u32", 4, "tw::load_shared<{}>({}, {});", "tw::store_shared<{}>({}, {});")
+
+
+def cluster_room(each: int) -> Room:
+    """Shared memory of all blocks of a cluster, each of which has so many parts in its own."""
+    return replace(SHARED, load="{} = tw::bits_float(tw::load_remote({}));", each=each)
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Who has a tile, as C: the number of the tile, of a part and of a thread among those that have
+    it, which thread of all leads, what they meet by, a word of shared memory that is theirs, where
+    the workspace begins, and where parts in shared memory do."""
+
+    tile: str = "tile_number"
+    part: str = "part"
+    thread: str = "threadIdx.x"
+    leads: str = "threadIdx.x == 0"
+    sync: str = "tw::sync_block();"
+    word: str = "shared"
+    workspace: str = "workspace"
+    room: str = "shared"
+
+
+BLOCK = Crew()
+"""All threads of a block."""
