@@ -138,8 +138,8 @@ def measuring(target: Target, jobs: int, known: Known) -> Iterator[Measure]:
 def prepare(
     wanted: Mapping[str, Counter[Any]], target: Target, jobs: int, known: Known, end: float
 ) -> None:
-    """Compile the rivals of each operator, by ``jobs`` processes on the GPU, and its first
-    schedules, which needs no GPU, until ``end``."""
+    """Compile the first schedules of each operator, by ``jobs`` processes, which needs no GPU, and
+    then its rivals, which does, until ``end``."""
     from experiments.models.choosing import build, crew
     from experiments.models.gpu import FIRST, warm
 
@@ -147,11 +147,11 @@ def prepare(
         raise InputError(f"nothing is prepared for {target.kind}; allowed: cuda")
     operators = list(dict.fromkeys(o for each in wanted.values() for o in each))
     with crew(jobs) as processes:
-        waiting: list[Future[Any]] = []
-        for o in operators:
-            waiting.append(processes.submit(warm, o))
-            given = (o.workload, target, (), FIRST, 1, known, o.name)
-            waiting.append(processes.submit(build, *given))
+        waiting: list[Future[Any]] = [
+            processes.submit(build, o.workload, target, (), FIRST, 1, known, o.name)
+            for o in operators
+        ]
+        waiting += [processes.submit(warm, o) for o in operators]
         done, left = wait(waiting, timeout=max(end - time.monotonic(), 0.0))
         for future in left:
             future.cancel()

@@ -36,7 +36,7 @@ LEAD = 48
 """Flushes before a round: several calls of Python each, on a host that compiles."""
 HEAT = 0.05
 """Seconds of work before an operator is timed; the one before it has warmed the device."""
-SETTLING = 1.0
+SETTLING = 1.3
 """Seconds that an operator takes after its search: its compiled rival, and timing."""
 
 
