@@ -114,6 +114,8 @@ SLACK = 1e-3
 LEAD = 48
 """Flushes before a round: several calls of Python each, on a host that compiles."""
 
+SETTLING = 4.0
+"""Seconds that a layer takes beside its search."""
 HEAT = 0.2
 """Seconds of work before a layer is timed; its search has warmed the device."""
 
@@ -136,7 +138,8 @@ def main() -> None:
     given = {"layout": "NHWC", "dtype": "float16", "epilogue": "relu(x + bias[o])"}
     verified = [workload("conv2d", **(given | parameters)) for parameters in VERIFIED]
     verify(results, verified, target, options.verify)
-    for layer in remaining(_layers(options), results, options.only, end - options.seconds - 8):
+    last = end - options.seconds - SETTLING
+    for layer in remaining(_layers(options), results, options.only, last):
         row = measure(layer, target, options.seconds, options.known)
         results["cases"][layer.name] = row
         write(path, results, table)
