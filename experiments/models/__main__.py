@@ -4,7 +4,7 @@
         [--minutes 5] [--threads 1] [--jobs 16] [--only PATTERN] [--prepare]
         [--known FILE ...] [--out FILE]
 
-Writes the results after every operator (CPU) or model (GPU), and tables beside them. A further call
+Writes the results after every operator, and tables beside them. A further call
 with the same file goes on with operators that are not in it. ``--prepare`` measures nothing: it
 compiles into caches what will be tried first on a GPU. ``--known`` are files of earlier results: an
 operator's fastest schedules, and those of others that the roofline likes best, are tried first.
@@ -63,7 +63,8 @@ def main() -> int:
     facts = {"target": target.to_json()}
     results = resume(options.out, "experiments.models", facts, rows="models")
     with measuring(target, options.jobs, known) as measure:
-        run(wanted, results, measure, end, options.out, options.only)
+        together = isinstance(target, CudaTarget)
+        run(wanted, results, measure, end, options.out, options.only, together)
     return 0
 
 
@@ -88,9 +89,10 @@ def run(
     end: float,
     path: Path,
     only: re.Pattern[str] = EVERY,
+    together: bool = False,
 ) -> None:
-    """Measure what the results lack and whose names match ``only``, each model for its share of
-    the time by its operators."""
+    """Measure what the results lack and whose names match ``only``: each model for its share of
+    the time by its operators, or all ``together``, an operator of several models once."""
     left = {
         model: Counter(
             {
@@ -101,28 +103,29 @@ def run(
         )
         for model, operators in wanted.items()
     }
-    for model, operators in left.items():
-        now, waiting = time.monotonic(), sum(map(len, left.values()))
+    groups = [left] if together else [{model: left[model]} for model in left]
+    for number, group in enumerate(groups):
+        operators = sum(group.values(), Counter())
+        now, waiting = time.monotonic(), sum(len(o) for g in groups[number:] for o in g.values())
         if now > end or not operators:
             continue
-        until = now + (end - now) * len(operators) / waiting
-        entry = results["models"].setdefault(model, {"operators": {}})
-        for operator, row in measure(operators, end=until):
-            count = wanted[model][operator]
-            entry["operators"][operator.name] = {"count": count} | row
-            entry["distinct"] = len(wanted[model])
-            entry["summary"] = summarise(entry["operators"])
+        share = 1.0 if together else len(operators) / waiting
+        for operator, row in measure(operators, end=now + (end - now) * share):
+            for model in (m for m, missing in group.items() if operator in missing):
+                entry = results["models"].setdefault(model, {"operators": {}})
+                entry["operators"][operator.name] = {"count": wanted[model][operator]} | row
+                entry["distinct"] = len(wanted[model])
+                entry["summary"] = summarise(entry["operators"])
             write(path, results, table)
-        left[model] = Counter()
-        if "summary" in entry:
-            print(line(model, entry["summary"], entry["distinct"]), flush=True)
+        for model in group:
+            if entry := results["models"].get(model):
+                print(line(model, entry["summary"], entry["distinct"]), flush=True)
 
 
 @contextmanager
 def measuring(target: Target, jobs: int, known: Known) -> Iterator[Measure]:
     """How operators are measured on a target: on a CPU one after the other, those first that
-    a model waits for longest; on a GPU all of a model side by side, beginning with what is
-    ``known``."""
+    a model waits for longest; on a GPU all side by side, beginning with what is ``known``."""
     if isinstance(target, CudaTarget):
         from experiments.models import gpu
         from experiments.models.choosing import crew

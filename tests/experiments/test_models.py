@@ -163,6 +163,29 @@ def test_a_further_call_goes_on_with_what_is_missing(tmp_path):
     assert results["models"]["net, batch 1"]["summary"]["operators"] == 9
 
 
+def test_operators_of_several_models_are_measured_once_where_all_are_measured_together(tmp_path):
+    bert, gpt = distinct("bert-base", 1, "float32"), distinct("gpt-2", 1, "float32")
+    asked = []
+
+    def measure(operators, end):
+        for operator, count in operators.items():
+            asked.append((operator.name, count))
+            yield operator, {"median_s": {"tilewright": 1.0, "eager": 2.0}}
+
+    results = {"models": {}, "date": "2026-01-01", "command": "x"}
+    wanted = {"bert": bert, "gpt": gpt}
+    end = time.monotonic() + 9
+    run(wanted, results, measure, end, tmp_path / "x.json", together=True)
+    both = {o.name for o in bert} & {o.name for o in gpt}
+    assert len(asked) == len({*bert, *gpt}) == len(bert) + len(gpt) - len(both)
+    assert dict(asked)["layernorm 128x768 float32"] == 50
+    for model, operators in wanted.items():
+        rows = results["models"][model]["operators"]
+        assert {name: row["count"] for name, row in rows.items()} == {
+            o.name: n for o, n in operators.items()
+        }
+
+
 def test_a_part_of_the_operators_is_chosen_by_their_names(tmp_path):
     wanted, asked = {"net, batch 1": distinct("bert-base", 1, "float32")}, []
 
