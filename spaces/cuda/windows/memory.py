@@ -14,8 +14,10 @@ from spaces.cuda.windows.image import PAIR
 from spaces.cuda.windows.plan import WindowPlan
 from spaces.cuda.windows.sizes import OFFSET_BYTES
 
-HELD = 8
+HELD = 32
 """Elements that a thread loads before it stores the first of them."""
+LANES = 16
+"""Threads side by side along the terms of a column."""
 
 Source = Callable[[Index], tuple[str, list[str]]]
 """Where an element is, and the tests that say that it is there, by its number."""
@@ -58,29 +60,49 @@ class WindowMemory:
         return self._each(self.plan.sizes.depth // PAIR, "k", body)
 
     def fill_right(self) -> list[str]:
-        """The columns of the right factor, zero beyond the last term and column."""
-        (_, wide), depth, product = self.plan.block, self.plan.sizes.depth, self.plan.product
-        gathered = product.gathered[1]
+        """The columns of the right factor, zero beyond the last term and column. A thread has the
+        same places of several columns, so that where its terms are is found once."""
+        plan, depth, wide = self.plan, self.plan.sizes.depth, self.plan.block[1]
+        rows = plan.threads // LANES
+        turns, steps = int(ceil_div(wide, rows)), depth // LANES
+        some = min(steps, max(1, HELD // turns))
+        each = repeat(1, some) * repeat(turns, 1) * spatial(rows, LANES)
 
-        def split(number: Index) -> tuple[Index, Index]:
-            return number // depth, number % depth
+        def round_of(indices: tuple[Index, ...]) -> list[str]:
+            start = indices[0] * (some * LANES)
+            extents = (wide if wide % rows else None, None)
 
-        def source(number: Index) -> tuple[str, list[str]]:
-            column, k = split(number)
-            at = gathered.of_width(index("column0") + column, Index(), Index())[0]
-            tests = self.plan.image.runs.has(k)
-            if product.columns % wide:
-                tests.append(f"{(index('column0') + column).text} < {product.columns}")
-            return (
-                f"right + {(at + gathered.of_depth(self.plan.image.runs.term(k))[0]).text}",
-                tests,
-            )
+            def put(lines: Callable[[Index, Index, str], str], prefix: str) -> list[str]:
+                def body(at: tuple[Index, ...]) -> list[str]:
+                    column, place = at[0], start + at[1]
+                    held = f"held[{(at[1] // LANES % some * turns + column // rows).text}]"
+                    tests = f"if ({place.text} < {depth}) " if steps % some else ""
+                    return [tests + lines(column, place, held)]
 
-        def place(number: Index) -> str:
-            at = self.plan.right_layout.index([*split(number)]) * self.plan.sizes.element
-            return f"factor + {at.text}"
+                return unrolled(each, THREAD, body, prefix, extents)
 
-        return self._held(wide * depth, "r", source, place)
+            return [
+                f"{plan.kind} held[{some * turns}];",
+                *put(self._load_right, "rl"),
+                *put(self._store_right, "rs"),
+            ]
+
+        rounds = repeat(int(ceil_div(steps, some)))
+        return rounds.emit(0, round_of, prefix="r", integer="int", language="cuda")
+
+    def _load_right(self, column: Index, place: Index, held: str) -> str:
+        plan, product, runs = self.plan, self.plan.product, self.plan.image.runs
+        gathered, tests = product.gathered[1], runs.has(place)
+        number = index("column0") + column
+        if product.columns % plan.block[1]:
+            tests.append(f"{number.text} < {product.columns}")
+        at = gathered.of_width(number, Index(), Index())[0] + gathered.of_depth(runs.term(place))[0]
+        value = f"tw::load_global(right + {at.text})"
+        return f"{held} = {' && '.join(tests)} ? {value} : {plan.kind}{{}};"
+
+    def _store_right(self, column: Index, place: Index, held: str) -> str:
+        at = self.plan.right_layout.index([column, place]) * self.plan.sizes.element
+        return f"tw::store_shared(factor + {at.text}, {held});"
 
     def fetch(self, row: str, to: str) -> list[str]:
         """Start to copy the window of the tile that begins at a row to the address ``to``."""
