@@ -140,12 +140,14 @@ class MapCode:
     def _blocks(self) -> list[str]:
         """All blocks of the tile, from where they lie to where they are wanted."""
         (access,), (output,) = self.plane.turned, self.plane.view.outputs
+        side = self.registers.side
         blocks = StraightBlocks(
-            side=self.registers.side,
+            side=side,
             dtype=self._dtype(access),
             read_step=self.plane.column_step(access) or 0,
             written_step=self.plane.row_step(output) or 0,
             skew=int(self.values["skew"]),
+            fits=self.plane.height % side == self.plane.width % side == 0,
         )
         return [
             *self._at_row("row0"),

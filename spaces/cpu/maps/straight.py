@@ -1,4 +1,6 @@
-"""Blocks that are transposed in registers and written where they are wanted, all of them whole.
+"""Blocks that are transposed in registers and written where they are wanted, all of them whole:
+the last ones of rows and columns that no whole blocks fill begin earlier, and write what others
+write, too.
 
 Strips of blocks are walked in pairs, one below the other, so that loads use both lines of a pair,
 which different banks of a cache hold: back and forth, so that stores do as well, or with the second
@@ -13,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from spaces.algebra.index import Index
+from spaces.algebra.integers import ceil_div
 from spaces.algebra.mapping import repeat, spatial
 
 STRIPS = 2
@@ -31,28 +34,31 @@ class StraightBlocks:
     read_step: int
     written_step: int
     skew: int
+    fits: bool
 
     def lines(self, rows: int) -> list[str]:
         """C that moves the first ``rows`` and ``columns``, both C variables, of which the first is
         at most as given here, from ``from`` to ``to``."""
-        pairs = repeat(max(rows // (STRIPS * self.side), 1)) * spatial(STRIPS * self.side)
+        pairs = repeat(ceil_div(rows, STRIPS * self.side)) * spatial(STRIPS * self.side)
         return pairs.emit(0, self._pair, extents=("rows",), prefix="b")
 
     def _pair(self, start: Sequence[Index]) -> list[str]:
-        (row,) = start
+        (first,), side = start, self.side
+        blocks = "columns" if self.fits else f"(columns + {side - 1})"
         turns = f"(blocks + {self.skew} * two) << two" if self.skew else "blocks << two"
         return [
-            f"const long two = rows - {row} > {self.side}, blocks = columns / {self.side};",
+            f"const long two = rows - {first} > {side}, blocks = {blocks} / {side};",
             f"for (long n = 0; n < {turns}; n++) {{",
             "  const long m = n + 1;",
             f"  const long strip = {self._strip('n')}, block = {self._block('n', 'strip')};",
             f"  const long below = {self._strip('m')}, next = {self._block('m', 'below')};",
             *(["  if (block < 0 || block >= blocks) continue;"] if self.skew else []),
+            f"  const long i = {self._row(first, 'strip')}, j = {self._column('block')};",
+            f"  const long k = {self._row(first, 'below')}, l = {self._column('next')};",
             f"  tw_turn_ahead_{self.dtype}(",
-            f"      from + {row} + {self.side} * (strip + block * {self.read_step}), "
-            f"{self.read_step},",
-            f"      {self._written(row, 'strip', 'block')}, {self.written_step},",
-            f"      {self._written(row, 'below', 'next')});",
+            f"      from + i + j * {self.read_step}, {self.read_step},",
+            f"      to + i * {self.written_step} + j, {self.written_step},",
+            f"      to + k * {self.written_step} + l);",
             "}",
         ]
 
@@ -64,6 +70,13 @@ class StraightBlocks:
         """C expression: the block of a strip in a turn."""
         return f"({turn} >> two)" + (f" - {self.skew} * {strip}" if self.skew else "")
 
-    def _written(self, row: Index, strip: str, block: str) -> str:
-        first = (row * self.written_step).text
-        return f"to + {first} + {self.side} * ({strip} * {self.written_step} + {block})"
+    def _row(self, first: Index, strip: str) -> str:
+        """C expression: the first row of a strip of the pair that begins at ``first``."""
+        return self._within(f"{first} + {self.side} * {strip}", "rows")
+
+    def _column(self, block: str) -> str:
+        """C expression: the first column of a block."""
+        return self._within(f"{self.side} * {block}", "columns")
+
+    def _within(self, start: str, extent: str) -> str:
+        return start if self.fits else f"tw_least({start}, {extent} - {self.side})"
