@@ -8,7 +8,7 @@ from spaces.validation.checks import positive, whole
 
 TRIALS = 128  # trials of one workload, by default
 SECONDS = 60.0  # seconds for one workload, by default
-OVERTIME, OVERTIME_SHARE = 1.5, 0.08  # seconds, and share of the time, for a late comparison
+OVERTIME, OVERTIME_SHARE = 1.2, 0.06  # seconds, and share of the time, for a late comparison
 
 
 @dataclass(frozen=True)
